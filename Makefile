@@ -1,0 +1,34 @@
+# The two commands: `make run` and `make test`. The inner loop: `make check`.
+CARGO ?= cargo
+ARGS ?=
+
+.PHONY: run test check bench fuzz deps test-deps build
+
+# Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
+run: build
+	target/release/netwright doctor $(ARGS)
+
+build: deps
+	$(CARGO) build --release --locked -p netwright
+
+# Rust comes with the machine; the C compiler builds the zstd library.
+deps:
+	@scripts/need cc:gcc make:make
+
+# What the suites compare us with, and what they run as real servers.
+test-deps: deps
+	@scripts/need ip:iproute2 tc:iproute2 ethtool:ethtool lspci:pciutils lscpu:util-linux \
+	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance
+
+# Every suite. Needs root: the suites make network namespaces of their own.
+test: test-deps
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked
+
+# The fast inner loop: no root, seconds when warm.
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) test --workspace --lib --bins --locked --quiet

@@ -1,0 +1,278 @@
+//! A set of CPUs (or of NUMA nodes), of any width.
+
+use std::{fmt, str::FromStr};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::CpuId;
+
+/// A set of CPU ids, unbounded by 32 or 64.
+///
+/// **Shape**: serialised as the kernel's cpulist (`"0-3,8,10-11"`, the empty set is `""`).
+/// Its [`FromStr`] is the one cpulist parser of the whole workspace; hex masks are parsed in
+/// `parse`. **Source**: `bitmap_parselist(9)` in the kernel's `lib/bitmap.c`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuSet {
+    /// 64 CPUs a word, lowest first, no trailing zero words (so that equality is equality).
+    words: Vec<u64>,
+}
+
+/// The largest id a set takes: far above any kernel's `NR_CPUS` (8,192), low enough that a
+/// hostile file cannot make us allocate.
+pub const MAX_ID: u32 = 65_535;
+
+impl CpuSet {
+    /// The empty set.
+    pub const fn new() -> Self {
+        Self { words: Vec::new() }
+    }
+
+    /// Adds a CPU; ids above [`MAX_ID`] are ignored (parsers refuse them before).
+    pub fn insert(&mut self, cpu: CpuId) {
+        if cpu.0 > MAX_ID {
+            return;
+        }
+        let word = (cpu.0 / 64) as usize;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        if let Some(w) = self.words.get_mut(word) {
+            *w |= 1 << (cpu.0 % 64);
+        }
+    }
+
+    /// Whether the set holds `cpu`.
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.words.get((cpu.0 / 64) as usize).is_some_and(|w| w >> (cpu.0 % 64) & 1 == 1)
+    }
+
+    /// The ids, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &w)| {
+            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| CpuId(i as u32 * 64 + b))
+        })
+    }
+
+    /// The lowest id.
+    pub fn first(&self) -> Option<CpuId> {
+        self.iter().next()
+    }
+
+    /// How many CPUs the set holds.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// CPUs in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::trimmed(self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect())
+    }
+
+    /// CPUs in this set and not in the other.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let there = other.words.iter().copied().chain(std::iter::repeat(0));
+        Self::trimmed(self.words.iter().zip(there).map(|(a, b)| a & !b).collect())
+    }
+
+    /// CPUs in either set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        self.iter().chain(other.iter()).collect()
+    }
+
+    /// Whether every CPU of this set is in the other.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// The set from 64-bit words, lowest CPUs first.
+    pub fn from_words(words: Vec<u64>) -> Self {
+        Self::trimmed(words)
+    }
+
+    /// 64-bit words, lowest CPUs first, without trailing zero words.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn trimmed(mut words: Vec<u64>) -> Self {
+        while words.last() == Some(&0) {
+            words.pop();
+        }
+        Self { words }
+    }
+}
+
+impl FromIterator<CpuId> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = CpuId>>(ids: I) -> Self {
+        let mut set = Self::new();
+        for id in ids {
+            set.insert(id);
+        }
+        set
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ids = self.iter().map(|c| c.0).peekable();
+        let mut first = true;
+        while let Some(start) = ids.next() {
+            let mut end = start;
+            while ids.peek() == Some(&(end + 1)) {
+                end += 1;
+                ids.next();
+            }
+            if !first {
+                f.write_str(",")?;
+            }
+            first = false;
+            if start == end {
+                write!(f, "{start}")?;
+            } else {
+                write!(f, "{start}-{end}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a text is no cpulist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a cpulist: {0:?} (expected like 0-3,8; ids up to {MAX_ID})")]
+pub struct NotACpulist(pub String);
+
+impl FromStr for CpuSet {
+    type Err = NotACpulist;
+
+    /// Parses a cpulist: `0-3,8`, an empty or blank text is the empty set, strides as the
+    /// kernel writes them (`0-31:2/4`) are understood.
+    fn from_str(s: &str) -> Result<Self, NotACpulist> {
+        let bad = || NotACpulist(s.chars().take(80).collect());
+        let id = |t: &str| -> Result<u32, NotACpulist> {
+            if t.is_empty() || !t.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(bad());
+            }
+            t.parse().ok().filter(|&n| n <= MAX_ID).ok_or_else(bad)
+        };
+        let mut set = Self::new();
+        if s.trim().is_empty() {
+            return Ok(set);
+        }
+        for part in s.trim().split(',') {
+            let (range, stride) = part.split_once(':').map_or((part, None), |(r, g)| (r, Some(g)));
+            let (a, b) = match range.split_once('-') {
+                Some((a, b)) => (id(a)?, id(b)?),
+                None => (id(range)?, id(range)?),
+            };
+            let (used, group) = match stride {
+                None => (1, 1),
+                Some(g) => {
+                    let (u, g) = g.split_once('/').ok_or_else(bad)?;
+                    (id(u)?, id(g)?)
+                }
+            };
+            if a > b || used > group || group == 0 {
+                return Err(bad());
+            }
+            for n in (a..=b).filter(|n| (n - a) % group < used) {
+                set.insert(CpuId(n));
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl Serialize for CpuSet {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CpuSet {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for CpuSet {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CpuSet".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "ids as a kernel cpulist, such as 0-3,8",
+            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_the_kernel_writes() {
+        let ids = |s: &str| s.parse::<CpuSet>().unwrap().iter().map(|c| c.0).collect::<Vec<_>>();
+        assert_eq!(ids("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
+        assert_eq!(ids(""), [0_u32; 0]);
+        assert_eq!(ids("\n"), [0_u32; 0]);
+        assert_eq!(ids("1023"), [1023]);
+        assert_eq!(ids("0-7:2/4"), [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_cpulist() {
+        for bad in [
+            "3-1",
+            "a",
+            "1,,2",
+            "-1",
+            "1-",
+            "0x3",
+            "65536",
+            "99999999999",
+            "0-7:3/2",
+            "0-7:1/0",
+            "1 2",
+            "+1",
+        ] {
+            assert!(bad.parse::<CpuSet>().is_err(), "{bad:?} was taken");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trips(ids in proptest::collection::btree_set(0u32..=4096, 0..200)) {
+            let set: CpuSet = ids.iter().map(|&n| CpuId(n)).collect();
+            prop_assert_eq!(set.len(), ids.len());
+            prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set.clone());
+            prop_assert_eq!(set.iter().map(|c| c.0).collect::<Vec<_>>(), ids.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn never_panics(s in "[-0-9,:/ a]{0,40}") {
+            let _ = s.parse::<CpuSet>();
+        }
+
+        #[test]
+        fn set_algebra(a in proptest::collection::btree_set(0u32..300, 0..60), b in proptest::collection::btree_set(0u32..300, 0..60)) {
+            let set = |s: &std::collections::BTreeSet<u32>| s.iter().map(|&n| CpuId(n)).collect::<CpuSet>();
+            prop_assert_eq!(set(&a).intersection(&set(&b)), set(&a.intersection(&b).copied().collect()));
+            prop_assert_eq!(set(&a).difference(&set(&b)), set(&a.difference(&b).copied().collect()));
+            prop_assert_eq!(set(&a).union(&set(&b)), set(&a.union(&b).copied().collect()));
+            prop_assert_eq!(set(&a).is_subset(&set(&b)), a.is_subset(&b));
+        }
+    }
+}

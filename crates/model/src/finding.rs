@@ -1,0 +1,157 @@
+//! Diagnoses.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How bad.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing, costs nothing measurable now.
+    Info,
+    /// Costs something or soon will.
+    Warning,
+    /// Holds the host back now, or loses data.
+    Critical,
+}
+
+/// How sure the rule is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// A setting only; no counter shows that it hurts.
+    Low,
+    /// Counters fit, other causes are possible.
+    Medium,
+    /// Counters over the window show it.
+    High,
+}
+
+/// What the host should be good at.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// Bits and requests per second.
+    Throughput,
+    /// Time of one request.
+    Latency,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        })
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+/// One value that a judgement rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What it is: `time_squeeze on CPU 3 over 5.0 s`.
+    pub what: String,
+    /// The value with its unit.
+    pub value: String,
+    /// Where it was read: a path, a call, a netlink command.
+    pub source: String,
+}
+
+/// A change that would remedy a finding. Nothing is applied by the one who proposes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// Knob in `tune`'s spelling: `nic.eth0.channels`, `sysctl.net.ipv4.tcp_sack`,
+    /// `irq.38.affinity`. Empty for advice that no knob covers.
+    pub knob: String,
+    /// Value now, as text.
+    pub old: String,
+    /// Value proposed.
+    pub new: String,
+    /// The classic command that does the same, to read and to trust.
+    pub command: String,
+    /// What it may disturb.
+    pub risk: String,
+}
+
+/// One diagnosis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Rule id, such as `few_channels`.
+    pub rule: String,
+    /// Its number in the catalogue.
+    pub number: u32,
+    /// One line for people, naming the thing.
+    pub title: String,
+    /// How bad.
+    pub severity: Severity,
+    /// How sure.
+    pub confidence: Confidence,
+    /// Order: 1 is to be dealt with first (root causes before symptoms, then expected gain).
+    pub rank: u32,
+    /// What it is about: `eth0`, `cpu 3`, `net.ipv4.tcp_sack`.
+    pub subject: String,
+    /// What it costs and why, in one or two sentences.
+    pub explanation: String,
+    /// What remedying it should bring, in words; no invented percentages.
+    pub expected_gain: String,
+    /// The values it rests on; never empty.
+    pub evidence: Vec<Evidence>,
+    /// What to change, in order.
+    pub changes: Vec<Change>,
+    /// Rules whose findings explain this one: deal with those first.
+    pub caused_by: Vec<String>,
+}
+
+/// A rule that could not judge.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotJudged {
+    /// Rule id.
+    pub rule: String,
+    /// Its number in the catalogue.
+    pub number: u32,
+    /// What it would have been about, empty for the whole host.
+    pub subject: String,
+    /// Which evidence was missing and why.
+    pub why: String,
+}
+
+/// Everything `diagnose` says of one host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// Ordered by rank.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing wrong, with what they looked at.
+    pub clear: Vec<Clear>,
+    /// Rules that lacked evidence.
+    pub not_judged: Vec<NotJudged>,
+}
+
+/// A rule that found nothing wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clear {
+    /// Rule id.
+    pub rule: String,
+    /// Its number in the catalogue.
+    pub number: u32,
+    /// The values it looked at, in one line.
+    pub because: String,
+}

@@ -1,0 +1,86 @@
+//! The kernel, the machine, and what they run in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, CpuSet, Reading};
+
+/// The host as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Host name. **Source**: `/proc/sys/kernel/hostname`.
+    pub name: Reading<String>,
+    /// Kernel release, such as `6.1.0-18-amd64`. **Source**: `/proc/sys/kernel/osrelease`.
+    pub kernel: Reading<String>,
+    /// Kernel build. **Source**: `/proc/sys/kernel/version`.
+    pub kernel_version: Reading<String>,
+    /// Machine architecture as `uname -m` names it (`x86_64`, `aarch64`). **Source**:
+    /// `/proc/sys/kernel/arch` (since 6.1), `uname(2)`, or the shape of `/proc/cpuinfo`.
+    pub arch: Reading<String>,
+    /// Pretty name of the distribution. **Source**: `/etc/os-release`.
+    pub distribution: Reading<String>,
+    /// Which hypervisor this is a guest of (`kvm`, `vmware`, `xen`, `microsoft`,
+    /// `firecracker`, `amazon`…), `none` on bare metal. **Source**: `/sys/hypervisor`,
+    /// DMI strings, the cpuinfo `hypervisor` flag, device tree.
+    pub hypervisor: Reading<String>,
+    /// Which container engine this process runs in, `none` if none. **Source**:
+    /// `/proc/1/environ`, `/run/.containerenv`, `/.dockerenv`, `/proc/self/cgroup`.
+    pub container: Reading<String>,
+    /// Kernel lockdown mode: `none`, `integrity`, `confidentiality`. **Source**:
+    /// `/sys/kernel/security/lockdown`.
+    pub lockdown: Reading<String>,
+    /// The boot line. **Source**: `/proc/cmdline`.
+    pub cmdline: Reading<String>,
+    /// Machine vendor and product. **Source**: `/sys/class/dmi/id`, device tree model.
+    pub machine: Reading<String>,
+    /// CPU model. **Source**: `/proc/cpuinfo`.
+    pub cpu_model: Reading<String>,
+    /// CPUs that could ever be present. **Source**: `/sys/devices/system/cpu/possible`.
+    pub cpus_possible: Reading<CpuSet>,
+    /// CPUs that are present. **Source**: `/sys/devices/system/cpu/present`.
+    pub cpus_present: Reading<CpuSet>,
+    /// CPUs that are online. **Source**: `/sys/devices/system/cpu/online`.
+    pub cpus_online: Reading<CpuSet>,
+    /// SMT control: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`. **Source**:
+    /// `/sys/devices/system/cpu/smt/control`.
+    pub smt: Reading<String>,
+    /// What the kernel was built with.
+    pub build: KernelBuild,
+    /// Memory page size. **Source**: `sysconf(_SC_PAGESIZE)`, in a snapshot as recorded.
+    pub page_size_bytes: Reading<Bytes>,
+    /// Ticks per second in `/proc/stat` and `/proc/PID/stat` (`USER_HZ`). **Source**:
+    /// `sysconf(_SC_CLK_TCK)`.
+    pub clock_ticks_per_s: Reading<u64>,
+    /// Seconds since boot. **Source**: `/proc/uptime`.
+    pub uptime_s: Reading<u64>,
+    /// Whether the reader was root, and its effective capabilities. **Source**:
+    /// `/proc/self/status`.
+    pub reader: Reader,
+}
+
+/// Who read the facts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reader {
+    /// Effective user id.
+    pub euid: Reading<u32>,
+    /// Effective capabilities by name (`cap_net_admin`), ascending.
+    pub capabilities: Reading<Vec<String>>,
+}
+
+/// Kernel build options that decide what figures mean. **Source**: `/proc/config.gz`,
+/// `/boot/config-RELEASE`, `/lib/modules/RELEASE/config`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelBuild {
+    /// Timer ticks per second, `CONFIG_HZ`.
+    pub hz: Reading<u32>,
+    /// How CPU time is accounted: `tick` (`CONFIG_TICK_CPU_ACCOUNTING`: sampled at the tick,
+    /// so short softirqs are missed or charged to whoever ran), `virt_native`, `virt_gen`
+    /// (active only with `nohz_full`).
+    pub cpu_accounting: Reading<String>,
+    /// Whether interrupts are timed on entry and exit, `CONFIG_IRQ_TIME_ACCOUNTING`.
+    pub irq_time_accounting: Reading<bool>,
+    /// Whether BTF is there for eBPF. **Source**: `/sys/kernel/btf/vmlinux`.
+    pub btf: Reading<bool>,
+    /// Preemption model: `none`, `voluntary`, `full`, `rt`, `lazy`, `dynamic`.
+    pub preempt: Reading<String>,
+}

@@ -1,0 +1,69 @@
+//! Interrupts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuId, CpuSet, IrqId, NumaNode, QueueId, Reading};
+
+/// One numbered interrupt.
+///
+/// **Source**: `/proc/interrupts` for name, chip and counts; `/proc/irq/N` for affinities and
+/// node. NMI, LOC and other architecture lines are not IRQs and not here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Irq {
+    /// Number.
+    pub irq: IrqId,
+    /// The action names as the kernel prints them (`eth0-TxRx-3`, `virtio2-input.0`,
+    /// `ahci[0000:00:1f.2]`), empty if nobody registered.
+    pub name: String,
+    /// The interrupt chip (`PCI-MSIX-0000:00:03.0`, `IO-APIC`, `GICv3`, `ITS-MSI`).
+    pub chip: Reading<String>,
+    /// Hardware number and trigger as printed (`1-edge`).
+    pub hwirq: Reading<String>,
+    /// What was asked for. **Source**: `/proc/irq/N/smp_affinity_list`.
+    pub affinity: Reading<CpuSet>,
+    /// Where it really goes. **Source**: `/proc/irq/N/effective_affinity_list` (since 4.13).
+    pub effective_affinity: Reading<CpuSet>,
+    /// Node of the device. **Source**: `/proc/irq/N/node`; −1 is absent.
+    pub numa_node: Reading<NumaNode>,
+    /// Whether the kernel alone decides its affinity (writes answer EIO). **Source**:
+    /// debugfs `irq/irqs/N` (`IRQD_AFFINITY_MANAGED`), needs root and debugfs.
+    pub managed: Reading<bool>,
+    /// Counts since boot by CPU, only those above zero, ascending by CPU.
+    pub counts: Vec<IrqCount>,
+    /// The device behind it: a PCI address or platform name. **Source**:
+    /// `/sys/bus/pci/devices/*/msi_irqs`, else the chip's name.
+    pub device: Reading<String>,
+    /// The NIC it serves.
+    pub nic: Reading<String>,
+    /// The queues it serves (a combined channel has an rx and a tx queue on one IRQ);
+    /// empty if unknown or not a queue's.
+    pub queues: Vec<QueueId>,
+    /// The queue it serves as text (`rx-0`, `tx-3`, `rx-0+tx-0`); the contract's key.
+    pub queue: Reading<String>,
+    /// How NIC and queue were found.
+    pub mapped_by: Reading<Mapping>,
+}
+
+/// One cell of `/proc/interrupts`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IrqCount {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Interrupts since boot.
+    pub count: u64,
+}
+
+/// How an IRQ was tied to a NIC and queue, most trustworthy first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Mapping {
+    /// The `netdev` generic-netlink family said so (queue → NAPI → IRQ).
+    NetdevNetlink,
+    /// `msi_irqs` of the NIC's PCI device (for virtio its parent), queue by name or order.
+    MsiIrqs,
+    /// By the name in `/proc/interrupts`.
+    Name,
+}

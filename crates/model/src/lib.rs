@@ -1,0 +1,33 @@
+//! Netwright's nouns as serialisable values: what a host *is* ([`Facts`]), what it *did*
+//! over a window ([`Samples`]), what limits it ([`Finding`]), and the units and ids they
+//! are made of. No I/O: every other crate speaks in these types.
+//!
+//! Serialised keys carry their unit (`rx_bytes`, `exit_latency_ns`). A value that could not
+//! be read is never zero: see [`Reading`].
+
+pub mod cpu;
+pub mod cpuset;
+pub mod facts;
+pub mod finding;
+pub mod host;
+pub mod ids;
+pub mod irq;
+pub mod napi;
+pub mod netns;
+pub mod nic;
+pub mod process;
+pub mod reading;
+pub mod rival;
+pub mod samples;
+pub mod snapshot;
+pub mod storage;
+pub mod sysctl;
+pub mod units;
+
+pub use cpuset::CpuSet;
+pub use facts::{Facts, SCHEMA_VERSION};
+pub use finding::{Change, Confidence, Evidence, Finding, Goal, NotJudged, Severity};
+pub use ids::{CpuId, IrqId, NumaNode, QueueId};
+pub use reading::Reading;
+pub use samples::Samples;
+pub use units::{BitsPerSec, Bytes, Nanos};

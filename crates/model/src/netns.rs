@@ -1,0 +1,51 @@
+//! Network namespaces and who lives in them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Reading;
+
+/// One network namespace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetNamespace {
+    /// The namespace's inode, its identity. **Source**: `/proc/PID/ns/net`.
+    pub inode: u64,
+    /// Name under `/run/netns`, if it has one.
+    pub name: Reading<String>,
+    /// Whether it is this process's own.
+    pub own: bool,
+    /// Processes in it: the lowest pids, at most 16.
+    pub pids: Vec<u32>,
+    /// How many processes are in it.
+    pub process_count: u32,
+    /// The container its lowest process belongs to, by cgroup path. **Source**:
+    /// `/proc/PID/cgroup`.
+    pub container: Reading<String>,
+    /// Its links; of this process's own namespace see `nics`.
+    pub links: Reading<Vec<Link>>,
+}
+
+/// A link as rtnetlink tells it, enough to draw the path between namespaces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// Index in its namespace.
+    pub ifindex: u32,
+    /// Name.
+    pub name: String,
+    /// `veth`, `bridge`, …; empty for physical devices and loopback.
+    pub kind: String,
+    /// `IFLA_LINK`: the other end's or the lower device's index.
+    pub lower_ifindex: Reading<u32>,
+    /// Inode of the namespace that `lower_ifindex` belongs to, if not this one.
+    pub lower_namespace: Reading<u64>,
+    /// Index of the bridge, bond or VRF above.
+    pub master_ifindex: Reading<u32>,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Administratively up.
+    pub up: bool,
+    /// MAC address.
+    pub mac: Reading<String>,
+    /// Addresses with prefix length.
+    pub addresses: Vec<String>,
+}

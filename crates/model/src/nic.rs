@@ -1,0 +1,329 @@
+//! Network interfaces.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading, napi::Napi};
+
+/// One network interface.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Nic {
+    /// Name in its namespace.
+    pub name: String,
+    /// Index. **Source**: `/sys/class/net/X/ifindex`.
+    pub ifindex: Reading<u32>,
+    /// `physical` (a device stands behind it, a virtual machine's included), `loopback`,
+    /// `veth`, `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`,
+    /// `ifb`, `vxlan`, …, as rtnetlink's `IFLA_INFO_KIND` says.
+    pub kind: String,
+    /// What is special to its kind.
+    pub details: KindDetails,
+    /// Kernel driver. **Source**: `device/driver` link, else `ETHTOOL_GDRVINFO`.
+    pub driver: Reading<String>,
+    /// Driver version. **Source**: `ETHTOOL_GDRVINFO`.
+    pub driver_version: Reading<String>,
+    /// Firmware. **Source**: `ETHTOOL_GDRVINFO`.
+    pub firmware: Reading<String>,
+    /// Bus address, such as `0000:03:00.0`. **Source**: `device` link (virtio: its parent).
+    pub bus_address: Reading<String>,
+    /// The PCI function.
+    pub pci: Reading<PciFunction>,
+    /// Node; the kernel's −1 is absent. **Source**: `device/numa_node`.
+    pub numa_node: Reading<NumaNode>,
+    /// MAC address.
+    pub mac: Reading<String>,
+    /// Addresses with prefix length, ascending.
+    pub addresses: Reading<Vec<String>>,
+    /// `up`, `down`, `unknown`, `lowerlayerdown`, … (RFC 2863). **Source**: `operstate`.
+    pub operstate: Reading<String>,
+    /// Administratively up (`IFF_UP`).
+    pub up: Reading<bool>,
+    /// Link detected. **Source**: `carrier`; EINVAL while down.
+    pub carrier: Reading<bool>,
+    /// Link speed. **Source**: `speed` (Mbit/s there; −1 and EINVAL are absent).
+    pub speed_bps: Reading<BitsPerSec>,
+    /// `full`, `half`. **Source**: `duplex`.
+    pub duplex: Reading<String>,
+    /// MTU in bytes.
+    pub mtu: Reading<u32>,
+    /// Smallest MTU it takes. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.
+    pub min_mtu: Reading<u32>,
+    /// Largest MTU it takes; 0 from the kernel (no limit) is absent.
+    pub max_mtu: Reading<u32>,
+    /// Packets. **Source**: `tx_queue_len`.
+    pub txqueuelen: Reading<u32>,
+    /// `ethtool -l`.
+    pub channels: Reading<Channels>,
+    /// `ethtool -g`.
+    pub rings: Reading<Rings>,
+    /// `ethtool -c`.
+    pub coalesce: Reading<Coalesce>,
+    /// `ethtool -k`, by the kernel's feature name (`rx-gro`, `tx-tcp-segmentation`).
+    pub features: Reading<BTreeMap<String, Feature>>,
+    /// `ethtool -x` and `-n rx-flow-hash`.
+    pub rss: Reading<Rss>,
+    /// `ethtool -a`.
+    pub pause: Reading<Pause>,
+    /// Rules of `ethtool -n`.
+    pub ntuple_rules: Reading<u32>,
+    /// `ethtool -S` by name, since boot or driver load; order is the driver's in JSON no more.
+    pub driver_stats: Reading<BTreeMap<String, u64>>,
+    /// `/sys/class/net/X/statistics`, since boot.
+    pub statistics: Reading<BTreeMap<String, u64>>,
+    /// `gro_flush_timeout`.
+    pub gro_flush_timeout_ns: Reading<Nanos>,
+    /// `napi_defer_hard_irqs`, since 5.7.
+    pub napi_defer_hard_irqs: Reading<u32>,
+    /// `threaded`, since 5.12.
+    pub threaded_napi: Reading<bool>,
+    /// Queues, rx first, ascending.
+    pub queues: Vec<Queue>,
+    /// Its interrupts, ascending, configuration vectors included.
+    pub irqs: Vec<IrqId>,
+    /// Its NAPI instances.
+    pub napis: Reading<Vec<Napi>>,
+    /// Its queueing disciplines.
+    pub qdiscs: Reading<Vec<Qdisc>>,
+    /// The bridge, bond or VRF it belongs to, `""` if none. **Source**: `master` link.
+    pub master: Reading<String>,
+    /// Whether an XDP program is attached. **Source**: rtnetlink `IFLA_XDP`.
+    pub xdp: Reading<bool>,
+}
+
+/// What is special to a kind of interface.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum KindDetails {
+    /// Nothing more.
+    None,
+    /// One end of a veth pair.
+    Veth {
+        /// The other end's index in its namespace.
+        peer_ifindex: Reading<u32>,
+        /// The other end's name.
+        peer: Reading<String>,
+        /// Inode of the other end's namespace.
+        peer_namespace: Reading<u64>,
+        /// MTU of the other end.
+        peer_mtu: Reading<u32>,
+        /// Container at the other end, `none` if none.
+        peer_container: Reading<String>,
+    },
+    /// A bridge.
+    Bridge {
+        /// Names of its ports.
+        ports: Vec<String>,
+        /// Spanning tree on.
+        stp: Reading<bool>,
+        /// Filters by VLAN.
+        vlan_filtering: Reading<bool>,
+    },
+    /// A bond.
+    Bond {
+        /// Names of its members.
+        members: Vec<String>,
+        /// `802.3ad`, `active-backup`, …
+        mode: Reading<String>,
+        /// Member in use (active-backup).
+        active: Reading<String>,
+        /// `layer2`, `layer3+4`, …
+        xmit_hash_policy: Reading<String>,
+        /// Link check period in ms.
+        miimon_ms: Reading<u32>,
+    },
+    /// A VLAN.
+    Vlan {
+        /// VLAN id.
+        id: Reading<u16>,
+        /// Device below.
+        lower: Reading<String>,
+    },
+    /// A macvlan, macvtap or ipvlan.
+    Macvlan {
+        /// Device below.
+        lower: Reading<String>,
+        /// `bridge`, `private`, `vepa`, `passthru`, `source`, `l2`, `l3`.
+        mode: Reading<String>,
+    },
+    /// A tun or tap device.
+    Tun {
+        /// Multi-queue.
+        multi_queue: Reading<bool>,
+    },
+}
+
+/// A PCI function. **Source**: `/sys/bus/pci/devices/ADDRESS`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PciFunction {
+    /// Vendor, four hex digits.
+    pub vendor_id: Reading<String>,
+    /// Device, four hex digits.
+    pub device_id: Reading<String>,
+    /// Class, six hex digits.
+    pub class: Reading<String>,
+    /// Link speed now, in mega-transfers a second per lane. **Source**: `current_link_speed`.
+    pub link_speed_mts: Reading<u32>,
+    /// Link speed possible. **Source**: `max_link_speed`.
+    pub max_link_speed_mts: Reading<u32>,
+    /// Lanes now. **Source**: `current_link_width`; 0 is absent.
+    pub link_width: Reading<u32>,
+    /// Lanes possible. **Source**: `max_link_width`.
+    pub max_link_width: Reading<u32>,
+    /// Read request size. **Source**: PCIe capability DevCtl 14:12 in `config`, beyond the
+    /// first 64 bytes only root reads it.
+    pub read_request_bytes: Reading<Bytes>,
+    /// Payload size in force. **Source**: DevCtl 7:5.
+    pub max_payload_bytes: Reading<Bytes>,
+    /// PCI-X memory read byte count, where the function has that capability.
+    pub pcix_mmrbc_bytes: Reading<Bytes>,
+    /// What the link can carry each way after encoding, before packet overhead.
+    pub usable_bps: Reading<BitsPerSec>,
+}
+
+/// Channels now and at most.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Channels {
+    /// Receive-only channels.
+    pub rx: u32,
+    /// Transmit-only channels.
+    pub tx: u32,
+    /// Channels with both.
+    pub combined: u32,
+    /// Others (link events).
+    pub other: u32,
+    /// Most receive-only channels.
+    pub max_rx: u32,
+    /// Most transmit-only channels.
+    pub max_tx: u32,
+    /// Most combined channels.
+    pub max_combined: u32,
+    /// Most others.
+    pub max_other: u32,
+}
+
+/// Descriptor rings now and at most, in descriptors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rings {
+    /// Receive.
+    pub rx: u32,
+    /// Receive, small buffers.
+    pub rx_mini: u32,
+    /// Receive, jumbo.
+    pub rx_jumbo: u32,
+    /// Transmit.
+    pub tx: u32,
+    /// Most receive.
+    pub max_rx: u32,
+    /// Most mini.
+    pub max_rx_mini: u32,
+    /// Most jumbo.
+    pub max_rx_jumbo: u32,
+    /// Most transmit.
+    pub max_tx: u32,
+}
+
+/// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coalesce {
+    /// Delay of a receive interrupt, µs.
+    pub rx_usecs: u32,
+    /// Packets before one.
+    pub rx_max_frames: u32,
+    /// Delay of a transmit interrupt, µs.
+    pub tx_usecs: u32,
+    /// Packets before one.
+    pub tx_max_frames: u32,
+    /// Adaptive receive.
+    pub adaptive_rx: bool,
+    /// Adaptive transmit.
+    pub adaptive_tx: bool,
+    /// While servicing: `rx_usecs_irq`.
+    pub rx_usecs_irq: u32,
+    /// `tx_usecs_irq`.
+    pub tx_usecs_irq: u32,
+    /// `stats_block_usecs`.
+    pub stats_block_usecs: u32,
+}
+
+/// One offload feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Feature {
+    /// On now.
+    pub active: bool,
+    /// Wanted by the administrator, perhaps held off by a dependency.
+    pub requested: bool,
+    /// Cannot be changed.
+    pub fixed: bool,
+}
+
+/// Receive-side scaling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rss {
+    /// Indirection table: hash bucket to rx queue.
+    pub table: Vec<u32>,
+    /// Hash key in hex, bytes by colon.
+    pub key: Reading<String>,
+    /// Hash functions in use: `toeplitz`, `xor`, `crc32`.
+    pub functions: Reading<Vec<String>>,
+    /// Hash fields by flow type (`tcp4`: `src_ip dst_ip src_port dst_port`).
+    pub hash_fields: Reading<BTreeMap<String, String>>,
+    /// Additional RSS contexts in use.
+    pub contexts: Reading<u32>,
+}
+
+/// Flow control.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// Negotiated.
+    pub autoneg: bool,
+    /// Honours pause frames.
+    pub rx: bool,
+    /// Sends them.
+    pub tx: bool,
+}
+
+/// One queue of a NIC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    /// Which.
+    pub id: QueueId,
+    /// NAPI instance that polls it.
+    pub napi_id: Reading<u32>,
+    /// Interrupt that serves it.
+    pub irq: Reading<IrqId>,
+    /// Receive packet steering: CPUs. **Source**: `rps_cpus` (rx only).
+    pub rps_cpus: Reading<CpuSet>,
+    /// Receive flow steering entries. **Source**: `rps_flow_cnt` (rx only).
+    pub rfs_flows: Reading<u32>,
+    /// Transmit packet steering by CPU. **Source**: `xps_cpus` (tx only).
+    pub xps_cpus: Reading<CpuSet>,
+    /// Transmit packet steering by receive queue. **Source**: `xps_rxqs` (tx only).
+    pub xps_rxqs: Reading<CpuSet>,
+}
+
+/// One queueing discipline with its counters. **Source**: rtnetlink `RTM_GETQDISC`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Qdisc {
+    /// `fq_codel`, `mq`, `tbf`, …
+    pub kind: String,
+    /// Handle, `8001:`.
+    pub handle: String,
+    /// Parent, `root` or `8001:1`.
+    pub parent: String,
+    /// Bytes sent.
+    pub sent_bytes: Reading<u64>,
+    /// Packets sent.
+    pub sent_packets: Reading<u64>,
+    /// Packets dropped.
+    pub drops: Reading<u64>,
+    /// Times over limit.
+    pub overlimits: Reading<u64>,
+    /// Requeues.
+    pub requeues: Reading<u64>,
+    /// Bytes waiting now.
+    pub backlog_bytes: Reading<u64>,
+    /// Packets waiting now.
+    pub backlog_packets: Reading<u64>,
+}

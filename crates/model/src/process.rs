@@ -1,0 +1,85 @@
+//! The processes asked for, and listening sockets.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, CpuId, CpuSet, NumaNode, Reading};
+
+/// A process that was asked for by pid, name, port, unit or container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Short name. **Source**: `/proc/PID/comm`.
+    pub name: String,
+    /// Command line. **Source**: `/proc/PID/cmdline`.
+    pub arguments: Reading<Vec<String>>,
+    /// Which request chose it: `pid 12`, `name nginx`, `port 5432`.
+    pub chosen_by: String,
+    /// All threads, ascending by tid.
+    pub threads: Vec<Thread>,
+    /// cgroup path (v2, or the cpuset controller's under v1). **Source**: `/proc/PID/cgroup`.
+    pub cgroup: Reading<String>,
+    /// systemd unit, from the cgroup path.
+    pub unit: Reading<String>,
+    /// Container id or name, from the cgroup path; `none` if none.
+    pub container: Reading<String>,
+    /// CPUs its cpuset allows. **Source**: `cpuset.cpus.effective`.
+    pub cpuset_cpus: Reading<CpuSet>,
+    /// Nodes its cpuset allows memory on. **Source**: `cpuset.mems.effective`.
+    pub cpuset_mems: Reading<CpuSet>,
+    /// Inode of its network namespace.
+    pub net_namespace: Reading<u64>,
+    /// Resident memory by node. **Source**: `/proc/PID/numa_maps` (kernel page sizes counted).
+    pub memory_by_node: Reading<BTreeMap<NumaNode, Bytes>>,
+    /// Its sockets.
+    pub sockets: Reading<SocketSummary>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Thread {
+    /// Thread id.
+    pub tid: u32,
+    /// Short name.
+    pub name: String,
+    /// CPUs it may run on. **Source**: `/proc/PID/task/TID/status` Cpus_allowed_list.
+    pub affinity: Reading<CpuSet>,
+    /// CPU it last ran on. **Source**: field 39 of `/proc/PID/task/TID/stat`.
+    pub last_cpu: Reading<CpuId>,
+    /// Moves between CPUs since its start. **Source**: `/proc/PID/task/TID/sched`
+    /// `se.nr_migrations`, needs `CONFIG_SCHED_DEBUG`.
+    pub migrations: Reading<u64>,
+    /// CPU time used since its start, in clock ticks of `clock_ticks_per_s`.
+    pub cpu_ticks: Reading<u64>,
+}
+
+/// Sockets of a process, by kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketSummary {
+    /// How many socket descriptors it has open.
+    pub count: u32,
+    /// Listening TCP ports, ascending.
+    pub listening_ports: Vec<u16>,
+    /// Established TCP connections.
+    pub established: u32,
+    /// UDP sockets.
+    pub udp: u32,
+}
+
+/// One listening TCP socket. **Source**: `sock_diag` (`INET_DIAG`), else `/proc/net/tcp{,6}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Listener {
+    /// Address and port, `0.0.0.0:5432`, `[::]:80`.
+    pub address: String,
+    /// Port.
+    pub port: u16,
+    /// Connections waiting to be accepted now.
+    pub accept_queue: Reading<u32>,
+    /// The most that may wait: min(application's backlog, somaxconn). Only sock_diag tells.
+    pub accept_queue_limit: Reading<u32>,
+    /// Owning process ids, ascending, where readable.
+    pub pids: Reading<Vec<u32>>,
+}

@@ -1,0 +1,191 @@
+//! One value that may be missing, with the reason why.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+
+/// A value of the host, or why there is none. Absent is not zero.
+///
+/// **Shape**: serialised as the plain value when known, else as
+/// `{"absent": "reason"}` or `{"denied": "reason"}`. The reason names the path or call, and
+/// for `denied` what would grant it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reading<T> {
+    /// The host said so.
+    Known(T),
+    /// The host has no such thing, or said something that cannot be understood.
+    Absent(String),
+    /// The host has it, this process may not read it.
+    Denied(String),
+}
+
+pub use Reading::{Absent, Denied, Known};
+
+impl<T> Reading<T> {
+    /// An absent value with its reason.
+    pub fn absent(reason: impl Into<String>) -> Self {
+        Absent(reason.into())
+    }
+
+    /// A denied value with its reason.
+    pub fn denied(reason: impl Into<String>) -> Self {
+        Denied(reason.into())
+    }
+
+    /// The value, if known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Known(v) => Some(v),
+            Absent(_) | Denied(_) => None,
+        }
+    }
+
+    /// The value by copy or clone, if known.
+    pub fn get(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.known().cloned()
+    }
+
+    /// The value, if known, consuming the reading.
+    pub fn into_known(self) -> Option<T> {
+        match self {
+            Known(v) => Some(v),
+            Absent(_) | Denied(_) => None,
+        }
+    }
+
+    /// Whether the value is known.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Known(_))
+    }
+
+    /// Why there is no value; `None` when there is one.
+    pub fn why_not(&self) -> Option<&str> {
+        match self {
+            Known(_) => None,
+            Absent(why) | Denied(why) => Some(why),
+        }
+    }
+
+    /// Transforms a known value, keeps the reason otherwise.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
+        match self {
+            Known(v) => Known(f(v)),
+            Absent(why) => Absent(why),
+            Denied(why) => Denied(why),
+        }
+    }
+
+    /// Transforms a known value into another reading, keeps the reason otherwise.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Reading<U>) -> Reading<U> {
+        match self {
+            Known(v) => f(v),
+            Absent(why) => Absent(why),
+            Denied(why) => Denied(why),
+        }
+    }
+
+    /// A reading of a reference to the value.
+    pub fn as_ref(&self) -> Reading<&T> {
+        match self {
+            Known(v) => Known(v),
+            Absent(why) => Absent(why.clone()),
+            Denied(why) => Denied(why.clone()),
+        }
+    }
+
+    /// This reading if known, else `other`.
+    pub fn or_else(self, other: impl FnOnce() -> Reading<T>) -> Reading<T> {
+        match self {
+            Known(v) => Known(v),
+            Absent(_) | Denied(_) => other(),
+        }
+    }
+}
+
+impl<T> From<T> for Reading<T> {
+    fn from(v: T) -> Self {
+        Known(v)
+    }
+}
+
+impl<T: Serialize> Serialize for Reading<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let (key, why) = match self {
+            Known(v) => return v.serialize(s),
+            Absent(why) => ("absent", why),
+            Denied(why) => ("denied", why),
+        };
+        let mut map = s.serialize_map(Some(1))?;
+        map.serialize_entry(key, why)?;
+        map.end()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AbsentForm {
+    absent: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeniedForm {
+    denied: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Form<T> {
+    Absent(AbsentForm),
+    Denied(DeniedForm),
+    Known(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Reading<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Ok(match Form::deserialize(d)? {
+            Form::Absent(f) => Absent(f.absent),
+            Form::Denied(f) => Denied(f.denied),
+            Form::Known(v) => Known(v),
+        })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Reading<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Reading_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(g: &mut SchemaGenerator) -> Schema {
+        let known = g.subschema_for::<T>();
+        let why = |key: &str| {
+            serde_json::json!({
+                "type": "object",
+                "properties": { key: { "type": "string" } },
+                "required": [key],
+                "additionalProperties": false
+            })
+        };
+        json_schema!({ "anyOf": [known, why("absent"), why("denied")] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_value_is_plain_and_a_missing_one_says_why() {
+        let rows: Vec<Reading<u64>> =
+            vec![Known(0), Absent("no such file".into()), Denied("needs CAP_NET_ADMIN".into())];
+        let json = serde_json::to_string(&rows).unwrap();
+        assert_eq!(json, r#"[0,{"absent":"no such file"},{"denied":"needs CAP_NET_ADMIN"}]"#);
+        assert_eq!(serde_json::from_str::<Vec<Reading<u64>>>(&json).unwrap(), rows);
+    }
+}

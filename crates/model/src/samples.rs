@@ -1,0 +1,219 @@
+//! What a host did over a window.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading};
+
+/// A counter's growth over the window: absent when it went backwards or came or went with
+/// its device, never a huge number.
+pub type Delta = Reading<u64>;
+
+/// Counters over one window, as deltas.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    /// The window's real length: start of the first reading to start of the last.
+    pub window_ns: Nanos,
+    /// How long one reading took, the longest: how blurred the window's edges are.
+    pub reading_ns: Nanos,
+    /// How many readings (2 or more).
+    pub readings: u32,
+    /// Per CPU, ascending; CPUs seen in both the first and the last reading.
+    pub cpus: Vec<CpuSample>,
+    /// CPUs that went on- or offline within the window, with what happened.
+    pub cpu_changes: Vec<String>,
+    /// Per interrupt, those that counted up or broke.
+    pub irqs: Reading<Vec<IrqSample>>,
+    /// Protocol counters: `Tcp.RetransSegs`, `TcpExt.ListenOverflows`, `Udp6.RcvbufErrors`.
+    /// **Source**: `/proc/net/snmp`, `snmp6`, `netstat`.
+    pub protocols: Reading<BTreeMap<String, Delta>>,
+    /// Gauges of the last reading: `TCP.mem` (pages), `TCP.tw`, `UDP.inuse`. **Source**:
+    /// `/proc/net/sockstat`, `sockstat6`.
+    pub sockstat: Reading<BTreeMap<String, u64>>,
+    /// Per NIC.
+    pub nics: Vec<NicSample>,
+    /// NICs that came or went within the window.
+    pub nic_changes: Vec<String>,
+    /// Threads of the chosen processes, and every ksoftirqd.
+    pub threads: Vec<ThreadSample>,
+    /// conntrack counters summed over CPUs: `drop`, `insert_failed`, `early_drop`. **Source**:
+    /// `/proc/net/stat/nf_conntrack`.
+    pub conntrack: Reading<BTreeMap<String, Delta>>,
+    /// Memory counters: `numa_hint_faults`, … **Source**: `/proc/vmstat`.
+    pub vmstat: Reading<BTreeMap<String, Delta>>,
+    /// Connections in the last reading by state (`time_wait`, `established`).
+    pub tcp_states: Reading<BTreeMap<String, u64>>,
+}
+
+/// One CPU over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuSample {
+    /// The CPU.
+    pub id: CpuId,
+    /// Time by state as `/proc/stat` claims.
+    pub proc_stat: Reading<ProcStat>,
+    /// Softirqs raised by vector name (`NET_RX`). **Source**: `/proc/softirqs`.
+    pub softirqs: Reading<BTreeMap<String, Delta>>,
+    /// Backlog counters.
+    pub softnet: Reading<SoftnetSample>,
+}
+
+/// CPU time by state over the window; the kernel's ticks converted once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcStat {
+    /// User mode, guests included.
+    pub user_ns: Delta,
+    /// User mode at low priority.
+    pub nice_ns: Delta,
+    /// Kernel mode.
+    pub system_ns: Delta,
+    /// Idle.
+    pub idle_ns: Delta,
+    /// Idle with I/O pending; unreliable by nature.
+    pub iowait_ns: Delta,
+    /// Interrupts.
+    pub irq_ns: Delta,
+    /// Softirqs.
+    pub softirq_ns: Delta,
+    /// Taken by the hypervisor.
+    pub steal_ns: Delta,
+}
+
+impl ProcStat {
+    /// Time not idle, where every part is known.
+    pub fn busy_ns(&self) -> Option<u64> {
+        let parts = [
+            &self.user_ns,
+            &self.nice_ns,
+            &self.system_ns,
+            &self.irq_ns,
+            &self.softirq_ns,
+            &self.steal_ns,
+        ];
+        parts.iter().map(|p| p.get()).sum()
+    }
+
+    /// All time, where every part is known.
+    pub fn total_ns(&self) -> Option<u64> {
+        Some(self.busy_ns()? + self.idle_ns.get()? + self.iowait_ns.get()?)
+    }
+
+    /// Busy share of all time, 0 to 1; `None` when unknown or when no tick passed.
+    pub fn busy_share(&self) -> Option<f64> {
+        let total = self.total_ns().filter(|&t| t > 0)?;
+        Some(self.busy_ns()? as f64 / total as f64)
+    }
+
+    /// Softirq share of all time, 0 to 1, as `/proc/stat` claims it.
+    pub fn softirq_share(&self) -> Option<f64> {
+        let total = self.total_ns().filter(|&t| t > 0)?;
+        Some(self.softirq_ns.get()? as f64 / total as f64)
+    }
+}
+
+/// `softnet_stat` of one CPU over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftnetSample {
+    /// Packets.
+    pub processed: Delta,
+    /// Backlog drops.
+    pub dropped: Delta,
+    /// Stopped with work left.
+    pub time_squeeze: Delta,
+    /// RPS wake-ups.
+    pub received_rps: Delta,
+    /// Flow-limit hits.
+    pub flow_limit_count: Delta,
+}
+
+/// One interrupt over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IrqSample {
+    /// Number.
+    pub irq: IrqId,
+    /// Growth by CPU, only where above zero or not known.
+    pub cpus: Vec<IrqDelta>,
+}
+
+/// One interrupt's growth on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IrqDelta {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Growth.
+    pub count: Delta,
+}
+
+/// One NIC over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NicSample {
+    /// Name.
+    pub name: String,
+    /// `/sys/class/net/X/statistics`.
+    pub statistics: Reading<BTreeMap<String, Delta>>,
+    /// `ethtool -S`.
+    pub driver_stats: Reading<BTreeMap<String, Delta>>,
+    /// netdev netlink `qstats-get` by queue and counter (`rx-packets`), since 6.9.
+    pub queues: Reading<Vec<QueueSample>>,
+    /// Queueing disciplines.
+    pub qdiscs: Reading<Vec<QdiscSample>>,
+    /// Carrier changes within the window. **Source**: `carrier_changes`.
+    pub carrier_changes: Delta,
+}
+
+/// One queue over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueSample {
+    /// Which.
+    pub id: QueueId,
+    /// Counters.
+    pub counters: BTreeMap<String, Delta>,
+}
+
+/// One qdisc over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QdiscSample {
+    /// Kind.
+    pub kind: String,
+    /// Handle.
+    pub handle: String,
+    /// Parent.
+    pub parent: String,
+    /// Bytes sent.
+    pub sent_bytes: Delta,
+    /// Packets sent.
+    pub sent_packets: Delta,
+    /// Packets dropped.
+    pub drops: Delta,
+    /// Requeues.
+    pub requeues: Delta,
+    /// Waiting in the last reading.
+    pub backlog_bytes: Reading<u64>,
+}
+
+/// One thread over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadSample {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Short name.
+    pub name: String,
+    /// CPU time used. **Source**: `schedstat` (ns), else `stat` (ticks).
+    pub cpu_ns: Delta,
+    /// Time runnable but waiting for a CPU. **Source**: `schedstat`.
+    pub run_queue_ns: Delta,
+    /// Moves between CPUs. **Source**: `sched`.
+    pub migrations: Delta,
+    /// Gave up the CPU by itself.
+    pub voluntary_switches: Delta,
+    /// Was taken off the CPU.
+    pub involuntary_switches: Delta,
+    /// CPU at each reading.
+    pub on_cpus: Vec<CpuId>,
+    /// Resident memory in the last reading.
+    pub rss_bytes: Reading<Bytes>,
+}

@@ -1,0 +1,99 @@
+//! Network namespaces for tests: made, used and removed by the test itself, also after a panic
+//! and after the crash of an earlier run.
+
+#![allow(dead_code, reason = "each suite uses the part it needs")]
+
+use std::{
+    process::{Command, Output},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// The freshly built binary.
+pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Fails the suite, with the reason, where it cannot run.
+pub fn needs_root() {
+    // SAFETY: takes nothing, changes nothing.
+    let euid = unsafe { libc::geteuid() };
+    assert_eq!(euid, 0, "this suite makes network namespaces and must run as root");
+}
+
+/// Runs a command to its end; panics with its output if it fails.
+pub fn run(program: &str, args: &[&str]) -> String {
+    let out = output(program, args);
+    assert!(
+        out.status.success(),
+        "{program} {args:?}: {}\n{}",
+        out.status,
+        String::from_utf8_lossy(&out.stderr)
+    );
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Runs a command to its end, whatever that is.
+pub fn output(program: &str, args: &[&str]) -> Output {
+    Command::new(program)
+        .args(args)
+        .output()
+        .unwrap_or_else(|e| panic!("{program}: {e}; `make deps` installs what the tests need"))
+}
+
+/// A network namespace `nwtest-PID-N`, removed on drop.
+pub struct Namespace {
+    /// Its name under `/run/netns`.
+    pub name: String,
+}
+
+impl Namespace {
+    /// Makes one, with loopback up; removes those of test processes that are gone.
+    pub fn new() -> Self {
+        needs_root();
+        sweep();
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("nwtest-{}-{n}", std::process::id());
+        run("ip", &["netns", "add", &name]);
+        let ns = Self { name };
+        ns.run("ip", &["link", "set", "lo", "up"]);
+        ns
+    }
+
+    /// Runs a command inside; panics if it fails.
+    pub fn run(&self, program: &str, args: &[&str]) -> String {
+        let mut all = vec!["netns", "exec", &self.name, program];
+        all.extend(args);
+        run("ip", &all)
+    }
+
+    /// Runs a command inside, whatever it ends with.
+    pub fn output(&self, program: &str, args: &[&str]) -> Output {
+        let mut all = vec!["netns", "exec", &self.name, program];
+        all.extend(args);
+        output("ip", &all)
+    }
+
+    /// `netwright ARGS` inside, as JSON.
+    pub fn netwright_json(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_str(&self.run(NETWRIGHT, args)).expect("netwright printed no JSON")
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
+    }
+}
+
+/// Removes namespaces of earlier test processes that no longer live.
+fn sweep() {
+    let Ok(entries) = std::fs::read_dir("/run/netns") else { return };
+    for name in entries.filter_map(|e| e.ok()?.file_name().into_string().ok()) {
+        let Some(pid) = name.strip_prefix("nwtest-").and_then(|r| r.split('-').next()) else {
+            continue;
+        };
+        if !std::path::Path::new("/proc").join(pid).exists() {
+            let _ = Command::new("ip").args(["netns", "del", &name]).output();
+        }
+    }
+}

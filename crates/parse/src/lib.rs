@@ -1,0 +1,60 @@
+//! Exactly one parser for each kernel format: bytes in, `model` out.
+//!
+//! No parser panics on any input, none allocates more than a small multiple of its input, and
+//! none turns something it does not understand into zero. [`PARSERS`] names every one of them
+//! for the fuzzer; a test checks the list against the files of this folder.
+
+pub mod error;
+pub mod hexmask;
+pub mod list;
+pub mod text;
+
+pub use error::ParseError;
+
+/// A parser as the fuzzer sees it: a name, and a function that must not panic.
+pub type FuzzEntry = (&'static str, fn(&[u8]));
+
+/// Every parser of outside bytes, by module name, ascending.
+pub const PARSERS: &[FuzzEntry] = &[
+    ("hexmask", |b| drop(hexmask::parse(b))),
+    ("list", |b| drop(list::parse(b))),
+    ("text", |b| {
+        let _ = text::number::<i64>(b);
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adding a parser is adding a file; this list is the one place that must name it.
+    #[test]
+    fn every_parser_file_is_fuzzed() {
+        #[allow(clippy::disallowed_methods, reason = "a test may look at its own sources")]
+        let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .filter_map(|n| n.strip_suffix(".rs").map(str::to_owned))
+            .filter(|n| n != "lib" && n != "error")
+            .collect();
+        files.sort();
+        let named: Vec<&str> = PARSERS.iter().map(|p| p.0).collect();
+        assert_eq!(files, named);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_parser_panics_on_any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..400)) {
+            for (_, parser) in PARSERS {
+                parser(&bytes);
+            }
+        }
+
+        #[test]
+        fn no_parser_panics_on_kernel_like_text(text in "([0-9a-fx,:.\\- ]{0,30}[\\n\\t ]?){0,12}") {
+            for (_, parser) in PARSERS {
+                parser(text.as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! One-value files: a number or a word and a newline.
+
+use std::str::FromStr;
+
+use crate::ParseError;
+
+/// The whole file as text without surrounding blanks; bytes that are no UTF-8 are replaced.
+pub fn word(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()
+}
+
+/// The whole file as one decimal number.
+///
+/// # Errors
+/// When it is empty, no number, or out of the type's range (a `-1` read as unsigned).
+pub fn number<T: FromStr>(bytes: &[u8]) -> Result<T, ParseError> {
+    std::str::from_utf8(bytes)
+        .ok()
+        .and_then(|s| s.trim().parse().ok())
+        .ok_or_else(|| ParseError::new(1, "a number", bytes))
+}
+
+/// The word in brackets of a choice file: `none [integrity] confidentiality`.
+pub fn chosen(bytes: &[u8]) -> Option<String> {
+    let text = word(bytes);
+    let (_, rest) = text.split_once('[')?;
+    let (inside, _) = rest.split_once(']')?;
+    Some(inside.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_the_whole_file() {
+        assert_eq!(number::<u32>(b"250\n"), Ok(250));
+        assert_eq!(number::<i64>(b"-1\n"), Ok(-1));
+        assert!(number::<u32>(b"-1\n").is_err());
+        assert!(number::<u32>(b"").is_err());
+        assert!(number::<u32>(b"12 13").is_err());
+        assert!(number::<u32>(b"99999999999").is_err());
+        assert!(number::<u32>(b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_choice_is_in_brackets() {
+        assert_eq!(chosen(b"none [integrity] confidentiality\n").as_deref(), Some("integrity"));
+        assert_eq!(chosen(b"none\n"), None);
+        assert_eq!(chosen(b"]x["), None);
+    }
+}

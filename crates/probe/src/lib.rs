@@ -1,0 +1,10 @@
+//! The only reader of a host: `/proc`, `/sys`, netlink and ethtool, through a [`Root`] that is
+//! the live host, a directory, or a snapshot archive. A source that is absent or denied is a
+//! value ([`model::Reading`]), not a crash.
+
+pub mod error;
+pub mod facts;
+pub mod root;
+
+pub use error::ReadError;
+pub use root::Root;

@@ -1,0 +1,40 @@
+//! The running host. Errors are errnos.
+
+use std::{fs, io::Read};
+
+use super::MAX_FILE_BYTES;
+
+fn errno(e: &std::io::Error) -> i32 {
+    e.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// A whole file; interrupted reads are taken up again by the standard library.
+pub fn read(path: &str) -> Result<Vec<u8>, i32> {
+    let file = fs::File::open(path).map_err(|e| errno(&e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(libc::EFBIG);
+    }
+    Ok(bytes)
+}
+
+/// Names in a folder; an entry that vanishes while listing is not there.
+pub fn entries(path: &str) -> Result<Vec<String>, i32> {
+    let dir = fs::read_dir(path).map_err(|e| errno(&e))?;
+    Ok(dir.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect())
+}
+
+/// A link's target.
+pub fn link(path: &str) -> Result<String, i32> {
+    fs::read_link(path)
+        .map_err(|e| errno(&e))
+        .and_then(|p| p.into_os_string().into_string().map_err(|_| libc::EILSEQ))
+}
+
+/// The path without links.
+pub fn resolve(path: &str) -> Result<String, i32> {
+    fs::canonicalize(path)
+        .map_err(|e| errno(&e))
+        .and_then(|p| p.into_os_string().into_string().map_err(|_| libc::EILSEQ))
+}

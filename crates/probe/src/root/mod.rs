@@ -1,0 +1,237 @@
+//! Where a host is read from.
+//!
+//! Everything that is ever learned of a host comes through a [`Root`]: files by their path on
+//! the host, and other sources (netlink, ioctl, system calls) through [`Root::ask`] under a
+//! key. A live root can record what it gives; the recording is a snapshot, and a snapshot read
+//! back gives the same answers.
+
+mod archive;
+mod dir;
+mod live;
+pub mod record;
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use model::{CpuSet, Reading, snapshot::Manifest};
+use parse::ParseError;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{ReadError, error::reading};
+pub use archive::{ArchiveError, Limits};
+use record::Recorder;
+
+/// The largest file that is read whole: `/proc/interrupts` of 1,024 CPUs and 4,096 interrupts
+/// is 47 MB.
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// Where [`Root::ask`] keeps its answers within a directory or archive.
+pub const ANSWERS: &str = "/netwright/answers";
+
+/// A source of raw facts. Cheap to clone, shared between threads.
+#[derive(Clone)]
+pub struct Root {
+    backing: Arc<Backing>,
+    recorder: Option<Arc<Recorder>>,
+    /// Set within one sample of the counters: where a directory, archive or recording keeps it.
+    sample: Option<u32>,
+}
+
+enum Backing {
+    Live,
+    Dir(dir::DirRoot),
+    Archive(archive::ArchiveRoot),
+}
+
+impl Root {
+    /// The host that this runs on.
+    pub fn live() -> Self {
+        Self { backing: Arc::new(Backing::Live), recorder: None, sample: None }
+    }
+
+    /// The live host, recording everything that is read.
+    pub fn recording(recorder: Arc<Recorder>) -> Self {
+        Self { backing: Arc::new(Backing::Live), recorder: Some(recorder), sample: None }
+    }
+
+    /// A directory or snapshot archive.
+    ///
+    /// # Errors
+    /// When the path is neither, or the archive is truncated, too large or hostile.
+    pub fn open(path: &std::path::Path) -> Result<Self, ArchiveError> {
+        let backing = if path.is_dir() {
+            Backing::Dir(dir::DirRoot::open(path)?)
+        } else {
+            Backing::Archive(archive::ArchiveRoot::open(path, &Limits::default())?)
+        };
+        Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
+    }
+
+    /// Whether this is the running host, so that waiting and asking the kernel make sense.
+    pub fn is_live(&self) -> bool {
+        matches!(*self.backing, Backing::Live)
+    }
+
+    /// The manifest of a snapshot; `None` for the live host and plain trees.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        match &*self.backing {
+            Backing::Live => None,
+            Backing::Dir(d) => d.manifest(),
+            Backing::Archive(a) => a.manifest(),
+        }
+    }
+
+    /// The same host at sample `n` of its counters. On the live host the present moment.
+    #[must_use]
+    pub fn at_sample(&self, n: u32) -> Self {
+        Self { sample: Some(n), ..self.clone() }
+    }
+
+    /// Where `path` is kept in a directory, archive or recording.
+    fn place(&self, path: &str) -> String {
+        match self.sample {
+            None => path.to_owned(),
+            Some(n) => format!("/netwright/samples/{n}{path}"),
+        }
+    }
+
+    /// A whole file.
+    ///
+    /// # Errors
+    /// As the kernel answered, see [`ReadError`].
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let result = match &*self.backing {
+            Backing::Live => live::read(path),
+            Backing::Dir(d) => d.read(&self.place(path)),
+            Backing::Archive(a) => a.read(&self.place(path)).map(<[u8]>::to_vec),
+        }
+        .map_err(|errno| ReadError::from_errno(path, errno));
+        if let Some(r) = &self.recorder {
+            r.file(&self.place(path), path, &result);
+        }
+        result
+    }
+
+    /// The names in a folder, ascending, without `.` and `..`.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    pub fn entries(&self, path: &str) -> Result<Vec<String>, ReadError> {
+        let result = match &*self.backing {
+            Backing::Live => live::entries(path),
+            Backing::Dir(d) => d.entries(&self.place(path)),
+            Backing::Archive(a) => a.entries(&self.place(path)),
+        }
+        .map(|mut names| {
+            names.sort();
+            names
+        })
+        .map_err(|errno| ReadError::from_errno(path, errno));
+        if let Some(r) = &self.recorder {
+            r.listing(&self.place(path), &result);
+        }
+        result
+    }
+
+    /// The target of a symbolic link, as written.
+    ///
+    /// # Errors
+    /// `EINVAL` where the path is no link.
+    pub fn link(&self, path: &str) -> Result<String, ReadError> {
+        let result = match &*self.backing {
+            Backing::Live => live::link(path),
+            Backing::Dir(d) => d.link(&self.place(path)),
+            Backing::Archive(a) => a.link(&self.place(path)),
+        }
+        .map_err(|errno| ReadError::from_errno(path, errno));
+        if let Some(r) = &self.recorder {
+            r.link(&self.place(path), path, &result);
+        }
+        result
+    }
+
+    /// The path with every symbolic link followed, within the root.
+    ///
+    /// # Errors
+    /// When a component is missing.
+    pub fn resolve(&self, path: &str) -> Result<String, ReadError> {
+        let result = match &*self.backing {
+            Backing::Live => live::resolve(path),
+            Backing::Dir(d) => d.resolve(path),
+            Backing::Archive(a) => a.resolve(path),
+        }
+        .map_err(|errno| ReadError::from_errno(path, errno));
+        if let Some(r) = &self.recorder {
+            r.resolved(path, &result);
+        }
+        result
+    }
+
+    /// Whether the path is there (a dangling link is not).
+    pub fn exists(&self, path: &str) -> bool {
+        self.resolve(path).is_ok()
+    }
+
+    /// An answer that is not a file: netlink, ioctl, a system call. Live, `ask` is called; a
+    /// snapshot gives what was recorded under `key` (letters, digits, `-`, `_`, `.`, `/`).
+    ///
+    /// # Errors
+    /// As `ask` answered; absent where a directory or snapshot has no such answer.
+    pub fn ask<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        ask: impl FnOnce() -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let place = self.place(&format!("{ANSWERS}/{key}.json"));
+        let stored = match &*self.backing {
+            Backing::Live => {
+                let result = ask();
+                if let Some(r) = &self.recorder {
+                    r.answer(&place, &result);
+                }
+                return result;
+            }
+            Backing::Dir(d) => d.read(&place),
+            Backing::Archive(a) => a.read(&place).map(<[u8]>::to_vec),
+        };
+        let bytes = stored.map_err(|_| ReadError::Absent { path: key.to_owned() })?;
+        let bad = |e: &dyn fmt::Display| ReadError::Unparsable {
+            path: key.to_owned(),
+            error: ParseError::new(1, "a recorded answer", e.to_string().as_bytes()),
+        };
+        let stored: record::Answer<T> = serde_json::from_slice(&bytes).map_err(|e| bad(&e))?;
+        stored.into_result()
+    }
+
+    /// A file through a parser.
+    pub fn parsed<T>(
+        &self,
+        path: &str,
+        parser: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Reading<T> {
+        reading(self.read(path).and_then(|b| {
+            parser(&b).map_err(|error| ReadError::Unparsable { path: path.to_owned(), error })
+        }))
+    }
+
+    /// A file holding one number.
+    pub fn number<T: FromStr>(&self, path: &str) -> Reading<T> {
+        self.parsed(path, parse::text::number)
+    }
+
+    /// A file holding one word or line; an empty one is absent.
+    pub fn word(&self, path: &str) -> Reading<String> {
+        reading(self.read(path)).map(|b| parse::text::word(&b)).and_then(|w| {
+            if w.is_empty() { Reading::Absent(format!("{path}: empty")) } else { Reading::Known(w) }
+        })
+    }
+
+    /// A file holding a cpulist; an empty one is the empty set.
+    pub fn list(&self, path: &str) -> Reading<CpuSet> {
+        self.parsed(path, parse::list::parse)
+    }
+
+    /// A file holding a hex mask.
+    pub fn mask(&self, path: &str) -> Reading<CpuSet> {
+        self.parsed(path, parse::hexmask::parse)
+    }
+}
