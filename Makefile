@@ -32,3 +32,4 @@ check:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --lib --bins --locked --quiet
+	$(CARGO) test -p netwright --test architecture --locked --quiet
