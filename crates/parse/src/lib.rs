@@ -7,7 +7,18 @@
 pub mod error;
 pub mod hexmask;
 pub mod list;
+pub mod net_snmp;
+pub mod net_snmp6;
+pub mod nf_conntrack_stat;
+pub mod pid_sched;
+pub mod pid_stat;
+pub mod pid_status;
+pub mod proc_stat;
+pub mod schedstat;
+pub mod sockstat;
+pub mod softirqs;
 pub mod text;
+pub mod vmstat;
 
 pub use error::ParseError;
 
@@ -18,9 +29,20 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 pub const PARSERS: &[FuzzEntry] = &[
     ("hexmask", |b| drop(hexmask::parse(b))),
     ("list", |b| drop(list::parse(b))),
+    ("net_snmp", |b| drop(net_snmp::parse(b))),
+    ("net_snmp6", |b| drop(net_snmp6::parse(b))),
+    ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
+    ("pid_sched", |b| drop(pid_sched::parse(b))),
+    ("pid_stat", |b| drop(pid_stat::parse(b))),
+    ("pid_status", |b| drop(pid_status::parse(b))),
+    ("proc_stat", |b| drop(proc_stat::parse(b))),
+    ("schedstat", |b| drop(schedstat::parse(b))),
+    ("sockstat", |b| drop(sockstat::parse(b))),
+    ("softirqs", |b| drop(softirqs::parse(b))),
     ("text", |b| {
         let _ = text::number::<i64>(b);
     }),
+    ("vmstat", |b| drop(vmstat::parse(b))),
 ];
 
 #[cfg(test)]

@@ -20,6 +20,22 @@ pub fn number<T: FromStr>(bytes: &[u8]) -> Result<T, ParseError> {
         .ok_or_else(|| ParseError::new(1, "a number", bytes))
 }
 
+/// Lines with their number from 1; those that are no UTF-8 are left out.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &str)> {
+    bytes
+        .split(|&b| b == b'\n')
+        .enumerate()
+        .filter_map(|(i, line)| Some((i + 1, std::str::from_utf8(line).ok()?)))
+}
+
+/// A CPU, queue or interrupt id: digits only, no larger than [`model::cpuset::MAX_ID`].
+pub fn id(text: &str) -> Option<u32> {
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok().filter(|&n| n <= model::cpuset::MAX_ID)
+}
+
 /// The word in brackets of a choice file: `none [integrity] confidentiality`.
 pub fn chosen(bytes: &[u8]) -> Option<String> {
     let text = word(bytes);
