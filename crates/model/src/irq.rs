@@ -29,8 +29,9 @@ pub struct Irq {
     /// Whether the kernel alone decides its affinity (writes answer EIO). **Source**:
     /// debugfs `irq/irqs/N` (`IRQD_AFFINITY_MANAGED`), needs root and debugfs.
     pub managed: Reading<bool>,
-    /// Counts since boot by CPU, only those above zero, ascending by CPU.
-    pub counts: Vec<IrqCount>,
+    /// Counts since boot by CPU, only those above zero, ascending by CPU. Absent when a CPU came
+    /// or went while the kernel was writing the file, however often it was read.
+    pub counts: Reading<Vec<IrqCount>>,
     /// The device behind it: a PCI address or platform name. **Source**:
     /// `/sys/bus/pci/devices/*/msi_irqs`, else the chip's name.
     pub device: Reading<String>,

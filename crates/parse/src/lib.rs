@@ -6,6 +6,7 @@
 
 pub mod error;
 pub mod hexmask;
+pub mod interrupts;
 pub mod list;
 pub mod net_snmp;
 pub mod net_snmp6;
@@ -17,6 +18,7 @@ pub mod proc_stat;
 pub mod schedstat;
 pub mod sockstat;
 pub mod softirqs;
+pub mod softnet_stat;
 pub mod text;
 pub mod vmstat;
 
@@ -28,6 +30,7 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
     ("hexmask", |b| drop(hexmask::parse(b))),
+    ("interrupts", |b| drop(interrupts::parse(b))),
     ("list", |b| drop(list::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
@@ -39,6 +42,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("schedstat", |b| drop(schedstat::parse(b))),
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
+    ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
     ("text", |b| {
         let _ = text::number::<i64>(b);
     }),
