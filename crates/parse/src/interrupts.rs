@@ -7,7 +7,7 @@
 //!
 //! 512 CPUs and 4,096 interrupts make 23 MB of mostly zeros, read again for every sample: a
 //! [`Parser`] takes it in pieces, and compares runs of zero cells as a whole before it looks at
-//! digits. Rows that are not laid out so go through [`general`], which splits at blanks; a
+//! digits. Rows that are not laid out so are split at blanks by the general path; a
 //! property test holds the two equal.
 
 use model::{CpuId, IrqId, cpuset::MAX_ID, irq::IrqCount};
