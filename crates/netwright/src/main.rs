@@ -1,14 +1,32 @@
 //! `netwright`: finds what holds a Linux host's network back.
+//!
+//! Arguments ([`args`]) → checked request ([`request`]) → the story of one command
+//! ([`commands`]) → exit code ([`exit`]).
 
-fn main() -> anyhow::Result<()> {
-    let mut args = std::env::args().skip(1);
-    let mut root = probe::Root::live();
-    while let Some(a) = args.next() {
-        if a == "--root" {
-            root = probe::Root::open(args.next().unwrap_or_default().as_ref())?;
-        }
+#![allow(dead_code, reason = "renderings and sampling are hooked up next")]
+
+mod args;
+mod commands;
+mod exit;
+mod output;
+mod request;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::{Done, Failure};
+
+fn main() -> ExitCode {
+    exit::on_panic();
+    // clap prints help and version itself and ends with 0, refuses with 2.
+    exit::code(run(Cli::parse().command))
+}
+
+fn run(command: Command) -> Result<Done, Failure> {
+    match command {
+        Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
+        Command::Schema(args) => commands::schema::run(&args),
     }
-    let facts = probe::facts::collect(&root, &probe::facts::Request::default());
-    println!("{}", serde_json::to_string_pretty(&facts)?);
-    Ok(())
 }

@@ -1,1 +1,9 @@
-//! placeholder
+//! Facts and findings for people: aligned text and pictures. Pure: values in, text out.
+//!
+//! Only this crate prints `µs` or `MiB`; everything it prints passes [`text::clean`], for a
+//! process may name itself with terminal control characters, and a snapshot may come from
+//! anybody.
+
+pub mod text;
+
+pub use text::{Look, clean};

@@ -1,0 +1,175 @@
+//! What was typed, and nothing else. Checked values are in [`crate::request`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+/// Examples, then the exit codes: the same words under every command's help.
+macro_rules! examples {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\n\n",
+            "Exit codes:\n",
+            "  0  done\n",
+            "  1  done, and the answer is no (doctor: a finding at or above --fail-on)\n",
+            "  2  wrong usage\n",
+            "  3  not permitted\n",
+            "  4  the environment said no (no such file, NIC or process; a damaged snapshot)\n",
+            "  5  a bug of netwright"
+        )
+    };
+}
+
+/// Finds what holds a Linux host's network back.
+///
+/// Reads the host, watches its counters for a few seconds, and says what limits it, on which
+/// evidence, and what to change. Changes nothing by itself; needs no root, and says what root
+/// would add.
+#[derive(Debug, Parser)]
+#[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
+    "  netwright inspect                    its packet path: NIC, queue, IRQ, CPU
+  netwright inspect --json | jq .nics  for programs"
+))]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
+    Inspect(InspectArgs),
+    /// Print the JSON schema of a command's --json document.
+    Schema(SchemaArgs),
+}
+
+/// Where the host is read from.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    /// Read this directory tree or snapshot archive instead of the running host.
+    #[arg(long, value_name = "DIR-or-FILE", help_heading = "Source")]
+    pub root: Option<PathBuf>,
+}
+
+/// Which processes to look at; each may be given several times.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Processes to look at (repeatable)")]
+pub struct ProcessArgs {
+    /// By process id.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Vec<u32>,
+    /// By short name or program file name.
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
+    /// By the port they listen on.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
+    /// By systemd unit.
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Vec<String>,
+    /// By container name or id prefix.
+    #[arg(long, value_name = "CONTAINER")]
+    pub container: Vec<String>,
+}
+
+/// How to answer.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write one JSON document (`netwright schema` describes it).
+    #[arg(long)]
+    pub json: bool,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// How much to say.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct TalkArgs {
+    /// No progress and no notes on standard error.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: every queue, every rule that found nothing wrong.
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// `netwright inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright inspect                    the packet path at a glance
+  netwright inspect cpus numa          CPUs and nodes in full
+  netwright inspect --nic eth0         everything about one NIC, every queue
+  netwright inspect processes --name nginx --port 5432
+  netwright inspect --picture host.svg sockets, nodes, caches, cores, NICs and IRQs, drawn
+  netwright inspect --json --root host.tar.zst | jq '.nics[].channels'"
+))]
+pub struct InspectArgs {
+    /// Show these sections in full instead of the overview.
+    #[arg(value_enum, value_name = "SECTION", conflicts_with = "json")]
+    pub sections: Vec<Section>,
+    /// Only this NIC, in full; repeatable.
+    #[arg(long, value_name = "NAME")]
+    pub nic: Vec<String>,
+    /// Draw the host as an SVG file (`-` for standard output).
+    #[arg(long, value_name = "FILE.svg")]
+    pub picture: Option<PathBuf>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// A part of `inspect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    /// Kernel, machine, memory, build options.
+    Host,
+    /// Every CPU with its place and frequency; caches; idle states.
+    Cpus,
+    /// Nodes, memory, distances.
+    Numa,
+    /// Every NIC in full.
+    Nics,
+    /// Every interrupt.
+    Irqs,
+    /// Backlog counters by CPU.
+    Softnet,
+    /// Kernel settings, their defaults and who set them.
+    Sysctls,
+    /// Whoever else tunes this host.
+    Rivals,
+    /// The chosen processes with every thread.
+    Processes,
+    /// Listening TCP sockets.
+    Listeners,
+    /// Storage controllers.
+    Storage,
+    /// Network namespaces and their links.
+    Namespaces,
+}
+
+/// `netwright schema`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!("  netwright schema inspect > inspect.schema.json"))]
+pub struct SchemaArgs {
+    /// Whose document.
+    #[arg(value_enum)]
+    pub document: Document,
+}
+
+/// A document with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Document {
+    /// `inspect --json`.
+    Inspect,
+}

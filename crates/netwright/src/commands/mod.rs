@@ -1,0 +1,4 @@
+//! One file per command; each is the story of what it does.
+
+pub mod inspect;
+pub mod schema;

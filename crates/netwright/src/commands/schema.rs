@@ -1,0 +1,17 @@
+//! `netwright schema`: what a `--json` document looks like.
+
+use crate::{
+    args::{Document, SchemaArgs},
+    exit::{Done, Failure},
+    output::Sink,
+};
+
+/// Prints the schema. The committed copies under `docs/schema` are exactly this.
+pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
+    let schema = match args.document {
+        Document::Inspect => schemars::schema_for!(model::Facts),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
+    Sink::Stdout.text(&format!("{text}\n"))?;
+    Ok(Done::Yes)
+}

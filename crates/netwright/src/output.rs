@@ -1,0 +1,138 @@
+//! Where answers and notes go: standard output or a file, in what width and with what colour.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Where an answer goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sink {
+    /// Standard output.
+    Stdout,
+    /// A file, replaced.
+    File(PathBuf),
+}
+
+impl Sink {
+    /// `-` or nothing is standard output.
+    pub fn new(path: Option<PathBuf>) -> Self {
+        match path {
+            None => Self::Stdout,
+            Some(p) if p.as_os_str() == "-" => Self::Stdout,
+            Some(p) => Self::File(p),
+        }
+    }
+
+    /// Whether this is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        *self == Self::Stdout && io::stdout().is_terminal()
+    }
+
+    /// Writes a text.
+    pub fn text(&self, text: &str) -> Result<(), Failure> {
+        self.with(|w| w.write_all(text.as_bytes()))
+    }
+
+    /// Writes one JSON document and a line end: on a terminal over many lines, else on one.
+    pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let pretty = self.is_terminal();
+        self.with(|w| {
+            if pretty {
+                serde_json::to_writer_pretty(&mut *w, document)?;
+            } else {
+                serde_json::to_writer(&mut *w, document)?;
+            }
+            w.write_all(b"\n")
+        })
+    }
+
+    fn with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        fn run(
+            to: impl Write,
+            write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        ) -> io::Result<()> {
+            let mut w = BufWriter::with_capacity(1 << 16, to);
+            write(&mut w)?;
+            w.flush()
+        }
+        match self {
+            Self::Stdout => run(io::stdout().lock(), write)
+                .map_err(|e| Failure::io(Path::new("standard output"), &e)),
+            Self::File(path) => {
+                File::create(path).and_then(|f| run(f, write)).map_err(|e| Failure::io(path, &e))
+            }
+        }
+    }
+
+    /// Columns to fill: the terminal's, else 100. `COLUMNS` overrules both.
+    pub fn width(&self) -> usize {
+        let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+        let terminal = || self.is_terminal().then(terminal_columns).flatten();
+        asked.or_else(terminal).unwrap_or(100).clamp(40, 200)
+    }
+
+    /// Colour only on a terminal, and not with `NO_COLOR` or a dumb one.
+    pub fn colour(&self) -> bool {
+        let set = |name| std::env::var_os(name).is_some_and(|v: std::ffi::OsString| !v.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        self.is_terminal() && !set("NO_COLOR") && !dumb
+    }
+}
+
+/// A line on standard error; one that nobody reads is nobody's error.
+pub fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", report::clean(line));
+}
+
+fn terminal_columns() -> Option<usize> {
+    // SAFETY: a zeroed winsize is valid; the call fills it or fails.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
+    }?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// How far a window has come, on standard error when that is a terminal.
+pub struct Progress {
+    shown: bool,
+    what: String,
+    last: String,
+}
+
+impl Progress {
+    /// A counter that stays silent when `quiet` or when nobody watches.
+    pub fn new(quiet: bool, what: impl Into<String>) -> Self {
+        let shown = !quiet && io::stderr().is_terminal();
+        Self { shown, what: what.into(), last: String::new() }
+    }
+
+    /// Shows `share` (0 to 1) of the whole.
+    pub fn show(&mut self, share: f64) {
+        if !self.shown {
+            return;
+        }
+        let full = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
+        let line = format!("{} [{}{}]", self.what, "#".repeat(full), "-".repeat(20 - full));
+        if line != self.last {
+            let _ = write!(io::stderr(), "\r{line}\x1b[K");
+            let _ = io::stderr().flush();
+            self.last = line;
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if !self.last.is_empty() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = io::stderr().flush();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Text on a page of a given width: styled spans, wrapping, aligned tables.
+
+mod line;
+mod page;
+mod table;
+
+pub use line::{Ink, Line};
+pub use page::Page;
+pub use table::Table;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Columns to fill.
+    pub width: usize,
+    /// Whether ANSI colours may be used.
+    pub colour: bool,
+    /// Whether to say everything.
+    pub verbose: bool,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { width: 80, colour: false, verbose: false }
+    }
+}
+
+/// The text with control characters (terminal escapes, line ends, direction overrides) shown
+/// as `�` and tabs as a space.
+pub fn clean(text: &str) -> String {
+    let overrides = |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() || overrides(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Columns that a cleaned text takes on a terminal.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// The longest start of `text` that fits `columns`, and the rest.
+fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > columns && at > 0 {
+            return text.split_at(at);
+        }
+    }
+    (text, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(clean("a\x1b[31mb\r\nc\td"), "a\u{fffd}[31mb\u{fffd}\u{fffd}c d");
+        assert_eq!(clean("abc\u{202e}def"), "abc\u{fffd}def");
+        assert_eq!(clean("naïve 網路"), "naïve 網路");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(width("網路"), 4);
+        assert_eq!(split_at_width("網路卡", 4), ("網路", "卡"));
+        assert_eq!(split_at_width("網路卡", 5), ("網路", "卡"));
+        assert_eq!(split_at_width("網", 1), ("網", ""), "always some progress");
+    }
+}

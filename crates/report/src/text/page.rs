@@ -1,0 +1,80 @@
+//! A page: lines, headings, tables, one after the other.
+
+use super::{Ink, Line, Look, Table};
+
+/// A text in the making.
+#[derive(Debug)]
+pub struct Page {
+    look: Look,
+    out: String,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(look: Look) -> Self {
+        Self { look, out: String::new() }
+    }
+
+    /// How it looks.
+    pub fn look(&self) -> Look {
+        self.look
+    }
+
+    /// A line, wrapped where it is too long; its later lines are indented by `hang`.
+    pub fn line(&mut self, line: Line, hang: usize) {
+        let next = self.look.width.saturating_sub(hang).max(20);
+        for (i, part) in line.wrap(self.look.width, next, false).iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(&" ".repeat(hang));
+            }
+            self.raw(part);
+        }
+    }
+
+    /// `label` and the text beside it; the text's later lines stay beside the label.
+    pub fn labelled(&mut self, label: Line, text: &Line) {
+        let indent = label.width();
+        let room = self.look.width.saturating_sub(indent).max(20);
+        for (i, part) in text.wrap(room, room, false).iter().enumerate() {
+            let mut line = if i == 0 { label.clone() } else { Line::plain(" ".repeat(indent)) };
+            line.extend(part.clone());
+            self.raw(&line);
+        }
+    }
+
+    /// A line as it is, however long: a command to copy.
+    pub fn raw(&mut self, line: &Line) {
+        line.print(&mut self.out, self.look.colour);
+        while self.out.ends_with(' ') {
+            self.out.pop();
+        }
+        self.out.push('\n');
+    }
+
+    /// An empty line, one at most.
+    pub fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// A heading, after an empty line.
+    pub fn heading(&mut self, title: &str) {
+        self.gap();
+        self.raw(&Line::new().ink(Ink::Strong, title));
+    }
+
+    /// A table, indented.
+    pub fn table(&mut self, table: &Table, indent: usize) {
+        for row in table.rows(self.look.width.saturating_sub(indent)) {
+            let mut line = Line::plain(" ".repeat(indent));
+            line.extend(row);
+            self.raw(&line);
+        }
+    }
+
+    /// The finished text.
+    pub fn finish(self) -> String {
+        self.out
+    }
+}

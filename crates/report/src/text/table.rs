@@ -1,0 +1,153 @@
+//! Aligned columns.
+
+use super::{Ink, Line};
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// No column is squeezed below this.
+const NARROWEST: usize = 8;
+
+struct Column {
+    head: String,
+    right: bool,
+    wraps: bool,
+}
+
+/// A table with a head row. Columns are as wide as their widest cell; where that is too much
+/// for the page, the columns that may wrap give way, the widest first.
+#[derive(Default)]
+pub struct Table {
+    columns: Vec<Column>,
+    body: Vec<Vec<Line>>,
+}
+
+impl Table {
+    /// No columns yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A column of names.
+    #[must_use]
+    pub fn left(self, head: &str) -> Self {
+        self.column(head, false, false)
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn right(self, head: &str) -> Self {
+        self.column(head, true, false)
+    }
+
+    /// A column of text that may run over several lines.
+    #[must_use]
+    pub fn wrapping(self, head: &str) -> Self {
+        self.column(head, false, true)
+    }
+
+    fn column(mut self, head: &str, right: bool, wraps: bool) -> Self {
+        self.columns.push(Column { head: head.to_owned(), right, wraps });
+        self
+    }
+
+    /// A row; missing cells are empty, superfluous ones are dropped.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
+        self.body.push(cells.into_iter().take(self.columns.len()).collect());
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// The finished lines, the head first unless every head is empty.
+    pub fn rows(&self, width: usize) -> Vec<Line> {
+        let widths = self.widths(width);
+        let mut lines = vec![];
+        if self.columns.iter().any(|c| !c.head.is_empty()) {
+            let head: Vec<Line> =
+                self.columns.iter().map(|c| Line::new().ink(Ink::Faint, &c.head)).collect();
+            lines.extend(self.lay_out(&head, &widths));
+        }
+        for row in &self.body {
+            lines.extend(self.lay_out(row, &widths));
+        }
+        lines
+    }
+
+    fn widths(&self, page: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| {
+                let cells = self.body.iter().filter_map(|r| r.get(i)).map(Line::width);
+                cells.chain([super::width(&c.head)]).max().unwrap_or(0)
+            })
+            .collect();
+        loop {
+            let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            let widest = widths
+                .iter_mut()
+                .zip(&self.columns)
+                .filter(|(w, c)| c.wraps && **w > NARROWEST)
+                .map(|(w, _)| w)
+                .max();
+            match widest {
+                Some(w) if total > page => *w -= 1,
+                _ => return widths,
+            }
+        }
+    }
+
+    fn lay_out(&self, row: &[Line], widths: &[usize]) -> Vec<Line> {
+        let cells: Vec<Vec<Line>> =
+            row.iter().zip(widths).map(|(cell, &w)| cell.wrap(w, w, true)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        (0..height)
+            .map(|y| {
+                let mut line = Line::new();
+                let mut due = 0;
+                for ((parts, &w), column) in cells.iter().zip(widths).zip(&self.columns) {
+                    let part = parts.get(y).cloned().unwrap_or_default();
+                    let before = if column.right { w.saturating_sub(part.width()) } else { 0 };
+                    due += before;
+                    if !part.is_empty() {
+                        line.push(Ink::Plain, " ".repeat(due));
+                        due = 0;
+                    }
+                    due += w.saturating_sub(part.width() + before) + GAP;
+                    line.extend(part);
+                }
+                line
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(table: &Table, width: usize) -> Vec<String> {
+        table.rows(width).iter().map(Line::bare).collect()
+    }
+
+    #[test]
+    fn aligns_and_wraps_only_what_may_wrap() {
+        let mut t = Table::new().left("NAME").right("COUNT").wrapping("WHY");
+        t.row(["a", "1,000", "short"].map(Line::plain));
+        t.row(["網路", "7", "a longer text that does not fit"].map(Line::plain));
+        assert_eq!(
+            text(&t, 30),
+            [
+                "NAME  COUNT  WHY",
+                "a     1,000  short",
+                "網路      7  a longer text",
+                "             that does not fit",
+            ]
+        );
+        assert_eq!(text(&t, 80).len(), 3);
+        assert!(text(&t, 5).len() > 4, "too narrow a page still gives a table");
+    }
+}
