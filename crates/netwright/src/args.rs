@@ -39,6 +39,7 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one value per process")]
 pub enum Command {
     /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
