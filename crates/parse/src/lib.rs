@@ -4,21 +4,31 @@
 //! none turns something it does not understand into zero. [`PARSERS`] names every one of them
 //! for the fuzzer; a test checks the list against the files of this folder.
 
+pub mod boot_line;
 pub mod error;
 pub mod hexmask;
+pub mod ini;
 pub mod interrupts;
+pub mod irqbalance_setup;
 pub mod list;
+pub mod mountinfo;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod nf_conntrack_stat;
+pub mod numa_maps;
 pub mod pid_sched;
 pub mod pid_stat;
 pub mod pid_status;
 pub mod proc_stat;
+pub mod proc_status;
 pub mod schedstat;
+pub mod shell_vars;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
+pub mod sysctl_conf;
+pub mod task_sched;
+pub mod task_stat;
 pub mod text;
 pub mod vmstat;
 
@@ -29,20 +39,41 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
+    ("boot_line", |b| drop(boot_line::parse(b))),
     ("hexmask", |b| drop(hexmask::parse(b))),
+    ("ini", |b| {
+        for e in ini::parse(b).entries {
+            let _ = ini::without_comment(&e.value);
+        }
+    }),
     ("interrupts", |b| drop(interrupts::parse(b))),
+    ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
     ("list", |b| drop(list::parse(b))),
+    ("mountinfo", |b| drop(mountinfo::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
+    ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("pid_sched", |b| drop(pid_sched::parse(b))),
     ("pid_stat", |b| drop(pid_stat::parse(b))),
     ("pid_status", |b| drop(pid_status::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
+    ("proc_status", |b| {
+        let _ = proc_status::value(b, "Cpus_allowed_list");
+    }),
     ("schedstat", |b| drop(schedstat::parse(b))),
+    ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
+    ("sysctl_conf", |b| {
+        for s in sysctl_conf::parse(b).settings {
+            let _ = sysctl_conf::glob_matches(&s.path, "net/ipv4/conf/all/rp_filter");
+            let _ = sysctl_conf::same_value(s.value.as_deref().unwrap_or_default(), "0-3");
+        }
+    }),
+    ("task_sched", |b| drop(task_sched::migrations(b))),
+    ("task_stat", |b| drop(task_stat::parse(b))),
     ("text", |b| {
         let _ = text::number::<i64>(b);
     }),
