@@ -4,18 +4,25 @@
 //! none turns something it does not understand into zero. [`PARSERS`] names every one of them
 //! for the fuzzer; a test checks the list against the files of this folder.
 
+pub mod acpi;
 pub mod boot_line;
+pub mod cache_size;
+pub mod cpuinfo;
+pub mod environ;
 pub mod error;
 pub mod hexmask;
 pub mod ini;
 pub mod interrupts;
 pub mod irqbalance_setup;
+pub mod kconfig;
 pub mod list;
+pub mod meminfo;
 pub mod mountinfo;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod nf_conntrack_stat;
 pub mod numa_maps;
+pub mod os_release;
 pub mod pid_sched;
 pub mod pid_stat;
 pub mod pid_status;
@@ -27,6 +34,7 @@ pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
 pub mod sysctl_conf;
+pub mod sysinfo_s390;
 pub mod task_sched;
 pub mod task_stat;
 pub mod text;
@@ -39,7 +47,11 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
+    ("acpi", |b| drop(acpi::header(b))),
     ("boot_line", |b| drop(boot_line::parse(b))),
+    ("cache_size", |b| drop(cache_size::parse(b))),
+    ("cpuinfo", |b| drop(cpuinfo::parse(b))),
+    ("environ", |b| drop(environ::value(b, "container"))),
     ("hexmask", |b| drop(hexmask::parse(b))),
     ("ini", |b| {
         for e in ini::parse(b).entries {
@@ -48,12 +60,15 @@ pub const PARSERS: &[FuzzEntry] = &[
     }),
     ("interrupts", |b| drop(interrupts::parse(b))),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
+    ("kconfig", |b| drop(kconfig::parse(b))),
     ("list", |b| drop(list::parse(b))),
+    ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
     ("mountinfo", |b| drop(mountinfo::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
+    ("os_release", |b| drop(os_release::pretty_name(b))),
     ("pid_sched", |b| drop(pid_sched::parse(b))),
     ("pid_stat", |b| drop(pid_stat::parse(b))),
     ("pid_status", |b| drop(pid_status::parse(b))),
@@ -72,10 +87,12 @@ pub const PARSERS: &[FuzzEntry] = &[
             let _ = sysctl_conf::same_value(s.value.as_deref().unwrap_or_default(), "0-3");
         }
     }),
+    ("sysinfo_s390", |b| drop(sysinfo_s390::control_program(b))),
     ("task_sched", |b| drop(task_sched::migrations(b))),
     ("task_stat", |b| drop(task_stat::parse(b))),
     ("text", |b| {
         let _ = text::number::<i64>(b);
+        let _ = text::numbers::<i64>(b);
     }),
     ("vmstat", |b| drop(vmstat::parse(b))),
 ];

@@ -36,6 +36,16 @@ pub fn id(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&n| n <= model::cpuset::MAX_ID)
 }
 
+/// Numbers with blanks between them: `10 21 31`, and the empty file is none.
+///
+/// # Errors
+/// When one of them is no number of this type.
+pub fn numbers<T: FromStr>(bytes: &[u8]) -> Result<Vec<T>, ParseError> {
+    let bad = || ParseError::new(1, "numbers with blanks between them", bytes);
+    let text = std::str::from_utf8(bytes).map_err(|_| bad())?;
+    text.split_whitespace().map(|n| n.parse().map_err(|_| bad())).collect()
+}
+
 /// The word in brackets of a choice file: `none [integrity] confidentiality`.
 pub fn chosen(bytes: &[u8]) -> Option<String> {
     let text = word(bytes);
@@ -57,6 +67,14 @@ mod tests {
         assert!(number::<u32>(b"12 13").is_err());
         assert!(number::<u32>(b"99999999999").is_err());
         assert!(number::<u32>(b"\xff").is_err());
+    }
+
+    #[test]
+    fn numbers_in_a_row() {
+        assert_eq!(numbers::<u32>(b"10 21  31 \n"), Ok(vec![10, 21, 31]));
+        assert_eq!(numbers::<u32>(b"\n"), Ok(vec![]));
+        assert_eq!(numbers::<f64>(b"350735.47 234388.90\n"), Ok(vec![350_735.47, 234_388.90]));
+        assert!(numbers::<u32>(b"10 -1").is_err());
     }
 
     #[test]
