@@ -7,9 +7,11 @@
 pub mod acpi;
 pub mod boot_line;
 pub mod cache_size;
+pub mod cgroup;
 pub mod cpuinfo;
 pub mod environ;
 pub mod error;
+pub mod genl_netdev;
 pub mod hexmask;
 pub mod ini;
 pub mod interrupts;
@@ -20,6 +22,7 @@ pub mod meminfo;
 pub mod mountinfo;
 pub mod net_snmp;
 pub mod net_snmp6;
+pub mod netlink;
 pub mod nf_conntrack_stat;
 pub mod numa_maps;
 pub mod os_release;
@@ -28,6 +31,7 @@ pub mod pid_stat;
 pub mod pid_status;
 pub mod proc_stat;
 pub mod proc_status;
+pub mod rtnl_qdisc;
 pub mod schedstat;
 pub mod shell_vars;
 pub mod sockstat;
@@ -50,8 +54,12 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
     ("boot_line", |b| drop(boot_line::parse(b))),
     ("cache_size", |b| drop(cache_size::parse(b))),
+    ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
+    ("genl_netdev", |b| {
+        drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
+    }),
     ("hexmask", |b| drop(hexmask::parse(b))),
     ("ini", |b| {
         for e in ini::parse(b).entries {
@@ -66,6 +74,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("mountinfo", |b| drop(mountinfo::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
+    ("netlink", netlink::fuzz),
     ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
@@ -76,6 +85,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");
     }),
+    ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockstat", |b| drop(sockstat::parse(b))),
