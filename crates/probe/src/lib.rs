@@ -2,6 +2,7 @@
 //! the live host, a directory, or a snapshot archive. A source that is absent or denied is a
 //! value ([`model::Reading`]), not a crash.
 
+pub mod ask;
 pub mod error;
 pub mod facts;
 pub mod root;

@@ -1,0 +1,209 @@
+//! Asking over a netlink socket: one socket per question, bounded in time and attempts.
+
+use std::{
+    ops::ControlFlow,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+use parse::netlink::{DONE, DUMP_INTERRUPTED, ERROR, Message, OVERRUN, Request, messages};
+use serde::{Deserialize, Serialize};
+
+use crate::ReadError;
+
+/// All entries of a dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dump<T> {
+    /// In the kernel's order.
+    pub entries: Vec<T>,
+    /// The kernel's tables changed during each of the attempts (`NLM_F_DUMP_INTR`): these are
+    /// the last attempt's entries, of which some may be missing or doubled.
+    pub interrupted: bool,
+}
+
+/// How often a dump that was interrupted is asked again. A host that starts containers all
+/// the time may interrupt every one.
+const ATTEMPTS: u32 = 6;
+
+/// The kernel fills at most 32 KiB unless a single entry needs more (a NIC with hundreds of
+/// virtual functions).
+const BUFFER: usize = 256 << 10;
+
+/// Longest wait for one datagram: the kernel answers at once, unless a lock is held.
+const TIMEOUT_S: i64 = 5;
+
+/// Asks for all of something; `each` turns a message into an entry, or skips it. `what` names
+/// the question in errors.
+///
+/// # Errors
+/// As the kernel answered: absent for a protocol or family that it does not have.
+pub fn dump<T>(
+    protocol: i32,
+    what: &str,
+    request: &Request,
+    each: impl Fn(&Message<'_>) -> Option<T>,
+) -> Result<Dump<T>, ReadError> {
+    let mut last = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let mut entries = Vec::new();
+        let whole = exchange(protocol, what, request, &mut |m| {
+            entries.extend(each(m));
+            ControlFlow::Continue(())
+        })?;
+        if whole {
+            return Ok(Dump { entries, interrupted: false });
+        }
+        last = entries;
+    }
+    Ok(Dump { entries: last, interrupted: true })
+}
+
+/// Asks for one thing.
+///
+/// # Errors
+/// As the kernel answered; absent where it answered with something else.
+pub fn one<T>(
+    protocol: i32,
+    what: &str,
+    request: &Request,
+    each: impl Fn(&Message<'_>) -> Option<T>,
+) -> Result<T, ReadError> {
+    let mut found = None;
+    exchange(protocol, what, request, &mut |m| {
+        found = found.take().or_else(|| each(m));
+        ControlFlow::Continue(())
+    })?;
+    found.ok_or_else(|| ReadError::Absent { path: what.to_owned() })
+}
+
+/// Sends a request and hands over every answer until the kernel is done or `each` breaks off.
+/// Gives whether the answer is whole: not interrupted and nothing lost.
+///
+/// # Errors
+/// As the kernel answered.
+pub fn exchange(
+    protocol: i32,
+    what: &str,
+    request: &Request,
+    each: &mut dyn FnMut(&Message<'_>) -> ControlFlow<()>,
+) -> Result<bool, ReadError> {
+    const SEQUENCE: u32 = 1;
+    let failed = |errno| ReadError::from_errno(what, errno);
+    let socket = open(protocol).map_err(failed)?;
+    send(&socket, &request.bytes(SEQUENCE)).map_err(failed)?;
+    let mut buffer = vec![0; BUFFER];
+    let mut whole = true;
+    loop {
+        let datagram = match receive(&socket, &mut buffer) {
+            Ok(bytes) => bytes,
+            // Answers were lost for want of memory.
+            Err(libc::ENOBUFS) => return Ok(false),
+            Err(errno) => return Err(failed(errno)),
+        };
+        for message in messages(datagram).filter(|m| m.sequence == SEQUENCE) {
+            whole &= message.flags & DUMP_INTERRUPTED == 0;
+            match (message.kind, message.errno()) {
+                (OVERRUN, _) => return Ok(false),
+                (ERROR | DONE, Some(0)) => return Ok(whole),
+                (ERROR | DONE, Some(errno)) => return Err(failed(errno)),
+                // An end without its number, as old kernels send it.
+                (DONE, None) => return Ok(whole),
+                (ERROR, None) => return Err(failed(libc::EPROTO)),
+                _ => {
+                    if each(&message).is_break() {
+                        return Ok(whole);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+fn open(protocol: i32) -> Result<OwnedFd, i32> {
+    // SAFETY: takes numbers only.
+    let fd =
+        unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
+    if fd < 0 {
+        return Err(match errno() {
+            // A kernel without this protocol, or without netlink.
+            libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT => libc::ENOENT,
+            other => other,
+        });
+    }
+    // SAFETY: the kernel just gave us this descriptor.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let timeout = libc::timeval { tv_sec: TIMEOUT_S, tv_usec: 0 };
+    // SAFETY: the value outlives the call and its size is given.
+    let set = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const timeout).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        )
+    };
+    if set < 0 { Err(errno()) } else { Ok(fd) }
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<(), i32> {
+    loop {
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        match n {
+            n if n >= 0 => return Ok(()),
+            _ => match errno() {
+                libc::EINTR => {}
+                other => return Err(other),
+            },
+        }
+    }
+}
+
+/// One datagram; one that does not fit is an error, not a part.
+fn receive<'b>(socket: &OwnedFd, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
+    loop {
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe {
+            libc::recv(
+                socket.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                libc::MSG_TRUNC,
+            )
+        };
+        if let Ok(n) = usize::try_from(n) {
+            return buffer.get(..n).ok_or(libc::EMSGSIZE);
+        }
+        match errno() {
+            libc::EINTR => {}
+            other => return Err(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_dumps_loopback_and_refuses_nonsense() {
+        let links = Request::dump(libc::RTM_GETLINK, &[0; 16]);
+        let dump = dump(libc::NETLINK_ROUTE, "netlink/links", &links, |m| {
+            (m.kind == libc::RTM_NEWLINK).then_some(m.payload.len())
+        })
+        .unwrap();
+        assert!(!dump.entries.is_empty());
+
+        let nonsense = Request::one(0x7ff0, &[0; 16]);
+        let error =
+            one(libc::NETLINK_ROUTE, "netlink/nonsense", &nonsense, |_| Some(())).unwrap_err();
+        assert!(matches!(error, ReadError::Failed { errno: libc::EOPNOTSUPP, .. }), "{error}");
+
+        let error = one(4000, "netlink/no-protocol", &links, |_| Some(())).unwrap_err();
+        assert!(matches!(error, ReadError::Absent { .. }), "{error}");
+    }
+}
