@@ -6,6 +6,7 @@ pub mod ask;
 pub mod error;
 pub mod facts;
 pub mod root;
+pub mod samples;
 
 pub use error::ReadError;
 pub use root::Root;

@@ -12,7 +12,10 @@ pub mod record;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use model::{CpuSet, Reading, snapshot::Manifest};
+use model::{
+    CpuSet, Reading,
+    snapshot::{Manifest, SampleTime},
+};
 use parse::ParseError;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -84,6 +87,13 @@ impl Root {
     #[must_use]
     pub fn at_sample(&self, n: u32) -> Self {
         Self { sample: Some(n), ..self.clone() }
+    }
+
+    /// Notes when a sample was read; only a recording keeps it.
+    pub(crate) fn sample_taken(&self, time: &SampleTime) {
+        if let Some(r) = &self.recorder {
+            r.sample_taken(time.clone());
+        }
     }
 
     /// Where `path` is kept in a directory, archive or recording.

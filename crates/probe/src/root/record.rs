@@ -8,6 +8,7 @@ use std::{
     sync::Mutex,
 };
 
+use model::snapshot::SampleTime;
 use serde::{Deserialize, Serialize};
 
 use crate::ReadError;
@@ -75,6 +76,8 @@ pub struct Recording {
     pub listings: BTreeMap<String, Vec<String>>,
     /// Errors other than absence.
     pub errors: BTreeMap<String, i32>,
+    /// When each sample was read.
+    pub samples: Vec<SampleTime>,
 }
 
 /// Collects from any thread.
@@ -132,6 +135,10 @@ impl Recorder {
             todo.extend(target.split('/').rev().filter(|c| !c.is_empty()).map(String::from));
         }
         format!("/{}", done.join("/"))
+    }
+
+    pub(super) fn sample_taken(&self, time: SampleTime) {
+        self.lock().samples.push(time);
     }
 
     pub(super) fn file(&self, place: &str, path: &str, result: &Result<Vec<u8>, ReadError>) {

@@ -1,0 +1,77 @@
+//! The clock of the windows, and waiting on it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::Reading;
+
+use crate::{ReadError, Root, error::reading};
+
+/// How long a wait may go without looking at `stop`.
+const POLL_NS: u64 = 50_000_000;
+
+/// `CLOCK_MONOTONIC`, the clock that other tools stamp with too, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t) };
+    (t.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec as u64)
+}
+
+/// Sleeps until `deadline` or until `stop` is set. The deadline is absolute, so that what is
+/// done between two waits does not add up.
+pub fn wait_until(deadline: u64, stop: &AtomicBool, passed: &mut dyn FnMut(u64)) {
+    loop {
+        let now = monotonic_ns();
+        passed(now);
+        if now >= deadline || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let next = deadline.min(now.saturating_add(POLL_NS));
+        let until = libc::timespec {
+            tv_sec: (next / 1_000_000_000) as libc::time_t,
+            tv_nsec: (next % 1_000_000_000) as libc::c_long,
+        };
+        // A signal ends the sleep early; the loop looks again. SAFETY: the kernel reads one
+        // timespec and, with TIMER_ABSTIME, writes nothing.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const until,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
+
+/// Ticks a second in `/proc/stat` (`USER_HZ`). **Source**: `sysconf(_SC_CLK_TCK)`.
+pub fn ticks_per_s(root: &Root) -> Reading<u64> {
+    reading(root.ask("sysconf/clk_tck", || {
+        // SAFETY: takes and gives plain numbers.
+        let n = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        let none = || ReadError::Absent { path: "sysconf(_SC_CLK_TCK)".into() };
+        u64::try_from(n).ok().filter(|&n| n > 0).ok_or_else(none)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_until_the_deadline_and_tells_the_time() {
+        let start = monotonic_ns();
+        let mut heard = Vec::new();
+        wait_until(start + 120_000_000, &AtomicBool::new(false), &mut |t| heard.push(t));
+        assert!(monotonic_ns() >= start + 120_000_000);
+        assert!(heard.len() >= 3 && heard.is_sorted(), "{heard:?}");
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait_and_a_past_deadline_is_no_wait() {
+        let start = monotonic_ns();
+        wait_until(u64::MAX, &AtomicBool::new(true), &mut |_| {});
+        wait_until(start, &AtomicBool::new(false), &mut |_| {});
+        assert!(monotonic_ns() - start < 1_000_000_000);
+    }
+}

@@ -1,0 +1,138 @@
+//! What the host did over a window: counters read twice or more, as deltas.
+//!
+//! One reading is a [`raw::Raw`]; [`delta::samples`] makes [`Samples`] of several and is pure.
+
+pub mod clock;
+pub mod delta;
+mod nics;
+pub mod raw;
+mod threads;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use model::{Samples, snapshot::SampleTime};
+
+use crate::{ReadError, Root};
+use raw::Raw;
+
+/// The most readings of one window; each is held in memory until the end.
+pub const MAX_READINGS: u32 = 10_000;
+
+/// What to read, and for how long.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// From the start of the first reading to the start of the last.
+    pub window: Duration,
+    /// How many readings, evenly spread over the window: from 2 to [`MAX_READINGS`]; a number
+    /// outside is taken as the nearest of those.
+    pub readings: u32,
+    /// Processes whose threads are followed, besides every ksoftirqd.
+    pub pids: Vec<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { window: Duration::from_secs(1), readings: 2, pids: Vec::new() }
+    }
+}
+
+/// Reads the counters over a window and gives their growth.
+///
+/// Live, this waits for `window`; `stop` ends it within 50 ms with a last reading and the
+/// shorter window. A snapshot gives the readings recorded in it, whatever `window` and
+/// `readings` say, at once. `progress` hears the share of the window that has passed, 0 to 1.
+///
+/// # Errors
+/// [`ReadError::Absent`] when a directory or snapshot holds fewer than two readings. A counter
+/// that cannot be read is no error but an absent value.
+pub fn take(
+    root: &Root,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Samples, ReadError> {
+    let readings =
+        if root.is_live() { live(root, options, stop, progress) } else { recorded(root, options) };
+    delta::samples(&readings).ok_or_else(|| ReadError::Absent {
+        path: "recorded samples (take the snapshot with --window)".to_owned(),
+    })
+}
+
+fn live(
+    root: &Root,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(f64),
+) -> Vec<Raw> {
+    let last = options.readings.clamp(2, MAX_READINGS) - 1;
+    let window = u64::try_from(options.window.as_nanos()).unwrap_or(u64::MAX);
+    let mut all = vec![one(root, 0, options)];
+    let start = all.first().map_or_else(clock::monotonic_ns, |r| r.time.start_ns);
+    for n in 1..=last {
+        let share = u128::from(window) * u128::from(n) / u128::from(last);
+        let deadline = start.saturating_add(u64::try_from(share).unwrap_or(u64::MAX));
+        let mut passed = |now: u64| {
+            progress((now.saturating_sub(start) as f64 / window.max(1) as f64).clamp(0.0, 1.0));
+        };
+        clock::wait_until(deadline, stop, &mut passed);
+        all.push(one(root, n, options));
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    progress(1.0);
+    all
+}
+
+fn one(root: &Root, n: u32, options: &Options) -> Raw {
+    let start_ns = clock::monotonic_ns();
+    let mut raw = Raw::read(&root.at_sample(n), SampleTime { start_ns, end_ns: start_ns }, options);
+    raw.time.end_ns = clock::monotonic_ns();
+    root.sample_taken(&raw.time);
+    raw
+}
+
+fn recorded(root: &Root, options: &Options) -> Vec<Raw> {
+    let times = root.manifest().map_or(&[][..], |m| &m.samples);
+    (0..MAX_READINGS)
+        .zip(times)
+        .map(|(n, time)| Raw::read(&root.at_sample(n), time.clone(), options))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_window_has_its_real_length_and_this_hosts_cpus() {
+        let options = Options { window: Duration::from_millis(60), readings: 3, pids: vec![] };
+        let mut heard = Vec::new();
+        let s = take(&Root::live(), &options, &AtomicBool::new(false), &mut |p| heard.push(p));
+        let s = s.unwrap();
+        assert!(s.window_ns.0 >= 60_000_000, "{:?}", s.window_ns);
+        assert_eq!(s.readings, 3);
+        assert!(!s.cpus.is_empty());
+        assert!(s.nics.iter().any(|n| n.name == "lo"));
+        assert!(heard.is_sorted() && heard.last() == Some(&1.0), "{heard:?}");
+    }
+
+    #[test]
+    fn an_early_stop_still_takes_the_last_reading() {
+        let options = Options { window: Duration::from_secs(3600), readings: 5, pids: vec![] };
+        let s = take(&Root::live(), &options, &AtomicBool::new(true), &mut |_| {}).unwrap();
+        assert_eq!(s.readings, 2);
+        assert!(s.window_ns.0 < 60_000_000_000);
+    }
+
+    #[test]
+    fn a_tree_without_samples_says_how_to_get_some() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let e = take(&root, &Options::default(), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+        assert_eq!(e.to_string(), "recorded samples (take the snapshot with --window): not there");
+    }
+}

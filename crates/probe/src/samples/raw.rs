@@ -1,0 +1,104 @@
+//! One reading of every counter.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
+use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
+
+use super::{Options, clock, nics, threads};
+pub use super::{nics::RawNic, threads::RawThread};
+use crate::Root;
+
+/// Counters by name.
+pub type Counters = BTreeMap<String, u64>;
+
+/// What the host's counters said at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raw {
+    /// When the reading began and ended.
+    pub time: SampleTime,
+    /// Unit of the tick counters.
+    pub ticks_per_s: Reading<u64>,
+    /// `/proc/stat`, online CPUs only.
+    pub proc_stat: Reading<BTreeMap<CpuId, CpuTicks>>,
+    /// `/proc/softirqs`.
+    pub softirqs: Reading<Softirqs>,
+    /// `/proc/net/softnet_stat`.
+    pub softnet: Reading<BTreeMap<CpuId, SoftnetRow>>,
+    /// `/proc/interrupts`.
+    pub irqs: Reading<RawIrqs>,
+    /// `/proc/net/snmp`, `netstat` and `snmp6`, gauges among them.
+    pub protocols: Reading<Counters>,
+    /// `/proc/net/sockstat` and `sockstat6`: gauges.
+    pub sockstat: Reading<Counters>,
+    /// By name.
+    pub nics: Reading<BTreeMap<String, RawNic>>,
+    /// By process and thread id.
+    pub threads: BTreeMap<(u32, u32), RawThread>,
+    /// `/proc/net/stat/nf_conntrack`.
+    pub conntrack: Reading<Counters>,
+    /// `/proc/vmstat`, gauges among them.
+    pub vmstat: Reading<Counters>,
+}
+
+/// Interrupt counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawIrqs {
+    /// CPUs that have a column.
+    pub cpus: Vec<CpuId>,
+    /// Counts above zero by interrupt, ascending by CPU; a CPU with a column and no entry
+    /// counts zero. `None`: the row was torn by a CPU coming or going.
+    pub rows: BTreeMap<IrqId, Option<Vec<IrqCount>>>,
+}
+
+impl Raw {
+    /// Reads everything through a root that stands at one sample.
+    pub fn read(root: &Root, time: SampleTime, options: &Options) -> Self {
+        let proc_stat = root.parsed("/proc/stat", parse::proc_stat::parse);
+        Self {
+            time,
+            ticks_per_s: clock::ticks_per_s(root),
+            proc_stat,
+            softirqs: root.parsed("/proc/softirqs", parse::softirqs::parse),
+            softnet: Reading::absent("/proc/net/softnet_stat: not read"),
+            irqs: Reading::absent("/proc/interrupts: not read"),
+            protocols: protocols(root),
+            sockstat: sockstat(root),
+            nics: nics::read(root),
+            threads: threads::read(root, &options.pids),
+            conntrack: root
+                .parsed("/proc/net/stat/nf_conntrack", parse::nf_conntrack_stat::parse)
+                .map(|t| t.counters),
+            vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
+        }
+    }
+}
+
+/// All three files; without IPv6, or with one file unreadable, what the others say.
+fn protocols(root: &Root) -> Reading<Counters> {
+    let v4 = root.parsed("/proc/net/snmp", parse::net_snmp::parse);
+    let extended = root.parsed("/proc/net/netstat", parse::net_snmp::parse);
+    let v6 = root.parsed("/proc/net/snmp6", parse::net_snmp6::parse);
+    merged([v4, extended, v6])
+}
+
+fn sockstat(root: &Root) -> Reading<Counters> {
+    merged([
+        root.parsed("/proc/net/sockstat", parse::sockstat::parse),
+        root.parsed("/proc/net/sockstat6", parse::sockstat::parse),
+    ])
+}
+
+/// The union of the known ones; the first one's reason where none is known.
+fn merged<const N: usize>(parts: [Reading<Counters>; N]) -> Reading<Counters> {
+    let mut parts = parts.into_iter();
+    let first = parts.next().unwrap_or_else(|| Reading::absent("nothing to read"));
+    parts.fold(first, |all, part| match (all, part) {
+        (Reading::Known(mut all), Reading::Known(part)) => {
+            all.extend(part);
+            Reading::Known(all)
+        }
+        (Reading::Known(one), _) | (_, Reading::Known(one)) => Reading::Known(one),
+        (first, _) => first,
+    })
+}

@@ -1,0 +1,103 @@
+//! Counters of threads: of the chosen processes, and of every ksoftirqd.
+
+use std::collections::BTreeMap;
+
+use model::{Bytes, CpuId, Reading};
+use parse::schedstat::Schedstat;
+
+use crate::Root;
+
+/// One thread's counters at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawThread {
+    /// Short name.
+    pub name: String,
+    /// When it started: tells a reused id.
+    pub start_ticks: u64,
+    /// User and kernel time, ticks.
+    pub cpu_ticks: u64,
+    /// Where it ran last.
+    pub last_cpu: Option<CpuId>,
+    /// Time on and waiting for CPUs.
+    pub schedstat: Reading<Schedstat>,
+    /// Moves between CPUs.
+    pub migrations: Reading<u64>,
+    /// Gave up the CPU by itself.
+    pub voluntary_switches: Reading<u64>,
+    /// Was taken off the CPU.
+    pub involuntary_switches: Reading<u64>,
+    /// Resident memory of its process.
+    pub rss_bytes: Reading<Bytes>,
+}
+
+/// Every thread of `pids` and every ksoftirqd, by process and thread id.
+pub fn read(root: &Root, pids: &[u32]) -> BTreeMap<(u32, u32), RawThread> {
+    let mut threads = BTreeMap::new();
+    for pid in ksoftirqds(root).into_iter().chain(pids.iter().copied()) {
+        let folder = format!("/proc/{pid}/task");
+        // A process that is gone has no threads; the facts say that it was asked for.
+        for tid in ids(&root.entries(&folder).unwrap_or_default()) {
+            if let Some(thread) = one(root, &format!("{folder}/{tid}")) {
+                threads.insert((pid, tid), thread);
+            }
+        }
+    }
+    threads
+}
+
+/// `None` when it ended meanwhile.
+fn one(root: &Root, folder: &str) -> Option<RawThread> {
+    let stat = root.parsed(&format!("{folder}/stat"), parse::pid_stat::parse).into_known()?;
+    let status_path = format!("{folder}/status");
+    let status = root.parsed(&status_path, parse::pid_status::parse);
+    let line = |name: &str| format!("{status_path}: no {name}");
+    let sched_path = format!("{folder}/sched");
+    Some(RawThread {
+        name: stat.comm,
+        start_ticks: stat.start_ticks,
+        cpu_ticks: stat.user_ticks.saturating_add(stat.system_ticks),
+        last_cpu: stat.last_cpu,
+        schedstat: root.parsed(&format!("{folder}/schedstat"), parse::schedstat::parse),
+        migrations: root
+            .parsed(&sched_path, parse::pid_sched::parse)
+            .and_then(|s| or_absent(s.migrations, || format!("{sched_path}: no nr_migrations"))),
+        voluntary_switches: status
+            .as_ref()
+            .and_then(|s| or_absent(s.voluntary_switches, || line("voluntary_ctxt_switches"))),
+        involuntary_switches: status
+            .as_ref()
+            .and_then(|s| or_absent(s.involuntary_switches, || line("nonvoluntary_ctxt_switches"))),
+        rss_bytes: status.as_ref().and_then(|s| or_absent(s.rss_bytes, || line("VmRSS"))),
+    })
+}
+
+fn or_absent<T>(value: Option<T>, why: impl FnOnce() -> String) -> Reading<T> {
+    value.map_or_else(|| Reading::Absent(why()), Reading::Known)
+}
+
+/// Children of kthreadd named so. A process namespace of its own shows no kernel threads: pid 2
+/// is then anybody.
+fn ksoftirqds(root: &Root) -> Vec<u32> {
+    if root.word("/proc/2/comm").known().map(String::as_str) != Some("kthreadd") {
+        return Vec::new();
+    }
+    // Without CONFIG_PROC_CHILDREN every process must be asked.
+    let candidates = match root.word("/proc/2/task/2/children") {
+        Reading::Known(text) => {
+            text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect()
+        }
+        _ => ids(&root.entries("/proc").unwrap_or_default()),
+    };
+    let is_one = |pid: &u32| {
+        let name = root.word(&format!("/proc/{pid}/comm"));
+        name.known().is_some_and(|n| n.starts_with("ksoftirqd/"))
+    };
+    candidates.into_iter().filter(is_one).collect()
+}
+
+/// The names that are ids, ascending by number.
+fn ids(names: &[String]) -> Vec<u32> {
+    let mut ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+    ids.sort_unstable();
+    ids
+}
