@@ -26,9 +26,6 @@ pub mod netlink;
 pub mod nf_conntrack_stat;
 pub mod numa_maps;
 pub mod os_release;
-pub mod pid_sched;
-pub mod pid_stat;
-pub mod pid_status;
 pub mod proc_stat;
 pub mod proc_status;
 pub mod rtnl_qdisc;
@@ -78,9 +75,6 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
-    ("pid_sched", |b| drop(pid_sched::parse(b))),
-    ("pid_stat", |b| drop(pid_stat::parse(b))),
-    ("pid_status", |b| drop(pid_status::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");

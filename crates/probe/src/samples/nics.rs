@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::{QueueId, Reading, nic::Qdisc};
+use model::{QueueId, Reading};
+use parse::rtnl_qdisc::QdiscMessage;
 
 use super::raw::Counters;
-use crate::{Root, error::reading};
+use crate::{Root, ask, error::reading};
 
 /// One NIC's counters at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,27 +22,70 @@ pub struct RawNic {
     /// netdev netlink `qstats-get`.
     pub queues: Reading<BTreeMap<QueueId, Counters>>,
     /// rtnetlink `RTM_GETQDISC`.
-    pub qdiscs: Reading<Vec<Qdisc>>,
+    pub qdiscs: Reading<Vec<QdiscMessage>>,
 }
 
 /// Every NIC of this network namespace.
 pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
+    let dumps = Dumps { qdiscs: qdiscs(root), queues: queues(root) };
     reading(root.entries("/sys/class/net")).map(|names| {
-        names.into_iter().filter_map(|name| Some((name.clone(), one(root, &name)?))).collect()
+        names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), one(root, &name, &dumps)?)))
+            .collect()
+    })
+}
+
+/// What is asked once for all NICs, by ifindex.
+struct Dumps {
+    qdiscs: Reading<BTreeMap<u32, Vec<QdiscMessage>>>,
+    queues: Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>>,
+}
+
+fn qdiscs(root: &Root) -> Reading<BTreeMap<u32, Vec<QdiscMessage>>> {
+    reading(ask::rtnl::qdiscs(root)).and_then(|dump| {
+        // An entry that is doubled or missing would be taken for a reset.
+        if dump.interrupted {
+            return Reading::absent("netlink/qdiscs: they changed while being listed");
+        }
+        let mut by_nic: BTreeMap<u32, Vec<QdiscMessage>> = BTreeMap::new();
+        for q in dump.entries {
+            by_nic.entry(q.ifindex).or_default().push(q);
+        }
+        Reading::Known(by_nic)
+    })
+}
+
+fn queues(root: &Root) -> Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>> {
+    reading(ask::netdev::qstats(root)).map(|dump| {
+        let mut by_nic: BTreeMap<u32, BTreeMap<QueueId, Counters>> = BTreeMap::new();
+        for q in dump.entries {
+            if let Some(id) = q.id {
+                by_nic.entry(q.ifindex).or_default().insert(id, q.counters);
+            }
+        }
+        by_nic
     })
 }
 
 /// `None` for a NIC that just vanished, and for `bonding_masters`, a file among the NICs.
-fn one(root: &Root, name: &str) -> Option<RawNic> {
+fn one(root: &Root, name: &str, dumps: &Dumps) -> Option<RawNic> {
     let folder = format!("/sys/class/net/{name}");
     let ifindex = root.number(&format!("{folder}/ifindex")).into_known()?;
+    let queues = dumps.queues.as_ref().and_then(|by_nic| match by_nic.get(&ifindex) {
+        Some(queues) => Reading::Known(queues.clone()),
+        None => Reading::Absent(format!("netlink/qstats: the driver of {name} keeps none")),
+    });
     Some(RawNic {
         ifindex,
         statistics: statistics(root, &folder),
         carrier_changes: root.number(&format!("{folder}/carrier_changes")),
         driver_stats: Reading::absent("not read"),
-        queues: Reading::absent("not read"),
-        qdiscs: Reading::absent("not read"),
+        queues,
+        qdiscs: dumps
+            .qdiscs
+            .as_ref()
+            .map(|by_nic| by_nic.get(&ifindex).cloned().unwrap_or_default()),
     })
 }
 

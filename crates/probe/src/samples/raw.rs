@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
+use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
 use super::{Options, clock, nics, threads};
@@ -55,13 +55,18 @@ impl Raw {
     /// Reads everything through a root that stands at one sample.
     pub fn read(root: &Root, time: SampleTime, options: &Options) -> Self {
         let proc_stat = root.parsed("/proc/stat", parse::proc_stat::parse);
+        // Before 5.10 the rows do not name their CPU: the n-th is the n-th online one.
+        let online = proc_stat.known().map(|cpus| cpus.keys().copied().collect::<CpuSet>());
+        let softnet = root
+            .parsed("/proc/net/softnet_stat", |b| parse::softnet_stat::parse(b, online.as_ref()))
+            .map(|rows| rows.into_iter().map(|r| (r.cpu, r)).collect());
         Self {
             time,
             ticks_per_s: clock::ticks_per_s(root),
             proc_stat,
             softirqs: root.parsed("/proc/softirqs", parse::softirqs::parse),
-            softnet: Reading::absent("/proc/net/softnet_stat: not read"),
-            irqs: Reading::absent("/proc/interrupts: not read"),
+            softnet,
+            irqs: irqs(root),
             protocols: protocols(root),
             sockstat: sockstat(root),
             nics: nics::read(root),
@@ -72,6 +77,13 @@ impl Raw {
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
         }
     }
+}
+
+fn irqs(root: &Root) -> Reading<RawIrqs> {
+    root.parsed("/proc/interrupts", parse::interrupts::parse).map(|table| RawIrqs {
+        cpus: table.cpus,
+        rows: table.irqs.into_iter().map(|row| (row.irq, row.counts)).collect(),
+    })
 }
 
 /// All three files; without IPv6, or with one file unreadable, what the others say.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Bytes, CpuId, Reading};
 use parse::schedstat::Schedstat;
 
-use crate::Root;
+use crate::{Root, error::reading};
 
 /// One thread's counters at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ pub struct RawThread {
     /// User and kernel time, ticks.
     pub cpu_ticks: u64,
     /// Where it ran last.
-    pub last_cpu: Option<CpuId>,
+    pub last_cpu: CpuId,
     /// Time on and waiting for CPUs.
     pub schedstat: Reading<Schedstat>,
     /// Moves between CPUs.
@@ -47,32 +47,31 @@ pub fn read(root: &Root, pids: &[u32]) -> BTreeMap<(u32, u32), RawThread> {
 
 /// `None` when it ended meanwhile.
 fn one(root: &Root, folder: &str) -> Option<RawThread> {
-    let stat = root.parsed(&format!("{folder}/stat"), parse::pid_stat::parse).into_known()?;
-    let status_path = format!("{folder}/status");
-    let status = root.parsed(&status_path, parse::pid_status::parse);
-    let line = |name: &str| format!("{status_path}: no {name}");
-    let sched_path = format!("{folder}/sched");
+    let stat = root.parsed(&format!("{folder}/stat"), parse::task_stat::parse).into_known()?;
+    let path = format!("{folder}/status");
+    let status = reading(root.read(&path));
+    let line = |key: &str, parser: fn(&str) -> Option<u64>| {
+        status.as_ref().and_then(|text| {
+            let value = parse::proc_status::value(text, key).and_then(parser);
+            value.map_or_else(|| Reading::Absent(format!("{path}: no {key}")), Reading::Known)
+        })
+    };
     Some(RawThread {
-        name: stat.comm,
+        name: stat.name,
         start_ticks: stat.start_ticks,
         cpu_ticks: stat.user_ticks.saturating_add(stat.system_ticks),
         last_cpu: stat.last_cpu,
         schedstat: root.parsed(&format!("{folder}/schedstat"), parse::schedstat::parse),
-        migrations: root
-            .parsed(&sched_path, parse::pid_sched::parse)
-            .and_then(|s| or_absent(s.migrations, || format!("{sched_path}: no nr_migrations"))),
-        voluntary_switches: status
-            .as_ref()
-            .and_then(|s| or_absent(s.voluntary_switches, || line("voluntary_ctxt_switches"))),
-        involuntary_switches: status
-            .as_ref()
-            .and_then(|s| or_absent(s.involuntary_switches, || line("nonvoluntary_ctxt_switches"))),
-        rss_bytes: status.as_ref().and_then(|s| or_absent(s.rss_bytes, || line("VmRSS"))),
+        migrations: root.parsed(&format!("{folder}/sched"), parse::task_sched::migrations),
+        voluntary_switches: line("voluntary_ctxt_switches", |v| v.parse().ok()),
+        involuntary_switches: line("nonvoluntary_ctxt_switches", |v| v.parse().ok()),
+        rss_bytes: line("VmRSS", kib).map(Bytes),
     })
 }
 
-fn or_absent<T>(value: Option<T>, why: impl FnOnce() -> String) -> Reading<T> {
-    value.map_or_else(|| Reading::Absent(why()), Reading::Known)
+/// `13824 kB` in bytes.
+fn kib(value: &str) -> Option<u64> {
+    value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Children of kthreadd named so. A process namespace of its own shows no kernel threads: pid 2

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     QueueId, Reading,
-    nic::Qdisc,
     samples::{NicSample, QdiscSample, QueueSample},
 };
 
-use super::{all_known, families, grown_readings, present};
+use parse::rtnl_qdisc::{self, QdiscMessage};
+
+use super::{all_known, families, grown, grown_readings, present};
 use crate::samples::raw::{Counters, Raw, RawNic};
 
 /// NICs that are in the first and the last reading, and what came, went or was replaced.
@@ -63,32 +64,49 @@ fn queues(tables: &[&BTreeMap<QueueId, Counters>]) -> Vec<QueueSample> {
         .collect()
 }
 
-/// Qdiscs of the last reading. One is the same as before when kind, handle and parent are; of
-/// several alike (handle `0:` under `mq`) the n-th is.
-fn qdiscs(tables: &[&Vec<Qdisc>]) -> Vec<QdiscSample> {
-    let Some((last, _)) = tables.split_last() else { return Vec::new() };
-    let same =
-        |a: &Qdisc, b: &Qdisc| a.kind == b.kind && a.handle == b.handle && a.parent == b.parent;
-    last.iter()
-        .enumerate()
-        .map(|(at, q)| {
-            let nth = last.iter().take(at).filter(|other| same(other, q)).count();
-            let rows: Vec<Option<&Qdisc>> =
-                tables.iter().map(|t| t.iter().filter(|o| same(o, q)).nth(nth)).collect();
-            let gone = Reading::absent("the qdisc came within the window");
-            let growth = |pick: fn(&Qdisc) -> &Reading<u64>| {
-                grown_readings(rows.iter().map(|r| r.map_or(&gone, pick)))
-            };
-            QdiscSample {
-                kind: q.kind.clone(),
-                handle: q.handle.clone(),
-                parent: q.parent.clone(),
-                sent_bytes: growth(|q| &q.sent_bytes),
-                sent_packets: growth(|q| &q.sent_packets),
-                drops: growth(|q| &q.drops),
-                requeues: growth(|q| &q.requeues),
-                backlog_bytes: q.backlog_bytes.clone(),
+/// One is the same as before when kind, handle and parent are; of several alike (handle `0:`
+/// under `mq`) the n-th is.
+type QdiscKey<'a> = (&'a str, u32, u32, u32);
+
+fn keyed(table: &[QdiscMessage]) -> Vec<(QdiscKey<'_>, &QdiscMessage)> {
+    let mut alike: BTreeMap<(&str, u32, u32), u32> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(table.len());
+    for q in table {
+        let nth = alike.entry((&q.kind, q.handle, q.parent)).or_default();
+        rows.push(((q.kind.as_str(), q.handle, q.parent, *nth), q));
+        *nth += 1;
+    }
+    rows
+}
+
+/// Qdiscs of the last reading, in its order.
+fn qdiscs(tables: &[&Vec<QdiscMessage>]) -> Vec<QdiscSample> {
+    let Some(last) = tables.last() else { return Vec::new() };
+    let by_key: Vec<BTreeMap<QdiscKey<'_>, &QdiscMessage>> =
+        tables.iter().map(|t| keyed(t).into_iter().collect()).collect();
+    let mut samples = Vec::with_capacity(last.len());
+    for (key, q) in keyed(last) {
+        let rows: Vec<Option<&QdiscMessage>> =
+            by_key.iter().map(|t| t.get(&key).copied()).collect();
+        let growth = |pick: fn(&QdiscMessage) -> Option<u64>| {
+            if rows.iter().flatten().any(|q| pick(q).is_none()) {
+                return Reading::absent("this kernel does not say");
             }
-        })
-        .collect()
+            grown(rows.iter().map(|r| r.and_then(pick)))
+        };
+        samples.push(QdiscSample {
+            kind: q.kind.clone(),
+            handle: rtnl_qdisc::handle(q.handle),
+            parent: rtnl_qdisc::parent(q.parent),
+            sent_bytes: growth(|q| q.sent_bytes),
+            sent_packets: growth(|q| q.sent_packets),
+            drops: growth(|q| q.drops.map(u64::from)),
+            requeues: growth(|q| q.requeues.map(u64::from)),
+            backlog_bytes: match q.backlog_bytes {
+                Some(n) => Reading::Known(u64::from(n)),
+                None => Reading::absent("this kernel does not say"),
+            },
+        });
+    }
+    samples
 }

@@ -34,7 +34,8 @@ fn one(tables: &[&RawIrqs], columns: &[BTreeSet<CpuId>], irq: IrqId) -> Option<I
     let value = |n: usize, cpu: CpuId, cells: &[(usize, u64)]| -> Option<u64> {
         rows.get(n).copied().flatten()?;
         let zero = || columns.get(n)?.contains(&cpu).then_some(0);
-        cells.iter().find(|c| c.0 == n).map(|c| c.1).or_else(zero)
+        let cell = cells.binary_search_by_key(&n, |c| c.0).ok().and_then(|i| cells.get(i));
+        cell.map(|c| c.1).or_else(zero)
     };
     let cpus: Vec<IrqDelta> = by_cpu
         .iter()

@@ -1,7 +1,7 @@
 use super::*;
 use crate::samples::raw::{RawIrqs, RawNic, RawThread};
-use model::{IrqId, irq::IrqCount, napi::SoftnetRow, nic::Qdisc, snapshot::SampleTime};
-use parse::{schedstat::Schedstat, softirqs::Softirqs};
+use model::{IrqId, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
+use parse::{rtnl_qdisc::QdiscMessage, schedstat::Schedstat, softirqs::Softirqs};
 use proptest::prelude::*;
 
 fn empty(start_ns: u64) -> Raw {
@@ -195,17 +195,18 @@ fn interrupts_that_did_not_count_are_left_out() {
 }
 
 fn nic(ifindex: u32, rx: u64) -> RawNic {
-    let qdisc = |parent: &str, drops| Qdisc {
+    let qdisc = |drops| QdiscMessage {
+        ifindex,
         kind: "fq_codel".into(),
-        handle: "0:".into(),
-        parent: parent.into(),
-        sent_bytes: Reading::Known(rx),
-        sent_packets: Reading::Known(rx),
-        drops: Reading::Known(drops),
-        overlimits: Reading::Known(0),
-        requeues: Reading::Known(0),
-        backlog_bytes: Reading::Known(rx),
-        backlog_packets: Reading::Known(0),
+        handle: 0,
+        parent: 1,
+        sent_bytes: Some(rx),
+        sent_packets: Some(rx),
+        drops: Some(drops),
+        overlimits: Some(0),
+        requeues: None,
+        backlog_bytes: Some(15),
+        backlog_packets: Some(0),
     };
     RawNic {
         ifindex,
@@ -213,7 +214,7 @@ fn nic(ifindex: u32, rx: u64) -> RawNic {
         carrier_changes: Reading::Known(2),
         driver_stats: Reading::denied("needs more"),
         queues: Reading::Known([(QueueId::rx(0), named(&[("rx-packets", rx)]))].into()),
-        qdiscs: Reading::Known(vec![qdisc(":1", 0), qdisc(":1", rx)]),
+        qdiscs: Reading::Known(vec![qdisc(0), qdisc(rx as u32)]),
     }
 }
 use model::QueueId;
@@ -236,6 +237,8 @@ fn nics_come_go_and_are_replaced() {
     let qdiscs = eth0.qdiscs.known().unwrap();
     assert_eq!((&qdiscs[0].drops, &qdiscs[1].drops), (&Reading::Known(0), &Reading::Known(5)));
     assert_eq!(qdiscs[1].backlog_bytes, Reading::Known(15));
+    assert_eq!((qdiscs[1].handle.as_str(), qdiscs[1].parent.as_str()), ("0:", ":1"));
+    assert_eq!(qdiscs[1].requeues.why_not(), Some("this kernel does not say"));
     assert_eq!(
         s.nic_changes,
         [
@@ -252,7 +255,7 @@ fn thread(start: u64, cpu_ns: u64, slices: u64) -> RawThread {
         name: "worker".into(),
         start_ticks: start,
         cpu_ticks: cpu_ns / 10_000_000,
-        last_cpu: Some(CpuId(cpu_ns as u32 % 7)),
+        last_cpu: CpuId(cpu_ns as u32 % 7),
         schedstat: Reading::Known(Schedstat {
             cpu_ns,
             run_queue_ns: cpu_ns / 2,

@@ -38,7 +38,7 @@ fn one(readings: &[Raw], id: (u32, u32)) -> Option<ThreadSample> {
         migrations: growth(|t| &t.migrations),
         voluntary_switches: growth(|t| &t.voluntary_switches),
         involuntary_switches: growth(|t| &t.involuntary_switches),
-        on_cpus: rows.iter().filter_map(|r| r.and_then(|t| t.last_cpu)).collect(),
+        on_cpus: rows.iter().filter_map(|r| r.map(|t| t.last_cpu)).collect(),
         rss_bytes: last.rss_bytes.clone(),
     })
 }
