@@ -68,7 +68,8 @@ pub struct Nic {
     pub pause: Reading<Pause>,
     /// Rules of `ethtool -n`.
     pub ntuple_rules: Reading<u32>,
-    /// `ethtool -S` by name, since boot or driver load; order is the driver's in JSON no more.
+    /// `ethtool -S` by name, since boot or driver load. A name that the driver gives twice is
+    /// `name` and `name#2`. **Source**: `ETHTOOL_GSTATS`.
     pub driver_stats: Reading<BTreeMap<String, u64>>,
     /// `/sys/class/net/X/statistics`, since boot.
     pub statistics: Reading<BTreeMap<String, u64>>,
@@ -261,7 +262,7 @@ pub struct Feature {
 /// Receive-side scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rss {
-    /// Indirection table: hash bucket to rx queue.
+    /// Indirection table: hash bucket to rx queue; empty where the driver shows none.
     pub table: Vec<u32>,
     /// Hash key in hex, bytes by colon.
     pub key: Reading<String>,
@@ -271,6 +272,8 @@ pub struct Rss {
     pub hash_fields: Reading<BTreeMap<String, String>>,
     /// Additional RSS contexts in use.
     pub contexts: Reading<u32>,
+    /// Receive rings that the table may name. **Source**: `ETHTOOL_GRXRINGS`.
+    pub rings: Reading<u32>,
 }
 
 /// Flow control.

@@ -26,6 +26,8 @@ pub mod netlink;
 pub mod nf_conntrack_stat;
 pub mod numa_maps;
 pub mod os_release;
+pub mod pci_config;
+pub mod pci_link;
 pub mod proc_stat;
 pub mod proc_status;
 pub mod rtnl_qdisc;
@@ -75,6 +77,10 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
+    ("pci_config", |b| drop(pci_config::parse(b))),
+    ("pci_link", |b| {
+        let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
+    }),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");
@@ -97,6 +103,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("text", |b| {
         let _ = text::number::<i64>(b);
         let _ = text::numbers::<i64>(b);
+        let _ = (text::hex(b), text::chosen(b));
     }),
     ("vmstat", |b| drop(vmstat::parse(b))),
 ];

@@ -46,6 +46,20 @@ pub fn numbers<T: FromStr>(bytes: &[u8]) -> Result<Vec<T>, ParseError> {
     text.split_whitespace().map(|n| n.parse().map_err(|_| bad())).collect()
 }
 
+/// The whole file as one hexadecimal number, with or without `0x` (`flags`, PCI `vendor`).
+///
+/// # Errors
+/// When it is empty, not hexadecimal, or wider than 64 bits.
+pub fn hex(bytes: &[u8]) -> Result<u64, ParseError> {
+    let bad = || ParseError::new(1, "a hexadecimal number", bytes);
+    let text = std::str::from_utf8(bytes).map_err(|_| bad())?.trim();
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(bad()); // from_str_radix takes a sign
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| bad())
+}
+
 /// The word in brackets of a choice file: `none [integrity] confidentiality`.
 pub fn chosen(bytes: &[u8]) -> Option<String> {
     let text = word(bytes);
@@ -75,6 +89,15 @@ mod tests {
         assert_eq!(numbers::<u32>(b"\n"), Ok(vec![]));
         assert_eq!(numbers::<f64>(b"350735.47 234388.90\n"), Ok(vec![350_735.47, 234_388.90]));
         assert!(numbers::<u32>(b"10 -1").is_err());
+    }
+
+    #[test]
+    fn a_hexadecimal_number_may_carry_its_prefix() {
+        assert_eq!(hex(b"0x1003\n"), Ok(0x1003));
+        assert_eq!(hex(b"ffff"), Ok(0xffff));
+        for bad in ["", "0x", "+1", "-1", "0xg", "1 2", "10000000000000000"] {
+            assert!(hex(bad.as_bytes()).is_err(), "{bad:?} was taken");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Facts, one file per noun; each reads its own sources through the [`Root`].
 
+pub mod nic;
+pub mod pci;
+
 use std::collections::BTreeMap;
 
 use model::{
@@ -33,7 +36,9 @@ pub struct Request {
 
 /// Reads everything that the host is.
 pub fn collect(root: &Root, request: &Request) -> Facts {
-    let _ = (root, request);
+    let _ = request;
+    let nics = nic::read(root);
+    let unread = nic::unread(&nics);
     let none = || Reading::absent("not read");
     Facts {
         schema_version: SCHEMA_VERSION,
@@ -72,7 +77,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         caches: vec![],
         idle_states: vec![],
         numa_nodes: vec![],
-        nics: vec![],
+        nics,
         namespaces: Reading::absent("not read"),
         irqs: Reading::absent("not read"),
         softnet: Reading::absent("not read"),
@@ -82,6 +87,6 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         listeners: Reading::absent("not read"),
         storage: vec![],
         memory_bytes: Reading::absent("not read"),
-        unread: vec![],
+        unread,
     }
 }

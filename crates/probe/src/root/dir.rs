@@ -46,7 +46,9 @@ impl DirRoot {
         let c = std::ffi::CString::new(path).map_err(|_| libc::EINVAL)?;
         // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
         let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-        how.flags = (flags | libc::O_CLOEXEC | libc::O_NONBLOCK) as u64;
+        // A FIFO must not make us wait; `openat2` refuses O_NONBLOCK beside O_PATH.
+        let wait = if flags & libc::O_PATH == 0 { libc::O_NONBLOCK } else { 0 };
+        how.flags = (flags | libc::O_CLOEXEC | wait) as u64;
         how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
         // SAFETY: `c` and `how` outlive the call; the size is that of `how`.
         let fd = unsafe {

@@ -19,6 +19,14 @@ pub fn read(path: &str) -> Result<Vec<u8>, i32> {
     Ok(bytes)
 }
 
+/// The first `most` bytes of a file, and no byte more is asked for.
+pub fn read_head(path: &str, most: usize) -> Result<Vec<u8>, i32> {
+    let file = fs::File::open(path).map_err(|e| errno(&e))?;
+    let mut bytes = Vec::with_capacity(most);
+    file.take(most as u64).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
+    Ok(bytes)
+}
+
 /// Names in a folder; an entry that vanishes while listing is not there.
 pub fn entries(path: &str) -> Result<Vec<String>, i32> {
     let dir = fs::read_dir(path).map_err(|e| errno(&e))?;

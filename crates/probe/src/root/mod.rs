@@ -121,6 +121,28 @@ impl Root {
         result
     }
 
+    /// The first `most` bytes of a file whose end is never needed, such as PCI configuration
+    /// space, of which some devices dislike being asked for all.
+    ///
+    /// # Errors
+    /// As the kernel answered, see [`ReadError`].
+    pub fn read_head(&self, path: &str, most: usize) -> Result<Vec<u8>, ReadError> {
+        let result = match &*self.backing {
+            Backing::Live => live::read_head(path, most),
+            Backing::Dir(d) => d.read(&self.place(path)),
+            Backing::Archive(a) => a.read(&self.place(path)).map(<[u8]>::to_vec),
+        }
+        .map(|mut bytes| {
+            bytes.truncate(most);
+            bytes
+        })
+        .map_err(|errno| ReadError::from_errno(path, errno));
+        if let Some(r) = &self.recorder {
+            r.file(&self.place(path), path, &result);
+        }
+        result
+    }
+
     /// The names in a folder, ascending, without `.` and `..`.
     ///
     /// # Errors

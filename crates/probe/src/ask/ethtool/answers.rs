@@ -1,0 +1,208 @@
+//! What the kernel answers, in its own words: field names and units are those of
+//! `include/uapi/linux/ethtool.h`. These are what a snapshot keeps.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// `struct ethtool_drvinfo`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverInfo {
+    /// Driver name.
+    pub driver: String,
+    /// Driver version, often the kernel's.
+    pub version: String,
+    /// Firmware version, often empty.
+    pub fw_version: String,
+    /// Bus address, empty for a virtual device.
+    pub bus_info: String,
+}
+
+/// A structure that is nothing but 32-bit words after its command.
+pub trait Words: Sized {
+    /// How many words follow the command.
+    const COUNT: usize;
+
+    /// From the words in the kernel's order; `None` if there are too few.
+    fn from_words(words: impl Iterator<Item = u32>) -> Option<Self>;
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident: $($(#[$field_doc:meta])* $field:ident),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct $name { $($(#[$field_doc])* pub $field: u32,)+ }
+
+        impl Words for $name {
+            const COUNT: usize = [$(stringify!($field)),+].len();
+
+            fn from_words(mut words: impl Iterator<Item = u32>) -> Option<Self> {
+                Some(Self { $($field: words.next()?,)+ })
+            }
+        }
+    };
+}
+
+words! {
+    /// `struct ethtool_channels`.
+    Channels:
+    /// Most receive-only channels.
+    max_rx,
+    /// Most transmit-only channels.
+    max_tx,
+    /// Most other channels.
+    max_other,
+    /// Most combined channels.
+    max_combined,
+    /// Receive-only channels.
+    rx_count,
+    /// Transmit-only channels.
+    tx_count,
+    /// Other channels.
+    other_count,
+    /// Combined channels.
+    combined_count,
+}
+
+words! {
+    /// `struct ethtool_ringparam`, in descriptors.
+    Rings:
+    /// Most receive descriptors.
+    rx_max_pending,
+    /// Most mini.
+    rx_mini_max_pending,
+    /// Most jumbo.
+    rx_jumbo_max_pending,
+    /// Most transmit descriptors.
+    tx_max_pending,
+    /// Receive descriptors.
+    rx_pending,
+    /// Mini.
+    rx_mini_pending,
+    /// Jumbo.
+    rx_jumbo_pending,
+    /// Transmit descriptors.
+    tx_pending,
+}
+
+words! {
+    /// `struct ethtool_coalesce`; a parameter that the driver does not have is 0.
+    Coalesce:
+    /// µs.
+    rx_coalesce_usecs,
+    /// Packets.
+    rx_max_coalesced_frames,
+    /// µs.
+    rx_coalesce_usecs_irq,
+    /// Packets.
+    rx_max_coalesced_frames_irq,
+    /// µs.
+    tx_coalesce_usecs,
+    /// Packets.
+    tx_max_coalesced_frames,
+    /// µs.
+    tx_coalesce_usecs_irq,
+    /// Packets.
+    tx_max_coalesced_frames_irq,
+    /// µs.
+    stats_block_coalesce_usecs,
+    /// 0 or 1.
+    use_adaptive_rx_coalesce,
+    /// 0 or 1.
+    use_adaptive_tx_coalesce,
+    /// Packets a second.
+    pkt_rate_low,
+    /// µs.
+    rx_coalesce_usecs_low,
+    /// Packets.
+    rx_max_coalesced_frames_low,
+    /// µs.
+    tx_coalesce_usecs_low,
+    /// Packets.
+    tx_max_coalesced_frames_low,
+    /// Packets a second.
+    pkt_rate_high,
+    /// µs.
+    rx_coalesce_usecs_high,
+    /// Packets.
+    rx_max_coalesced_frames_high,
+    /// µs.
+    tx_coalesce_usecs_high,
+    /// Packets.
+    tx_max_coalesced_frames_high,
+    /// Seconds.
+    rate_sample_interval,
+}
+
+words! {
+    /// `struct ethtool_pauseparam`.
+    Pause:
+    /// 0 or 1.
+    autoneg,
+    /// 0 or 1.
+    rx_pause,
+    /// 0 or 1.
+    tx_pause,
+}
+
+/// One bit of `ETHTOOL_GFEATURES` in its four words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feature {
+    /// The kernel's name (`ETH_SS_FEATURES`).
+    pub name: String,
+    /// The driver lets it be changed.
+    pub available: bool,
+    /// Wanted.
+    pub requested: bool,
+    /// On.
+    pub active: bool,
+    /// The kernel never lets it be changed.
+    pub never_changed: bool,
+}
+
+/// `struct ethtool_rxfh` of the default context, with `ETHTOOL_GRXRINGS`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rss {
+    /// Hash bucket to receive queue; empty where the driver shows none.
+    pub indir: Vec<u32>,
+    /// Hash key; empty where the driver shows none.
+    pub key: Vec<u8>,
+    /// Bit 0 Toeplitz, 1 XOR, 2 CRC32; 0 where the driver does not say.
+    pub hfunc: u8,
+    /// Receive rings, where the driver says.
+    pub rx_rings: Option<u64>,
+}
+
+/// `ETHTOOL_GRXFH`: `RXH_…` bits by flow type (`tcp4`), those that the driver answers for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HashFields {
+    /// Bits by flow type.
+    pub fields: BTreeMap<String, u64>,
+}
+
+/// `ETHTOOL_GRXCLSRLCNT`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleCount {
+    /// Rules in place.
+    pub rule_cnt: u32,
+}
+
+/// `ETHTOOL_GSTATS` with `ETH_SS_STATS`, in the driver's order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Name and value; a driver may give a name twice.
+    pub stats: Vec<(String, u64)>,
+}
+
+/// The part of `struct ethtool_link_settings` that a link's speed is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSettings {
+    /// Mbit/s; 4294967295 is unknown.
+    pub speed: u32,
+    /// 0 half, 1 full, 255 unknown.
+    pub duplex: u8,
+    /// 0 or 1.
+    pub autoneg: u8,
+    /// `PORT_…`.
+    pub port: u8,
+}
