@@ -15,6 +15,7 @@ pub mod genl_netdev;
 pub mod hexmask;
 pub mod ini;
 pub mod interrupts;
+pub mod irq_name;
 pub mod irqbalance_setup;
 pub mod kconfig;
 pub mod list;
@@ -66,6 +67,9 @@ pub const PARSERS: &[FuzzEntry] = &[
         }
     }),
     ("interrupts", |b| drop(interrupts::parse(b))),
+    ("irq_name", |b| {
+        let _ = irq_name::parse(&String::from_utf8_lossy(b));
+    }),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("list", |b| drop(list::parse(b))),

@@ -71,7 +71,8 @@ impl DirRoot {
         self.manifest.as_ref()?.errors.get(path).copied()
     }
 
-    pub fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
+    /// A regular file, open, with its length.
+    fn open_file(&self, path: &str) -> Result<(File, u64), i32> {
         if let Some(e) = self.recorded_error(path) {
             return Err(e);
         }
@@ -83,7 +84,16 @@ impl DirRoot {
         if !meta.is_file() {
             return Err(libc::EINVAL);
         }
-        let mut bytes = Vec::with_capacity(meta.len().min(MAX_FILE_BYTES) as usize + 1);
+        Ok((file, meta.len()))
+    }
+
+    pub fn pieces(&self, path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
+        super::live::drain(self.open_file(path)?.0, piece)
+    }
+
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
+        let (file, length) = self.open_file(path)?;
+        let mut bytes = Vec::with_capacity(length.min(MAX_FILE_BYTES) as usize + 1);
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(libc::EFBIG);

@@ -27,6 +27,31 @@ pub fn read_head(path: &str, most: usize) -> Result<Vec<u8>, i32> {
     Ok(bytes)
 }
 
+/// A whole file piece by piece.
+pub fn pieces(path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
+    drain(fs::File::open(path).map_err(|e| errno(&e))?, piece)
+}
+
+/// What is left of a file, piece by piece, through one buffer that stays in the CPU's cache.
+pub fn drain(mut file: fs::File, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
+    let mut buffer = vec![0u8; 256 << 10];
+    let mut total = 0u64;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => {
+                total += n as u64;
+                if total > MAX_FILE_BYTES {
+                    return Err(libc::EFBIG);
+                }
+                piece(buffer.get(..n).unwrap_or_default());
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(errno(&e)),
+        }
+    }
+}
+
 /// Names in a folder; an entry that vanishes while listing is not there.
 pub fn entries(path: &str) -> Result<Vec<String>, i32> {
     let dir = fs::read_dir(path).map_err(|e| errno(&e))?;

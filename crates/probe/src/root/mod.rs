@@ -143,6 +143,22 @@ impl Root {
         result
     }
 
+    /// A whole file piece by piece, for those too large to hold. What was given before an error
+    /// came is not the file.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    pub fn pieces(&self, path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), ReadError> {
+        let result = match &*self.backing {
+            // A recording needs the whole.
+            Backing::Live if self.recorder.is_some() => return Ok(piece(&self.read(path)?)),
+            Backing::Live => live::pieces(path, piece),
+            Backing::Dir(d) => d.pieces(&self.place(path), piece),
+            Backing::Archive(a) => a.read(&self.place(path)).map(piece),
+        };
+        result.map_err(|errno| ReadError::from_errno(path, errno))
+    }
+
     /// The names in a folder, ascending, without `.` and `..`.
     ///
     /// # Errors
