@@ -37,6 +37,9 @@ pub struct Irq {
     pub device: Reading<String>,
     /// The NIC it serves.
     pub nic: Reading<String>,
+    /// Further NICs it serves: ports of one PCI function that share their vectors, or a shared
+    /// legacy line. Mostly empty.
+    pub also_nics: Vec<String>,
     /// The queues it serves (a combined channel has an rx and a tx queue on one IRQ);
     /// empty if unknown or not a queue's.
     pub queues: Vec<QueueId>,

@@ -151,7 +151,10 @@ impl Root {
     pub fn pieces(&self, path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), ReadError> {
         let result = match &*self.backing {
             // A recording needs the whole.
-            Backing::Live if self.recorder.is_some() => return Ok(piece(&self.read(path)?)),
+            Backing::Live if self.recorder.is_some() => {
+                piece(&self.read(path)?);
+                return Ok(());
+            }
             Backing::Live => live::pieces(path, piece),
             Backing::Dir(d) => d.pieces(&self.place(path), piece),
             Backing::Archive(a) => a.read(&self.place(path)).map(piece),

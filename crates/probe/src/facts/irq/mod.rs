@@ -1,0 +1,142 @@
+//! Interrupts: what `/proc/interrupts` and `/proc/irq` tell, and which NIC and queue each serves.
+
+mod files;
+mod owner;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use model::{
+    CpuSet, IrqId, NumaNode, Reading,
+    irq::Irq,
+    nic::{Nic, Queue},
+};
+use parse::{
+    interrupts::{Interrupts, IrqRow, Parser},
+    irq_name::is_pci_address,
+};
+
+use crate::{ReadError, Root};
+
+const INTERRUPTS: &str = "/proc/interrupts";
+/// How often a file is read again when a CPU came or went while the kernel was writing it.
+const TRIES: usize = 3;
+
+/// Reads every numbered interrupt, ascending, and ties it to one of `nics`: first by the NAPI
+/// instances they were given by netdev netlink, then by `msi_irqs` of their PCI devices, then
+/// by the action names alone.
+///
+/// **Source**: `/proc/interrupts`, `/proc/irq/N/`, `/sys/bus/pci/devices/*/msi_irqs/`, debugfs
+/// `irq/irqs/N`. An interrupt that vanishes in between has absent affinities.
+pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<Irq>> {
+    let table = match interrupts(root) {
+        Ok(table) => table,
+        Err(e) => return e.into_reading(),
+    };
+    let devices = msi_devices(root);
+    let ids: Vec<IrqId> = table.irqs.iter().map(|r| r.irq).collect();
+    let mut irqs: Vec<Irq> = table
+        .irqs
+        .into_iter()
+        .zip(files::read(root, &ids))
+        .map(|(row, files)| irq(row, files, &devices))
+        .collect();
+    irqs.sort_by_key(|i| i.irq);
+    owner::find(root, nics, &mut irqs);
+    Reading::Known(irqs)
+}
+
+/// Gives each NIC its interrupts and each queue the one that serves it, where netdev netlink
+/// has not said it already.
+pub fn attach(nics: &mut [Nic], irqs: &[Irq]) {
+    for nic in nics.iter_mut() {
+        let own: Vec<&Irq> = irqs
+            .iter()
+            .filter(|i| i.nic.known() == Some(&nic.name) || i.also_nics.contains(&nic.name))
+            .collect();
+        nic.irqs = own.iter().map(|i| i.irq).collect();
+        let driver = nic.driver.known().map(String::as_str);
+        for queue in nic.queues.iter_mut().filter(|q| !q.irq.is_known()) {
+            queue.irq = irq_of(queue, &own, driver);
+        }
+    }
+}
+
+fn irq_of(queue: &Queue, own: &[&Irq], driver: Option<&str>) -> Reading<IrqId> {
+    match own.iter().find(|i| i.queues.contains(&queue.id)) {
+        Some(irq) => Reading::Known(irq.irq),
+        None if driver == Some("hv_netvsc") => {
+            Reading::absent("hv_netvsc is interrupted through the hypervisor callback (HYP)")
+        }
+        None if own.is_empty() => Reading::absent("this NIC has no interrupt"),
+        None => Reading::absent("none of this NIC's interrupts names this queue"),
+    }
+}
+
+/// `/proc/interrupts`, without holding it whole.
+pub(crate) fn interrupts(root: &Root) -> Result<Interrupts, ReadError> {
+    let mut tries = 0;
+    loop {
+        let mut parser = Parser::default();
+        root.pieces(INTERRUPTS, &mut |piece| parser.feed(piece))?;
+        let table = parser
+            .finish()
+            .map_err(|error| ReadError::Unparsable { path: INTERRUPTS.into(), error })?;
+        tries += 1;
+        if !table.is_torn() || tries == TRIES || !root.is_live() {
+            return Ok(table);
+        }
+    }
+}
+
+/// PCI address by MSI or MSI-X interrupt.
+fn msi_devices(root: &Root) -> HashMap<u32, String> {
+    const PCI: &str = "/sys/bus/pci/devices";
+    let mut found = HashMap::new();
+    for address in root.entries(PCI).unwrap_or_default() {
+        for irq in root.entries(&format!("{PCI}/{address}/msi_irqs")).unwrap_or_default() {
+            if let Ok(n) = irq.parse() {
+                found.insert(n, address.clone());
+            }
+        }
+    }
+    found
+}
+
+fn irq(row: IrqRow, files: files::Files, devices: &HashMap<u32, String>) -> Irq {
+    let told = |text: String, what: &str| {
+        if text.is_empty() {
+            Reading::Absent(format!("{INTERRUPTS} tells no {what}"))
+        } else {
+            Reading::Known(text)
+        }
+    };
+    let device = devices.get(&row.irq.0).cloned().or_else(|| address_of_chip(&row.chip));
+    Irq {
+        irq: row.irq,
+        name: row.name,
+        chip: told(row.chip, "chip"),
+        hwirq: told(row.hwirq, "hardware number"),
+        affinity: files.affinity,
+        effective_affinity: files.effective_affinity,
+        numa_node: files.numa_node,
+        managed: files.managed,
+        counts: row.counts.map_or_else(
+            || Reading::Absent(format!("{INTERRUPTS}: its row has not a column for each CPU")),
+            Reading::Known,
+        ),
+        device: device.map_or_else(|| Reading::absent("no MSI device names it"), Reading::Known),
+        nic: Reading::absent("no NIC's"),
+        also_nics: vec![],
+        queues: vec![],
+        queue: Reading::absent("no NIC's"),
+        mapped_by: Reading::absent("no NIC's"),
+    }
+}
+
+/// `0000:00:03.0` of `PCI-MSIX-0000:00:03.0`, since 6.2.
+fn address_of_chip(chip: &str) -> Option<String> {
+    let (_, address) = chip.rsplit_once('-')?;
+    is_pci_address(address).then(|| address.to_owned())
+}
