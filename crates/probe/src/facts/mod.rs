@@ -1,7 +1,9 @@
 //! Facts, one file per noun; each reads its own sources through the [`Root`].
 
+pub mod irq;
 pub mod nic;
 pub mod pci;
+pub mod softnet;
 
 use std::collections::BTreeMap;
 
@@ -37,7 +39,10 @@ pub struct Request {
 /// Reads everything that the host is.
 pub fn collect(root: &Root, request: &Request) -> Facts {
     let _ = request;
-    let nics = nic::read(root);
+    let mut nics = nic::read(root);
+    let irqs = irq::read(root, &nics);
+    irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
+    let online = root.list("/sys/devices/system/cpu/online");
     let unread = nic::unread(&nics);
     let none = || Reading::absent("not read");
     Facts {
@@ -79,8 +84,8 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         numa_nodes: vec![],
         nics,
         namespaces: Reading::absent("not read"),
-        irqs: Reading::absent("not read"),
-        softnet: Reading::absent("not read"),
+        irqs,
+        softnet: softnet::read(root, &online),
         sysctls: BTreeMap::new(),
         rivals: vec![],
         processes: vec![],

@@ -31,7 +31,8 @@ pub(super) fn read(root: &Root, ids: &[IrqId]) -> Vec<Files> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS).min(ids.len() / PER_THREAD).max(1);
     let share = ids.len().div_ceil(threads).max(1);
-    let one = |ids: &[IrqId]| -> Vec<Files> { ids.iter().map(|&i| of(root, i, &debugfs)).collect() };
+    let one =
+        |ids: &[IrqId]| -> Vec<Files> { ids.iter().map(|&i| of(root, i, &debugfs)).collect() };
     std::thread::scope(|scope| {
         let one = &one;
         let mut shares = ids.chunks(share);

@@ -118,7 +118,9 @@ fn by_netlink(nics: &[Nic]) -> HashMap<u32, (&Nic, Vec<QueueId>)> {
                 continue;
             }
             let (_, queues) = told.entry(irq.0).or_insert_with(|| (nic, vec![]));
-            queues.extend(napi.queues.iter().copied().filter(|q| !queues.contains(q)).collect::<Vec<_>>());
+            queues.extend(
+                napi.queues.iter().copied().filter(|q| !queues.contains(q)).collect::<Vec<_>>(),
+            );
             queues.sort();
         }
     }
