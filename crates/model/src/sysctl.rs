@@ -14,6 +14,10 @@ pub struct Sysctl {
     pub default: Reading<String>,
     /// How the default is known.
     pub default_from: DefaultFrom,
+    /// What the default rests on, for people: the kernel's own source file with the commit
+    /// that changed it, or why it is not known.
+    #[serde(default)]
+    pub default_source: String,
     /// Where the value was set.
     pub origin: Origin,
     /// The unit: `bytes`, `pages`, `packets`, `us`, `s`, `boolean`, `ports`, …
@@ -60,6 +64,7 @@ pub enum Origin {
     },
     /// `sysctl.KEY=` on the boot line.
     BootLine,
-    /// It differs from the default and nothing found says why.
+    /// It differs from the default, or the default is not known, and nothing found says why.
+    /// Also where a file names another value than the one in force.
     Unknown,
 }

@@ -4,6 +4,10 @@ pub mod irq;
 pub mod nic;
 pub mod pci;
 pub mod softnet;
+pub mod sysctl;
+#[cfg(test)]
+mod testing;
+pub mod tuned;
 
 use std::collections::BTreeMap;
 

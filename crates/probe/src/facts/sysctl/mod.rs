@@ -1,0 +1,225 @@
+//! Kernel settings: the value, this kernel's own default and how it is known, and who set it.
+
+mod formula;
+mod fresh;
+mod origin;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use model::{
+    Bytes, Reading,
+    host::Host,
+    sysctl::{DefaultFrom, Origin, Sysctl},
+};
+use parse::{kconfig::KernelConfig, sysctl_conf};
+
+use self::{
+    formula::Basis,
+    origin::Setters,
+    table::{Default, Entry, Scope, TABLE, UNSURE},
+};
+use crate::{ReadError, Root, error::reading};
+
+/// Every setting that Netwright knows, by dotted name. One that this kernel does not show is
+/// there as absent.
+///
+/// **Source**: `/proc/sys`; defaults from a network namespace made for the purpose, else from
+/// a table by version, memory and build; origins from the sysctl files, tuned's active profile
+/// and the boot line. `config` is the kernel's build where it can be read.
+pub fn read(
+    root: &Root,
+    host: &Host,
+    memory: &Reading<Bytes>,
+    config: Option<&KernelConfig>,
+) -> BTreeMap<String, Sysctl> {
+    let setters = Setters::read(root);
+    let basis = basis(root, host, memory, config);
+    let fresh = Fresh::read(root);
+    TABLE.iter().map(|e| (e.key.to_owned(), setting(root, e, &setters, &basis, &fresh))).collect()
+}
+
+/// What a fresh namespace said.
+struct Fresh {
+    values: Result<BTreeMap<String, String>, ReadError>,
+    /// Whether new namespaces size their own hashes, so that what follows from the hash is not
+    /// the host's default.
+    own_hash: bool,
+}
+
+impl Fresh {
+    fn read(root: &Root) -> Self {
+        let paths = TABLE
+            .iter()
+            .filter(|e| e.scope == Scope::Namespace && !matches!(e.default, Default::State))
+            .map(|e| sysctl_conf::path(e.key))
+            .collect();
+        let own_hash = root
+            .number::<u64>("/proc/sys/net/ipv4/tcp_child_ehash_entries")
+            .known()
+            .is_some_and(|&n| n != 0);
+        Self { values: fresh::values(root, paths), own_hash }
+    }
+
+    /// The default, where the namespace is evidence of it.
+    fn default(&self, e: &Entry, path: &str) -> Option<&String> {
+        let from_hash = ["net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_max_tw_buckets"];
+        if e.scope != Scope::Namespace || (self.own_hash && from_hash.contains(&e.key)) {
+            return None;
+        }
+        self.values.as_ref().ok()?.get(path)
+    }
+}
+
+fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: &Fresh) -> Sysctl {
+    let path = sysctl_conf::path(e.key);
+    let value = value(root, e, &path);
+    let (default, default_from, default_source) = default(e, &path, &value, basis, fresh);
+    let origin = match &value {
+        Reading::Known(live) => setters.of(&path, live).unwrap_or_else(|| {
+            let is_default = default.known() == Some(live) || matches!(e.default, Default::State);
+            // A file that names another value is not in force: who undid it is not known.
+            if is_default && !setters.names(&path) { Origin::Default } else { Origin::Unknown }
+        }),
+        _ => Origin::Unknown,
+    };
+    Sysctl { value, default, default_from, default_source, origin, unit: e.unit.to_owned() }
+}
+
+/// The value in force, blanks folded. An empty one is a value (no reserved ports).
+fn value(root: &Root, e: &Entry, path: &str) -> Reading<String> {
+    let file = format!("/proc/sys/{path}");
+    let read = reading(root.read(&file).map(|b| sysctl_conf::folded(&String::from_utf8_lossy(&b))));
+    let net = path.starts_with("net/");
+    match read {
+        Reading::Absent(why)
+            if net
+                && e.scope == Scope::Host
+                && !root.exists("/proc/sys/net/core/netdev_budget") =>
+        {
+            Reading::Absent(format!("{why}; only the initial network namespace shows it"))
+        }
+        read => read,
+    }
+}
+
+/// The default, how it is known, and what it rests on.
+fn default(
+    e: &Entry,
+    path: &str,
+    live: &Reading<String>,
+    basis: &Basis<'_>,
+    fresh: &Fresh,
+) -> (Reading<String>, DefaultFrom, String) {
+    if let Some(value) = fresh.default(e, path) {
+        let from = DefaultFrom::FreshNamespace;
+        return (
+            Reading::Known(value.clone()),
+            from,
+            "a network namespace made for the purpose".into(),
+        );
+    }
+    if let Reading::Absent(why) = live
+        && !why.contains("namespace")
+    {
+        return (
+            Reading::absent(why.clone()),
+            DefaultFrom::Unknown,
+            "this kernel does not show it".into(),
+        );
+    }
+    let live = live.known().map_or("", String::as_str);
+    match from_table(e, basis, live) {
+        Ok(value) => (Reading::Known(value), DefaultFrom::VersionTable, source(e, basis)),
+        Err(why) => (Reading::Absent(why.clone()), DefaultFrom::Unknown, why),
+    }
+}
+
+fn source(e: &Entry, basis: &Basis<'_>) -> String {
+    match basis.version {
+        Some((major, minor)) => format!("table for kernel {major}.{minor}: {}", e.source),
+        None => format!("table: {}", e.source),
+    }
+}
+
+/// The table's word, or why it has none.
+fn from_table(e: &Entry, basis: &Basis<'_>, live: &str) -> Result<String, String> {
+    match e.default {
+        Default::State => Err("a state of the kernel, no setting".into()),
+        Default::Since(spans) => since(spans, basis),
+        Default::By(formula) => {
+            let all = formula(basis, live)?;
+            if let Some(c) = all.iter().find(|c| c.in_force) {
+                return Ok(c.text.clone());
+            }
+            match all.as_slice() {
+                [one] => Ok(one.text.clone()),
+                many => {
+                    let texts: Vec<_> = many.iter().map(|c| c.text.as_str()).collect();
+                    Err(format!("this kernel's default is one of: {}", texts.join("; ")))
+                }
+            }
+        }
+    }
+}
+
+fn since(spans: &[((u32, u32), &str)], basis: &Basis<'_>) -> Result<String, String> {
+    let mut found = None;
+    for &(version, value) in spans {
+        let reached = if version == (0, 0) { Some(true) } else { basis.at_least(version) };
+        match reached {
+            Some(true) => found = Some(value),
+            Some(false) => break,
+            None => {
+                let what = if basis.version.is_some() {
+                    "the vendor may have carried a later change back"
+                } else {
+                    "the kernel's version is not known"
+                };
+                return Err(format!(
+                    "{what}: {} changed it to {value}",
+                    format_args!("{}.{}", version.0, version.1)
+                ));
+            }
+        }
+    }
+    match found {
+        Some(value) if value != UNSURE => Ok(value.to_owned()),
+        _ => Err("the default of this version is not established".into()),
+    }
+}
+
+fn basis<'a>(
+    root: &Root,
+    host: &Host,
+    memory: &Reading<Bytes>,
+    config: Option<&'a KernelConfig>,
+) -> Basis<'a> {
+    let release = host.kernel.known().map_or("", String::as_str);
+    let positive = |n: &u64| *n > 0;
+    Basis {
+        version: version(release),
+        backports: carries_changes_back(release),
+        memory: memory.known().map(|b| b.0),
+        page: host.page_size_bytes.known().map(|b| b.0),
+        hz: host.build.hz.get(),
+        ehash: root.number("/proc/sys/net/ipv4/tcp_ehash_entries").into_known().filter(positive),
+        nodes: root.list("/sys/devices/system/node/online").known().map(|n| n.len()),
+        config,
+    }
+}
+
+/// Major and minor of `6.1.0-18-amd64`.
+pub fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// Vendors whose kernels carry years of later changes under an old number: Red Hat and its
+/// rebuilds (`.el8`), SUSE (`-150500.55-default`).
+fn carries_changes_back(release: &str) -> bool {
+    release.contains(".el") || release.ends_with("-default") && release.contains("-1")
+}
