@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use report::Look;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -70,15 +71,20 @@ impl Sink {
         }
     }
 
+    /// How to write for people here.
+    pub fn look(&self, verbose: bool) -> Look {
+        Look { width: self.width(), colour: self.colour(), verbose }
+    }
+
     /// Columns to fill: the terminal's, else 100. `COLUMNS` overrules both.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         let terminal = || self.is_terminal().then(terminal_columns).flatten();
         asked.or_else(terminal).unwrap_or(100).clamp(40, 200)
     }
 
     /// Colour only on a terminal, and not with `NO_COLOR` or a dumb one.
-    pub fn colour(&self) -> bool {
+    fn colour(&self) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|v: std::ffi::OsString| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         self.is_terminal() && !set("NO_COLOR") && !dumb

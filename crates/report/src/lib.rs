@@ -4,6 +4,13 @@
 //! process may name itself with terminal control characters, and a snapshot may come from
 //! anybody.
 
+pub mod inspect;
+mod notes;
+mod path;
+mod places;
+#[cfg(test)]
+mod testing;
 pub mod text;
+mod words;
 
 pub use text::{Look, clean};

@@ -1,8 +1,10 @@
 //! `netwright inspect`: what the host is.
 
 use model::Facts;
+use report::inspect;
 
 use crate::{
+    args::Section,
     exit::{Done, Failure},
     request::Inspect,
 };
@@ -11,8 +13,26 @@ use crate::{
 pub fn run(request: &Inspect) -> Result<Done, Failure> {
     let mut facts = request.source.facts()?;
     keep_nics(&mut facts, &request.nics)?;
-    request.sink.json(&facts)?;
+    if request.json {
+        request.sink.json(&facts)?;
+    } else {
+        request.sink.text(&text(request, &facts))?;
+    }
     Ok(Done::Yes)
+}
+
+fn text(request: &Inspect, facts: &Facts) -> String {
+    let look = request.sink.look(request.verbose);
+    let mut sections: Vec<inspect::Section> =
+        request.sections.iter().copied().map(section).collect();
+    if !request.nics.is_empty() && !sections.contains(&inspect::Section::Nics) {
+        sections.push(inspect::Section::Nics);
+    }
+    if sections.is_empty() {
+        inspect::overview(facts, look)
+    } else {
+        inspect::sections(facts, &sections, look)
+    }
 }
 
 /// Leaves only the NICs asked for.
@@ -30,4 +50,21 @@ fn keep_nics(facts: &mut Facts, names: &[String]) -> Result<(), Failure> {
         facts.nics.retain(|n| names.contains(&n.name));
     }
     Ok(())
+}
+
+fn section(asked: Section) -> inspect::Section {
+    match asked {
+        Section::Host => inspect::Section::Host,
+        Section::Cpus => inspect::Section::Cpus,
+        Section::Numa => inspect::Section::Numa,
+        Section::Nics => inspect::Section::Nics,
+        Section::Irqs => inspect::Section::Irqs,
+        Section::Softnet => inspect::Section::Softnet,
+        Section::Sysctls => inspect::Section::Sysctls,
+        Section::Rivals => inspect::Section::Rivals,
+        Section::Processes => inspect::Section::Processes,
+        Section::Listeners => inspect::Section::Listeners,
+        Section::Storage => inspect::Section::Storage,
+        Section::Namespaces => inspect::Section::Namespaces,
+    }
 }

@@ -75,11 +75,27 @@ impl Line {
         }
     }
 
+    /// Goes on with another line's spans, by value.
+    #[must_use]
+    pub fn also(mut self, other: Line) -> Self {
+        self.extend(other);
+        self
+    }
+
     /// Goes on with another line's spans.
     pub fn extend(&mut self, other: Line) {
         for (ink, text) in other.spans {
             self.push(ink, text);
         }
+    }
+
+    /// The same, never broken at its blanks (they become no-break spaces until it is printed).
+    #[must_use]
+    pub fn unbroken(mut self) -> Self {
+        for (_, text) in &mut self.spans {
+            *text = text.replace(' ', "\u{a0}");
+        }
+        self
     }
 
     /// Columns it takes.
@@ -94,7 +110,7 @@ impl Line {
 
     /// The text without ink.
     pub fn bare(&self) -> String {
-        self.spans.iter().map(|(_, t)| t.as_str()).collect()
+        self.spans.iter().map(|(_, t)| t.replace('\u{a0}', " ")).collect()
     }
 
     /// Words at blanks, each as its spans. Blanks at the start are kept as the first word's.
@@ -181,10 +197,11 @@ impl Line {
     /// Appends it to `out`, without a line end and without blanks before it.
     pub fn print(&self, out: &mut String, colour: bool) {
         for (ink, text) in &self.spans {
+            let text = text.replace('\u{a0}', " ");
             if colour && *ink != Ink::Plain {
                 let _ = write!(out, "{}{text}\x1b[0m", ink.code());
             } else {
-                out.push_str(text);
+                out.push_str(&text);
             }
         }
     }

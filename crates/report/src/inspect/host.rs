@@ -1,0 +1,79 @@
+//! The host as a whole.
+
+use model::{Nanos, Reading};
+
+use super::{View, fact};
+use crate::{
+    text::{Ink, Line, Page},
+    words::{grouped, reading_as},
+};
+
+pub fn show(v: &View<'_>, page: &mut Page) {
+    let h = &v.facts.host;
+    page.heading("HOST");
+    let mut say = |label: &str, value: Line| {
+        page.labelled(Line::plain("  ").ink(Ink::Faint, format!("{label:<22}")), &value);
+    };
+    let words: [(&str, &Reading<String>); 10] = [
+        ("name", &h.name),
+        ("kernel", &h.kernel),
+        ("build", &h.kernel_version),
+        ("architecture", &h.arch),
+        ("distribution", &h.distribution),
+        ("machine", &h.machine),
+        ("hypervisor", &h.hypervisor),
+        ("container", &h.container),
+        ("lockdown", &h.lockdown),
+        ("boot line", &h.cmdline),
+    ];
+    for (label, r) in words {
+        say(label, with_reason(r, String::clone));
+    }
+    say("CPU", with_reason(&h.cpu_model, String::clone));
+    say("CPUs possible", with_reason(&h.cpus_possible, ToString::to_string));
+    say("CPUs present", with_reason(&h.cpus_present, ToString::to_string));
+    say("CPUs online", with_reason(&h.cpus_online, ToString::to_string));
+    say("SMT", with_reason(&h.smt, String::clone));
+    say("memory", with_reason(&v.facts.memory_bytes, ToString::to_string));
+    say("page size", with_reason(&h.page_size_bytes, ToString::to_string));
+    say("up for", with_reason(&h.uptime_s, |s| uptime(*s)));
+    say("timer", with_reason(&h.build.hz, |hz| format!("{hz} Hz")));
+    say("CPU accounting", with_reason(&h.build.cpu_accounting, String::clone));
+    say("IRQ time accounting", with_reason(&h.build.irq_time_accounting, |b| on_off(*b)));
+    say("BTF for eBPF", with_reason(&h.build.btf, |b| if *b { "yes".into() } else { "no".into() }));
+    say("preemption", with_reason(&h.build.preempt, String::clone));
+    say("read by", reader(v));
+}
+
+fn reader(v: &View<'_>) -> Line {
+    let r = &v.facts.host.reader;
+    fact("user id", &r.euid, ToString::to_string).ink(Ink::Faint, " · ").also(fact(
+        "capabilities",
+        &r.capabilities,
+        |c| match c.len() {
+            0 => "none".into(),
+            n if n > 30 => "all".into(),
+            _ => c.join(" "),
+        },
+    ))
+}
+
+fn with_reason<T>(r: &Reading<T>, show: impl FnOnce(&T) -> String) -> Line {
+    let mut line = reading_as(r, show);
+    if let Some(why) = r.why_not() {
+        line.push(Ink::Faint, format!("  {why}"));
+    }
+    line
+}
+
+fn on_off(b: bool) -> String {
+    if b { "on" } else { "off" }.into()
+}
+
+fn uptime(s: u64) -> String {
+    match (s / 86_400, s / 3_600 % 24, s / 60 % 60) {
+        (0, 0, 0) => Nanos(s.saturating_mul(1_000_000_000)).to_string(),
+        (0, h, m) => format!("{h} h {m} min"),
+        (d, h, _) => format!("{} d {h} h", grouped(d)),
+    }
+}

@@ -1,0 +1,296 @@
+//! `inspect` as text: the packet path at a glance, and every section in full on demand.
+
+mod cpus;
+mod header;
+mod host;
+mod irqs;
+mod namespaces;
+mod nic_full;
+mod nics;
+mod numa;
+mod processes;
+mod rivals;
+mod small;
+mod sysctls;
+mod virtuals;
+
+use model::{Facts, nic::Nic};
+
+use crate::{
+    path::{self, Irqs},
+    places::Places,
+    text::{Ink, Line, Look, Page},
+    words::reading_as,
+};
+
+/// A part of the text in full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// Kernel, machine, memory, build.
+    Host,
+    /// CPUs, caches, idle states.
+    Cpus,
+    /// Nodes and distances.
+    Numa,
+    /// NICs.
+    Nics,
+    /// Interrupts.
+    Irqs,
+    /// Backlog counters.
+    Softnet,
+    /// Kernel settings.
+    Sysctls,
+    /// Other tuners.
+    Rivals,
+    /// Chosen processes.
+    Processes,
+    /// Listening sockets.
+    Listeners,
+    /// Storage controllers.
+    Storage,
+    /// Network namespaces.
+    Namespaces,
+}
+
+/// The facts with what is looked up all the time.
+struct View<'a> {
+    facts: &'a Facts,
+    irqs: Irqs<'a>,
+    places: Places<'a>,
+}
+
+impl<'a> View<'a> {
+    fn new(facts: &'a Facts) -> Self {
+        Self { facts, irqs: path::irqs(facts), places: Places::new(facts) }
+    }
+}
+
+/// NICs with a device behind them; the others are shown in a line each.
+fn is_physical(nic: &Nic) -> bool {
+    nic.kind == "physical" || nic.bus_address.is_known()
+}
+
+/// The host at a glance.
+pub fn overview(facts: &Facts, look: Look) -> String {
+    let v = View::new(facts);
+    let mut page = Page::new(look);
+    header::show(&v, &mut page);
+    let physical: Vec<&Nic> = facts.nics.iter().filter(|n| is_physical(n)).collect();
+    for nic in &physical {
+        page.gap();
+        nics::show(&v, nic, !look.verbose, &mut page);
+    }
+    if physical.is_empty() {
+        page.gap();
+        page.line(Line::plain("No NIC with a device behind it in this network namespace."), 2);
+    }
+    virtuals::show(&v, &mut page);
+    processes::brief(&v, &mut page);
+    rivals::brief(&v, &mut page);
+    not_visible(&v, &mut page);
+    page.finish()
+}
+
+/// Sections in full, in the order asked for.
+pub fn sections(facts: &Facts, sections: &[Section], look: Look) -> String {
+    let v = View::new(facts);
+    let mut page = Page::new(look);
+    for section in sections {
+        match section {
+            Section::Host => host::show(&v, &mut page),
+            Section::Cpus => cpus::show(&v, &mut page),
+            Section::Numa => numa::show(&v, &mut page),
+            Section::Nics => {
+                for nic in &facts.nics {
+                    nic_full::show(&v, nic, &mut page);
+                }
+            }
+            Section::Irqs => irqs::show(&v, &mut page),
+            Section::Softnet => small::softnet(&v, &mut page),
+            Section::Sysctls => sysctls::show(&v, &mut page),
+            Section::Rivals => rivals::show(&v, &mut page),
+            Section::Processes => processes::show(&v, &mut page),
+            Section::Listeners => small::listeners(&v, &mut page),
+            Section::Storage => small::storage(&v, &mut page),
+            Section::Namespaces => namespaces::show(&v, &mut page),
+        }
+    }
+    page.finish()
+}
+
+fn not_visible(v: &View<'_>, page: &mut Page) {
+    if v.facts.unread.is_empty() {
+        return;
+    }
+    page.heading("NOT VISIBLE");
+    for u in &v.facts.unread {
+        let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
+        if !u.remedy.is_empty() {
+            line.push(Ink::Plain, format!("; {}", u.remedy));
+        }
+        page.line(line, 4);
+    }
+}
+
+/// `label value`, the label faint.
+fn fact<T>(label: &str, r: &model::Reading<T>, show: impl FnOnce(&T) -> String) -> Line {
+    let mut line = Line::new().ink(Ink::Faint, format!("{label} "));
+    line.extend(reading_as(r, show));
+    line
+}
+
+/// Parts of at most this many columns stay in one piece when a line is wrapped.
+const PIECE: usize = 32;
+
+/// Parts with ` · ` between them; empty parts left out. Broken between parts before within.
+fn dotted(parts: impl IntoIterator<Item = Line>) -> Line {
+    let mut line = Line::new();
+    for part in parts.into_iter().filter(|p| !p.is_empty()) {
+        if !line.is_empty() {
+            line.push(Ink::Faint, " · ");
+        }
+        line.extend(if part.width() <= PIECE { part.unbroken() } else { part });
+    }
+    line
+}
+
+/// A list of names, or `none`.
+fn names(list: &[String]) -> String {
+    if list.is_empty() { "none".into() } else { list.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{NumaNode, Reading, facts::Unread, reading::Known, rival::Rival};
+
+    use super::*;
+    use crate::testing::{self, Shape};
+
+    const SHAPE: Shape = Shape { packages: 2, nodes: 1, l3s: 2, cores: 8, threads: 2 };
+
+    fn host() -> Facts {
+        let mut f = testing::machine(SHAPE);
+        testing::add_nic(&mut f, "eth0", 1, 4, 40, &[16, 17, 3, 3]);
+        let mut veth = testing::bare_nic("veth1", "veth");
+        veth.details = model::nic::KindDetails::Veth {
+            peer_ifindex: Known(2),
+            peer: Known("eth0".into()),
+            peer_namespace: Known(4_026_532_290),
+            peer_mtu: Known(9000),
+            peer_container: Known("web".into()),
+        };
+        veth.mtu = Known(1500);
+        veth.up = Known(true);
+        veth.master = Known("docker0".into());
+        f.nics.push(veth);
+        f.rivals.push(Rival {
+            kind: "irqbalance".into(),
+            name: "irqbalance".into(),
+            running: Known(true),
+            pid: Known(412),
+            arguments: Reading::absent("x"),
+            owns: vec!["IRQ affinity".into()],
+            evidence: vec!["/proc/412/comm: irqbalance".into()],
+            banned_cpus: Known("0-1".parse().unwrap()),
+            banned_irqs: Reading::absent("x"),
+            profile: Reading::absent("x"),
+        });
+        f.unread.push(Unread {
+            what: "coalescing of eth0".into(),
+            why: "ethtool/eth0/coalesce: not permitted".into(),
+            remedy: "CAP_NET_ADMIN would show it".into(),
+        });
+        testing::add_process(&mut f, 812, "nginx", &[2, 18]);
+        f
+    }
+
+    #[test]
+    fn the_overview_shows_the_packet_path_with_remarks_at_80_columns() {
+        let expected = "\
+box · Linux 6.12.0 x86_64 · bare metal
+2 packages · 2 nodes · 4 L3s · 32 cores · 64 CPUs (0-63) · 64 GiB memory
+
+eth0 mlx5_core · 0000:28:00.0 · node 1 · up · speed 100 Gbit/s · mtu 1500
+  channels 4 · rings rx 1024 of 8192, tx 1024 of 8192 · qdisc -
+  QUEUE    IRQ  CPU  NODE  L3  INTERRUPTS
+  rx+tx 0   40  16   1     16       1,000
+  rx+tx 1   41  17   1     16       1,001
+  rx+tx 2   42  3    0     0        1,002
+  rx+tx 3   43  3    0     0        1,003
+  ! 2 IRQs (42-43) go to CPU 3 on node 0; the NIC is on node 1
+  ! 2 queue IRQs (42-43) all go to CPU 3, while 30 CPUs of node 1 have none
+
+VIRTUAL DEVICES
+  veth1  veth  up · mtu 1500  ↔ eth0 in container web, whose mtu is 9000 ·
+                              in docker0
+
+PROCESSES
+  nginx 812 · by name nginx · 2 threads
+    ran on CPUs 2,18 (nodes 0-1) · may run on CPUs 0-63 · memory - ·
+      14 migrations
+
+ALSO TUNING THIS HOST
+  irqbalance · running (pid 412) · sets IRQ affinity · keeps off CPUs 0-1
+
+NOT VISIBLE
+  coalescing of eth0: ethtool/eth0/coalesce: not permitted; CAP_NET_ADMIN would
+    show it
+";
+        assert_eq!(overview(&host(), Look::default()), expected);
+    }
+
+    #[test]
+    fn sixty_four_queues_stay_readable_and_verbose_shows_them_all() {
+        let mut f = testing::machine(SHAPE);
+        testing::add_nic(&mut f, "eth0", 0, 64, 40, &(0..64).collect::<Vec<_>>());
+        f.nics[0].numa_node = Reading::absent("-1");
+        let look = Look::default();
+        assert!(overview(&f, look).contains("\n  rx+tx 8-15    48-55  8-15   0     8  "));
+        assert!(overview(&f, look).lines().count() < 20);
+        assert!(overview(&f, Look { verbose: true, ..look }).lines().count() > 64);
+    }
+
+    #[test]
+    fn not_known_and_not_permitted_look_different_from_each_other_and_from_zero() {
+        let mut f = host();
+        f.nics[0].rings = Reading::denied("EPERM");
+        f.nics[0].channels = Reading::absent("EOPNOTSUPP");
+        f.nics[0].numa_node = Reading::absent("-1");
+        let text = overview(&f, Look::default());
+        assert!(text.contains("channels - · rings denied"), "{text}");
+        assert!(text.contains("node - "), "{text}");
+        f.nics[0].numa_node = Known(NumaNode(0));
+        assert!(overview(&f, Look::default()).contains("node 0 "));
+    }
+
+    #[test]
+    fn every_section_fits_the_page_and_survives_a_host_that_tells_nothing() {
+        let all = [
+            Section::Host,
+            Section::Cpus,
+            Section::Numa,
+            Section::Nics,
+            Section::Irqs,
+            Section::Softnet,
+            Section::Sysctls,
+            Section::Rivals,
+            Section::Processes,
+            Section::Listeners,
+            Section::Storage,
+            Section::Namespaces,
+        ];
+        assert!(!sections(&testing::nothing(), &all, Look::default()).is_empty());
+        assert!(!overview(&testing::nothing(), Look::default()).is_empty());
+        let text = sections(&host(), &all, Look { width: 100, ..Look::default() });
+        let widest = text.lines().map(crate::text::width).max().unwrap();
+        assert!(widest <= 100, "{widest} columns:\n{text}");
+    }
+
+    #[test]
+    fn a_name_with_terminal_escapes_is_defused() {
+        let mut f = host();
+        f.processes[0].name = "\x1b]0;owned\x07".into();
+        f.nics[1].name = "a\x1b[2J".into();
+        assert!(!overview(&f, Look::default()).contains('\x1b'));
+    }
+}

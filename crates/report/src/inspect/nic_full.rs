@@ -1,0 +1,193 @@
+//! Everything about one NIC.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Reading,
+    nic::{Coalesce, Feature, Nic, PciFunction, Qdisc, Rss},
+};
+
+use super::{View, dotted, fact, is_physical, nics, virtuals};
+use crate::{
+    text::{Ink, Line, Page, Table},
+    words::{grouped, ranges, reading, reading_as, yes_no},
+};
+
+/// Label column.
+const LABEL: usize = 14;
+
+pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {
+    page.gap();
+    if is_physical(nic) || !nic.irqs.is_empty() {
+        nics::show(v, nic, false, page);
+    } else {
+        page.line(nics::head(nic), 2);
+        page.line(Line::plain("  ").text(&nic.kind).text(" ").also(virtuals::tie(v.facts, nic)), 4);
+    }
+    let mut say = |label: &str, value: Line| {
+        page.labelled(Line::plain("  ").ink(Ink::Faint, format!("{label:<LABEL$}")), &value);
+    };
+    say("identity", identity(nic));
+    say("link", link(nic));
+    say("PCI", reason_or(&nic.pci, pci));
+    say("channels", reason_or(&nic.channels, |c| Line::plain(nics::channels(c))));
+    say("rings", reason_or(&nic.rings, |r| Line::plain(nics::rings(r))));
+    say("coalescing", reason_or(&nic.coalesce, coalesce));
+    say(
+        "pause",
+        reason_or(&nic.pause, |p| {
+            let on = |b: bool| if b { "on" } else { "off" };
+            Line::plain(format!("autoneg {}, rx {}, tx {}", on(p.autoneg), on(p.rx), on(p.tx)))
+        }),
+    );
+    say("RSS", reason_or(&nic.rss, rss));
+    say("ntuple rules", reason_or(&nic.ntuple_rules, |n| Line::plain(n.to_string())));
+    say("NAPI", napi(nic));
+    say("offloads", reason_or(&nic.features, features));
+    let stats = page.look().verbose;
+    qdiscs(nic, page);
+    counters("KERNEL COUNTERS", &nic.statistics, stats, page);
+    counters("DRIVER COUNTERS", &nic.driver_stats, stats, page);
+}
+
+/// The value, or a faint reason.
+fn reason_or<T>(r: &Reading<T>, show: impl FnOnce(&T) -> Line) -> Line {
+    match r {
+        Reading::Known(v) => show(v),
+        Reading::Absent(why) => Line::new().ink(Ink::Faint, format!("-  {why}")),
+        Reading::Denied(why) => {
+            Line::new().ink(Ink::Warn, "denied").ink(Ink::Faint, format!("  {why}"))
+        }
+    }
+}
+
+fn identity(nic: &Nic) -> Line {
+    dotted([
+        fact("driver version", &nic.driver_version, String::clone),
+        fact("firmware", &nic.firmware, String::clone),
+        fact("MAC", &nic.mac, String::clone),
+        fact("ifindex", &nic.ifindex, ToString::to_string),
+    ])
+}
+
+fn link(nic: &Nic) -> Line {
+    dotted([
+        fact("carrier", &nic.carrier, |c| if *c { "yes".into() } else { "no".into() }),
+        fact("duplex", &nic.duplex, String::clone),
+        fact("mtu", &nic.min_mtu, |m| format!("from {m}")),
+        fact("to", &nic.max_mtu, ToString::to_string),
+        fact("txqueuelen", &nic.txqueuelen, ToString::to_string),
+    ])
+}
+
+fn pci(p: &PciFunction) -> Line {
+    let speed = |mts: &u32| format!("{} GT/s", f64::from(*mts) / 1000.0);
+    dotted([
+        Line::plain(format!("{}:{}", reading(&p.vendor_id).bare(), reading(&p.device_id).bare())),
+        fact("link", &p.link_speed_mts, speed)
+            .text(" x")
+            .also(reading(&p.link_width))
+            .ink(Ink::Faint, " of ")
+            .also(reading_as(&p.max_link_speed_mts, speed))
+            .text(" x")
+            .also(reading(&p.max_link_width)),
+        fact("usable", &p.usable_bps, ToString::to_string),
+        fact("read request", &p.read_request_bytes, ToString::to_string),
+        fact("payload", &p.max_payload_bytes, ToString::to_string),
+    ])
+}
+
+fn coalesce(c: &Coalesce) -> Line {
+    let way = |name: &str, usecs: u32, frames: u32, adaptive: bool| {
+        let mode = if adaptive { "adaptive" } else { "fixed" };
+        Line::plain(format!("{name} {mode}, {usecs} µs or {frames} frames"))
+    };
+    dotted([
+        way("rx", c.rx_usecs, c.rx_max_frames, c.adaptive_rx),
+        way("tx", c.tx_usecs, c.tx_max_frames, c.adaptive_tx),
+    ])
+}
+
+fn rss(r: &Rss) -> Line {
+    let fields = r.hash_fields.as_ref().map(|f| {
+        f.iter().map(|(flow, by)| format!("{flow} by {by}")).collect::<Vec<_>>().join("; ")
+    });
+    dotted([
+        Line::plain(format!("{} entries to rx {}", r.table.len(), ranges(r.table.iter().copied()))),
+        fact("hash", &r.functions, |f| f.join(" ")),
+        fact("fields", &fields, String::clone),
+    ])
+}
+
+fn napi(nic: &Nic) -> Line {
+    dotted([
+        fact("instances", &nic.napis, |n| n.len().to_string()),
+        Line::new().ink(Ink::Faint, "threaded ").also(yes_no(&nic.threaded_napi)),
+        fact("gro flush timeout", &nic.gro_flush_timeout_ns, ToString::to_string),
+        fact("deferred hard irqs", &nic.napi_defer_hard_irqs, ToString::to_string),
+    ])
+}
+
+/// On, off, and what cannot be changed only by its number.
+fn features(f: &BTreeMap<String, Feature>) -> Line {
+    let list = |on: bool| {
+        let names = f.iter().filter(|(_, f)| !f.fixed && f.active == on).map(|(n, _)| n.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let fixed = f.values().filter(|f| f.fixed).count();
+    Line::new()
+        .ink(Ink::Faint, "on ")
+        .text(list(true))
+        .ink(Ink::Faint, " · off ")
+        .text(list(false))
+        .ink(Ink::Faint, format!(" · {fixed} cannot be changed"))
+}
+
+fn qdiscs(nic: &Nic, page: &mut Page) {
+    let Some(list) = nic.qdiscs.known().filter(|l| !l.is_empty()) else { return };
+    page.raw(&Line::plain("  ").ink(Ink::Strong, "QUEUEING DISCIPLINES"));
+    let mut t = Table::new()
+        .left("KIND")
+        .left("HANDLE")
+        .left("PARENT")
+        .right("PACKETS")
+        .right("DROPS")
+        .right("OVERLIMITS")
+        .right("REQUEUES")
+        .right("BACKLOG");
+    for q in list {
+        t.row(qdisc(q));
+    }
+    page.table(&t, 4);
+}
+
+fn qdisc(q: &Qdisc) -> Vec<Line> {
+    let number = |r: &Reading<u64>| reading_as(r, |n| grouped(*n));
+    vec![
+        Line::plain(&q.kind),
+        Line::plain(&q.handle),
+        Line::plain(&q.parent),
+        number(&q.sent_packets),
+        number(&q.drops),
+        number(&q.overlimits),
+        number(&q.requeues),
+        number(&q.backlog_packets),
+    ]
+}
+
+/// Counters above zero; all of them when `all`.
+fn counters(title: &str, r: &Reading<BTreeMap<String, u64>>, all: bool, page: &mut Page) {
+    let Some(map) = r.known() else { return };
+    let shown: Vec<_> = map.iter().filter(|(_, n)| all || **n > 0).collect();
+    if shown.is_empty() {
+        return;
+    }
+    let rest = map.len() - shown.len();
+    let more = if rest > 0 { format!(" ({rest} at zero not shown)") } else { String::new() };
+    page.raw(&Line::plain("  ").ink(Ink::Strong, title).ink(Ink::Faint, more));
+    let mut t = Table::new().left("").right("");
+    for (name, n) in shown {
+        t.row([Line::plain(name), Line::plain(grouped(*n))]);
+    }
+    page.table(&t, 4);
+}
