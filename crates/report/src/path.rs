@@ -73,7 +73,8 @@ pub fn rows(nic: &Nic, irqs: &Irqs<'_>, places: &Places<'_>) -> Vec<Row> {
 
 fn irq_of(q: &Queue, nic: &Nic, irqs: &Irqs<'_>) -> Option<IrqId> {
     q.irq.get().or_else(|| {
-        let serves = |i: &&&Irq| i.nic.known() == Some(&nic.name) && i.queues.contains(&q.id);
+        let ours = |i: &Irq| i.nic.known() == Some(&nic.name) || i.also_nics.contains(&nic.name);
+        let serves = |i: &&&Irq| ours(i) && i.queues.contains(&q.id);
         irqs.values().find(serves).map(|i| i.irq)
     })
 }

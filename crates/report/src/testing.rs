@@ -272,6 +272,7 @@ pub fn add_nic(
             counts: Known(vec![IrqCount { cpu, count: 1000 + u64::from(i) }]),
             device: no(),
             nic: Known(name.into()),
+            also_nics: vec![],
             queues: vec![QueueId::rx(i), QueueId::tx(i)],
             queue: Known(format!("rx-{i}+tx-{i}")),
             mapped_by: Known(Mapping::Name),
