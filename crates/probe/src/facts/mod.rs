@@ -1,20 +1,26 @@
 //! Facts, one file per noun; each reads its own sources through the [`Root`].
 
+pub mod cache;
+pub mod cpu;
+mod cpufreq;
+pub mod host;
+mod idle;
 pub mod irq;
 pub mod nic;
+pub mod numa;
+mod parallel;
 pub mod pci;
 pub mod softnet;
+pub mod storage;
 pub mod sysctl;
 #[cfg(test)]
 mod testing;
+mod throttle;
 pub mod tuned;
 
 use std::collections::BTreeMap;
 
-use model::{
-    Facts, Reading, SCHEMA_VERSION,
-    host::{Host, KernelBuild, Reader},
-};
+use model::{Facts, Reading, SCHEMA_VERSION};
 
 use crate::Root;
 
@@ -46,46 +52,19 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     let mut nics = nic::read(root);
     let irqs = irq::read(root, &nics);
     irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
-    let online = root.list("/sys/devices/system/cpu/online");
-    let unread = nic::unread(&nics);
-    let none = || Reading::absent("not read");
+    let mut unread = nic::unread(&nics);
+    let host = host::read(root, &mut unread);
+    let layout = cpu::layout(root, &host);
+    let numa_nodes = numa::read(root);
+    let caches = cache::read(root, &layout, &mut unread);
+    let online = host.cpus_online.clone();
     Facts {
         schema_version: SCHEMA_VERSION,
-        host: Host {
-            name: none(),
-            kernel: none(),
-            kernel_version: none(),
-            arch: none(),
-            distribution: none(),
-            hypervisor: none(),
-            container: none(),
-            lockdown: none(),
-            cmdline: none(),
-            machine: none(),
-            cpu_model: none(),
-            cpus_possible: Reading::absent("not read"),
-            cpus_present: Reading::absent("not read"),
-            cpus_online: Reading::absent("not read"),
-            smt: none(),
-            build: KernelBuild {
-                hz: Reading::absent("not read"),
-                cpu_accounting: none(),
-                irq_time_accounting: Reading::absent("not read"),
-                btf: Reading::absent("not read"),
-                preempt: none(),
-            },
-            page_size_bytes: Reading::absent("not read"),
-            clock_ticks_per_s: Reading::absent("not read"),
-            uptime_s: Reading::absent("not read"),
-            reader: Reader {
-                euid: Reading::absent("not read"),
-                capabilities: Reading::absent("not read"),
-            },
-        },
-        cpus: vec![],
-        caches: vec![],
-        idle_states: vec![],
-        numa_nodes: vec![],
+        host,
+        cpus: cpu::read(root, &layout, &numa_nodes, &caches),
+        caches,
+        idle_states: idle::read(root, &layout.online, &mut unread),
+        numa_nodes,
         nics,
         namespaces: Reading::absent("not read"),
         irqs,
@@ -94,8 +73,8 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         rivals: vec![],
         processes: vec![],
         listeners: Reading::absent("not read"),
-        storage: vec![],
-        memory_bytes: Reading::absent("not read"),
+        storage: storage::read(root),
+        memory_bytes: root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal")),
         unread,
     }
 }

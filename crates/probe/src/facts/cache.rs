@@ -1,0 +1,132 @@
+//! Caches: every instance once, with who shares it.
+
+use std::collections::BTreeMap;
+
+use model::{Bytes, CpuId, CpuSet, Reading, cpu::Cache, facts::Unread};
+
+use super::cpu::{CPUS, Core, Layout};
+use crate::{Root, facts::parallel};
+
+/// More indexes than any CPU has: 4 levels, two kinds each.
+const MAX_INDEX: u32 = 8;
+
+/// Reads every cache instance, through the first CPU that has it.
+pub(super) fn read(root: &Root, layout: &Layout, unread: &mut Vec<Unread>) -> Vec<Cache> {
+    let found = parallel::by_runs(&layout.cores, |cores| {
+        let mut run =
+            Run { root, covered: vec![], kinds: BTreeMap::new(), found: vec![], lost: None };
+        cores.iter().for_each(|core| run.core(core));
+        run.found.into_iter().map(Ok).chain(run.lost.map(Err)).collect()
+    });
+    // Runs on both sides of a shared cache found it twice.
+    let mut once: BTreeMap<(u32, CpuId, String, CpuSet), Cache> = BTreeMap::new();
+    let mut lost = None;
+    for cache in found {
+        match cache {
+            Ok(c) => {
+                let Some(first) = c.cpus.first() else { continue };
+                once.insert((c.level, first, c.kind.clone(), c.cpus.clone()), c);
+            }
+            Err(path) => lost = lost.or(Some(path)),
+        }
+    }
+    if let Some(path) = lost {
+        unread.push(Unread {
+            what: "caches of some CPUs".into(),
+            why: format!("{path}: level, kind or who shares it is not told"),
+            remedy: String::new(),
+        });
+    }
+    once.into_values().collect()
+}
+
+/// The lowest CPU that shares the L3 of each CPU.
+pub(super) fn l3_ids(caches: &[Cache]) -> BTreeMap<CpuId, CpuId> {
+    let mut ids = BTreeMap::new();
+    for cache in caches.iter().filter(|c| c.level == 3 && c.kind != "Instruction") {
+        let Some(first) = cache.cpus.first() else { continue };
+        for cpu in cache.cpus.iter() {
+            ids.entry(cpu).or_insert(first);
+        }
+    }
+    ids
+}
+
+/// Index, level and size.
+type KindKey = (u32, u32, Option<Bytes>);
+
+/// One thread's part.
+struct Run<'a> {
+    root: &'a Root,
+    /// CPUs whose cache of each index is known.
+    covered: Vec<CpuSet>,
+    /// Kind and line size by index, level and size: these do not differ within a machine.
+    kinds: BTreeMap<KindKey, (String, Reading<Bytes>)>,
+    found: Vec<Cache>,
+    /// A folder that told too little.
+    lost: Option<String>,
+}
+
+impl Run<'_> {
+    /// The caches of a core's CPUs. Threads of a core may have caches of their own (POWER9 and
+    /// later pair two small cores), so each CPU that no list has named yet is asked.
+    fn core(&mut self, core: &Core) {
+        for index in 0..MAX_INDEX {
+            if self.covered.len() <= index as usize {
+                self.covered.push(CpuSet::new());
+            }
+            let mut any = false;
+            for cpu in core.cpus.iter() {
+                let known = |c: &CpuSet| c.contains(cpu);
+                if self.covered.get(index as usize).is_some_and(known) {
+                    any = true;
+                    continue;
+                }
+                let Some(cpus) = self.instance(cpu, index) else { continue };
+                any = true;
+                if let Some(covered) = self.covered.get_mut(index as usize) {
+                    cpus.iter().for_each(|c| covered.insert(c));
+                }
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    /// One instance; `None` where this CPU has no such index.
+    fn instance(&mut self, cpu: CpuId, index: u32) -> Option<CpuSet> {
+        let folder = format!("{CPUS}/cpu{cpu}/cache/index{index}");
+        let file = |name: &str| format!("{folder}/{name}");
+        let level = self.root.number::<u32>(&file("level"));
+        if !level.is_known() && !self.root.exists(&folder) {
+            return None;
+        }
+        let shared = self
+            .root
+            .list(&file("shared_cpu_list"))
+            .or_else(|| self.root.mask(&file("shared_cpu_map")));
+        let (Reading::Known(level), Reading::Known(mut cpus)) = (level, shared) else {
+            self.lost.get_or_insert(folder);
+            return Some([cpu].into_iter().collect());
+        };
+        // Seen after a CPU went offline and came back: a list without its own CPU.
+        cpus.insert(cpu);
+        let size_bytes = self.root.parsed(&file("size"), parse::cache_size::parse);
+        let key = (index, level, size_bytes.get());
+        let (kind, line_bytes) = match self.kinds.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let kind = self.root.word(&file("type")).into_known();
+                let line = self.root.number(&file("coherency_line_size")).map(Bytes);
+                let Some(kind) = kind else {
+                    self.lost.get_or_insert(folder);
+                    return Some(cpus);
+                };
+                self.kinds.entry(key).or_insert((kind, line)).clone()
+            }
+        };
+        self.found.push(Cache { level, kind, cpus: cpus.clone(), size_bytes, line_bytes });
+        Some(cpus)
+    }
+}

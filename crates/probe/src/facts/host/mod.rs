@@ -1,0 +1,193 @@
+//! The kernel, the machine, and what they run in.
+
+mod build;
+mod capabilities;
+mod container;
+mod hypervisor;
+
+use model::{
+    Bytes, CpuSet, Reading,
+    facts::Unread,
+    host::{Host, Reader},
+};
+use parse::cpuinfo::CpuInfo;
+use serde::{Deserialize, Serialize};
+
+use crate::{ReadError, Root, error::reading};
+
+/// What system calls tell of the kernel, as recorded in a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Sysconf {
+    page_size_bytes: u64,
+    clock_ticks_per_s: u64,
+}
+
+/// Reads the host as a whole. What could not be read for want of a right or a kernel feature
+/// is added to `unread`.
+pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
+    let cpuinfo = reading(root.read("/proc/cpuinfo")).map(|b| parse::cpuinfo::parse(&b));
+    let kernel = kernel(root);
+    let sysconf = reading(root.ask("sysconf", ask_sysconf));
+    Host {
+        name: root.word("/proc/sys/kernel/hostname"),
+        kernel_version: root.word("/proc/sys/kernel/version"),
+        arch: arch(root, &cpuinfo),
+        distribution: distribution(root),
+        hypervisor: hypervisor::read(root, cpuinfo.known()),
+        container: container::read(root),
+        lockdown: lockdown(root, unread),
+        cmdline: root.word("/proc/cmdline"),
+        machine: machine(root, cpuinfo.known()),
+        cpu_model: cpuinfo.and_then(|i| match i.model {
+            Some(model) => Reading::Known(model),
+            None => Reading::absent("/proc/cpuinfo: names no model"),
+        }),
+        cpus_possible: root.list("/sys/devices/system/cpu/possible"),
+        cpus_present: root.list("/sys/devices/system/cpu/present"),
+        cpus_online: root.list("/sys/devices/system/cpu/online"),
+        smt: root.word("/sys/devices/system/cpu/smt/control"),
+        build: build::read(root, kernel.known().map(String::as_str), unread),
+        kernel,
+        page_size_bytes: sysconf.as_ref().map(|s| Bytes(s.page_size_bytes)),
+        clock_ticks_per_s: sysconf.map(|s| s.clock_ticks_per_s),
+        uptime_s: uptime(root),
+        reader: reader(root),
+    }
+}
+
+/// A cpulist file in which older kernels print `(null)` for "none were asked for".
+pub(super) fn list_or_null(root: &Root, path: &str) -> Reading<CpuSet> {
+    root.parsed(path, |b| match parse::text::word(b).as_str() {
+        "(null)" => Ok(CpuSet::new()),
+        _ => parse::list::parse(b),
+    })
+}
+
+/// Kernel release; `Linux version 5.15.0 (…)` where the sysctl is not in the tree.
+fn kernel(root: &Root) -> Reading<String> {
+    let release = root.word("/proc/sys/kernel/osrelease");
+    if release.is_known() {
+        return release;
+    }
+    let version = root.word("/proc/version").into_known();
+    version
+        .and_then(|v| v.strip_prefix("Linux version ")?.split(' ').next().map(str::to_owned))
+        .map_or(release, Reading::Known)
+}
+
+fn arch(root: &Root, cpuinfo: &Reading<CpuInfo>) -> Reading<String> {
+    root.word("/proc/sys/kernel/arch")
+        .or_else(|| reading(root.ask("uname-machine", ask_machine)))
+        .or_else(|| match cpuinfo.known().and_then(|i| i.arch) {
+            Some(arch) => Reading::Known(arch.to_owned()),
+            None => Reading::absent(
+                "/proc/sys/kernel/arch: not there (since 6.1), no recorded uname, and /proc/cpuinfo has no known shape",
+            ),
+        })
+}
+
+/// `os-release(5)`: the file of the administrator first, then the vendor's.
+fn distribution(root: &Root) -> Reading<String> {
+    let name = |path: &str| {
+        reading(root.read(path)).and_then(|b| match parse::os_release::pretty_name(&b) {
+            Some(name) => Reading::Known(name),
+            None => Reading::Absent(format!("{path}: names no distribution")),
+        })
+    };
+    let etc = name("/etc/os-release");
+    if etc.is_known() { etc } else { name("/usr/lib/os-release").or_else(|| etc) }
+}
+
+fn lockdown(root: &Root, unread: &mut Vec<Unread>) -> Reading<String> {
+    const PATH: &str = "/sys/kernel/security/lockdown";
+    // The folder is the kernel's, its content securityfs's.
+    if root.entries("/sys/kernel/security").is_ok_and(|names| names.is_empty()) {
+        unread.push(Unread {
+            what: "kernel lockdown mode".into(),
+            why: "/sys/kernel/security: nothing is mounted there".into(),
+            remedy: "mount -t securityfs securityfs /sys/kernel/security".into(),
+        });
+    }
+    root.word(PATH).and_then(|text| match parse::text::chosen(text.as_bytes()) {
+        Some(mode) => Reading::Known(mode),
+        None => Reading::Absent(format!("{PATH}: no mode is marked in {text:?}")),
+    })
+}
+
+/// DMI on PCs and arm servers, the device tree's model on boards and POWER, `/proc/sysinfo` on
+/// IBM Z.
+fn machine(root: &Root, cpuinfo: Option<&CpuInfo>) -> Reading<String> {
+    let words = |paths: &[&str]| {
+        let known: Vec<String> = paths.iter().filter_map(|p| root.word(p).into_known()).collect();
+        (!known.is_empty()).then(|| known.join(" "))
+    };
+    let sysinfo = || {
+        let bytes = root.read("/proc/sysinfo").ok()?;
+        let field = |key| parse::sysinfo_s390::field(&bytes, key);
+        Some(format!("{} {}", field("Manufacturer")?, field("Type")?))
+    };
+    words(&["/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"])
+        .or_else(|| words(&["/proc/device-tree/model"]))
+        .or_else(|| cpuinfo?.machine.clone())
+        .or_else(sysinfo)
+        .map_or_else(
+            || Reading::absent("/sys/class/dmi/id, /proc/device-tree/model: not there"),
+            Reading::Known,
+        )
+}
+
+fn uptime(root: &Root) -> Reading<u64> {
+    const PATH: &str = "/proc/uptime";
+    root.parsed(PATH, parse::text::numbers::<f64>).and_then(|n| match n.first() {
+        Some(s) if s.is_finite() && *s >= 0.0 => Reading::Known(*s as u64),
+        _ => Reading::Absent(format!("{PATH}: empty")),
+    })
+}
+
+fn reader(root: &Root) -> Reader {
+    const PATH: &str = "/proc/self/status";
+    let status = reading(root.read(PATH));
+    let field = |key: &str| {
+        status.as_ref().and_then(|s| match parse::proc_status::value(s, key) {
+            Some(value) => Reading::Known(value.trim().to_owned()),
+            None => Reading::Absent(format!("{PATH}: no {key} line")),
+        })
+    };
+    let strange = |what: &str, text: &str| format!("{PATH}: no {what} is {text:?}");
+    Reader {
+        // Real, effective, saved and file system id.
+        euid: field("Uid").and_then(|ids| {
+            match ids.split_whitespace().nth(1).and_then(|id| id.parse().ok()) {
+                Some(id) => Reading::Known(id),
+                None => Reading::Absent(strange("user id", &ids)),
+            }
+        }),
+        capabilities: field("CapEff").and_then(|mask| match u64::from_str_radix(&mask, 16) {
+            Ok(bits) => Reading::Known(capabilities::names(bits)),
+            Err(_) => Reading::Absent(strange("capability mask", &mask)),
+        }),
+    }
+}
+
+fn ask_sysconf() -> Result<Sysconf, ReadError> {
+    let number = |name, what: &str| {
+        // SAFETY: takes a number, returns a number.
+        let n = unsafe { libc::sysconf(name) };
+        u64::try_from(n).map_err(|_| ReadError::Absent { path: what.to_owned() })
+    };
+    Ok(Sysconf {
+        page_size_bytes: number(libc::_SC_PAGESIZE, "sysconf(_SC_PAGESIZE)")?,
+        clock_ticks_per_s: number(libc::_SC_CLK_TCK, "sysconf(_SC_CLK_TCK)")?,
+    })
+}
+
+fn ask_machine() -> Result<String, ReadError> {
+    // SAFETY: an all-zero `utsname` is valid, and the kernel fills it.
+    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live `utsname`.
+    if unsafe { libc::uname(&raw mut names) } != 0 {
+        return Err(ReadError::from_io("uname", &std::io::Error::last_os_error()));
+    }
+    let bytes: Vec<u8> = names.machine.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,52 @@
+//! Reading many small files with several threads.
+
+use std::{num::NonZero, thread};
+
+/// Fewer items than this for a thread cost more to hand out than to do.
+const MIN_PER_THREAD: usize = 16;
+
+/// More threads than this wait for each other in the kernel.
+const MAX_THREADS: usize = 8;
+
+/// What `work` makes of runs of neighbouring `items`, in the items' order. A run is one
+/// thread's: within it `work` may keep what it learned of one item for the next.
+pub(super) fn by_runs<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = cpus.min(MAX_THREADS).min(items.len() / MIN_PER_THREAD);
+    if threads < 2 {
+        return work(items);
+    }
+    let size = items.len().div_ceil(threads);
+    thread::scope(|scope| {
+        let work = &work;
+        let mut runs = items.chunks(size);
+        let first = runs.next().unwrap_or_default();
+        let others: Vec<_> = runs
+            .map(|run| (run, thread::Builder::new().spawn_scoped(scope, move || work(run))))
+            .collect();
+        let mut done = work(first);
+        for (run, handle) in others {
+            // A thread that could not start, or ended in a panic of ours, is made up for here.
+            let part = handle.ok().and_then(|h| h.join().ok());
+            done.extend(part.unwrap_or_else(|| work(run)));
+        }
+        done
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_order() {
+        for n in [0, 1, 15, 16, 33, 1000] {
+            let items: Vec<u32> = (0..n).collect();
+            let out = by_runs(&items, |run| run.iter().map(|i| i * 2).collect());
+            assert_eq!(out, items.iter().map(|i| i * 2).collect::<Vec<_>>());
+        }
+    }
+}

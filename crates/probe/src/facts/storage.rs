@@ -1,0 +1,254 @@
+//! Storage controllers: NVMe, SCSI host adapters, virtio disks.
+
+use model::{IrqId, NumaNode, Reading, storage::StorageController};
+
+use crate::Root;
+
+/// Every controller, ascending by kind, then by name's number.
+pub fn read(root: &Root) -> Vec<StorageController> {
+    let disks = disks(root);
+    let mut all = nvme(root);
+    all.extend(scsi(root, &disks));
+    all.extend(virtio_blk(root, &disks));
+    all.sort_by(|a, b| {
+        (&a.kind, number_in(&a.name), &a.name).cmp(&(&b.kind, number_in(&b.name), &b.name))
+    });
+    all
+}
+
+/// A block device and where it hangs: the components of its real path.
+struct Disk {
+    name: String,
+    path: String,
+}
+
+impl Disk {
+    fn hangs_on(&self, component: &str) -> bool {
+        self.path.split('/').any(|c| c == component)
+    }
+}
+
+fn disks(root: &Root) -> Vec<Disk> {
+    let names = root.entries("/sys/block").unwrap_or_default();
+    let disk = |name: String| {
+        let path = root.link(&format!("/sys/block/{name}")).ok()?;
+        Some(Disk { name, path })
+    };
+    names.into_iter().filter_map(disk).collect()
+}
+
+fn nvme(root: &Root) -> Vec<StorageController> {
+    let names = root.entries("/sys/class/nvme").unwrap_or_default();
+    names
+        .into_iter()
+        .map(|name| {
+            let class = format!("/sys/class/nvme/{name}");
+            let place = Place::of(root, &class);
+            let transport = root.word(&format!("{class}/transport")).into_known();
+            let driver = match transport.as_deref() {
+                None | Some("pcie") => place.driver(root),
+                Some(fabric) => Reading::Known(format!("nvme_{fabric}")),
+            };
+            let mut disks: Vec<String> = root
+                .entries(&class)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|entry| namespace_disk(entry))
+                .collect();
+            disks.sort();
+            StorageController {
+                kind: "nvme".into(),
+                driver,
+                model: root.word(&format!("{class}/model")),
+                bus_address: place.bus_address(),
+                numa_node: place.numa_node(root),
+                disks,
+                irqs: place.irqs(root),
+                name,
+            }
+        })
+        .collect()
+}
+
+/// The disk of a controller's entry: `nvme0n1` itself, or with several paths to one disk
+/// (`nvme0c1n1`: subsystem 0, controller 1, namespace 1) the disk that stands for all.
+fn namespace_disk(entry: &str) -> Option<String> {
+    let (subsystem, rest) = digits(entry.strip_prefix("nvme")?)?;
+    let rest = match rest.strip_prefix('c') {
+        Some(controller) => digits(controller)?.1,
+        None => rest,
+    };
+    let (namespace, rest) = digits(rest.strip_prefix('n')?)?;
+    rest.is_empty().then(|| format!("nvme{subsystem}n{namespace}"))
+}
+
+fn scsi(root: &Root, disks: &[Disk]) -> Vec<StorageController> {
+    let names = root.entries("/sys/class/scsi_host").unwrap_or_default();
+    names
+        .into_iter()
+        .map(|name| {
+            let class = format!("/sys/class/scsi_host/{name}");
+            let place = Place::of(root, &class);
+            let file = |f: &str| root.word(&format!("{class}/{f}"));
+            // Drivers choose their own name for it: qla2xxx, lpfc, mpt3sas.
+            let model =
+                file("model_name").or_else(|| file("modelname")).or_else(|| file("board_name"));
+            // A driver that registers none has "<NULL>" or "(null)" there.
+            let driver = match file("proc_name") {
+                Reading::Known(n) if !n.starts_with(['<', '(']) => Reading::Known(n),
+                _ => place.driver(root),
+            };
+            StorageController {
+                kind: "scsi".into(),
+                driver,
+                model,
+                bus_address: place.bus_address(),
+                numa_node: place.numa_node(root),
+                disks: on(disks, &name),
+                irqs: place.irqs(root),
+                name,
+            }
+        })
+        .collect()
+}
+
+fn virtio_blk(root: &Root, disks: &[Disk]) -> Vec<StorageController> {
+    const DRIVER: &str = "/sys/bus/virtio/drivers/virtio_blk";
+    let names = root.entries(DRIVER).unwrap_or_default();
+    names
+        .into_iter()
+        .filter(|n| n.starts_with("virtio"))
+        .map(|name| {
+            let place = Place::of(root, &format!("{DRIVER}/{name}"));
+            StorageController {
+                kind: "virtio_blk".into(),
+                driver: Reading::Known("virtio_blk".into()),
+                model: Reading::absent("virtio disks have no model"),
+                bus_address: place.bus_address(),
+                numa_node: place.numa_node(root),
+                disks: on(disks, &name),
+                irqs: place.irqs(root),
+                name,
+            }
+        })
+        .collect()
+}
+
+fn on(disks: &[Disk], controller: &str) -> Vec<String> {
+    disks.iter().filter(|d| d.hangs_on(controller)).map(|d| d.name.clone()).collect()
+}
+
+/// The PCI function that a device is or hangs on.
+struct Place {
+    /// `/sys/devices/pci0000:00/0000:00:02.0`; `None` for devices on another bus.
+    pci: Option<String>,
+    class: String,
+}
+
+impl Place {
+    /// Follows a class's link to the device and goes up to the last PCI function on the way.
+    fn of(root: &Root, class: &str) -> Self {
+        let real = root.resolve(class).unwrap_or_default();
+        let mut end = 0;
+        let mut pci = None;
+        for part in real.split('/') {
+            end += part.len() + 1;
+            if is_pci_address(part) {
+                pci = real.get(..end - 1).map(str::to_owned);
+            }
+        }
+        Self { pci, class: class.to_owned() }
+    }
+
+    fn pci(&self) -> Reading<&str> {
+        match self.pci.as_deref() {
+            Some(path) => Reading::Known(path),
+            None => Reading::Absent(format!("{}: on no PCI device", self.class)),
+        }
+    }
+
+    fn bus_address(&self) -> Reading<String> {
+        self.pci().map(|p| p.rsplit('/').next().unwrap_or_default().to_owned())
+    }
+
+    fn driver(&self, root: &Root) -> Reading<String> {
+        self.pci().and_then(|p| match root.link(&format!("{p}/driver")) {
+            Ok(target) => Reading::Known(target.rsplit('/').next().unwrap_or_default().to_owned()),
+            Err(e) => e.into_reading(),
+        })
+    }
+
+    fn numa_node(&self, root: &Root) -> Reading<NumaNode> {
+        self.pci().and_then(|p| {
+            let path = format!("{p}/numa_node");
+            root.number::<i64>(&path).and_then(|n| match u32::try_from(n) {
+                Ok(n) => Reading::Known(NumaNode(n)),
+                Err(_) => Reading::Absent(format!("{path}: {n}, the firmware names no node")),
+            })
+        })
+    }
+
+    /// Message-signalled interrupts, else the one wire.
+    fn irqs(&self, root: &Root) -> Vec<IrqId> {
+        let Some(pci) = &self.pci else { return vec![] };
+        let mut irqs: Vec<IrqId> = root
+            .entries(&format!("{pci}/msi_irqs"))
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|n| parse::text::id(n).map(IrqId))
+            .collect();
+        if irqs.is_empty() {
+            let wire = root.number::<u32>(&format!("{pci}/irq")).get().filter(|&n| n > 0);
+            irqs.extend(wire.map(IrqId));
+        }
+        irqs.sort();
+        irqs
+    }
+}
+
+/// `0000:3b:00.0`; the domain may be longer (`10000:e1:00.0` behind Intel's VMD).
+fn is_pci_address(part: &str) -> bool {
+    let hex = |s: &str, n: std::ops::RangeInclusive<usize>| {
+        n.contains(&s.len()) && s.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let mut fields = part.split(':');
+    let (Some(domain), Some(bus), Some(slot), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return false;
+    };
+    let Some((device, function)) = slot.split_once('.') else { return false };
+    hex(domain, 4..=8) && hex(bus, 2..=2) && hex(device, 2..=2) && hex(function, 1..=1)
+}
+
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// The number in a name, so that `host10` comes after `host9`.
+fn number_in(name: &str) -> Option<u32> {
+    parse::text::id(name.trim_start_matches(|c: char| !c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_of_a_controller() {
+        assert_eq!(namespace_disk("nvme0n1").as_deref(), Some("nvme0n1"));
+        assert_eq!(namespace_disk("nvme2c5n1").as_deref(), Some("nvme2n1"));
+        for other in ["nvme0", "nvme0n", "nvme0n1p2", "ng0n1", "power", "nvmen1", "nvme0cn1"] {
+            assert_eq!(namespace_disk(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn pci_addresses() {
+        assert!(is_pci_address("0000:3b:00.0") && is_pci_address("10000:e1:00.7"));
+        for other in ["pci0000:00", "2:0:0:0", "0000:3b:00", "0000:3b:0.0", "0:0:0.0", ""] {
+            assert!(!is_pci_address(other), "{other}");
+        }
+    }
+}
