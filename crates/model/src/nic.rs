@@ -225,27 +225,29 @@ pub struct Rings {
     pub max_tx: u32,
 }
 
-/// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`.
+/// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`; which
+/// parameters a driver has, from netlink's `COALESCE_GET` (since 5.7). On older kernels a
+/// parameter that the driver does not have cannot be told from one that is 0 or off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalesce {
     /// Delay of a receive interrupt, µs.
-    pub rx_usecs: u32,
+    pub rx_usecs: Reading<u32>,
     /// Packets before one.
-    pub rx_max_frames: u32,
+    pub rx_max_frames: Reading<u32>,
     /// Delay of a transmit interrupt, µs.
-    pub tx_usecs: u32,
+    pub tx_usecs: Reading<u32>,
     /// Packets before one.
-    pub tx_max_frames: u32,
+    pub tx_max_frames: Reading<u32>,
     /// Adaptive receive.
-    pub adaptive_rx: bool,
+    pub adaptive_rx: Reading<bool>,
     /// Adaptive transmit.
-    pub adaptive_tx: bool,
+    pub adaptive_tx: Reading<bool>,
     /// While servicing: `rx_usecs_irq`.
-    pub rx_usecs_irq: u32,
+    pub rx_usecs_irq: Reading<u32>,
     /// `tx_usecs_irq`.
-    pub tx_usecs_irq: u32,
+    pub tx_usecs_irq: Reading<u32>,
     /// `stats_block_usecs`.
-    pub stats_block_usecs: u32,
+    pub stats_block_usecs: Reading<u32>,
 }
 
 /// One offload feature.
@@ -270,7 +272,7 @@ pub struct Rss {
     pub functions: Reading<Vec<String>>,
     /// Hash fields by flow type (`tcp4`: `src_ip dst_ip src_port dst_port`).
     pub hash_fields: Reading<BTreeMap<String, String>>,
-    /// Additional RSS contexts in use.
+    /// Additional RSS contexts in use. **Source**: netlink `RSS_GET`, since 6.11.
     pub contexts: Reading<u32>,
     /// Receive rings that the table may name. **Source**: `ETHTOOL_GRXRINGS`.
     pub rings: Reading<u32>,

@@ -3,10 +3,13 @@
 
 use parse::{
     genl_netdev::{self, NapiMessage, QueueMessage, QueueStats},
-    netlink::{Request, attribute, u16_at},
+    netlink::Request,
 };
 
-use super::netlink::{self, Dump};
+use super::{
+    genl,
+    netlink::{self, Dump},
+};
 use crate::{ReadError, Root};
 
 const QUEUE_GET: u8 = 10;
@@ -58,7 +61,7 @@ fn ask<T>(
     parser: fn(&[u8]) -> Option<T>,
 ) -> Result<Dump<T>, ReadError> {
     let what = format!("{key} (netdev family, since Linux {since})");
-    let family = family(&what)?;
+    let family = genl::family("netdev", &what)?;
     let request = with(Request::dump(family, &[command, 1, 0, 0]));
     netlink::dump(libc::NETLINK_GENERIC, &what, &request, |m| {
         (m.kind == family).then(|| parser(m.payload)).flatten()
@@ -67,21 +70,6 @@ fn ask<T>(
         // The family is older (6.3) than its operations.
         ReadError::Failed { errno: libc::EOPNOTSUPP, path } => ReadError::Absent { path },
         other => other,
-    })
-}
-
-/// The number that this kernel gave the family.
-fn family(what: &str) -> Result<u16, ReadError> {
-    const GET_FAMILY: u8 = 3;
-    const FAMILY_ID: u16 = 1;
-    const FAMILY_NAME: u16 = 2;
-    let controller = libc::GENL_ID_CTRL as u16;
-    let request = Request::one(controller, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, b"netdev\0");
-    netlink::one(libc::NETLINK_GENERIC, what, &request, |m| {
-        (m.kind == controller)
-            .then(|| attribute(m.payload, 4, FAMILY_ID))
-            .flatten()
-            .and_then(|a| u16_at(a.bytes, 0))
     })
 }
 

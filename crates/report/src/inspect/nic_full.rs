@@ -97,14 +97,31 @@ fn pci(p: &PciFunction) -> Line {
     ])
 }
 
+/// A parameter that the driver does not have is left out, not shown as 0 or off.
 fn coalesce(c: &Coalesce) -> Line {
-    let way = |name: &str, usecs: u32, frames: u32, adaptive: bool| {
-        let mode = if adaptive { "adaptive" } else { "fixed" };
-        Line::plain(format!("{name} {mode}, {usecs} µs or {frames} frames"))
-    };
+    let way =
+        |name: &str, usecs: &Reading<u32>, frames: &Reading<u32>, adaptive: &Reading<bool>| {
+            let mode = match adaptive {
+                Reading::Known(true) => " adaptive",
+                Reading::Known(false) => " fixed",
+                _ => "",
+            };
+            let limits: Vec<String> = [
+                usecs.known().map(|n| format!("{n} µs")),
+                frames.known().map(|n| format!("{n} frames")),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            match limits.as_slice() {
+                [] if mode.is_empty() => Line::plain(format!("{name} none")),
+                [] => Line::plain(format!("{name}{mode}")),
+                limits => Line::plain(format!("{name}{mode}, {}", limits.join(" or "))),
+            }
+        };
     dotted([
-        way("rx", c.rx_usecs, c.rx_max_frames, c.adaptive_rx),
-        way("tx", c.tx_usecs, c.tx_max_frames, c.adaptive_tx),
+        way("rx", &c.rx_usecs, &c.rx_max_frames, &c.adaptive_rx),
+        way("tx", &c.tx_usecs, &c.tx_max_frames, &c.adaptive_tx),
     ])
 }
 

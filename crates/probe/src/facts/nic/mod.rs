@@ -27,12 +27,13 @@ const NOT_READ: &str = "not read";
 /// (`bonding_masters`), and an interface that vanished meanwhile, is no interface.
 pub fn read(root: &Root) -> Vec<Nic> {
     let ethtool = Ethtool::new(root);
+    let dumps = settings::Dumps::read(root);
     let names = root.entries(NET).unwrap_or_default();
-    names.iter().filter_map(|name| one(root, &ethtool, name)).collect()
+    names.iter().filter_map(|name| one(root, &ethtool, &dumps, name)).collect()
 }
 
 /// One interface.
-fn one(root: &Root, ethtool: &Ethtool, name: &str) -> Option<Nic> {
+fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> Option<Nic> {
     let dir = format!("{NET}/{name}");
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
@@ -82,9 +83,9 @@ fn one(root: &Root, ethtool: &Ethtool, name: &str) -> Option<Nic> {
         txqueuelen: root.number(&at("tx_queue_len")),
         channels: settings::channels(ethtool, name),
         rings: settings::rings(ethtool, name),
-        coalesce: settings::coalesce(ethtool, name),
+        coalesce: settings::coalesce(ethtool, dumps, name),
         features: settings::features(ethtool, name),
-        rss: settings::rss(ethtool, name),
+        rss: settings::rss(ethtool, dumps, name),
         pause: settings::pause(ethtool, name),
         ntuple_rules: reading(ethtool.rule_count(name)).map(|r| r.rule_cnt),
         driver_stats: settings::stats(ethtool, name),

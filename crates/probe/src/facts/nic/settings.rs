@@ -7,13 +7,33 @@ use model::{
     nic::{Channels, Coalesce, Feature, Pause, Rings, Rss},
 };
 
+use parse::genl_ethtool::{CoalesceMessage, RssMessage};
+
 use crate::{
-    ask::ethtool::{
-        Ethtool,
-        answers::{self, Stats},
+    ReadError, Root,
+    ask::{
+        ethnl,
+        ethtool::{
+            Ethtool,
+            answers::{self, Stats},
+        },
+        netlink::Dump,
     },
     error::reading,
 };
+
+/// Answers that one dump gives for all devices.
+pub struct Dumps {
+    coalesce: Result<Dump<CoalesceMessage>, ReadError>,
+    rss: Result<Dump<RssMessage>, ReadError>,
+}
+
+impl Dumps {
+    /// Asks.
+    pub fn read(root: &Root) -> Self {
+        Self { coalesce: ethnl::coalesce(root), rss: ethnl::rss_contexts(root) }
+    }
+}
 
 /// `ethtool -l`.
 pub fn channels(ethtool: &Ethtool, nic: &str) -> Reading<Channels> {
@@ -43,18 +63,28 @@ pub fn rings(ethtool: &Ethtool, nic: &str) -> Reading<Rings> {
     })
 }
 
-/// `ethtool -c`.
-pub fn coalesce(ethtool: &Ethtool, nic: &str) -> Reading<Coalesce> {
+/// `ethtool -c`. `has` are the parameters of each driver, where the kernel can name them.
+pub fn coalesce(ethtool: &Ethtool, has: &Dumps, nic: &str) -> Reading<Coalesce> {
+    // Numbers of `ETHTOOL_A_COALESCE_…`.
+    let parameter = |number: u16, value: u32| match &has.coalesce {
+        Ok(dump) if value == 0 => match dump.entries.iter().find(|m| m.nic == nic) {
+            Some(m) if !m.parameters.contains_key(&number) => {
+                Reading::absent("the driver has no such parameter")
+            }
+            _ => Reading::Known(value),
+        },
+        _ => Reading::Known(value),
+    };
     reading(ethtool.coalesce(nic)).map(|c| Coalesce {
-        rx_usecs: c.rx_coalesce_usecs,
-        rx_max_frames: c.rx_max_coalesced_frames,
-        tx_usecs: c.tx_coalesce_usecs,
-        tx_max_frames: c.tx_max_coalesced_frames,
-        adaptive_rx: c.use_adaptive_rx_coalesce != 0,
-        adaptive_tx: c.use_adaptive_tx_coalesce != 0,
-        rx_usecs_irq: c.rx_coalesce_usecs_irq,
-        tx_usecs_irq: c.tx_coalesce_usecs_irq,
-        stats_block_usecs: c.stats_block_coalesce_usecs,
+        rx_usecs: parameter(2, c.rx_coalesce_usecs),
+        rx_max_frames: parameter(3, c.rx_max_coalesced_frames),
+        tx_usecs: parameter(6, c.tx_coalesce_usecs),
+        tx_max_frames: parameter(7, c.tx_max_coalesced_frames),
+        adaptive_rx: parameter(11, c.use_adaptive_rx_coalesce).map(|on| on != 0),
+        adaptive_tx: parameter(12, c.use_adaptive_tx_coalesce).map(|on| on != 0),
+        rx_usecs_irq: parameter(4, c.rx_coalesce_usecs_irq),
+        tx_usecs_irq: parameter(8, c.tx_coalesce_usecs_irq),
+        stats_block_usecs: parameter(10, c.stats_block_coalesce_usecs),
     })
 }
 
@@ -79,7 +109,7 @@ pub fn features(ethtool: &Ethtool, nic: &str) -> Reading<BTreeMap<String, Featur
 }
 
 /// `ethtool -x` and `-n X rx-flow-hash`.
-pub fn rss(ethtool: &Ethtool, nic: &str) -> Reading<Rss> {
+pub fn rss(ethtool: &Ethtool, dumps: &Dumps, nic: &str) -> Reading<Rss> {
     reading(ethtool.rss(nic)).map(|rss| Rss {
         key: if rss.key.is_empty() {
             Reading::absent("the driver shows no hash key")
@@ -90,12 +120,23 @@ pub fn rss(ethtool: &Ethtool, nic: &str) -> Reading<Rss> {
         hash_fields: reading(ethtool.hash_fields(nic)).map(|h| {
             h.fields.into_iter().map(|(flow, bits)| (flow, fields(bits).join(" "))).collect()
         }),
-        contexts: Reading::absent("the ethtool ioctl does not list RSS contexts"),
+        contexts: contexts(dumps, nic),
         rings: rss
             .rx_rings
             .and_then(|n| u32::try_from(n).ok())
             .map_or_else(|| Reading::absent("the driver does not say"), Reading::Known),
         table: rss.indir,
+    })
+}
+
+/// Contexts beside the first.
+fn contexts(dumps: &Dumps, nic: &str) -> Reading<u32> {
+    reading(dumps.rss.clone()).and_then(|dump| {
+        let mut of_nic = dump.entries.iter().filter(|m| m.nic == nic).peekable();
+        if of_nic.peek().is_none() {
+            return Reading::absent("the driver shows no RSS contexts");
+        }
+        Reading::Known(of_nic.filter(|m| m.context != 0).map(|_| 1).sum())
     })
 }
 

@@ -1,0 +1,26 @@
+//! What every generic-netlink family needs: its number.
+
+use parse::netlink::{Request, attribute, u16_at};
+
+use super::netlink;
+use crate::ReadError;
+
+/// The number that this kernel gave the family `name`; `what` names the question in errors.
+///
+/// # Errors
+/// Absent on a kernel without the family.
+pub fn family(name: &str, what: &str) -> Result<u16, ReadError> {
+    const GET_FAMILY: u8 = 3;
+    const FAMILY_ID: u16 = 1;
+    const FAMILY_NAME: u16 = 2;
+    let controller = libc::GENL_ID_CTRL as u16;
+    let name = format!("{name}\0");
+    let request =
+        Request::one(controller, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, name.as_bytes());
+    netlink::one(libc::NETLINK_GENERIC, what, &request, |m| {
+        (m.kind == controller)
+            .then(|| attribute(m.payload, 4, FAMILY_ID))
+            .flatten()
+            .and_then(|a| u16_at(a.bytes, 0))
+    })
+}
