@@ -14,6 +14,7 @@ pub mod error;
 pub mod genl_ethtool;
 pub mod genl_netdev;
 pub mod hexmask;
+pub mod inet_diag;
 pub mod ini;
 pub mod interrupts;
 pub mod irq_name;
@@ -30,8 +31,11 @@ pub mod numa_maps;
 pub mod os_release;
 pub mod pci_config;
 pub mod pci_link;
+pub mod proc_net_tcp;
 pub mod proc_stat;
 pub mod proc_status;
+pub mod rtnl_addr;
+pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod schedstat;
 pub mod shell_vars;
@@ -43,6 +47,7 @@ pub mod sysinfo_s390;
 pub mod task_sched;
 pub mod task_stat;
 pub mod text;
+pub mod vlan_config;
 pub mod vmstat;
 
 pub use error::ParseError;
@@ -63,6 +68,9 @@ pub const PARSERS: &[FuzzEntry] = &[
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
     }),
     ("hexmask", |b| drop(hexmask::parse(b))),
+    ("inet_diag", |b| {
+        let _ = inet_diag::parse(b);
+    }),
     ("ini", |b| {
         for e in ini::parse(b).entries {
             let _ = ini::without_comment(&e.value);
@@ -87,10 +95,15 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("pci_link", |b| {
         let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
     }),
+    ("proc_net_tcp", |b| drop(proc_net_tcp::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");
     }),
+    ("rtnl_addr", |b| {
+        let _ = rtnl_addr::parse(b);
+    }),
+    ("rtnl_link", |b| drop(rtnl_link::parse(b))),
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
@@ -111,6 +124,7 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = text::numbers::<i64>(b);
         let _ = (text::hex(b), text::chosen(b));
     }),
+    ("vlan_config", |b| drop(vlan_config::parse(b))),
     ("vmstat", |b| drop(vmstat::parse(b))),
 ];
 
