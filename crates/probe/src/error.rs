@@ -82,6 +82,8 @@ fn grant(path: &str) -> &'static str {
         "; CAP_SYS_PTRACE (or root) would show it"
     } else if path.starts_with("/sys/kernel/debug") {
         "; root would show it"
+    } else if path.starts_with("netlink/netns/") {
+        "; CAP_SYS_ADMIN (or root) would show it"
     } else if path.starts_with("ethtool") || path.starts_with("netlink") {
         "; CAP_NET_ADMIN would show it"
     } else {
@@ -105,6 +107,7 @@ pub fn errno_name(errno: i32) -> String {
         libc::ENETDOWN => "ENETDOWN",
         libc::EAGAIN => "EAGAIN",
         libc::ENOMEM => "ENOMEM",
+        libc::E2BIG => "too many to count (E2BIG)",
         n => return format!("errno {n}"),
     };
     name.to_owned()

@@ -6,7 +6,9 @@ pub mod ethtool;
 pub mod genl;
 pub mod netdev;
 pub mod netlink;
+pub mod netns;
 pub mod rtnl;
+pub mod sock_diag;
 
 /// A name (of an interface, say) as one part of an answer's key: letters, digits, `-`, `_` and
 /// `.` stay, everything else and a part of dots alone is percent-encoded, so that no name

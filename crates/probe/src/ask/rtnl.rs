@@ -1,18 +1,40 @@
-//! rtnetlink: queueing disciplines.
+//! rtnetlink: links, addresses, queueing disciplines, numbers of other namespaces. All of this
+//! is readable without any capability.
+
+use std::{collections::BTreeMap, fs::File, os::fd::AsRawFd};
 
 use parse::{
-    netlink::Request,
+    netlink::{Request, attribute, i32_at},
+    rtnl_addr::{self, AddressMessage},
+    rtnl_link::{self, LinkMessage},
     rtnl_qdisc::{self, QdiscMessage},
 };
+use serde::{Deserialize, Serialize};
 
 use super::netlink::{self, Dump};
 use crate::{ReadError, Root};
 
-/// Every queueing discipline of this network namespace with its counters, ingress and the
-/// children of `mq` included. **Source**: `RTM_GETQDISC`; needs no capability.
+/// Every link of this network namespace. **Source**: `RTM_GETLINK`.
 ///
 /// # Errors
 /// As the kernel answered, or absent where the root has no such answer.
+pub fn links(root: &Root) -> Result<Dump<LinkMessage>, ReadError> {
+    root.ask("netlink/links", || live_links("netlink/links"))
+}
+
+/// Every IPv4 and IPv6 address of this network namespace. **Source**: `RTM_GETADDR`.
+///
+/// # Errors
+/// As for [`links`].
+pub fn addresses(root: &Root) -> Result<Dump<AddressMessage>, ReadError> {
+    root.ask("netlink/addresses", || live_addresses("netlink/addresses"))
+}
+
+/// Every queueing discipline of this network namespace with its counters, ingress and the
+/// children of `mq` included. **Source**: `RTM_GETQDISC`.
+///
+/// # Errors
+/// As for [`links`].
 pub fn qdiscs(root: &Root) -> Result<Dump<QdiscMessage>, ReadError> {
     const KEY: &str = "netlink/qdiscs";
     root.ask(KEY, || {
@@ -21,4 +43,94 @@ pub fn qdiscs(root: &Root) -> Result<Dump<QdiscMessage>, ReadError> {
             (m.kind == libc::RTM_NEWQDISC).then(|| rtnl_qdisc::parse(m.payload)).flatten()
         })
     })
+}
+
+/// A namespace and files that stand for it: `/proc/PID/ns/net`, `/run/netns/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handle {
+    /// Its inode.
+    pub inode: u64,
+    /// Tried in order; a process may be gone, and its number given to another.
+    pub paths: Vec<String>,
+}
+
+/// Numbers that this namespace gave others (`link-netnsid` of `ip link`), with their inodes.
+pub type Numbers = BTreeMap<i32, u64>;
+
+/// Inodes behind the numbers in `wanted`, as far as `among` holds them. **Source**:
+/// `RTM_GETNSID`; since 3.20.
+///
+/// # Errors
+/// As for [`links`].
+pub fn numbers(root: &Root, wanted: &[i32], among: &[Handle]) -> Result<Numbers, ReadError> {
+    #[derive(Serialize, Deserialize)]
+    struct Answer {
+        numbers: Numbers,
+    }
+    root.ask("netlink/nsids", || Ok(Answer { numbers: live_numbers(wanted, among) }))
+        .map(|a| a.numbers)
+}
+
+pub(super) fn live_links(what: &str) -> Result<Dump<LinkMessage>, ReadError> {
+    const EXT_MASK: u16 = 29;
+    // Counters are read from /sys; they would be half of every answer.
+    const SKIP_STATS: u32 = 1 << 3;
+    let request =
+        Request::dump(libc::RTM_GETLINK, &[0; 16]).with(EXT_MASK, &SKIP_STATS.to_ne_bytes());
+    netlink::dump(libc::NETLINK_ROUTE, what, &request, |m| {
+        (m.kind == libc::RTM_NEWLINK).then(|| rtnl_link::parse(m.payload)).flatten()
+    })
+}
+
+pub(super) fn live_addresses(what: &str) -> Result<Dump<AddressMessage>, ReadError> {
+    let request = Request::dump(libc::RTM_GETADDR, &[0; 8]);
+    netlink::dump(libc::NETLINK_ROUTE, what, &request, |m| {
+        (m.kind == libc::RTM_NEWADDR).then(|| rtnl_addr::parse(m.payload)).flatten()
+    })
+}
+
+/// Asks for one candidate after the other until every number is known: a container's only
+/// foreign namespace is nearly always the first candidate, the host's.
+pub(super) fn live_numbers(wanted: &[i32], among: &[Handle]) -> Numbers {
+    let mut found = Numbers::new();
+    for handle in among {
+        if wanted.iter().all(|n| found.contains_key(n)) {
+            break;
+        }
+        if let Some(number) = number_of(handle).filter(|n| wanted.contains(n)) {
+            found.insert(number, handle.inode);
+        }
+    }
+    found
+}
+
+/// The number of a namespace here; `None` if it has none.
+fn number_of(handle: &Handle) -> Option<i32> {
+    const NSID: u16 = 1;
+    const FD: u16 = 3;
+    let file = open(handle).ok()?;
+    let request =
+        Request::one(libc::RTM_GETNSID, &[0; 4]).with(FD, &(file.as_raw_fd() as u32).to_ne_bytes());
+    netlink::one(libc::NETLINK_ROUTE, "netlink/nsids", &request, |m| {
+        (m.kind == libc::RTM_NEWNSID)
+            .then(|| attribute(m.payload, 4, NSID))
+            .flatten()
+            .and_then(|a| i32_at(a.bytes, 0))
+    })
+    .ok()
+    .filter(|&n| n >= 0)
+}
+
+/// Opens a namespace by the first of its paths that still is that namespace.
+pub(super) fn open(handle: &Handle) -> Result<File, ReadError> {
+    use std::os::unix::fs::MetadataExt;
+    let mut error = ReadError::Absent { path: format!("network namespace {}", handle.inode) };
+    for path in &handle.paths {
+        match File::open(path).and_then(|f| Ok((f.metadata()?.ino(), f))) {
+            Ok((inode, file)) if inode == handle.inode => return Ok(file),
+            Ok(_) => {}
+            Err(e) => error = ReadError::from_io(path, &e),
+        }
+    }
+    Err(error)
 }

@@ -1,0 +1,115 @@
+//! Network namespaces other than our own: their names, and what is inside.
+
+use parse::{rtnl_addr::AddressMessage, rtnl_link::LinkMessage};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    netlink::Dump,
+    rtnl::{self, Handle, Numbers},
+};
+use crate::{ReadError, Root};
+
+/// A namespace that has a name, with or without processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// File name under [`NAMES`].
+    pub name: String,
+    /// The namespace's inode.
+    pub inode: u64,
+}
+
+/// Where `ip netns`, podman and CNI keep names.
+pub const NAMES: &str = "/run/netns";
+
+/// Every named network namespace, ascending by name. **Source**: the files under
+/// `/run/netns` on which a namespace is mounted; a leftover plain file is none.
+///
+/// # Errors
+/// Absent where nothing ever had a name.
+pub fn names(root: &Root) -> Result<Vec<Named>, ReadError> {
+    root.ask("netns/names", || {
+        let mut named: Vec<Named> = std::fs::read_dir(NAMES)
+            .map_err(|e| ReadError::from_io(NAMES, &e))?
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let inode = namespace_inode(&entry.path())?;
+                Some(Named { name: entry.file_name().into_string().ok()?, inode })
+            })
+            .collect();
+        named.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(named)
+    })
+}
+
+/// The inode of a file, if it is a namespace.
+fn namespace_inode(path: &std::path::Path) -> Option<u64> {
+    use std::os::{fd::AsRawFd, unix::fs::MetadataExt};
+    const NSFS_MAGIC: i64 = 0x6e73_6673;
+    let file = std::fs::File::open(path).ok()?;
+    // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
+    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open and `fs` outlives the call.
+    let done = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut fs) };
+    #[allow(clippy::unnecessary_cast, reason = "its width differs by architecture")]
+    (done == 0 && fs.f_type as i64 == NSFS_MAGIC).then_some(())?;
+    Some(file.metadata().ok()?.ino())
+}
+
+/// What is inside another namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    /// Its links.
+    pub links: Dump<LinkMessage>,
+    /// Their addresses.
+    pub addresses: Dump<AddressMessage>,
+    /// The namespaces that its links point to.
+    pub numbers: Numbers,
+}
+
+/// Looks into another namespace, in a thread of its own that ends with the look: the caller
+/// never leaves its namespace. Needs `CAP_SYS_ADMIN`. `among` are the namespaces that its
+/// links may point to, the likeliest first.
+///
+/// # Errors
+/// Denied without the capability; absent when the namespace is gone or the root has no such
+/// answer.
+pub fn inside(root: &Root, handle: &Handle, among: &[Handle]) -> Result<Inside, ReadError> {
+    let key = format!("netlink/netns/{}", handle.inode);
+    root.ask(&key, || {
+        within(&key, handle, || {
+            let links = rtnl::live_links(&key)?;
+            let addresses = rtnl::live_addresses(&key)?;
+            let wanted: Vec<i32> = links.entries.iter().filter_map(|l| l.link_netnsid).collect();
+            let numbers = rtnl::live_numbers(&wanted, among);
+            Ok(Inside { links, addresses, numbers })
+        })
+    })
+}
+
+/// Runs `look` in a thread that has entered the namespace.
+fn within<T: Send>(
+    what: &str,
+    handle: &Handle,
+    look: impl FnOnce() -> Result<T, ReadError> + Send,
+) -> Result<T, ReadError> {
+    use std::os::fd::AsRawFd;
+    let failed = |errno| ReadError::from_errno(what, errno);
+    let file = rtnl::open(handle)?;
+    std::thread::scope(|scope| {
+        let entered = || {
+            // SAFETY: takes numbers only; it moves this thread alone, which ends after `look`.
+            let moved = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+            if moved < 0 {
+                let error = std::io::Error::last_os_error();
+                return Err(failed(error.raw_os_error().unwrap_or(libc::EIO)));
+            }
+            look()
+        };
+        std::thread::Builder::new()
+            .name("netns".into())
+            .spawn_scoped(scope, entered)
+            .map_err(|e| ReadError::from_io(what, &e))?
+            .join()
+            .map_err(|_| failed(libc::EFAULT))?
+    })
+}
