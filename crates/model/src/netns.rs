@@ -18,10 +18,11 @@ pub struct NetNamespace {
     pub pids: Vec<u32>,
     /// How many processes are in it.
     pub process_count: u32,
-    /// The container its lowest process belongs to, by cgroup path. **Source**:
-    /// `/proc/PID/cgroup`.
+    /// The container its lowest process belongs to, by cgroup path; `none` if none.
+    /// **Source**: `/proc/PID/cgroup`.
     pub container: Reading<String>,
-    /// Its links; of this process's own namespace see `nics`.
+    /// Its links, ascending by index; those of this process's own namespace are told in full
+    /// in `nics`.
     pub links: Reading<Vec<Link>>,
 }
 

@@ -7,6 +7,7 @@ pub mod genl;
 pub mod netdev;
 pub mod netlink;
 pub mod netns;
+pub mod owners;
 pub mod rtnl;
 pub mod sock_diag;
 

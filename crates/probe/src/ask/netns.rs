@@ -79,7 +79,7 @@ pub fn inside(root: &Root, handle: &Handle, among: &[Handle]) -> Result<Inside, 
         within(&key, handle, || {
             let links = rtnl::live_links(&key)?;
             let addresses = rtnl::live_addresses(&key)?;
-            let wanted: Vec<i32> = links.entries.iter().filter_map(|l| l.link_netnsid).collect();
+            let wanted = links.entries.iter().filter_map(|l| l.link_netnsid).collect();
             let numbers = rtnl::live_numbers(&wanted, among);
             Ok(Inside { links, addresses, numbers })
         })

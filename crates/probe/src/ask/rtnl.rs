@@ -1,7 +1,11 @@
 //! rtnetlink: links, addresses, queueing disciplines, numbers of other namespaces. All of this
 //! is readable without any capability.
 
-use std::{collections::BTreeMap, fs::File, os::fd::AsRawFd};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    os::fd::AsRawFd,
+};
 
 use parse::{
     netlink::{Request, attribute, i32_at},
@@ -62,7 +66,11 @@ pub type Numbers = BTreeMap<i32, u64>;
 ///
 /// # Errors
 /// As for [`links`].
-pub fn numbers(root: &Root, wanted: &[i32], among: &[Handle]) -> Result<Numbers, ReadError> {
+pub fn numbers(
+    root: &Root,
+    wanted: &BTreeSet<i32>,
+    among: &[Handle],
+) -> Result<Numbers, ReadError> {
     #[derive(Serialize, Deserialize)]
     struct Answer {
         numbers: Numbers,
@@ -91,7 +99,7 @@ pub(super) fn live_addresses(what: &str) -> Result<Dump<AddressMessage>, ReadErr
 
 /// Asks for one candidate after the other until every number is known: a container's only
 /// foreign namespace is nearly always the first candidate, the host's.
-pub(super) fn live_numbers(wanted: &[i32], among: &[Handle]) -> Numbers {
+pub(super) fn live_numbers(wanted: &BTreeSet<i32>, among: &[Handle]) -> Numbers {
     let mut found = Numbers::new();
     for handle in among {
         if wanted.iter().all(|n| found.contains_key(n)) {

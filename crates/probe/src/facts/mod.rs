@@ -6,6 +6,9 @@ mod cpufreq;
 pub mod host;
 mod idle;
 pub mod irq;
+pub mod link;
+pub mod listener;
+pub mod netns;
 pub mod nic;
 pub mod numa;
 mod parallel;
@@ -50,9 +53,13 @@ pub struct Request {
 pub fn collect(root: &Root, request: &Request) -> Facts {
     let _ = request;
     let mut nics = nic::read(root);
+    let links = link::Answers::ask(root);
+    let (namespaces, unseen) = netns::read(root, &links);
+    let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
     let irqs = irq::read(root, &nics);
     irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
-    let mut unread = nic::unread(&nics);
+    unread.extend(unseen);
+    unread.extend(nic::unread(&nics));
     let host = host::read(root, &mut unread);
     let layout = cpu::layout(root, &host);
     let numa_nodes = numa::read(root);
@@ -66,13 +73,13 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         idle_states: idle::read(root, &layout.online, &mut unread),
         numa_nodes,
         nics,
-        namespaces: Reading::absent("not read"),
+        namespaces,
         irqs,
         softnet: softnet::read(root, &online),
         sysctls: BTreeMap::new(),
         rivals: vec![],
         processes: vec![],
-        listeners: Reading::absent("not read"),
+        listeners: listener::read(root),
         storage: storage::read(root),
         memory_bytes: root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal")),
         unread,

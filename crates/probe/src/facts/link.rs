@@ -1,0 +1,245 @@
+//! What rtnetlink and the `netdev` family know of the interfaces that sysfs listed: kind and
+//! its details, addresses, MTU limits, queueing disciplines, NAPI instances, XDP.
+
+mod details;
+mod files;
+
+use std::collections::HashMap;
+
+use model::{
+    IrqId, Nanos, QueueId, Reading,
+    facts::Unread,
+    napi::Napi,
+    netns::NetNamespace,
+    nic::{Nic, Qdisc},
+};
+use parse::{
+    genl_netdev::{NapiMessage, QueueMessage},
+    rtnl_addr::AddressMessage,
+    rtnl_link::LinkMessage,
+    rtnl_qdisc::{self, QdiscMessage},
+};
+
+use crate::{
+    ReadError, Root,
+    ask::{self, netlink::Dump},
+    error::reading,
+    facts::netns,
+};
+
+/// rtnetlink's answers about this namespace, asked once for all who need them.
+pub struct Answers {
+    /// Links.
+    pub links: Result<Dump<LinkMessage>, ReadError>,
+    /// Addresses.
+    pub addresses: Result<Dump<AddressMessage>, ReadError>,
+}
+
+impl Answers {
+    /// Asks.
+    pub fn ask(root: &Root) -> Self {
+        Self { links: ask::rtnl::links(root), addresses: ask::rtnl::addresses(root) }
+    }
+}
+
+/// Adds to each interface what netlink knows of it. In a tree of files that has no such
+/// answers the details come from `/sys` and `/proc`, and the rest stays absent.
+pub fn enrich(
+    root: &Root,
+    nics: &mut [Nic],
+    answers: &Answers,
+    namespaces: &Reading<Vec<NetNamespace>>,
+) -> Vec<Unread> {
+    let qdiscs = ask::rtnl::qdiscs(root);
+    let unread = unread(answers, &qdiscs);
+    let qdiscs = by_nic(reading(qdiscs), |q| q.ifindex);
+    let netdev = Netdev::ask(root);
+    let addresses = by_nic(reading(answers.addresses.clone()), |a| a.ifindex);
+    let map = details::Map::new(answers.links.as_ref().ok(), namespaces);
+    let from_files = match &answers.links {
+        Ok(_) => HashMap::new(),
+        Err(_) => files::details(root, nics),
+    };
+    for nic in nics {
+        if let Some(link) = nic.ifindex.get().and_then(|i| map.link(i)) {
+            told(nic, link);
+            nic.details = map.details(link);
+        } else {
+            not_told(nic, answers.links.as_ref().err());
+            if let Some((kind, details)) = from_files.get(&nic.name) {
+                nic.kind.clone_from(kind);
+                nic.details = details.clone();
+            }
+        }
+        nic.addresses = of_nic(&addresses, nic).map(|a| netns::texts(a.iter()));
+        nic.qdiscs = of_nic(&qdiscs, nic).map(|q| q.iter().map(qdisc).collect());
+        netdev.add_to(nic);
+    }
+    unread
+}
+
+/// What one link message says that needs no other.
+fn told(nic: &mut Nic, link: &LinkMessage) {
+    let kind = netns::kind(link);
+    // A device behind it makes it hardware, whatever the driver calls its links (IPoIB).
+    if !kind.is_empty() && nic.kind != "physical" {
+        nic.kind = kind;
+    }
+    let since = |v: Option<u32>, what: &str| {
+        v.map_or_else(
+            || Reading::Absent(format!("{what}: not told; since Linux 4.19")),
+            Reading::Known,
+        )
+    };
+    nic.min_mtu = since(link.min_mtu, "IFLA_MIN_MTU");
+    nic.max_mtu = since(link.max_mtu, "IFLA_MAX_MTU").and_then(|max| match max {
+        0 => Reading::absent("IFLA_MAX_MTU: 0, the driver sets no limit"),
+        max => Reading::Known(max),
+    });
+    nic.xdp = link.xdp.map_or_else(|| Reading::absent("IFLA_XDP: not told"), Reading::Known);
+}
+
+fn not_told(nic: &mut Nic, error: Option<&ReadError>) {
+    fn why<T>(name: &str, error: Option<&ReadError>) -> Reading<T> {
+        match error {
+            Some(e) => e.clone().into_reading(),
+            None => Reading::Absent(format!("netlink/links: {name} is not among them")),
+        }
+    }
+    nic.min_mtu = why(&nic.name, error);
+    nic.max_mtu = why(&nic.name, error);
+    nic.xdp = why(&nic.name, error);
+}
+
+type ByNic<T> = Reading<HashMap<u32, Vec<T>>>;
+
+fn by_nic<T>(dump: Reading<Dump<T>>, ifindex: impl Fn(&T) -> u32) -> ByNic<T> {
+    dump.map(|dump| {
+        let mut map: HashMap<u32, Vec<T>> = HashMap::new();
+        for entry in dump.entries {
+            map.entry(ifindex(&entry)).or_default().push(entry);
+        }
+        map
+    })
+}
+
+/// The entries of one interface; none is an empty list, not an absent one.
+fn of_nic<'a, T>(map: &'a ByNic<T>, nic: &Nic) -> Reading<&'a [T]> {
+    map.as_ref().and_then(|map| {
+        nic.ifindex.as_ref().map(|i| map.get(i).map(Vec::as_slice).unwrap_or_default())
+    })
+}
+
+/// A queueing discipline for people and machines.
+fn qdisc(q: &QdiscMessage) -> Qdisc {
+    fn told<T: Into<u64>>(v: Option<T>, what: &str) -> Reading<u64> {
+        v.map_or_else(|| Reading::Absent(format!("{what}: not told")), |v| Reading::Known(v.into()))
+    }
+    Qdisc {
+        kind: q.kind.clone(),
+        handle: rtnl_qdisc::handle(q.handle),
+        parent: rtnl_qdisc::parent(q.parent),
+        sent_bytes: told(q.sent_bytes, "sent bytes"),
+        sent_packets: told(q.sent_packets, "sent packets"),
+        drops: told(q.drops, "drops"),
+        overlimits: told(q.overlimits, "overlimits"),
+        requeues: told(q.requeues, "requeues"),
+        backlog_bytes: told(q.backlog_bytes, "backlog bytes"),
+        backlog_packets: told(q.backlog_packets, "backlog packets"),
+    }
+}
+
+/// The `netdev` family's answers.
+struct Netdev {
+    napis: ByNic<NapiMessage>,
+    queues: ByNic<QueueMessage>,
+}
+
+impl Netdev {
+    fn ask(root: &Root) -> Self {
+        Self {
+            napis: by_nic(reading(ask::netdev::napis(root)), |n| n.ifindex),
+            queues: by_nic(reading(ask::netdev::queues(root)), |q| q.ifindex),
+        }
+    }
+
+    fn add_to(&self, nic: &mut Nic) {
+        let queues = of_nic(&self.queues, nic);
+        let napis = of_nic(&self.napis, nic);
+        let of = |id: u32| -> Vec<QueueId> {
+            let all = queues.known().copied().unwrap_or_default();
+            let mut ids: Vec<QueueId> =
+                all.iter().filter(|q| q.napi_id == Some(id)).map(|q| q.id).collect();
+            ids.sort_unstable();
+            ids
+        };
+        nic.napis = napis.as_ref().map(|napis| {
+            let mut list: Vec<Napi> = napis.iter().map(|n| napi(n, of(n.id))).collect();
+            list.sort_by_key(|n| n.id);
+            list
+        });
+        for queue in &mut nic.queues {
+            queue.napi_id = queues.as_ref().and_then(|all| napi_id(all, queue.id));
+            queue.irq = queue.napi_id.clone().and_then(|id| {
+                let list = nic.napis.known().map(Vec::as_slice).unwrap_or_default();
+                list.iter().find(|n| n.id == id).map_or_else(
+                    || Reading::Absent(format!("NAPI {id}: not among the instances")),
+                    |n| n.irq.clone(),
+                )
+            });
+        }
+    }
+}
+
+fn napi_id(queues: &[QueueMessage], id: QueueId) -> Reading<u32> {
+    match queues.iter().find(|q| q.id == id) {
+        Some(QueueMessage { napi_id: Some(napi), .. }) => Reading::Known(*napi),
+        Some(_) => Reading::absent("no NAPI instance polls it"),
+        None => Reading::absent("not in use (the link is down, or has fewer channels)"),
+    }
+}
+
+fn napi(n: &NapiMessage, queues: Vec<QueueId>) -> Napi {
+    Napi {
+        id: n.id,
+        irq: n.irq.map_or_else(
+            || Reading::Absent(format!("the driver tells no interrupt of NAPI {}", n.id)),
+            |irq| Reading::Known(IrqId(irq)),
+        ),
+        pid: n.pid.map_or_else(
+            || Reading::Absent(format!("NAPI {} has no thread", n.id)),
+            Reading::Known,
+        ),
+        threaded: n
+            .threaded
+            .map_or_else(|| Reading::absent("not told; since Linux 6.17"), Reading::Known),
+        gro_flush_timeout_ns: n.gro_flush_timeout.map_or_else(
+            || Reading::absent("not told by NAPI; since Linux 6.13"),
+            |ns| Reading::Known(Nanos(ns)),
+        ),
+        defer_hard_irqs: n
+            .defer_hard_irqs
+            .map_or_else(|| Reading::absent("not told by NAPI; since Linux 6.13"), Reading::Known),
+        queues,
+    }
+}
+
+fn unread(answers: &Answers, qdiscs: &Result<Dump<QdiscMessage>, ReadError>) -> Vec<Unread> {
+    let line = |what: &str, why: String| Unread { what: what.into(), why, remedy: String::new() };
+    let mut lines = vec![];
+    if let Err(e) = &answers.links {
+        lines.push(line("kinds, MTU limits and XDP of links", e.to_string()));
+    }
+    let interrupted = [
+        ("links", answers.links.as_ref().is_ok_and(|d| d.interrupted)),
+        ("addresses", answers.addresses.as_ref().is_ok_and(|d| d.interrupted)),
+        ("qdiscs", qdiscs.as_ref().is_ok_and(|d| d.interrupted)),
+    ];
+    for (what, _) in interrupted.iter().filter(|(_, is)| *is) {
+        lines.push(line(
+            &format!("some {what}, perhaps"),
+            format!("netlink/{what}: they changed each time while being listed"),
+        ));
+    }
+    lines
+}
