@@ -58,8 +58,16 @@ fn walk(root: &Root, sockets: &BTreeSet<u64>) -> Result<Owners, ReadError> {
                 return Ok(owners);
             }
             left -= 1;
-            let target = root.link(&format!("{folder}/{descriptor}"));
-            let inode = target.ok().and_then(|t| socket_inode(&t));
+            let inode = match root.link(&format!("{folder}/{descriptor}")) {
+                Ok(target) => socket_inode(&target),
+                // Root may list what it may not follow (a protected init).
+                Err(ReadError::Denied { .. }) => {
+                    owners.denied.get_or_insert_with(|| folder.clone());
+                    break;
+                }
+                // It was closed meanwhile.
+                Err(_) => None,
+            };
             if let Some(inode) = inode.filter(|i| sockets.contains(i)) {
                 let holders = owners.pids.entry(inode).or_default();
                 if holders.last() != Some(&pid) {
