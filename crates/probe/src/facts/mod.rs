@@ -23,7 +23,7 @@ pub mod tuned;
 
 use std::collections::BTreeMap;
 
-use model::{Facts, Reading, SCHEMA_VERSION};
+use model::{Facts, SCHEMA_VERSION};
 
 use crate::Root;
 
