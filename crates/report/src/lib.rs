@@ -4,6 +4,8 @@
 //! process may name itself with terminal control characters, and a snapshot may come from
 //! anybody.
 
+pub mod doctor;
+pub mod document;
 pub mod inspect;
 mod notes;
 mod path;
@@ -13,4 +15,5 @@ mod testing;
 pub mod text;
 mod words;
 
+pub use document::Diagnosed;
 pub use text::{Look, clean};

@@ -14,7 +14,7 @@ mod small;
 mod sysctls;
 mod virtuals;
 
-use model::{Facts, nic::Nic};
+use model::{Facts, facts::Unread, nic::Nic};
 
 use crate::{
     path::{self, Irqs},
@@ -87,7 +87,7 @@ pub fn overview(facts: &Facts, look: Look) -> String {
     virtuals::show(&v, &mut page);
     processes::brief(&v, &mut page);
     rivals::brief(&v, &mut page);
-    not_visible(&v, &mut page);
+    not_visible(&facts.unread, &mut page);
     page.finish()
 }
 
@@ -118,12 +118,13 @@ pub fn sections(facts: &Facts, sections: &[Section], look: Look) -> String {
     page.finish()
 }
 
-fn not_visible(v: &View<'_>, page: &mut Page) {
-    if v.facts.unread.is_empty() {
+/// What this run could not see and what would grant it.
+pub(crate) fn not_visible(unread: &[Unread], page: &mut Page) {
+    if unread.is_empty() {
         return;
     }
     page.heading("NOT VISIBLE");
-    for u in &v.facts.unread {
+    for u in unread {
         let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
         if !u.remedy.is_empty() {
             line.push(Ink::Plain, format!("; {}", u.remedy));
@@ -143,7 +144,7 @@ fn fact<T>(label: &str, r: &model::Reading<T>, show: impl FnOnce(&T) -> String) 
 const PIECE: usize = 32;
 
 /// Parts with ` · ` between them; empty parts left out. Broken between parts before within.
-fn dotted(parts: impl IntoIterator<Item = Line>) -> Line {
+pub(crate) fn dotted(parts: impl IntoIterator<Item = Line>) -> Line {
     let mut line = Line::new();
     for part in parts.into_iter().filter(|p| !p.is_empty()) {
         if !line.is_empty() {
@@ -161,7 +162,7 @@ fn names(list: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{NumaNode, Reading, facts::Unread, reading::Known, rival::Rival};
+    use model::{NumaNode, Reading, reading::Known, rival::Rival};
 
     use super::*;
     use crate::testing::{self, Shape};

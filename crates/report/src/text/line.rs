@@ -98,6 +98,18 @@ impl Line {
         self
     }
 
+    /// The same, beginning with a capital.
+    #[must_use]
+    pub fn capitalised(mut self) -> Self {
+        if let Some((_, text)) = self.spans.first_mut() {
+            let mut chars = text.chars();
+            if let Some(first) = chars.next() {
+                *text = first.to_uppercase().chain(chars).collect();
+            }
+        }
+        self
+    }
+
     /// Columns it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, t)| width(t)).sum()

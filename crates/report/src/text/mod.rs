@@ -46,7 +46,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// The longest start of `text` that fits `columns`, and the rest.
-fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
+pub(crate) fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);

@@ -1,0 +1,116 @@
+//! `doctor` as text: verdict, findings, plan, what was fine, what could not be judged.
+
+mod findings;
+mod plan;
+mod rest;
+
+use model::{
+    Goal, Severity,
+    reading::{Absent, Denied, Known},
+};
+
+use crate::{
+    document::Diagnosed,
+    inspect::dotted,
+    text::{Ink, Line, Look, Page},
+    words::many,
+};
+
+/// The whole report.
+pub fn text(d: &Diagnosed, look: Look) -> String {
+    let mut page = Page::new(look);
+    head(d, &mut page);
+    page.gap();
+    verdict(d, &mut page);
+    findings::show(d, &mut page);
+    plan::show(d, &mut page);
+    rest::fine(d, &mut page);
+    rest::not_judged(d, &mut page);
+    rest::not_visible(d, &mut page);
+    page.finish()
+}
+
+/// Which host, seen by whom, for how long.
+fn head(d: &Diagnosed, page: &mut Page) {
+    let kernel = [d.kernel.get().map(|k| format!("Linux {k}")), d.host.arch.get()];
+    let guest = d.host.hypervisor.get().map(|h| match h.as_str() {
+        "none" => "bare metal".to_owned(),
+        other => format!("{other} guest"),
+    });
+    let cpus = d.host.cpus_online.known().map(|c| many(c.len(), "CPU"));
+    page.line(
+        dotted([
+            Line::new().ink(Ink::Strong, d.host.name.get().unwrap_or_else(|| "a host".into())),
+            Line::plain(kernel.into_iter().flatten().collect::<Vec<_>>().join(" ")),
+            guest.map(Line::plain).unwrap_or_default(),
+            cpus.map(Line::plain).unwrap_or_default(),
+        ]),
+        2,
+    );
+    page.line(seen(d), 2);
+}
+
+fn seen(d: &Diagnosed) -> Line {
+    let goal = match d.goal {
+        Goal::Throughput => "for throughput",
+        Goal::Latency => "for latency",
+    };
+    let by = match d.host.reader.euid.get() {
+        Some(0) => "as root".to_owned(),
+        Some(uid) => format!("as user {uid}, without root"),
+        None => String::new(),
+    };
+    let mut line = match d.source.kind.as_str() {
+        "live" => Line::new(),
+        kind => Line::plain(format!("From the {kind} {}: ", d.source.path)),
+    };
+    line = match (&d.window, d.window_ns.get()) {
+        (Known(w), Some(ns)) => {
+            let cut = if w.cut_short { ", cut short" } else { "" };
+            line.text(format!("watched for {ns}{cut} in {}", many(w.readings as usize, "reading")))
+        }
+        (Absent(why) | Denied(why), _) => {
+            line.ink(Ink::Warn, format!("judged by settings alone, no counters ({why})"))
+        }
+        _ => line,
+    };
+    let tail: Vec<&str> = [by.as_str(), goal].into_iter().filter(|t| !t.is_empty()).collect();
+    let line = line.text(format!(", {}.", tail.join(", ")));
+    line.capitalised()
+}
+
+/// One line that says what the rest says.
+fn verdict(d: &Diagnosed, page: &mut Page) {
+    let count = |s: Severity| d.findings.iter().filter(|f| f.severity == s).count();
+    let (critical, warning, info) =
+        (count(Severity::Critical), count(Severity::Warning), count(Severity::Info));
+    let mut parts = vec![];
+    for (n, what) in [(critical, "critical"), (warning, "warning"), (info, "to know")] {
+        if n > 0 {
+            parts.push(format!("{n} {what}"));
+        }
+    }
+    let first = d.findings.first().map(|f| f.title.as_str()).unwrap_or_default();
+    let line = match (critical, warning, info) {
+        (0, 0, 0) => {
+            Line::new().ink(Ink::Good, "Nothing found that holds this host's network back.")
+        }
+        (0, 0, n) => Line::new()
+            .ink(Ink::Good, "Nothing holds this host's network back now")
+            .text(format!("; {} worth knowing.", many(n, "thing"))),
+        (0, _, _) => Line::new()
+            .ink(Ink::Warn, many(d.findings.len(), "finding"))
+            .text(format!(" ({}). First: {first}.", parts.join(", "))),
+        _ => Line::new()
+            .ink(Ink::Bad, many(d.findings.len(), "finding"))
+            .text(format!(" ({}). First: {first}.", parts.join(", "))),
+    };
+    page.line(line, 2);
+    if d.findings.is_empty() && !d.not_judged.is_empty() {
+        let n = many(d.not_judged.len(), "question");
+        page.line(Line::plain(format!("{n} could not be judged; see the end.")), 2);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What was fine, what could not be judged, what could not be seen.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    document::Diagnosed,
+    text::{Ink, Line, Page, split_at_width, width},
+    words::many,
+};
+
+/// Rules that found nothing wrong: a line each.
+pub fn fine(d: &Diagnosed, page: &mut Page) {
+    if d.clear.is_empty() {
+        return;
+    }
+    page.heading("LOOKED AT AND FOUND FINE");
+    let longest = d.clear.iter().map(|c| width(&c.rule)).max().unwrap_or(0).min(28);
+    for c in &d.clear {
+        let label = Line::plain("  ").ink(Ink::Good, format!("{:<longest$}", c.rule)).text("  ");
+        if page.look().verbose {
+            page.labelled(label, &Line::plain(&c.because));
+        } else {
+            let room = page.look().width.saturating_sub(label.width()).max(20);
+            page.raw(&label.text(shortened(&c.because, room)));
+        }
+    }
+}
+
+/// At most `room` columns, cut at a word.
+fn shortened(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let (head, _) = split_at_width(text, room.saturating_sub(2));
+    let head = head.rsplit_once(' ').map_or(head, |(h, _)| h);
+    format!("{} …", head.trim_end_matches([',', ';', ':']))
+}
+
+/// Rules without evidence, those with the same reason together.
+pub fn not_judged(d: &Diagnosed, page: &mut Page) {
+    if d.not_judged.is_empty() {
+        return;
+    }
+    page.heading("NOT JUDGED");
+    let mut by_reason: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = vec![];
+    for n in &d.not_judged {
+        let at = match by_reason.iter().position(|(why, _)| *why == n.why) {
+            Some(at) => at,
+            None => {
+                by_reason.push((&n.why, BTreeMap::new()));
+                by_reason.len() - 1
+            }
+        };
+        if let Some((_, rules)) = by_reason.get_mut(at) {
+            let subjects = rules.entry(&n.rule).or_default();
+            if !n.subject.is_empty() {
+                subjects.push(&n.subject);
+            }
+        }
+    }
+    for (why, rules) in by_reason {
+        let names: Vec<String> = rules
+            .into_iter()
+            .map(|(rule, subjects)| match subjects.len() {
+                0 => rule.to_owned(),
+                1..=4 => format!("{rule} ({})", subjects.join(", ")),
+                n => format!("{rule} ({})", many(n, "subject")),
+            })
+            .collect();
+        page.line(
+            Line::plain("  ").text(names.join(", ")).ink(Ink::Faint, ": ").ink(Ink::Faint, why),
+            4,
+        );
+    }
+}
+
+/// What this run could not see, and what would grant it.
+pub fn not_visible(d: &Diagnosed, page: &mut Page) {
+    crate::inspect::not_visible(&d.unread, page);
+}

@@ -1,0 +1,116 @@
+//! `doctor --json`: one document.
+
+use model::{
+    Finding, Goal, Nanos, NotJudged, Reading, SCHEMA_VERSION, Samples,
+    facts::{Facts, Unread},
+    finding::{Clear, Diagnosis},
+    host::Host,
+    snapshot::Manifest,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What `doctor` says of one host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosed {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// The host, as in `inspect`.
+    pub host: Host,
+    /// Its kernel release, the same as `host.kernel`.
+    pub kernel: Reading<String>,
+    /// Where the host was read from.
+    pub source: Source,
+    /// What the host should be good at.
+    pub goal: Goal,
+    /// How long the counters were watched; absent when only settings could be judged.
+    pub window_ns: Reading<Nanos>,
+    /// How the counters were watched.
+    pub window: Reading<Window>,
+    /// Ordered by rank.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing wrong.
+    pub clear: Vec<Clear>,
+    /// Rules that lacked evidence.
+    pub not_judged: Vec<NotJudged>,
+    /// What could not be read and what would grant it.
+    pub unread: Vec<Unread>,
+}
+
+/// Where a host was read from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// `live`, `snapshot` (with a manifest) or `tree` (a plain folder or archive).
+    pub kind: String,
+    /// The path given by `--root`, empty for the live host.
+    pub path: String,
+    /// When a snapshot was taken, seconds since 1970 by its host's clock.
+    pub taken_at_unix_s: Reading<u64>,
+    /// Whether names and addresses in it were replaced.
+    pub redacted: Reading<bool>,
+}
+
+impl Source {
+    /// The running host.
+    pub fn live() -> Self {
+        let none = "the running host";
+        Self {
+            kind: "live".into(),
+            path: String::new(),
+            taken_at_unix_s: Reading::absent(none),
+            redacted: Reading::absent(none),
+        }
+    }
+
+    /// A path, with its manifest if it has one.
+    pub fn path(path: impl Into<String>, manifest: Option<&Manifest>) -> Self {
+        let none = || "no manifest: not a snapshot".to_owned();
+        Self {
+            kind: if manifest.is_some() { "snapshot" } else { "tree" }.into(),
+            path: path.into(),
+            taken_at_unix_s: manifest
+                .map_or_else(|| Reading::Absent(none()), |m| Reading::Known(m.taken_at_unix_s)),
+            redacted: manifest
+                .map_or_else(|| Reading::Absent(none()), |m| Reading::Known(m.redacted)),
+        }
+    }
+}
+
+/// How the counters were watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// How many readings.
+    pub readings: u32,
+    /// How long the longest of them took: how blurred the window's edges are.
+    pub reading_ns: Nanos,
+    /// Whether it was ended before the time asked for (Ctrl-C).
+    pub cut_short: bool,
+}
+
+impl Diagnosed {
+    /// Puts the document together.
+    pub fn new(
+        facts: &Facts,
+        samples: &Reading<Samples>,
+        cut_short: bool,
+        goal: Goal,
+        source: Source,
+        diagnosis: Diagnosis,
+    ) -> Self {
+        let window =
+            |s: &Samples| Window { readings: s.readings, reading_ns: s.reading_ns, cut_short };
+        Self {
+            schema_version: SCHEMA_VERSION,
+            host: facts.host.clone(),
+            kernel: facts.host.kernel.clone(),
+            source,
+            goal,
+            window_ns: samples.as_ref().map(|s| s.window_ns),
+            window: samples.as_ref().map(window),
+            findings: diagnosis.findings,
+            clear: diagnosis.clear,
+            not_judged: diagnosis.not_judged,
+            unread: facts.unread.clone(),
+        }
+    }
+}
