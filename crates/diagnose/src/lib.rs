@@ -1,1 +1,69 @@
-//! placeholder
+//! The rules: what a host is ([`model::Facts`]) and what it did over a window
+//! ([`model::Samples`]) in, a [`Diagnosis`] out. Pure: no I/O, no clock.
+//!
+//! ```text
+//! judge every rule ─► link symptoms to their causes ─► withhold the symptoms' changes ─► order
+//! ```
+//!
+//! Three habits hold everywhere. *Evidence first*: a finding quotes the values it rests on; a
+//! rule without its evidence is "not judged" with the reason, never "clear". *Root cause before
+//! symptom*: a finding that another one explains proposes no change of its own. *No alarm from a
+//! setting alone*: what no counter shows to hurt on this host is information.
+
+mod case;
+mod knob;
+mod load;
+mod order;
+mod queues;
+mod rate;
+mod rule;
+pub mod rules;
+mod softnet;
+mod spread;
+mod text;
+
+pub use case::Case;
+use model::finding::{Clear, Diagnosis, NotJudged};
+pub use rule::Rule;
+use rule::{Draft, Judgement};
+
+/// Judges every rule and orders what they found, root causes first.
+pub fn diagnose(case: &Case<'_>) -> Diagnosis {
+    let mut drafts: Vec<Draft> = vec![];
+    let mut clear = vec![];
+    let mut not_judged: Vec<NotJudged> = vec![];
+    for rule in rules::ALL {
+        let before = drafts.len();
+        let mut because: Vec<String> = vec![];
+        for judgement in (rule.judge)(case) {
+            match judgement {
+                Judgement::Found(draft) => drafts.push(draft.of(rule)),
+                Judgement::Clear(text) => because.push(text),
+                Judgement::NotJudged { subject, why } => {
+                    add_not_judged(&mut not_judged, rule, subject, why);
+                }
+            }
+        }
+        if drafts.len() == before && !because.is_empty() {
+            clear.push(Clear {
+                rule: rule.id.into(),
+                number: rule.number,
+                because: because.join("; "),
+            });
+        }
+    }
+    Diagnosis { findings: order::order(drafts), clear, not_judged }
+}
+
+/// One line per rule and reason: ten NICs without a counter are one thing to say.
+fn add_not_judged(list: &mut Vec<NotJudged>, rule: &Rule, subject: String, why: String) {
+    match list.iter_mut().find(|n| n.rule == rule.id && n.why == why) {
+        Some(same) if !subject.is_empty() && !same.subject.is_empty() => {
+            same.subject = format!("{}, {subject}", same.subject);
+        }
+        Some(_) => {}
+        None => {
+            list.push(NotJudged { rule: rule.id.into(), number: rule.number, subject, why });
+        }
+    }
+}

@@ -103,6 +103,23 @@ impl CpuSet {
         &self.words
     }
 
+    /// The set as the kernel takes a mask (`rps_cpus`, `smp_affinity`): groups of eight hex
+    /// digits, highest first, no leading zero group. The empty set is `0`.
+    pub fn to_hex_mask(&self) -> String {
+        let groups: Vec<u32> =
+            self.words.iter().flat_map(|&w| [w as u32, (w >> 32) as u32]).collect();
+        match groups.iter().rposition(|&g| g != 0) {
+            None => "0".into(),
+            Some(top) => groups
+                .iter()
+                .take(top + 1)
+                .rev()
+                .map(|g| format!("{g:08x}"))
+                .collect::<Vec<_>>()
+                .join(","),
+        }
+    }
+
     fn trimmed(mut words: Vec<u64>) -> Self {
         while words.last() == Some(&0) {
             words.pop();
@@ -230,6 +247,15 @@ mod tests {
         assert_eq!(ids("\n"), [0_u32; 0]);
         assert_eq!(ids("1023"), [1023]);
         assert_eq!(ids("0-7:2/4"), [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn masks_are_written_as_the_kernel_takes_them() {
+        let mask = |s: &str| s.parse::<CpuSet>().unwrap().to_hex_mask();
+        assert_eq!(mask(""), "0");
+        assert_eq!(mask("0-3"), "0000000f");
+        assert_eq!(mask("32"), "00000001,00000000");
+        assert_eq!(mask("0,95"), "80000000,00000000,00000001");
     }
 
     #[test]

@@ -46,21 +46,9 @@ pub fn parse(bytes: &[u8]) -> Result<CpuSet, ParseError> {
     Ok(CpuSet::from_words(words))
 }
 
-/// Writes a set as the kernel takes it: groups of eight digits, highest first, no leading
-/// zero group. The empty set is `0`.
+/// Writes a set as the kernel takes it: see [`CpuSet::to_hex_mask`].
 pub fn format(set: &CpuSet) -> String {
-    let groups: Vec<u32> = set.words().iter().flat_map(|&w| [w as u32, (w >> 32) as u32]).collect();
-    let top = groups.iter().rposition(|&g| g != 0);
-    match top {
-        None => "0".into(),
-        Some(top) => groups
-            .iter()
-            .take(top + 1)
-            .rev()
-            .map(|g| format!("{g:08x}"))
-            .collect::<Vec<_>>()
-            .join(","),
-    }
+    set.to_hex_mask()
 }
 
 #[cfg(test)]

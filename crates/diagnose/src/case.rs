@@ -1,0 +1,180 @@
+//! What is judged, and where a rule finds things in it.
+
+use model::{
+    CpuId, CpuSet, Facts, Goal, NumaNode, Reading, Samples, Severity,
+    cpu::Cpu,
+    nic::Nic,
+    process::Process,
+    rival::Rival,
+    samples::{CpuSample, Delta, NicSample},
+    sysctl::Sysctl,
+};
+
+use crate::rule::{Missing, need};
+
+/// Packets a second, all CPUs together, from which a host counts as carrying traffic: below it
+/// no setting can cost anything measurable. Our proposal.
+const TRAFFIC_PER_S: f64 = 1_000.0;
+
+/// One host to judge.
+pub struct Case<'a> {
+    /// What the host is. The chosen processes are those in `facts.processes`.
+    pub facts: &'a Facts,
+    /// What it did over a window, or why that is not known.
+    pub samples: &'a Reading<Samples>,
+    /// What it should be good at.
+    pub goal: Goal,
+}
+
+impl<'a> Case<'a> {
+    /// The samples, if they cover any time at all.
+    pub(crate) fn samples(&self) -> Result<&'a Samples, Missing> {
+        let samples = need("counters over a window", self.samples)?;
+        if samples.window_ns.0 == 0 {
+            return Err(Missing("counters over a window: the window has no length".into()));
+        }
+        Ok(samples)
+    }
+
+    /// The window's length.
+    pub(crate) fn window_s(&self) -> Result<f64, Missing> {
+        Ok(self.samples()?.window_ns.0 as f64 / 1e9)
+    }
+
+    /// `over 5.0 s`.
+    pub(crate) fn over(&self) -> String {
+        self.window_s().map_or_else(|_| "over the window".into(), |s| format!("over {s:.1} s"))
+    }
+
+    pub(crate) fn cpu_sample(&self, cpu: CpuId) -> Result<&'a CpuSample, Missing> {
+        let found = self.samples()?.cpus.iter().find(|c| c.id == cpu);
+        found.ok_or_else(|| Missing(format!("counters of CPU {cpu}: not in the samples")))
+    }
+
+    pub(crate) fn nic_sample(&self, name: &str) -> Result<&'a NicSample, Missing> {
+        let found = self.samples()?.nics.iter().find(|n| n.name == name);
+        found.ok_or_else(|| Missing(format!("counters of {name}: not in the samples")))
+    }
+
+    /// Growth of one of `/sys/class/net/X/statistics`.
+    pub(crate) fn nic_statistic(&self, nic: &str, name: &str) -> Result<u64, Missing> {
+        let source = format!("/sys/class/net/{nic}/statistics");
+        let all = need(&source, &self.nic_sample(nic)?.statistics)?;
+        delta(&format!("{source}/{name}"), all.get(name))
+    }
+
+    /// Growth of a protocol counter such as `Tcp.RetransSegs`.
+    pub(crate) fn protocol(&self, name: &str) -> Result<u64, Missing> {
+        let all = need("protocol counters", &self.samples()?.protocols)?;
+        delta(name, all.get(name))
+    }
+
+    pub(crate) fn cpu(&self, id: CpuId) -> Option<&'a Cpu> {
+        self.facts.cpus.iter().find(|c| c.id == id)
+    }
+
+    pub(crate) fn nic(&self, name: &str) -> Option<&'a Nic> {
+        self.facts.nics.iter().find(|n| n.name == name)
+    }
+
+    /// CPUs that run. One whose state is not known counts: a present CPU usually runs.
+    pub(crate) fn online(&self) -> CpuSet {
+        let runs = |c: &&Cpu| c.online.get() != Some(false);
+        self.facts.cpus.iter().filter(runs).map(|c| c.id).collect()
+    }
+
+    /// Online CPUs that may take network work: without isolated and tickless ones.
+    pub(crate) fn housekeeping(&self) -> CpuSet {
+        let free = |c: &&Cpu| c.isolated.get() != Some(true) && c.nohz_full.get() != Some(true);
+        let free: CpuSet = self.facts.cpus.iter().filter(free).map(|c| c.id).collect();
+        self.online().intersection(&free)
+    }
+
+    /// Node of a CPU.
+    pub(crate) fn node_of(&self, cpu: CpuId) -> Option<NumaNode> {
+        self.cpu(cpu).and_then(|c| c.numa_node.get())
+    }
+
+    /// CPUs of a node, as the nodes' own lists say.
+    pub(crate) fn node_cpus(&self, node: NumaNode) -> CpuSet {
+        let found = self.facts.numa_nodes.iter().find(|n| n.id == node);
+        found.map(|n| n.cpus.clone()).unwrap_or_default()
+    }
+
+    /// Nodes that have CPUs; missing when no node was read.
+    pub(crate) fn nodes_with_cpus(&self) -> Result<Vec<NumaNode>, Missing> {
+        if self.facts.numa_nodes.is_empty() {
+            return Err(Missing("NUMA nodes: none was read".into()));
+        }
+        let with = self.facts.numa_nodes.iter().filter(|n| !n.cpus.is_empty());
+        Ok(with.map(|n| n.id).collect())
+    }
+
+    pub(crate) fn sysctl(&self, key: &str) -> Result<&'a Sysctl, Missing> {
+        let found = self.facts.sysctls.get(key);
+        found.ok_or_else(|| Missing(format!("{key}: was not read")))
+    }
+
+    pub(crate) fn sysctl_text(&self, key: &str) -> Result<&'a str, Missing> {
+        need(key, &self.sysctl(key)?.value).map(String::as_str)
+    }
+
+    /// A setting of one number.
+    pub(crate) fn sysctl_number(&self, key: &str) -> Result<u64, Missing> {
+        let text = self.sysctl_text(key)?;
+        text.trim().parse().map_err(|_| Missing(format!("{key}: {text:?} is not a number")))
+    }
+
+    /// A setting of several numbers.
+    pub(crate) fn sysctl_numbers(&self, key: &str) -> Result<Vec<u64>, Missing> {
+        let text = self.sysctl_text(key)?;
+        numbers(text).ok_or_else(|| Missing(format!("{key}: {text:?} is not a list of numbers")))
+    }
+
+    /// A rival of this kind that runs now.
+    pub(crate) fn running_rival(&self, kind: &str) -> Option<&'a Rival> {
+        let runs = |r: &&Rival| r.kind == kind && r.running.get() == Some(true);
+        self.facts.rivals.iter().find(runs)
+    }
+
+    /// The chosen processes; missing when none was asked for.
+    pub(crate) fn processes(&self) -> Result<&'a [Process], Missing> {
+        if self.facts.processes.is_empty() {
+            return Err(Missing(
+                "processes: none was chosen (--pid, --name, --port, --unit, --container)".into(),
+            ));
+        }
+        Ok(&self.facts.processes)
+    }
+
+    /// Packets a second through every CPU's receive path; `None` when no CPU tells.
+    pub(crate) fn packets_per_s(&self) -> Option<f64> {
+        let window = self.window_s().ok()?;
+        let rows = self.samples().ok()?.cpus.iter();
+        let counts: Vec<u64> = rows.filter_map(|c| c.softnet.known()?.processed.get()).collect();
+        (!counts.is_empty()).then(|| counts.iter().sum::<u64>() as f64 / window)
+    }
+
+    /// How bad a harmful setting is that no counter convicts: on a host that carries traffic it
+    /// costs or soon will, on an idle or unsampled one it is worth knowing.
+    pub(crate) fn setting_severity(&self) -> Severity {
+        match self.packets_per_s() {
+            Some(rate) if rate >= TRAFFIC_PER_S => Severity::Warning,
+            _ => Severity::Info,
+        }
+    }
+}
+
+/// A counter's growth out of a map.
+pub(crate) fn delta(what: &str, found: Option<&Delta>) -> Result<u64, Missing> {
+    match found {
+        Some(d) => need(what, d).copied(),
+        None => Err(Missing(format!("{what}: not counted by this kernel or driver"))),
+    }
+}
+
+/// Numbers separated by blanks.
+pub(crate) fn numbers(text: &str) -> Option<Vec<u64>> {
+    let list: Option<Vec<u64>> = text.split_whitespace().map(|t| t.parse().ok()).collect();
+    list.filter(|l| !l.is_empty())
+}

@@ -1,0 +1,109 @@
+//! Proposed changes, spelled as `tune` and as the classic commands do.
+
+use model::{Change, IrqId, sysctl::Origin};
+
+use crate::{Case, rule::Draft};
+
+/// Advice that no knob covers.
+pub(crate) fn advice(old: &str, new: &str, command: &str, risk: &str) -> Change {
+    change("", old, new, command, risk)
+}
+
+/// A change of a knob.
+pub(crate) fn change(
+    knob: impl Into<String>,
+    old: impl Into<String>,
+    new: impl Into<String>,
+    command: impl Into<String>,
+    risk: impl Into<String>,
+) -> Change {
+    Change {
+        knob: knob.into(),
+        old: old.into(),
+        new: new.into(),
+        command: command.into(),
+        risk: risk.into(),
+    }
+}
+
+/// A sysctl: the risk also names who owns the value, because it comes back otherwise.
+pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Change {
+    let old = case.sysctl_text(key).unwrap_or("not known");
+    let quoted = if new.contains(' ') { format!("\"{new}\"") } else { new.into() };
+    let owner = owner(case, key);
+    let risk = if owner.is_empty() { risk.into() } else { format!("{risk}; {owner}") };
+    change(format!("sysctl.{key}"), old, new, format!("sysctl -w {key}={quoted}"), risk)
+}
+
+/// Who sets it, as a clause; empty when nobody is known to.
+fn owner(case: &Case<'_>, key: &str) -> String {
+    let Ok(sysctl) = case.sysctl(key) else { return String::new() };
+    match &sysctl.origin {
+        Origin::File { path, line, .. } => {
+            format!("{path}:{line} sets it, so change that line too or it returns at boot")
+        }
+        Origin::Tuned { profile, path, line } => format!(
+            "tuned profile {profile} sets it ({path}:{line}), so change the profile or it returns"
+        ),
+        Origin::BootLine => "the boot line sets it, so change that too or it returns".into(),
+        Origin::Default | Origin::Unknown => String::new(),
+    }
+}
+
+/// Where a value comes from, as evidence.
+pub(crate) fn origin_text(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "this kernel's default".into(),
+        Origin::File { path, line, value } => format!("{path}:{line} ({value})"),
+        Origin::Tuned { profile, path, line } => format!("tuned profile {profile}, {path}:{line}"),
+        Origin::BootLine => "sysctl. on the boot line".into(),
+        Origin::Unknown => "not known who set it".into(),
+    }
+}
+
+/// The file in which the kernel shows a setting.
+pub(crate) fn sysctl_path(key: &str) -> String {
+    format!("/proc/sys/{}", key.replace('.', "/"))
+}
+
+impl Draft {
+    /// Quotes a setting and where it was set.
+    pub(crate) fn show_sysctl(self, case: &Case<'_>, key: &str) -> Self {
+        let (Ok(value), Ok(sysctl)) = (case.sysctl_text(key), case.sysctl(key)) else {
+            return self;
+        };
+        let unit = if sysctl.unit.is_empty() || sysctl.unit == "boolean" {
+            String::new()
+        } else {
+            format!(" {}", sysctl.unit)
+        };
+        let shown = self.show(key, format!("{value}{unit}"), sysctl_path(key));
+        match &sysctl.origin {
+            Origin::Default | Origin::Unknown => shown,
+            origin => shown.show(
+                format!("{key} was set by"),
+                origin_text(origin),
+                "origin of the setting",
+            ),
+        }
+    }
+}
+
+/// Moves an interrupt.
+pub(crate) fn irq_affinity(case: &Case<'_>, irq: IrqId, old: &str, new: &str) -> Change {
+    let rival = match case.running_rival("irqbalance") {
+        Some(_) => {
+            "; irqbalance runs and may move it again unless the IRQ is banned there (--banirq)"
+        }
+        None => "",
+    };
+    change(
+        format!("irq.{irq}.affinity"),
+        old,
+        new,
+        format!("echo {new} > /proc/irq/{irq}/smp_affinity_list"),
+        format!(
+            "low; EIO means the kernel manages this IRQ, ENOSPC that the CPU has no vector left{rival}"
+        ),
+    )
+}

@@ -1,0 +1,109 @@
+//! How busy a CPU was, and how much of that was network work.
+
+use model::{CpuId, CpuSet};
+
+use crate::{
+    Case,
+    rule::{Draft, Missing, need},
+    text,
+};
+
+/// Busy share from which a CPU with network work counts as saturated. Our proposal.
+const SATURATED_BUSY: f64 = 0.90;
+/// Busy share above which it counts as hot (the threshold of rule 9).
+const HOT_BUSY: f64 = 0.80;
+/// Share of interrupts and softirqs from which a busy CPU's load is network work: half. Below
+/// it, the CPU is busy with something that no network setting moves. Our proposal.
+const NETWORK_SHARE: f64 = 0.50;
+/// Busy share below which a CPU has room. Our proposal.
+const IDLE_BUSY: f64 = 0.50;
+
+/// One CPU over the window; shares of its time, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Load {
+    /// Not idle.
+    pub(crate) busy: f64,
+    /// Interrupts, softirqs and ksoftirqd.
+    pub(crate) network: f64,
+}
+
+impl Load {
+    /// Nothing left, and network work takes at least half of it.
+    pub(crate) fn saturated(self) -> bool {
+        self.busy >= SATURATED_BUSY && self.network >= NETWORK_SHARE
+    }
+
+    /// Nearly so.
+    pub(crate) fn hot(self) -> bool {
+        self.busy > HOT_BUSY && self.network >= NETWORK_SHARE
+    }
+
+    /// `97.0% busy, 93.0% in interrupts and softirqs`.
+    pub(crate) fn text(self) -> String {
+        format!(
+            "{} busy, {} in interrupts and softirqs",
+            text::percent(self.busy),
+            text::percent(self.network)
+        )
+    }
+}
+
+/// The load of one CPU.
+///
+/// With `CONFIG_IRQ_TIME_ACCOUNTING` the kernel books ksoftirqd's polls as system time, so its
+/// thread time is added to softirq; otherwise the two overlap and the larger one counts.
+pub(crate) fn load(case: &Case<'_>, cpu: CpuId) -> Result<Load, Missing> {
+    let stat = need(&format!("/proc/stat of CPU {cpu}"), &case.cpu_sample(cpu)?.proc_stat)?;
+    let unknown = || Missing(format!("/proc/stat of CPU {cpu}: a part of its time is not known"));
+    let total = stat.total_ns().filter(|&t| t > 0).ok_or_else(unknown)? as f64;
+    let busy = stat.busy_share().ok_or_else(unknown)?;
+    let softirq = stat.softirq_share().ok_or_else(unknown)?;
+    let irq = stat.irq_ns.get().ok_or_else(unknown)? as f64 / total;
+    let thread = ksoftirqd_share(case, cpu).unwrap_or(0.0);
+    let apart = case.facts.host.build.irq_time_accounting.get() == Some(true);
+    let softirq = if apart { softirq + thread } else { softirq.max(thread) };
+    Ok(Load { busy, network: (irq + softirq).min(1.0) })
+}
+
+/// CPU share of `ksoftirqd/N`.
+pub(crate) fn ksoftirqd_share(case: &Case<'_>, cpu: CpuId) -> Option<f64> {
+    let name = format!("ksoftirqd/{cpu}");
+    let samples = case.samples().ok()?;
+    let thread = samples.threads.iter().find(|t| t.name == name)?;
+    Some(thread.cpu_ns.get()? as f64 / samples.window_ns.0 as f64)
+}
+
+/// Busy share that at least half of the other CPUs stay below: the median of the
+/// housekeeping CPUs outside `without`.
+pub(crate) fn median_of_others(case: &Case<'_>, without: &CpuSet) -> Result<f64, Missing> {
+    let others = case.housekeeping().difference(without);
+    let mut shares: Vec<f64> =
+        others.iter().filter_map(|c| load(case, c).ok()).map(|l| l.busy).collect();
+    shares.sort_by(f64::total_cmp);
+    let middle = shares.get(shares.len() / 2).copied();
+    middle.ok_or_else(|| Missing("/proc/stat of the other CPUs: none is known".into()))
+}
+
+/// Whether that leaves room for work to be moved there.
+pub(crate) fn has_room(median: f64) -> bool {
+    median < IDLE_BUSY
+}
+
+impl Draft {
+    /// Quotes a CPU's load.
+    pub(crate) fn show_load(self, case: &Case<'_>, cpu: CpuId, load: Load) -> Self {
+        let shown = self.show(
+            format!("CPU {cpu} {}", case.over()),
+            load.text(),
+            format!("/proc/stat, line cpu{cpu}"),
+        );
+        match ksoftirqd_share(case, cpu) {
+            Some(share) if share >= 0.01 => shown.show(
+                format!("ksoftirqd/{cpu} {}", case.over()),
+                format!("{} of one CPU", text::percent(share)),
+                "/proc/PID/schedstat",
+            ),
+            _ => shown,
+        }
+    }
+}

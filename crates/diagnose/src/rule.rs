@@ -1,0 +1,214 @@
+//! What a rule is and what it answers.
+
+use model::{Change, Confidence, CpuSet, Evidence, Finding, Reading, Severity};
+
+use crate::Case;
+
+/// One rule of the catalogue; each lives in `rules/<id>.rs`.
+pub struct Rule {
+    /// Its name in reports, and its file's.
+    pub id: &'static str,
+    /// Its number in the catalogue (`docs/rules.md`).
+    pub number: u32,
+    /// What it looks for, in a few words.
+    pub title: &'static str,
+    /// The evidence without which it does not judge.
+    pub needs: &'static [&'static str],
+    /// Rules whose findings on the same CPU, NIC or setting explain this rule's: the causes to
+    /// deal with first.
+    pub explained_by: &'static [&'static str],
+    pub(crate) judge: fn(&Case<'_>) -> Vec<Judgement>,
+}
+
+/// What a rule says of one subject.
+pub(crate) enum Judgement {
+    /// Something is wrong.
+    Found(Box<Draft>),
+    /// Looked, nothing wrong: what it looked at.
+    Clear(String),
+    /// Could not look.
+    NotJudged {
+        /// What it is about, empty for the whole host.
+        subject: String,
+        /// Which evidence is missing and why.
+        why: String,
+    },
+}
+
+/// Evidence that is not there: `what: why`.
+#[derive(Debug, Clone)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl Missing {
+    /// Ends the judging of `subject`.
+    pub(crate) fn of(self, subject: impl Into<String>) -> Judgement {
+        Judgement::NotJudged { subject: subject.into(), why: self.0 }
+    }
+}
+
+/// A known value, or which one is missing and why.
+pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, Missing> {
+    match reading {
+        Reading::Known(v) => Ok(v),
+        Reading::Absent(why) => Err(Missing(format!("{what}: {why}"))),
+        Reading::Denied(why) => Err(Missing(format!("{what}: denied: {why}"))),
+    }
+}
+
+/// A judgement from a result: missing evidence is "not judged".
+pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judgement {
+    judged.unwrap_or_else(|missing| missing.of(subject))
+}
+
+/// How much a remedy should bring, to order findings of one severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Gain {
+    /// Cleans up; nothing measurable expected.
+    Tidies,
+    /// Should be measurable.
+    Improves,
+    /// Removes what limits the host now.
+    Unblocks,
+}
+
+/// A finding in the making: the rule fills in what it knows, the engine adds rule, causes, rank.
+pub(crate) struct Draft {
+    pub(crate) finding: Finding,
+    pub(crate) gain: Gain,
+    pub(crate) scope: Scope,
+    pub(crate) explained_by: &'static [&'static str],
+}
+
+/// What a finding touches, to tell whether one explains another.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) cpus: CpuSet,
+    pub(crate) nics: Vec<String>,
+    pub(crate) sysctls: Vec<String>,
+    /// Explains nothing else whatever it touches.
+    pub(crate) alone: bool,
+}
+
+impl Scope {
+    /// Whether two findings touch something in common; one that names nothing is about the
+    /// whole host.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        if self.alone || other.alone {
+            return false;
+        }
+        let whole = |s: &Self| s.cpus.is_empty() && s.nics.is_empty() && s.sysctls.is_empty();
+        whole(self)
+            || whole(other)
+            || !self.cpus.intersection(&other.cpus).is_empty()
+            || self.nics.iter().any(|n| other.nics.contains(n))
+            || self.sysctls.iter().any(|n| other.sysctls.contains(n))
+    }
+}
+
+impl Draft {
+    pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            finding: Finding {
+                rule: String::new(),
+                number: 0,
+                title: title.into(),
+                severity: Severity::Info,
+                confidence: Confidence::Low,
+                rank: 0,
+                subject: subject.into(),
+                explanation: String::new(),
+                expected_gain: String::new(),
+                evidence: vec![],
+                changes: vec![],
+                caused_by: vec![],
+            },
+            gain: Gain::Tidies,
+            scope: Scope::default(),
+            explained_by: &[],
+        }
+    }
+
+    /// The rule that found it.
+    pub(crate) fn of(mut self: Box<Self>, rule: &'static Rule) -> Self {
+        self.finding.rule = rule.id.into();
+        self.finding.number = rule.number;
+        self.explained_by = rule.explained_by;
+        *self
+    }
+
+    pub(crate) fn weigh(mut self, severity: Severity, confidence: Confidence) -> Self {
+        self.finding.severity = severity;
+        self.finding.confidence = confidence;
+        self
+    }
+
+    /// What it costs and why.
+    pub(crate) fn explain(mut self, text: impl Into<String>) -> Self {
+        self.finding.explanation = text.into();
+        self
+    }
+
+    /// One more sentence of explanation.
+    pub(crate) fn add(mut self, text: &str) -> Self {
+        if !text.is_empty() {
+            self.finding.explanation.push(' ');
+            self.finding.explanation.push_str(text);
+        }
+        self
+    }
+
+    pub(crate) fn gain(mut self, gain: Gain, text: impl Into<String>) -> Self {
+        self.gain = gain;
+        self.finding.expected_gain = text.into();
+        self
+    }
+
+    /// Quotes one value.
+    pub(crate) fn show(
+        mut self,
+        what: impl Into<String>,
+        value: impl Into<String>,
+        source: impl Into<String>,
+    ) -> Self {
+        self.finding.evidence.push(Evidence {
+            what: what.into(),
+            value: value.into(),
+            source: source.into(),
+        });
+        self
+    }
+
+    pub(crate) fn change(mut self, change: Change) -> Self {
+        self.finding.changes.push(change);
+        self
+    }
+
+    pub(crate) fn changes(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
+        self.finding.changes.extend(changes);
+        self
+    }
+
+    pub(crate) fn on_cpus(mut self, cpus: &CpuSet) -> Self {
+        self.scope.cpus = self.scope.cpus.union(cpus);
+        self
+    }
+
+    pub(crate) fn on_nic(mut self, nic: &str) -> Self {
+        self.scope.nics.push(nic.into());
+        self
+    }
+
+    pub(crate) fn on_sysctl(mut self, key: &str) -> Self {
+        self.scope.sysctls.push(key.into());
+        self
+    }
+
+    pub(crate) fn alone(mut self) -> Self {
+        self.scope.alone = true;
+        self
+    }
+
+    pub(crate) fn found(self) -> Judgement {
+        Judgement::Found(Box::new(self))
+    }
+}

@@ -1,0 +1,135 @@
+//! 20: connections refused because nobody accepted them in time.
+
+use model::{Change, Confidence, Severity, process::Listener};
+
+use crate::{
+    Case, Rule,
+    knob::{self, advice},
+    rate,
+    rule::{Draft, Gain, Judgement, Missing, settle},
+    text,
+};
+
+/// Catalogue number 20.
+pub static RULE: Rule = Rule {
+    id: "accept_queue_overflow",
+    number: 20,
+    title: "a listener's accept queue overflows",
+    needs: &["ListenOverflows over a window", "listeners with queue and limit, to name the one"],
+    explained_by: &["below_kernel_default"],
+    judge,
+};
+
+const SOMAXCONN: &str = "net.core.somaxconn";
+/// Overflows a minute above which it is a warning, and critical.
+const WARN: f64 = 1.0;
+const CRITICAL: f64 = 5.0;
+/// This kernel family's default limit since 5.4: never propose less.
+const LEAST_LIMIT: u64 = 4_096;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    vec![settle("", one(case))]
+}
+
+/// Listeners whose queue is full at this moment, fullest first.
+fn full<'a>(case: &Case<'a>) -> Vec<(&'a Listener, u32, u32)> {
+    let listeners = case.facts.listeners.known().into_iter().flatten();
+    let sized = listeners.filter_map(|l| {
+        Some((l, l.accept_queue.get()?, l.accept_queue_limit.get().filter(|&n| n > 0)?))
+    });
+    let mut full: Vec<_> = sized.filter(|(_, queue, limit)| queue >= limit).collect();
+    full.sort_by_key(|(l, queue, _)| (std::cmp::Reverse(*queue), l.port));
+    full
+}
+
+fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
+    let overflows = case.protocol("TcpExt.ListenOverflows")?;
+    let window = case.window_s()?;
+    let a_minute = rate::at_most_per_minute(overflows, window);
+    let full = full(case);
+    if a_minute <= WARN && full.is_empty() {
+        return Ok(Judgement::Clear(format!(
+            "ListenOverflows grew by {overflows} {}",
+            case.over()
+        )));
+    }
+    let (severity, confidence) = match a_minute {
+        n if n > CRITICAL => (Severity::Critical, Confidence::High),
+        n if n > WARN => (Severity::Warning, Confidence::High),
+        _ => (Severity::Warning, Confidence::Medium),
+    };
+    let subject = full.first().map_or("listeners".into(), |(l, ..)| l.address.clone());
+    let title = if overflows > 0 {
+        format!("{} connections found the accept queue full", text::count(overflows))
+    } else {
+        format!("the accept queue of {subject} is full")
+    };
+    let mut draft = Draft::new(subject, title)
+        .weigh(severity, confidence)
+        .explain(
+            "Connections wait here until the application accepts them; when the queue is full the \
+             client's handshake is dropped and tried again after a second or more. The limit is the \
+             smaller of the application's own backlog and somaxconn.",
+        )
+        .gain(Gain::Unblocks, "no connection set-ups of a second and more")
+        .show(format!("ListenOverflows {}", case.over()), text::count(overflows), "/proc/net/netstat")
+        .show_sysctl(case, SOMAXCONN);
+    for (l, queue, limit) in full.iter().take(4) {
+        draft = draft.show(
+            format!("accept queue of {}{}", l.address, owner(case, l)),
+            format!("{queue} waiting, limit {limit}"),
+            "sock_diag (ss -ltn)",
+        );
+    }
+    let changes = match full.first() {
+        Some((l, _, limit)) => remedies(case, l, u64::from(*limit)),
+        None => {
+            draft = draft.add(unnamed(case));
+            vec![]
+        }
+    };
+    Ok(draft.changes(changes).on_sysctl(SOMAXCONN).found())
+}
+
+/// Why no listener is named, and what to do.
+fn unnamed(case: &Case<'_>) -> &'static str {
+    let limits = case.facts.listeners.known().into_iter().flatten();
+    if limits.filter(|l| l.accept_queue_limit.is_known()).count() == 0 {
+        "Which listener it was is not known: the queues' limits could not be read (sock_diag)."
+    } else {
+        "No listener's queue was full when it was read, so which one it was is not known: watch \
+         `ss -ltn` while it happens."
+    }
+}
+
+fn owner(case: &Case<'_>, l: &Listener) -> String {
+    let Some(pids) = l.pids.known().filter(|p| !p.is_empty()) else { return String::new() };
+    let name = |pid: &u32| {
+        let process = case.facts.processes.iter().find(|p| p.pid == *pid);
+        process.map_or(format!("pid {pid}"), |p| format!("{}, pid {pid}", p.name))
+    };
+    format!(" ({})", pids.iter().take(3).map(name).collect::<Vec<_>>().join("; "))
+}
+
+/// Raise what really limits: somaxconn where it is the smaller one, the application always.
+fn remedies(case: &Case<'_>, l: &Listener, limit: u64) -> Vec<Change> {
+    let new = limit.saturating_mul(2).max(LEAST_LIMIT);
+    let mut changes = vec![];
+    if let Ok(now) = case.sysctl_number(SOMAXCONN)
+        && now < new
+    {
+        changes.push(knob::sysctl(
+            case,
+            SOMAXCONN,
+            &new.to_string(),
+            "low; takes effect only when the application listens again",
+        ));
+    }
+    changes.push(advice(
+        &limit.to_string(),
+        &new.to_string(),
+        &format!("raise the backlog in the configuration of what listens on {} and restart it", l.address),
+        "restart of the application; a longer queue hides an application that is too slow to accept",
+    ));
+    changes
+}

@@ -1,0 +1,148 @@
+//! 37: a setting that is lower than what this kernel starts with.
+
+use model::{
+    Confidence, Severity,
+    sysctl::{DefaultFrom, Sysctl},
+};
+
+use crate::{
+    Case, Rule,
+    case::numbers,
+    knob,
+    rule::{Draft, Gain, Judgement, Missing},
+    text,
+};
+
+/// Catalogue number 37. Old recipes and profiles lower limits that kernels have since raised.
+/// `tcp_mem` is rule 17's.
+pub static RULE: Rule = Rule {
+    id: "below_kernel_default",
+    number: 37,
+    title: "a setting below this kernel's own default",
+    needs: &["values of kernel settings", "this kernel's defaults"],
+    explained_by: &[],
+    judge,
+};
+
+/// What of a value counts.
+#[derive(Clone, Copy)]
+enum Part {
+    /// The single number.
+    Only,
+    /// The third of three: the maximum.
+    Third,
+    /// Second minus first: a range's width.
+    Width,
+}
+
+/// Settings of which less is worse, and the counters that show that it hurts.
+const LOWER_IS_WORSE: [(&str, Part, &[&str]); 16] = [
+    ("fs.file-max", Part::Only, &[]),
+    ("fs.nr_open", Part::Only, &[]),
+    ("net.core.netdev_budget", Part::Only, &[]),
+    ("net.core.netdev_budget_usecs", Part::Only, &[]),
+    ("net.core.netdev_max_backlog", Part::Only, &[]),
+    ("net.core.optmem_max", Part::Only, &[]),
+    ("net.core.rmem_default", Part::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
+    ("net.core.rmem_max", Part::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
+    ("net.core.somaxconn", Part::Only, &["TcpExt.ListenOverflows"]),
+    ("net.core.wmem_default", Part::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
+    ("net.core.wmem_max", Part::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
+    ("net.ipv4.ip_local_port_range", Part::Width, &[]),
+    ("net.ipv4.tcp_max_syn_backlog", Part::Only, &[]),
+    ("net.ipv4.tcp_rmem", Part::Third, &["TcpExt.PruneCalled"]),
+    ("net.ipv4.tcp_wmem", Part::Third, &[]),
+    ("net.netfilter.nf_conntrack_max", Part::Only, &[]),
+];
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    let (mut found, mut compared, mut unread, mut unknown) = (vec![], 0, vec![], vec![]);
+    for (key, part, harm) in LOWER_IS_WORSE {
+        let Ok(sysctl) = case.sysctl(key) else { continue };
+        let value = sysctl.value.known().and_then(|v| measure(v, part));
+        let default = sysctl.default.known().and_then(|v| measure(v, part));
+        match (value, default) {
+            (None, _) => unread.push(key),
+            (_, None) => unknown.push(key),
+            (Some(value), Some(default)) => {
+                compared += 1;
+                if value < default {
+                    found.push(one(case, key, sysctl, part, harm));
+                }
+            }
+        }
+    }
+    if compared == 0 && unread.is_empty() && unknown.is_empty() {
+        return vec![Missing("kernel settings: none was read".into()).of("")];
+    }
+    if compared > 0 {
+        found.push(Judgement::Clear(format!(
+            "{} at or above this kernel's default",
+            text::plural(compared, "setting")
+        )));
+    }
+    if !unread.is_empty() {
+        found.push(Missing("the value is not known".into()).of(unread.join(", ")));
+    }
+    if !unknown.is_empty() {
+        found.push(Missing("this kernel's default is not known".into()).of(unknown.join(", ")));
+    }
+    found
+}
+
+fn measure(text: &str, part: Part) -> Option<u64> {
+    let list = numbers(text)?;
+    match (part, list.as_slice()) {
+        (Part::Only, [n]) | (Part::Third, [_, _, n]) => Some(*n),
+        (Part::Width, [a, b]) => b.checked_sub(*a),
+        _ => None,
+    }
+}
+
+fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -> Judgement {
+    let value = sysctl.value.known().map_or("", String::as_str);
+    let default = sysctl.default.known().map_or("", String::as_str);
+    let shown: Vec<(&str, u64)> = harm
+        .iter()
+        .filter_map(|c| Some((*c, case.protocol(c).ok()?)))
+        .filter(|c| c.1 > 0)
+        .collect();
+    let (severity, confidence) = if shown.is_empty() {
+        (Severity::Info, Confidence::Low)
+    } else {
+        (Severity::Warning, Confidence::Medium)
+    };
+    let part_text = match part {
+        Part::Only => "",
+        Part::Third => " (the maximum, the third value)",
+        Part::Width => " (the number of ports)",
+    };
+    let mut draft = Draft::new(key, format!("{key} is below this kernel's default"))
+        .weigh(severity, confidence)
+        .explain(format!(
+            "{value} instead of {default}{part_text}: somebody set it for an older kernel, or \
+             knows better than the kernel. Unless the latter, drop the line."
+        ))
+        .gain(Gain::Tidies, "what newer kernels allow by themselves")
+        .show_sysctl(case, key)
+        .show(
+            format!("default of {key}"),
+            default,
+            match sysctl.default_from {
+                DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace",
+                DefaultFrom::VersionTable => "a table by kernel version and memory size",
+                DefaultFrom::Unknown => "not known how",
+            },
+        );
+    for (counter, n) in shown {
+        draft = draft.show(
+            format!("{counter} {}", case.over()),
+            text::count(n),
+            "/proc/net/snmp, netstat, snmp6",
+        );
+    }
+    draft
+        .change(knob::sysctl(case, key, default, "low; more memory where applications use it"))
+        .on_sysctl(key)
+        .found()
+}

@@ -1,0 +1,111 @@
+//! 25: interrupt coalescing against what the host should be good at.
+
+use model::{
+    Confidence, Goal, Severity,
+    nic::{Coalesce, Nic},
+};
+
+use crate::{
+    Case, Rule,
+    knob::change,
+    queues,
+    rule::{Draft, Gain, Judgement, Missing, need},
+    text,
+};
+
+/// Catalogue number 25.
+pub static RULE: Rule = Rule {
+    id: "coalescing_goal",
+    number: 25,
+    title: "interrupt coalescing against the goal",
+    needs: &["coalescing settings", "interrupts and CPU time over a window"],
+    explained_by: &["cloud_allowance"],
+    judge,
+};
+
+/// Interrupts a second on one queue above which coalescing would save CPU. Our proposal.
+const MANY_IRQS: f64 = 20_000.0;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    queues::each_physical(case, |nic| {
+        let c = need(&format!("ethtool -c {}", nic.name), &nic.coalesce)?;
+        match case.goal {
+            Goal::Latency => latency(case, nic, c),
+            Goal::Throughput => throughput(case, nic, c),
+        }
+    })
+}
+
+fn settings(c: &Coalesce) -> String {
+    let adaptive = if c.adaptive_rx { "on" } else { "off" };
+    format!("adaptive-rx {adaptive}, rx-usecs {}, rx-frames {}", c.rx_usecs, c.rx_max_frames)
+}
+
+fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {
+    let name = &nic.name;
+    if !c.adaptive_rx && c.rx_usecs == 0 {
+        return Ok(Judgement::Clear(format!(
+            "{name}: interrupts are not delayed ({})",
+            settings(c)
+        )));
+    }
+    Ok(Draft::new(
+        name,
+        format!("{name} delays receive interrupts, against the goal of low latency"),
+    )
+    .weigh(case.setting_severity(), Confidence::Low)
+    .explain(
+        "A received packet may wait this long before the CPU hears of it. Without the delay \
+             each packet costs an interrupt.",
+    )
+    .gain(Gain::Improves, "up to the delay off each request that waits for a packet")
+    .show(format!("coalescing of {name}"), settings(c), format!("ethtool -c {name}"))
+    .change(change(
+        format!("nic.{name}.coalesce.rx"),
+        settings(c),
+        "adaptive-rx off, rx-usecs 0",
+        format!("ethtool -C {name} adaptive-rx off rx-usecs 0"),
+        "low; more interrupts and CPU per packet, less throughput when CPUs are short; not \
+             every driver takes both",
+    ))
+    .on_nic(name)
+    .found())
+}
+
+fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {
+    let name = &nic.name;
+    if c.adaptive_rx {
+        return Ok(Judgement::Clear(format!("{name}: {}", settings(c))));
+    }
+    let window = case.window_s()?;
+    let mut busiest = 0.0f64;
+    for q in queues::queue_irqs(case, nic)? {
+        busiest = busiest.max(queues::total(&queues::growth(case, q.irq)?) as f64 / window);
+    }
+    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    if busiest < MANY_IRQS || !load.hot() {
+        return Ok(Judgement::Clear(format!(
+            "{name}: {}, at most {} interrupts a queue, CPU {}",
+            settings(c),
+            text::per_s(busiest),
+            load.text()
+        )));
+    }
+    Ok(Draft::new(name, format!("{name} raises {} interrupts on one queue of a hot CPU", text::per_s(busiest)))
+        .weigh(Severity::Warning, Confidence::Medium)
+        .explain("Adaptive coalescing lets a busy queue raise fewer interrupts and handle more packets with each.")
+        .gain(Gain::Improves, "fewer interrupts per packet on the hot CPU")
+        .show(format!("coalescing of {name}"), settings(c), format!("ethtool -c {name}"))
+        .show("busiest queue", format!("{} interrupts", text::per_s(busiest)), "/proc/interrupts")
+        .show_load(case, cpu, load)
+        .change(change(
+            format!("nic.{name}.coalesce.adaptive_rx"),
+            "off",
+            "on",
+            format!("ethtool -C {name} adaptive-rx on"),
+            "low; some microseconds of delay; not every driver has it",
+        ))
+        .on_nic(name)
+        .on_cpus(&[cpu].into_iter().collect())
+        .found())
+}

@@ -1,0 +1,141 @@
+//! 1: a NIC with fewer channels than it could use, one of which has run its CPU full.
+
+use model::{
+    Change, Confidence, Severity,
+    ids::Direction,
+    nic::{Channels, Nic},
+};
+
+use crate::{
+    Case, Rule,
+    knob::change,
+    load,
+    queues::{self, BUSY_NIC_PER_S},
+    rule::{Draft, Gain, Judgement, Missing, need},
+    spread, text,
+};
+
+/// Catalogue number 1. The kernel's scaling guide calls the fewest channels that do not overflow
+/// the most efficient, so the count alone is no finding.
+pub static RULE: Rule = Rule {
+    id: "few_channels",
+    number: 1,
+    title: "too few channels: one CPU does the NIC's work while others idle",
+    needs: &[
+        "channels now and at most",
+        "the CPUs that serve the NIC's queues",
+        "CPU time over a window",
+        "packets received over a window",
+    ],
+    explained_by: &["cloud_allowance", "flow_skew"],
+    judge,
+};
+
+/// Growth of the proposed step. Our proposal: with one overflowing channel the real need cannot
+/// be seen, and in the field 4 and 8 channels did the same.
+const STEP: u32 = 4;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    if case.online().len() == 1 {
+        return vec![Judgement::Clear("one CPU is online: nothing to spread".into())];
+    }
+    queues::each_physical(case, |nic| one(case, nic))
+}
+
+/// Receive channels now and at most.
+pub(crate) fn receive_channels(c: &Channels) -> (u32, u32) {
+    (c.combined.saturating_add(c.rx), c.max_combined.max(c.max_rx))
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let source = format!("ethtool -l {}", nic.name);
+    let channels = need(&source, &nic.channels)?;
+    let (now, most) = receive_channels(channels);
+    let housekeeping = case.housekeeping();
+    if housekeeping.is_empty() {
+        return Err(Missing("CPUs: none was read".into()));
+    }
+    let cores = spread::cores(case, &housekeeping) as u32;
+    let useful = most.min(cores);
+    if now >= useful {
+        return Ok(Judgement::Clear(format!(
+            "{}: {now} of at most {most} channels for {}",
+            nic.name,
+            text::plural(cores as usize, "core")
+        )));
+    }
+    queues::not_threaded(nic)?;
+    let rate = queues::rx_per_s(case, nic)?;
+    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    if rate < BUSY_NIC_PER_S || !load.saturated() {
+        return Ok(Judgement::Clear(format!(
+            "{}, {now} of {most} channels, busiest CPU {cpu} {}: the fewest channels that do not \
+             overflow are the most efficient",
+            queues::rx_text(nic, rate),
+            load.text()
+        )));
+    }
+    let serving = queues::nic_cpus(case, nic, Direction::Rx)?;
+    let median = load::median_of_others(case, &serving)?;
+    if !load::has_room(median) {
+        return Ok(Judgement::Clear(format!(
+            "{}: CPU {cpu} is saturated, but so is the host: the median of the other CPUs is {} \
+             busy",
+            nic.name,
+            text::percent(median)
+        )));
+    }
+    let target = useful.min(now.saturating_mul(STEP)).max(now + 1);
+    Ok(Draft::new(
+        &nic.name,
+        format!("{} has {now} of {most} channels, and CPU {cpu} that serves one is saturated", nic.name),
+    )
+    .weigh(Severity::Critical, Confidence::High)
+    .explain(format!(
+        "All packets of a channel are handled by one CPU. CPU {cpu} has nothing left while half \
+         of the other CPUs are less than {} busy: throughput stops there. This is a step to {target} \
+         channels, not to the most possible: measure again and go on only if a CPU is still \
+         saturated.",
+        text::percent(median.max(0.01))
+    ))
+    .gain(Gain::Unblocks, "the saturated CPU's packets spread over more CPUs, until another limit shows")
+    .show(format!("receive channels of {}", nic.name), format!("{now} now, {most} at most"), source)
+    .show_load(case, cpu, load)
+    .show("other CPUs, median busy share", text::percent(median), "/proc/stat")
+    .show(
+        format!("packets received {}", case.over()),
+        text::per_s(rate),
+        format!("/sys/class/net/{}/statistics/rx_packets", nic.name),
+    )
+    .change(channel_change(case, nic, channels, target))
+    .on_nic(&nic.name)
+    .on_cpus(&serving)
+    .found())
+}
+
+fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Change {
+    let mut risk = String::from(
+        "resets the NIC on many drivers (a short outage, also of your own session); look at the \
+         RSS table (ethtool -x), ntuple rules and AF_XDP sockets first",
+    );
+    if let Some(rules @ 1..) = nic.ntuple_rules.get() {
+        risk.push_str(&format!("; {rules} ntuple rules steer to queues here"));
+    }
+    if nic.xdp.get() == Some(true) {
+        risk.push_str("; an XDP program is attached");
+    }
+    if case.running_rival("irqbalance").is_none() {
+        risk.push_str(
+            "; irqbalance was not found running: check afterwards that the new \
+                       interrupts are on different CPUs",
+        );
+    }
+    let (old, new) = if now.max_combined > 0 {
+        (format!("combined {}", now.combined), format!("combined {target}"))
+    } else {
+        let tx = target.min(now.max_tx);
+        (format!("rx {} tx {}", now.rx, now.tx), format!("rx {target} tx {tx}"))
+    };
+    let command = format!("ethtool -L {} {new}", nic.name);
+    change(format!("nic.{}.channels", nic.name), old, new, command, risk)
+}

@@ -1,0 +1,159 @@
+//! 3: interrupts served by CPUs of another node than the NIC's.
+
+use model::{Change, Confidence, CpuSet, NumaNode, Severity, nic::Nic};
+
+use crate::{
+    Case, Rule, knob,
+    queues::{self, BUSY_IRQ_PER_S, QueueIrq},
+    rule::{Draft, Gain, Judgement, Missing, need},
+    spread, text,
+};
+
+/// Catalogue number 3.
+pub static RULE: Rule = Rule {
+    id: "irq_off_node",
+    number: 3,
+    title: "interrupts served away from the NIC's node",
+    needs: &[
+        "the NIC's node",
+        "NUMA nodes",
+        "interrupts tied to queues",
+        "/proc/interrupts over a window",
+    ],
+    explained_by: &[],
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    match case.nodes_with_cpus() {
+        Err(missing) => vec![missing.of("")],
+        Ok(nodes) if nodes.len() <= 1 => {
+            vec![Judgement::Clear("the host has one node with CPUs".into())]
+        }
+        Ok(_) => queues::each_physical(case, |nic| one(case, nic)),
+    }
+}
+
+/// A busy interrupt and the CPUs of other nodes that served it.
+struct Stray<'a> {
+    queue: QueueIrq<'a>,
+    away: CpuSet,
+    count: u64,
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let source = format!("/sys/class/net/{}/device/numa_node", nic.name);
+    let node = *need(&source, &nic.numa_node)?;
+    let local = case.node_cpus(node);
+    if local.is_empty() {
+        return Err(Missing(format!("{source}: node {node} has no CPUs of its own")));
+    }
+    let window = case.window_s()?;
+    let mut strays = vec![];
+    let mut busy = 0;
+    for queue in queues::queue_irqs(case, nic)? {
+        let grown = queues::growth(case, queue.irq)?;
+        if (queues::total(&grown) as f64) < BUSY_IRQ_PER_S * window {
+            continue;
+        }
+        busy += 1;
+        let off = grown.iter().filter(|g| !local.contains(g.0));
+        let (away, count) = off.fold((CpuSet::new(), 0), |(mut set, n), g| {
+            set.insert(g.0);
+            (set, n + g.1)
+        });
+        // A move within the window leaves a few counts behind on the old CPU.
+        if count * 2 > queues::total(&grown) {
+            strays.push(Stray { queue, away, count });
+        }
+    }
+    if strays.is_empty() {
+        return Ok(Judgement::Clear(format!(
+            "{} is on node {node} and so are the CPUs of its {} busy queue interrupts",
+            nic.name, busy
+        )));
+    }
+    Ok(finding(case, nic, node, &local, &strays, source))
+}
+
+fn finding(
+    case: &Case<'_>,
+    nic: &Nic,
+    node: NumaNode,
+    local: &CpuSet,
+    strays: &[Stray<'_>],
+    source: String,
+) -> Judgement {
+    let away = strays.iter().fold(CpuSet::new(), |set, s| set.union(&s.away));
+    let together = processes_live_with(case, &away);
+    let numbers: Vec<_> = strays.iter().map(|s| s.queue.irq.irq).collect();
+    let mut draft = Draft::new(
+        &nic.name,
+        format!(
+            "{} is on node {node}, {} of its busy queue interrupts are served by {} of another node",
+            nic.name,
+            strays.len(),
+            text::cpus(&away)
+        ),
+    )
+    .explain(
+        "Descriptor rings stay in the memory of the NIC's node while packet buffers follow the \
+         CPU that serves the interrupt, so every packet crosses the link between nodes.",
+    )
+    .show(format!("node of {}", nic.name), node.to_string(), source)
+    .show(format!("CPUs of node {node}"), local.to_string(), format!("/sys/devices/system/node/node{node}/cpulist"));
+    for s in strays.iter().take(8) {
+        draft = draft.show(
+            format!("IRQ {} ({}) {}", s.queue.irq.irq, s.queue.label(), case.over()),
+            format!("{} on {}", text::count(s.count), text::cpus(&s.away)),
+            "/proc/interrupts",
+        );
+    }
+    draft = if together {
+        draft
+            .weigh(Severity::Info, Confidence::Medium)
+            .gain(Gain::Tidies, "none from moving the interrupts alone")
+            .add(
+                "The chosen processes run on that node too. Application and softirq on one node \
+                 matters more than the NIC's own node, so moving only the interrupts would part \
+                 them: move both or none.",
+            )
+    } else {
+        draft
+            .weigh(Severity::Warning, Confidence::Medium)
+            .gain(Gain::Improves, "fewer cycles per packet on those CPUs")
+            .add(
+                "Keep application and softirq on one node: that matters more than the NIC's node, \
+                 so move the application along if it sits with the interrupts now.",
+            )
+            .changes(moves(case, node, strays))
+    };
+    if strays.len() > 8 {
+        draft = draft.add(&format!("All of them: {}.", text::irqs(&numbers)));
+    }
+    draft.on_nic(&nic.name).on_cpus(&away).found()
+}
+
+/// Whether the chosen processes' threads last ran mostly on the nodes of these CPUs.
+fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
+    let nodes: Vec<_> = cpus.iter().filter_map(|c| case.node_of(c)).collect();
+    let threads = case.facts.processes.iter().flat_map(|p| &p.threads);
+    let at: Vec<_> =
+        threads.filter_map(|t| t.last_cpu.get()).filter_map(|c| case.node_of(c)).collect();
+    let there = at.iter().filter(|n| nodes.contains(n)).count();
+    there * 2 > at.len()
+}
+
+fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>]) -> Vec<Change> {
+    let movable: Vec<_> =
+        strays.iter().filter(|s| s.queue.irq.managed.get() != Some(true)).collect();
+    let pool = spread::candidates(case, Some(node));
+    let local = case.node_cpus(node);
+    let pool: Vec<_> = pool.into_iter().filter(|c| local.contains(*c)).collect();
+    let targets = spread::hand_out(&pool, &CpuSet::new(), &CpuSet::new(), movable.len());
+    let moves = movable.iter().zip(targets).map(|(s, cpu)| {
+        let old = s.queue.irq.affinity.known().map_or("not known".into(), ToString::to_string);
+        knob::irq_affinity(case, s.queue.irq.irq, &old, &cpu.to_string())
+    });
+    moves.collect()
+}

@@ -1,0 +1,203 @@
+//! 2: several queues' interrupts on one CPU.
+
+use std::collections::BTreeMap;
+
+use model::{Change, Confidence, CpuId, CpuSet, Severity, nic::Nic};
+
+use crate::{
+    Case, Rule, knob,
+    load::{self, Load},
+    queues::{self, BUSY_IRQ_PER_S, QueueIrq},
+    rule::{Draft, Gain, Judgement, Missing},
+    spread, text,
+};
+
+/// Catalogue number 2.
+pub static RULE: Rule = Rule {
+    id: "irqs_piled_up",
+    number: 2,
+    title: "interrupts of several queues on one CPU",
+    needs: &[
+        "interrupts tied to queues",
+        "/proc/interrupts over a window",
+        "CPU time over a window",
+    ],
+    explained_by: &[],
+    judge,
+};
+
+/// Fewest queue interrupts for which a pile means anything.
+const LEAST_IRQS: usize = 4;
+/// Share of a NIC's queue interrupts on one CPU that makes a pile.
+const PILE: f64 = 0.50;
+/// Share of the NIC's interrupts from which one queue's counts as part of the traffic: an
+/// interrupt that hardly fires cannot pile up.
+const TAKES_PART: f64 = 0.05;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    if case.online().len() == 1 {
+        return vec![Judgement::Clear("one CPU is online: nothing to spread".into())];
+    }
+    queues::each_physical(case, |nic| one(case, nic))
+}
+
+struct Grown<'a> {
+    queue: QueueIrq<'a>,
+    by_cpu: Vec<(CpuId, u64)>,
+}
+
+impl Grown<'_> {
+    fn total(&self) -> u64 {
+        queues::total(&self.by_cpu)
+    }
+
+    /// The CPU that took most of it.
+    fn main_cpu(&self) -> Option<CpuId> {
+        self.by_cpu.iter().max_by_key(|g| (g.1, std::cmp::Reverse(g.0))).map(|g| g.0)
+    }
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let irqs = queues::queue_irqs(case, nic)?;
+    let name = &nic.name;
+    if irqs.len() < LEAST_IRQS {
+        return Ok(Judgement::Clear(format!(
+            "{name} has {}, fewer than {LEAST_IRQS}",
+            text::plural(irqs.len(), "queue interrupt")
+        )));
+    }
+    let mut grown = vec![];
+    for queue in irqs {
+        let by_cpu = queues::growth(case, queue.irq)?;
+        grown.push(Grown { queue, by_cpu });
+    }
+    let total: u64 = grown.iter().map(Grown::total).sum();
+    let rate = total as f64 / case.window_s()?;
+    if rate < BUSY_IRQ_PER_S {
+        return Ok(Judgement::Clear(format!(
+            "{name}: {} interrupts, too few to matter",
+            text::per_s(rate)
+        )));
+    }
+    grown.retain(|g| g.total() as f64 >= total as f64 * TAKES_PART);
+    let mut per_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
+    for (cpu, n) in grown.iter().flat_map(|g| &g.by_cpu) {
+        *per_cpu.entry(*cpu).or_default() += n;
+    }
+    let Some((&cpu, &most)) = per_cpu.iter().max_by_key(|(c, n)| (**n, std::cmp::Reverse(**c)))
+    else {
+        return Ok(Judgement::Clear(format!("{name}: no queue stands out")));
+    };
+    let share = most as f64 / total as f64;
+    let (pile, others): (Vec<_>, Vec<_>) =
+        grown.into_iter().partition(|g| g.main_cpu() == Some(cpu));
+    let busy_queues = pile.len() + others.len();
+    if share <= PILE || pile.len() < 2 || busy_queues < LEAST_IRQS {
+        return Ok(Judgement::Clear(format!(
+            "{name}: CPU {cpu} takes {} of the interrupts of {} with traffic, {} of them its own",
+            text::percent(share),
+            text::plural(busy_queues, "queue"),
+            pile.len()
+        )));
+    }
+    let load = load::load(case, cpu)?;
+    Ok(finding(case, nic, &Pile { cpu, share, rate, load, pile, others }))
+}
+
+struct Pile<'a> {
+    cpu: CpuId,
+    share: f64,
+    rate: f64,
+    load: Load,
+    pile: Vec<Grown<'a>>,
+    others: Vec<Grown<'a>>,
+}
+
+fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
+    let (severity, confidence, gain) = if p.load.hot() {
+        (Severity::Critical, Confidence::High, Gain::Unblocks)
+    } else if p.load.busy >= 0.5 {
+        (Severity::Warning, Confidence::Medium, Gain::Improves)
+    } else {
+        (Severity::Info, Confidence::Low, Gain::Tidies)
+    };
+    let effect = if p.load.busy >= 0.5 {
+        "Packets of these queues wait for one CPU although each could have its own."
+    } else {
+        "That CPU still has room, so nothing measurable is lost now; under load it is the first \
+         to run full."
+    };
+    let mut draft = Draft::new(
+        &nic.name,
+        format!(
+            "{} of {}'s interrupts, from {}, land on CPU {}",
+            text::percent(p.share),
+            nic.name,
+            text::plural(p.pile.len(), "queue"),
+            p.cpu
+        ),
+    )
+    .weigh(severity, confidence)
+    .explain(effect)
+    .gain(gain, "the queues' work runs on as many CPUs as there are queues")
+    .show(
+        format!("{}'s queue interrupts {}", nic.name, case.over()),
+        format!("{}, {} of them on CPU {}", text::per_s(p.rate), text::percent(p.share), p.cpu),
+        "/proc/interrupts",
+    )
+    .show_load(case, p.cpu, p.load);
+    for g in p.pile.iter().take(8) {
+        draft = draft.show(
+            format!("IRQ {} ({})", g.queue.irq.irq, g.queue.label()),
+            format!(
+                "{} {}, effective affinity {}",
+                text::count(g.total()),
+                case.over(),
+                g.queue
+                    .irq
+                    .effective_affinity
+                    .known()
+                    .map_or("not known".into(), ToString::to_string)
+            ),
+            format!("/proc/interrupts, /proc/irq/{}/effective_affinity_list", g.queue.irq.irq),
+        );
+    }
+    let (changes, note) = moves(case, nic, p);
+    draft
+        .add(&note)
+        .changes(changes)
+        .on_nic(&nic.name)
+        .on_cpus(&[p.cpu].into_iter().collect())
+        .found()
+}
+
+/// Every interrupt of the pile but the busiest goes to a CPU of its own.
+fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Change>, String) {
+    let mut pile: Vec<&Grown<'_>> = p.pile.iter().collect();
+    pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));
+    let managed: Vec<_> = pile
+        .iter()
+        .filter(|g| g.queue.irq.managed.get() == Some(true))
+        .map(|g| g.queue.irq.irq)
+        .collect();
+    let note = if managed.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "The kernel itself manages {}: writing the affinity answers EIO. Their CPUs follow \
+             from the number of channels and the boot line (isolcpus=managed_irq).",
+            text::irqs(&managed)
+        )
+    };
+    let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).collect();
+    let pool = spread::candidates(case, nic.numa_node.get());
+    let away = [p.cpu].into_iter().collect();
+    let movable: Vec<_> =
+        pile.into_iter().skip(1).filter(|g| !managed.contains(&g.queue.irq.irq)).collect();
+    let targets = spread::hand_out(&pool, &taken, &away, movable.len());
+    let changes = movable.iter().zip(targets).map(|(g, cpu)| {
+        let old = g.queue.irq.affinity.known().map_or("not known".into(), ToString::to_string);
+        knob::irq_affinity(case, g.queue.irq.irq, &old, &cpu.to_string())
+    });
+    (changes.collect(), note)
+}

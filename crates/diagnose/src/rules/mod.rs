@@ -1,0 +1,78 @@
+//! Every rule, one file each, by catalogue number.
+
+use crate::Rule;
+
+pub(crate) mod accept_queue_overflow;
+pub(crate) mod app_migrates;
+pub(crate) mod app_off_softirq_node;
+pub(crate) mod backlog_drops;
+pub(crate) mod below_kernel_default;
+pub(crate) mod cloud_allowance;
+pub(crate) mod coalescing_goal;
+pub(crate) mod conntrack_filling;
+pub(crate) mod few_channels;
+pub(crate) mod flow_skew;
+pub(crate) mod governor_idle_states;
+pub(crate) mod irq_off_node;
+pub(crate) mod irqs_piled_up;
+pub(crate) mod ksoftirqd_hot;
+pub(crate) mod mtu_mismatch;
+pub(crate) mod numa_balancing;
+pub(crate) mod offloads_off;
+pub(crate) mod pcie_degraded;
+pub(crate) mod ports_running_out;
+pub(crate) mod qdisc_drops;
+pub(crate) mod retransmits;
+pub(crate) mod rfs_half_set;
+pub(crate) mod ring_too_small;
+pub(crate) mod rival_tuner;
+pub(crate) mod rps_missing;
+pub(crate) mod rps_redundant;
+pub(crate) mod sack_timestamps_off;
+pub(crate) mod small_read_request;
+pub(crate) mod smt_sibling_shared;
+pub(crate) mod syn_queue_overflow;
+pub(crate) mod tcp_mem_units;
+pub(crate) mod tcp_memory_pressure;
+pub(crate) mod time_squeeze;
+pub(crate) mod udp_receive_drops;
+pub(crate) mod xps_not_local;
+
+/// All rules, ascending by catalogue number. A test compares the list with the folder.
+pub static ALL: &[&Rule] = &[
+    &few_channels::RULE,
+    &irqs_piled_up::RULE,
+    &irq_off_node::RULE,
+    &app_off_softirq_node::RULE,
+    &time_squeeze::RULE,
+    &backlog_drops::RULE,
+    &ksoftirqd_hot::RULE,
+    &ring_too_small::RULE,
+    &rps_missing::RULE,
+    &rps_redundant::RULE,
+    &rfs_half_set::RULE,
+    &xps_not_local::RULE,
+    &flow_skew::RULE,
+    &rival_tuner::RULE,
+    &tcp_mem_units::RULE,
+    &tcp_memory_pressure::RULE,
+    &sack_timestamps_off::RULE,
+    &accept_queue_overflow::RULE,
+    &syn_queue_overflow::RULE,
+    &ports_running_out::RULE,
+    &mtu_mismatch::RULE,
+    &offloads_off::RULE,
+    &coalescing_goal::RULE,
+    &governor_idle_states::RULE,
+    &pcie_degraded::RULE,
+    &small_read_request::RULE,
+    &conntrack_filling::RULE,
+    &qdisc_drops::RULE,
+    &app_migrates::RULE,
+    &numa_balancing::RULE,
+    &smt_sibling_shared::RULE,
+    &retransmits::RULE,
+    &udp_receive_drops::RULE,
+    &cloud_allowance::RULE,
+    &below_kernel_default::RULE,
+];

@@ -1,0 +1,190 @@
+//! 23: MTUs that do not fit together, here or along a path.
+
+use model::{
+    Confidence, Severity,
+    nic::{KindDetails, Nic},
+};
+
+use crate::{
+    Case, Rule,
+    knob::{self, change},
+    queues,
+    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    text,
+};
+
+/// Catalogue number 23.
+pub static RULE: Rule = Rule {
+    id: "mtu_mismatch",
+    number: 23,
+    title: "an MTU black hole or mismatch",
+    needs: &[
+        "MTUs of bonds, bridges, VLANs, veth pairs and what belongs to them",
+        "TCPMTUPFail and FragFails over a window",
+    ],
+    explained_by: &[],
+    judge,
+};
+
+const PROBING: &str = "net.ipv4.tcp_mtu_probing";
+/// Failures below which it is one odd packet.
+const FEW: u64 = 10;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    let joined = |n: &Nic| {
+        matches!(
+            n.details,
+            KindDetails::Bond { .. }
+                | KindDetails::Bridge { .. }
+                | KindDetails::Vlan { .. }
+                | KindDetails::Veth { .. }
+        )
+    };
+    let none = "no bond, bridge, VLAN or veth is up";
+    let mut out = queues::each_nic(case, joined, none, |nic| one(case, nic));
+    out.push(settle("paths", paths(case)));
+    out
+}
+
+/// Somebody whose MTU must fit this NIC's.
+struct Partner {
+    name: String,
+    mtu: u32,
+    source: String,
+}
+
+fn partner(case: &Case<'_>, name: &str) -> Result<Partner, Missing> {
+    let source = format!("/sys/class/net/{name}/mtu");
+    let nic = case.nic(name).ok_or_else(|| Missing(format!("{source}: {name} was not read")))?;
+    Ok(Partner { name: name.into(), mtu: *need(&source, &nic.mtu)?, source })
+}
+
+fn partners(case: &Case<'_>, nic: &Nic) -> Result<Vec<Partner>, Missing> {
+    match &nic.details {
+        KindDetails::Bond { members, .. } => members.iter().map(|m| partner(case, m)).collect(),
+        KindDetails::Bridge { ports, .. } => ports.iter().map(|p| partner(case, p)).collect(),
+        KindDetails::Vlan { lower, .. } => {
+            let lower = need(&format!("device below {}", nic.name), lower)?;
+            Ok(vec![partner(case, lower)?])
+        }
+        KindDetails::Veth { peer, peer_mtu, .. } => {
+            let mtu = *need(&format!("MTU of {}'s peer", nic.name), peer_mtu)?;
+            let name = peer.get().unwrap_or_else(|| format!("peer of {}", nic.name));
+            Ok(vec![Partner { name, mtu, source: "rtnetlink IFLA_MTU of the peer".into() }])
+        }
+        _ => Ok(vec![]),
+    }
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let source = format!("/sys/class/net/{}/mtu", nic.name);
+    let mtu = *need(&source, &nic.mtu)?;
+    // A VLAN may be smaller than what carries it; the others must agree.
+    let may_exceed = matches!(nic.details, KindDetails::Vlan { .. });
+    let all = partners(case, nic)?;
+    let wrong: Vec<_> =
+        all.iter().filter(|p| if may_exceed { p.mtu < mtu } else { p.mtu != mtu }).collect();
+    if wrong.is_empty() {
+        return Ok(Judgement::Clear(format!(
+            "{}: MTU {mtu} fits {}",
+            nic.name,
+            text::plural(all.len(), "partner")
+        )));
+    }
+    let dropped = case.nic_statistic(&nic.name, "tx_dropped").unwrap_or(0)
+        + case.nic_statistic(&nic.name, "rx_dropped").unwrap_or(0);
+    let (severity, confidence) = if dropped > 0 {
+        (Severity::Warning, Confidence::Medium)
+    } else {
+        (case.setting_severity(), Confidence::Low)
+    };
+    let smallest = wrong.iter().map(|p| p.mtu).chain([mtu]).min().unwrap_or(mtu);
+    let mut draft = Draft::new(
+        &nic.name,
+        format!(
+            "{} has MTU {mtu}, {} has {}",
+            nic.name,
+            wrong.first().map_or("", |p| &p.name),
+            wrong.first().map_or(0, |p| p.mtu)
+        ),
+    )
+    .weigh(severity, confidence)
+    .explain(consequence(nic))
+    .gain(Gain::Improves, "large packets get through; none hang without an error")
+    .show(format!("MTU of {}", nic.name), mtu.to_string(), &source)
+    .on_nic(&nic.name);
+    for p in &wrong {
+        draft =
+            draft.show(format!("MTU of {}", p.name), p.mtu.to_string(), &p.source).on_nic(&p.name);
+    }
+    if dropped > 0 {
+        draft = draft.show(
+            format!("packets dropped on {} {}", nic.name, case.over()),
+            text::count(dropped),
+            format!("/sys/class/net/{}/statistics", nic.name),
+        );
+    }
+    let set = |name: &str, old: u32| {
+        change(
+            format!("nic.{name}.mtu"),
+            old.to_string(),
+            smallest.to_string(),
+            format!("ip link set {name} mtu {smallest}"),
+            "may reset the NIC; to raise the smaller side instead, check the whole path first",
+        )
+    };
+    let here = if mtu > smallest { Some(set(&nic.name, mtu)) } else { None };
+    let there = wrong.iter().filter(|p| p.mtu > smallest && case.nic(&p.name).is_some());
+    let changes: Vec<_> = here.into_iter().chain(there.map(|p| set(&p.name, p.mtu))).collect();
+    Ok(draft.changes(changes).found())
+}
+
+fn consequence(nic: &Nic) -> &'static str {
+    match nic.details {
+        KindDetails::Bond { .. } => {
+            "A member that carries less than the bond drops what is larger."
+        }
+        KindDetails::Bridge { .. } => {
+            "A bridge does not fragment: a frame larger than the port it leaves by is dropped, \
+             without a message to the sender."
+        }
+        KindDetails::Vlan { .. } => "The device below does not carry the VLAN's largest packets.",
+        _ => "The receiving end of a veth pair drops what is larger than its own MTU.",
+    }
+}
+
+/// What the counters say of paths beyond this host.
+fn paths(case: &Case<'_>) -> Result<Judgement, Missing> {
+    let probes = case.protocol("TcpExt.TCPMTUPFail")?;
+    let v4 = case.protocol("Ip.FragFails")?;
+    let v6 = case.protocol("Ip6.FragFails").unwrap_or(0);
+    let fragments = v4 + v6;
+    if probes + fragments == 0 {
+        return Ok(Judgement::Clear(format!("no TCPMTUPFail and no FragFails {}", case.over())));
+    }
+    let severity = if fragments >= FEW { Severity::Warning } else { Severity::Info };
+    let mut draft = Draft::new("paths", "packets too large for a path")
+        .weigh(severity, Confidence::Medium)
+        .explain(
+            "FragFails counts packets that needed fragmenting and could not be: this host sends \
+             or forwards onto a smaller MTU. TCPMTUPFail counts probes that did not arrive: a path \
+             carries less than the MTU here.",
+        )
+        .gain(Gain::Improves, "connections over those paths stop stalling on large packets")
+        .show(
+            format!("FragFails {} (IPv4 + IPv6)", case.over()),
+            text::count(fragments),
+            "/proc/net/snmp, /proc/net/snmp6",
+        )
+        .show(format!("TCPMTUPFail {}", case.over()), text::count(probes), "/proc/net/netstat")
+        .show_sysctl(case, PROBING);
+    if case.sysctl_number(PROBING).is_ok_and(|n| n == 0) {
+        draft = draft.change(knob::sysctl(
+            case,
+            PROBING,
+            "1",
+            "low: probes only after a black hole is suspected; finding the wrong MTU is the cure",
+        ));
+    }
+    Ok(draft.found())
+}

@@ -1,0 +1,165 @@
+//! 24: offloads off where the CPU pays for it, or LRO on where packets are forwarded.
+
+use model::{
+    Confidence, Severity,
+    nic::{Feature, Nic},
+};
+
+use crate::{
+    Case, Rule,
+    knob::change,
+    queues::{self, BUSY_NIC_PER_S},
+    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    text,
+};
+
+/// Catalogue number 24.
+pub static RULE: Rule = Rule {
+    id: "offloads_off",
+    number: 24,
+    title: "offloads off under load, or LRO on while forwarding",
+    needs: &[
+        "offload features",
+        "CPU time of the NIC's CPUs",
+        "packets over a window",
+        "net.ipv4.ip_forward",
+    ],
+    explained_by: &["cloud_allowance"],
+    judge,
+};
+
+/// Kernel name, `ethtool -K` name, direction's packet counter, what it does.
+const WANTED: [(&str, &str, &str, &str); 2] = [
+    (
+        "rx-gro",
+        "gro",
+        "rx",
+        "joins received segments before the protocol work, which then happens once for many",
+    ),
+    (
+        "tx-tcp-segmentation",
+        "tso",
+        "tx",
+        "lets the NIC cut large sends, so that the protocol work happens once for many segments",
+    ),
+];
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    let mut out = queues::each_physical(case, |nic| one(case, nic));
+    if case.facts.nics.iter().any(|n| n.kind == "physical") {
+        out.extend(
+            queues::running_physical(case).into_iter().map(|nic| settle(&nic.name, lro(case, nic))),
+        );
+    }
+    out
+}
+
+fn features(nic: &Nic) -> Result<&std::collections::BTreeMap<String, Feature>, Missing> {
+    need(&format!("ethtool -k {}", nic.name), &nic.features)
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let features = features(nic)?;
+    let name = &nic.name;
+    let off: Vec<_> = WANTED
+        .iter()
+        .filter(|(kernel, ..)| features.get(*kernel).is_some_and(|f| !f.active))
+        .collect();
+    let Some((kernel, short, way, does)) = off.first() else {
+        let known = WANTED.iter().filter(|w| features.contains_key(w.0)).count();
+        return if known == 0 {
+            Err(Missing(format!("ethtool -k {name}: names neither rx-gro nor tx-tcp-segmentation")))
+        } else {
+            Ok(Judgement::Clear(format!("{name}: GRO and TSO are on")))
+        };
+    };
+    queues::not_threaded(nic)?;
+    let window = case.window_s()?;
+    let packets = case.nic_statistic(name, &format!("{way}_packets"))?;
+    let bytes = case.nic_statistic(name, &format!("{way}_bytes"))?;
+    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    let rate = packets as f64 / window;
+    if rate < BUSY_NIC_PER_S || !load.hot() {
+        return Ok(Judgement::Clear(format!(
+            "{name}: {short} is off, {way} {} on a CPU {}: nothing to gain now",
+            text::per_s(rate),
+            load.text()
+        )));
+    }
+    let list: Vec<&str> = off.iter().map(|o| o.1).collect();
+    let draft =
+        Draft::new(name, format!("{} off on {name} while CPU {cpu} is hot", list.join(" and ")))
+            .weigh(Severity::Warning, Confidence::Medium)
+            .explain(format!("{short} {does}."))
+            .gain(Gain::Improves, "fewer cycles per byte on the hot CPU, for bulk traffic")
+            .show(format!("{kernel} of {name}"), "off", format!("ethtool -k {name}"))
+            .show_load(case, cpu, load)
+            .show(
+                format!("{way} packets {}", case.over()),
+                format!(
+                    "{}, {} bytes each",
+                    text::per_s(rate),
+                    bytes.checked_div(packets).unwrap_or(0)
+                ),
+                format!("/sys/class/net/{name}/statistics"),
+            )
+            .on_nic(name)
+            .on_cpus(&[cpu].into_iter().collect());
+    let changes = off.iter().filter_map(|(kernel, short, ..)| {
+        let fixed = features.get(*kernel).is_some_and(|f| f.fixed);
+        (!fixed).then(|| switch(name, kernel, short, "off", "on"))
+    });
+    let changes: Vec<_> = changes.collect();
+    let note = if changes.len() < off.len() {
+        "What the driver fixes off cannot be switched on."
+    } else {
+        ""
+    };
+    Ok(draft.add(note).changes(changes).found())
+}
+
+fn switch(nic: &str, kernel: &str, short: &str, old: &str, new: &str) -> model::Change {
+    change(
+        format!("nic.{nic}.features.{kernel}"),
+        old,
+        new,
+        format!("ethtool -K {nic} {short} {new}"),
+        "may reset the NIC on some drivers; somebody may have switched it for a reason (capture, \
+         XDP, a driver fault)",
+    )
+}
+
+/// LRO merges packets beyond what can be sent on again unchanged.
+fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let features = features(nic)?;
+    let name = &nic.name;
+    if !features.get("rx-lro").is_some_and(|f| f.active) {
+        return Ok(Judgement::Clear(format!("{name}: LRO is not on")));
+    }
+    let v4 = case.sysctl_number("net.ipv4.ip_forward")?;
+    let v6 = case.sysctl_number("net.ipv6.conf.all.forwarding").unwrap_or(0);
+    let bridged =
+        nic.master.known().is_some_and(|m| case.nic(m).is_some_and(|b| b.kind == "bridge"));
+    if v4 == 0 && v6 == 0 && !bridged {
+        return Ok(Judgement::Clear(format!("{name}: LRO is on and the host does not forward")));
+    }
+    let mut draft = Draft::new(name, format!("LRO is on on {name} while this host forwards"))
+        .weigh(case.setting_severity(), Confidence::Low)
+        .explain(
+            "LRO merges packets in a way that cannot be undone, so forwarded ones are changed or \
+             dropped as too large. GRO does the same work reversibly. The kernel switches LRO off \
+             when forwarding starts; somebody switched it on again.",
+        )
+        .gain(Gain::Improves, "forwarded packets arrive unchanged")
+        .show(format!("rx-lro of {name}"), "on", format!("ethtool -k {name}"))
+        .show_sysctl(case, "net.ipv4.ip_forward")
+        .show_sysctl(case, "net.ipv6.conf.all.forwarding");
+    if bridged {
+        draft = draft.show(
+            format!("master of {name}"),
+            nic.master.known().map_or("", |m| m),
+            format!("/sys/class/net/{name}/master"),
+        );
+    }
+    Ok(draft.change(switch(name, "rx-lro", "lro", "on", "off")).on_nic(name).found())
+}

@@ -1,0 +1,148 @@
+//! 22: nearly as many connections as local ports.
+
+use model::{Change, Confidence, Severity};
+
+use crate::{
+    Case, Rule, knob,
+    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    text,
+};
+
+/// Catalogue number 22. Ports run out per destination address and port; what is counted here is
+/// the sum over all of them, so it can acquit for certain and only suspect.
+pub static RULE: Rule = Rule {
+    id: "ports_running_out",
+    number: 22,
+    title: "local ports running out",
+    needs: &["net.ipv4.ip_local_port_range", "connections by state, or TCP tw of sockstat"],
+    explained_by: &[],
+    judge,
+};
+
+const RANGE: &str = "net.ipv4.ip_local_port_range";
+const REUSE: &str = "net.ipv4.tcp_tw_reuse";
+/// Share of the range. Our proposal.
+const FULL: f64 = 0.80;
+/// How long a closed connection keeps its port (`TCP_TIMEWAIT_LEN`, compiled in).
+const TIME_WAIT_S: f64 = 60.0;
+/// The proposed lower end: above the ports that services usually listen on.
+const LOWER: u64 = 10_240;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    vec![settle("", one(case))]
+}
+
+/// Connections that may hold a local port, and how many of them wait in TIME_WAIT.
+fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
+    let samples = case.samples()?;
+    match &samples.tcp_states {
+        model::Reading::Known(states) => {
+            let all = states.iter().filter(|(s, _)| !matches!(s.as_str(), "listen" | "close"));
+            let waiting = states.get("time_wait").copied().unwrap_or(0);
+            Ok((all.map(|s| s.1).sum(), waiting, "sock_diag (ss -tan)"))
+        }
+        states => {
+            let gauges = need("/proc/net/sockstat", &samples.sockstat)?;
+            let why = states.why_not().unwrap_or("not known");
+            let gauge = |name: &str| gauges.get(name).copied();
+            match (gauge("TCP.tw"), gauge("TCP.inuse")) {
+                (Some(tw), Some(inuse)) => Ok((tw + inuse, tw, "/proc/net/sockstat")),
+                _ => Err(Missing(format!("connections by state: {why}"))),
+            }
+        }
+    }
+}
+
+fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
+    let values = case.sysctl_numbers(RANGE)?;
+    let [low, high] = values[..] else {
+        return Err(Missing(format!("{RANGE}: {} values instead of two", values.len())));
+    };
+    let size = high.saturating_sub(low) + 1;
+    let (used, waiting, source) = in_use(case)?;
+    let share = used as f64 / size as f64;
+    if share <= FULL {
+        return Ok(Judgement::Clear(format!(
+            "{} connections in all, {} local ports for each destination",
+            text::count(used),
+            text::count(size)
+        )));
+    }
+    // Connections that this host opens leave a port in TIME_WAIT for a minute.
+    let opened = case.protocol("Tcp.ActiveOpens").unwrap_or(0) as f64 / case.window_s()?;
+    let opener = opened * TIME_WAIT_S > size as f64 * FULL;
+    let (severity, confidence) = if opener {
+        (Severity::Warning, Confidence::Medium)
+    } else {
+        (Severity::Info, Confidence::Low)
+    };
+    let draft = Draft::new(
+        RANGE,
+        format!("{} connections for {} local ports", text::count(used), text::count(size)),
+    )
+    .weigh(severity, confidence)
+    .explain(
+        "Each destination address and port has the whole range to itself, so this is trouble \
+             only if most of these connections go to one destination (a proxy's upstream, a \
+             database). New connections then fail with EADDRNOTAVAIL.",
+    )
+    .gain(Gain::Improves, "room for new connections to one destination")
+    .show(
+        "connections, listeners left out",
+        format!("{}, {} of them in TIME_WAIT", text::count(used), text::count(waiting)),
+        source,
+    )
+    .show_sysctl(case, RANGE)
+    .show(
+        format!("connections opened by this host {}", case.over()),
+        text::per_s(opened),
+        "/proc/net/snmp Tcp ActiveOpens",
+    );
+    let draft = if opener {
+        draft
+    } else {
+        draft.add("This host opens too few connections itself to use them up: most were opened by others.")
+    };
+    let changes = if opener { remedies(case, low, high) } else { vec![] };
+    Ok(draft.changes(changes).on_sysctl(RANGE).found())
+}
+
+fn remedies(case: &Case<'_>, low: u64, high: u64) -> Vec<Change> {
+    let mut changes = vec![];
+    let new_low = low.min(LOWER);
+    if new_low < low || high < 65_535 {
+        changes.push(knob::sysctl(
+            case,
+            RANGE,
+            &format!("{new_low} 65535"),
+            &reserved(case, new_low, low),
+        ));
+    }
+    let stamped = case.sysctl_number("net.ipv4.tcp_timestamps").is_ok_and(|n| n != 0);
+    if stamped && case.sysctl_number(REUSE).is_ok_and(|n| n != 1) {
+        changes.push(knob::sysctl(
+            case,
+            REUSE,
+            "1",
+            "low: outgoing connections only, and only where timestamps make it safe",
+        ));
+    }
+    changes
+}
+
+/// Services listening in what the range would newly cover.
+fn reserved(case: &Case<'_>, new_low: u64, low: u64) -> String {
+    let listeners = case.facts.listeners.known().into_iter().flatten();
+    let mut ports: Vec<u16> = listeners
+        .map(|l| l.port)
+        .filter(|&p| u64::from(p) >= new_low && u64::from(p) < low)
+        .collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let general = "a service that starts later may find its port taken by an outgoing connection";
+    if ports.is_empty() {
+        return general.into();
+    }
+    let list: Vec<String> = ports.iter().take(16).map(ToString::to_string).collect();
+    format!("{general}; put {} into net.ipv4.ip_local_reserved_ports first", list.join(","))
+}

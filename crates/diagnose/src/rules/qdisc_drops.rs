@@ -1,0 +1,115 @@
+//! 30: packets dropped before they were sent.
+
+use model::{Change, Confidence, Severity, nic::Nic, samples::QdiscSample};
+
+use crate::{
+    Case, Rule,
+    knob::advice,
+    queues,
+    rule::{Draft, Gain, Judgement, Missing, need},
+    text,
+};
+
+/// Catalogue number 30. Queue managers of the CoDel and PIE family drop by design to tell
+/// senders to slow down; only a large share of that is worth a word.
+pub static RULE: Rule = Rule {
+    id: "qdisc_drops",
+    number: 30,
+    title: "a queueing discipline drops packets",
+    needs: &["queueing disciplines' counters over a window"],
+    explained_by: &["cloud_allowance"],
+    judge,
+};
+
+/// Kinds that drop on purpose, early.
+const MANAGERS: [&str; 6] = ["fq_codel", "codel", "cake", "fq_pie", "pie", "red"];
+/// Kinds that hold a rate.
+const SHAPERS: [&str; 5] = ["tbf", "htb", "hfsc", "cbq", "netem"];
+/// Kinds that only add up their children.
+const SUMS: [&str; 3] = ["mq", "mqprio", "taprio"];
+/// Share of packets that a manager may drop unremarked. Our proposal.
+const BY_DESIGN: f64 = 0.01;
+/// Share of packets that makes a warning. Our proposal.
+const MANY: f64 = 0.001;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    queues::each_nic(
+        case,
+        |n| n.kind != "loopback",
+        "no interface with a queueing discipline is up",
+        |nic| one(case, nic),
+    )
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let name = &nic.name;
+    let all = need(&format!("queueing disciplines of {name}"), &case.nic_sample(name)?.qdiscs)?;
+    // A shaper's and a sum's counters contain those of the children below.
+    let leaves = all.iter().filter(|q| !SUMS.contains(&q.kind.as_str()));
+    let mut dropping: Vec<(&QdiscSample, u64, f64)> = vec![];
+    for q in leaves {
+        let drops = *need(&format!("drops of {} {} on {name}", q.kind, q.handle), &q.drops)?;
+        let sent = q.sent_packets.get().unwrap_or(0);
+        let share = drops as f64 / (drops + sent).max(1) as f64;
+        let by_design = MANAGERS.contains(&q.kind.as_str()) && share <= BY_DESIGN;
+        if drops > 0 && !by_design {
+            dropping.push((q, drops, share));
+        }
+    }
+    let Some((worst, drops, share)) = dropping.iter().max_by_key(|d| d.1).copied() else {
+        return Ok(Judgement::Clear(format!(
+            "{name}: {} without drops to speak of",
+            text::plural(all.len(), "discipline")
+        )));
+    };
+    let shaper = SHAPERS.contains(&worst.kind.as_str());
+    let manager = MANAGERS.contains(&worst.kind.as_str());
+    let (severity, confidence) = if share >= MANY && !manager && !shaper {
+        (Severity::Warning, Confidence::High)
+    } else {
+        (Severity::Info, Confidence::Medium)
+    };
+    let mut draft = Draft::new(
+        name,
+        format!("{} on {name} dropped {} packets", worst.kind, text::count(drops)),
+    )
+    .weigh(severity, confidence)
+    .explain(match (shaper, manager) {
+        (true, _) => "This discipline holds a rate that somebody set, and drops what is above it.",
+        (_, true) => {
+            "This discipline drops to make senders slow down; so many means that more is sent \
+                 than the link carries."
+        }
+        _ => {
+            "More was sent at once than the queue holds: bursts, or a link slower than its senders."
+        }
+    })
+    .gain(Gain::Improves, "fewer retransmits");
+    for (q, drops, share) in dropping.iter().take(8) {
+        draft = draft.show(
+            format!("drops of {} {} (parent {}) {}", q.kind, q.handle, q.parent, case.over()),
+            format!("{} ({} of its packets)", text::count(*drops), text::percent(*share)),
+            "rtnetlink RTM_GETQDISC (tc -s qdisc)",
+        );
+    }
+    Ok(draft.changes(remedy(nic, worst)).on_nic(name).found())
+}
+
+/// Only the plain fifo has a better successor; everything else was chosen by somebody.
+fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Change> {
+    if !matches!(worst.kind.as_str(), "pfifo_fast" | "pfifo" | "bfifo") {
+        return vec![];
+    }
+    let command = if worst.parent == "root" {
+        format!("tc qdisc replace dev {} root fq", nic.name)
+    } else {
+        format!("tc qdisc replace dev {} parent {} fq", nic.name, worst.parent)
+    };
+    vec![advice(
+        &worst.kind,
+        "fq",
+        &command,
+        "swapping a discipline drops the packets in it; the alternative, a larger txqueuelen, only \
+         makes the queue longer",
+    )]
+}

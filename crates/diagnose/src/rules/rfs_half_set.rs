@@ -1,0 +1,106 @@
+//! 11: one half of receive flow steering.
+
+use model::{Confidence, Severity, ids::Direction, nic::Nic};
+
+use crate::{
+    Case, Rule,
+    knob::{self, change},
+    queues,
+    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    text,
+};
+
+/// Catalogue number 11.
+pub static RULE: Rule = Rule {
+    id: "rfs_half_set",
+    number: 11,
+    title: "receive flow steering set up by half",
+    needs: &["net.core.rps_sock_flow_entries", "rps_flow_cnt of the receive queues"],
+    explained_by: &[],
+    judge,
+};
+
+const ENTRIES: &str = "net.core.rps_sock_flow_entries";
+/// What the kernel's scaling guide calls well for a moderately loaded server.
+const SUGGESTED: u64 = 32_768;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    if case.facts.nics.is_empty() {
+        return vec![Missing("network interfaces: none was read".into()).of("")];
+    }
+    vec![settle("", whole(case))]
+}
+
+fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
+    let entries = case.sysctl_number(ENTRIES)?;
+    let nics = queues::running_physical(case);
+    if nics.is_empty() {
+        return Ok(Judgement::Clear("no physical NIC is up".into()));
+    }
+    let mut flows = vec![];
+    for nic in &nics {
+        flows.push((*nic, queue_flows(nic)?));
+    }
+    let total: u64 = flows.iter().flat_map(|(_, f)| f).map(|f| u64::from(f.1)).sum();
+    Ok(match (entries, total) {
+        (0, 0) => Judgement::Clear("neither table is set".into()),
+        (0, _) => global_missing(case, total),
+        (_, 0) => queues_missing(case, entries, &flows),
+        _ => Judgement::Clear(format!("{ENTRIES} is {entries} and the queues have {total}")),
+    })
+}
+
+fn queue_flows(nic: &Nic) -> Result<Vec<(u32, u32)>, Missing> {
+    let rx = nic.queues.iter().filter(|q| q.id.direction == Direction::Rx);
+    rx.map(|q| {
+        let path = format!("/sys/class/net/{}/queues/{}/rps_flow_cnt", nic.name, q.id);
+        Ok((q.id.index, *need(&path, &q.rfs_flows)?))
+    })
+    .collect()
+}
+
+fn half(title: &str) -> Draft {
+    Draft::new(ENTRIES, title)
+        .weigh(Severity::Info, Confidence::Low)
+        .explain(
+            "Flow steering needs the table for the whole host and the one of each queue; with one \
+             of them 0 it does nothing, whatever somebody meant to have.",
+        )
+        .gain(Gain::Improves, "packets reach the CPU on which the application reads, or the setting's owner learns that it never worked")
+        .alone()
+}
+
+fn global_missing(case: &Case<'_>, total: u64) -> Judgement {
+    let new = total.max(SUGGESTED).checked_next_power_of_two().unwrap_or(SUGGESTED);
+    half("queues have flow steering entries, the host's table has none")
+        .show_sysctl(case, ENTRIES)
+        .show(
+            "rps_flow_cnt, sum of all queues",
+            text::count(total),
+            "/sys/class/net/*/queues/rx-*/rps_flow_cnt",
+        )
+        .change(knob::sysctl(case, ENTRIES, &new.to_string(), "low; some memory for the table"))
+        .found()
+}
+
+fn queues_missing(case: &Case<'_>, entries: u64, flows: &[(&Nic, Vec<(u32, u32)>)]) -> Judgement {
+    let mut draft = half("the host's flow steering table is set, no queue has entries")
+        .show_sysctl(case, ENTRIES)
+        .show("rps_flow_cnt, sum of all queues", "0", "/sys/class/net/*/queues/rx-*/rps_flow_cnt");
+    for (nic, queues) in flows {
+        let share = entries / (queues.len().max(1) as u64);
+        for (index, _) in queues {
+            draft = draft.change(change(
+                format!("nic.{}.queue.rx-{index}.rfs_flows", nic.name),
+                "0",
+                share.to_string(),
+                format!(
+                    "echo {share} > /sys/class/net/{}/queues/rx-{index}/rps_flow_cnt",
+                    nic.name
+                ),
+                "low; some memory for the table",
+            ));
+        }
+    }
+    draft.found()
+}

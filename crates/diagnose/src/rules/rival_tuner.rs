@@ -1,0 +1,143 @@
+//! 14: who else sets what Netwright judges.
+
+use model::{Confidence, IrqId, Severity, ids::Direction, nic::Nic, rival::Rival};
+
+use crate::{
+    Case, Rule,
+    knob::advice,
+    queues,
+    rule::{Draft, Gain, Judgement, Missing},
+    text,
+};
+
+/// Catalogue number 14. A revert shows only when a setting is read again after somebody changed
+/// it; what one reading can show is who is there and where two would collide.
+pub static RULE: Rule = Rule {
+    id: "rival_tuner",
+    number: 14,
+    title: "another program sets the same knobs",
+    needs: &["rivals", "interrupt affinities", "a second reading after a change, for reverts"],
+    explained_by: &[],
+    judge,
+};
+
+/// Fewest queues whose order can look deliberate.
+const LEAST_QUEUES: usize = 4;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    let mut out = vec![
+        Missing(
+            "reverts by others: they show only when a setting is read again after a change".into(),
+        )
+        .of(""),
+    ];
+    out.extend(two_owners(case));
+    if let Some(balancer) = case.running_rival("irqbalance") {
+        let nics = queues::running_physical(case);
+        out.extend(nics.into_iter().filter_map(|nic| placed_queues(case, nic, balancer)));
+    }
+    if !case.facts.rivals.is_empty() {
+        let list: Vec<String> = case.facts.rivals.iter().map(describe).collect();
+        out.push(Judgement::Clear(list.join("; ")));
+    }
+    out
+}
+
+/// `irqbalance (pid 612): irq affinity`.
+fn describe(r: &Rival) -> String {
+    let name = if r.name.is_empty() { &r.kind } else { &r.name };
+    let state = match (r.running.get(), r.pid.get()) {
+        (Some(true), Some(pid)) => format!(" (pid {pid})"),
+        (Some(true), None) => " (running)".into(),
+        (Some(false), _) => " (not running)".into(),
+        (None, _) => String::new(),
+    };
+    let profile = r.profile.known().map_or(String::new(), |p| format!(" profile {p}"));
+    let owns = if r.owns.is_empty() { "nothing known".into() } else { r.owns.join(", ") };
+    format!("{name}{state}{profile}: {owns}")
+}
+
+/// irqbalance runs, and a script or udev rule places interrupts too.
+fn two_owners(case: &Case<'_>) -> Option<Judgement> {
+    let balancer = case.running_rival("irqbalance")?;
+    let places = |r: &&Rival| {
+        matches!(r.kind.as_str(), "script" | "udev_rule")
+            && r.owns.iter().any(|o| o.to_lowercase().contains("irq affinity"))
+    };
+    let other = case.facts.rivals.iter().find(places)?;
+    if balancer.banned_irqs.known().is_some_and(|b| !b.is_empty()) {
+        return None;
+    }
+    let mut draft =
+        Draft::new("irq affinity", format!("irqbalance and {} both place interrupts", other.name))
+            .weigh(Severity::Info, Confidence::Medium)
+            .explain(
+                "irqbalance runs and bans no interrupt, so it moves what the other one has placed. \
+             Either ban those interrupts in irqbalance or leave them to it.",
+            )
+            .gain(Gain::Tidies, "placements that stay")
+            .show("irqbalance", describe(balancer), "/proc, irqbalance's files and socket")
+            .show(
+                &other.name,
+                describe(other),
+                other.evidence.first().cloned().unwrap_or_else(|| other.name.clone()),
+            );
+    for line in balancer.evidence.iter().take(4) {
+        draft = draft.show("irqbalance setting", line, "as named");
+    }
+    Some(draft.alone().found())
+}
+
+/// irqbalance runs, and a NIC's queues sit one by one on consecutive CPUs as scripts place them.
+fn placed_queues(case: &Case<'_>, nic: &Nic, balancer: &Rival) -> Option<Judgement> {
+    let irqs = queues::queue_irqs(case, nic).ok()?;
+    let mut placed: Vec<(u32, u32, IrqId)> = vec![];
+    for q in irqs.iter().filter(|q| q.serves(Direction::Rx)) {
+        let set = q.irq.affinity.known().filter(|s| s.len() == 1)?;
+        let index = q.queues.iter().find(|i| i.direction == Direction::Rx)?.index;
+        placed.push((index, set.first()?.0, q.irq.irq));
+    }
+    placed.sort_unstable();
+    let in_order = placed.windows(2).all(|w| matches!(w, [a, b] if b.1 == a.1 + 1));
+    let banned = balancer.banned_irqs.known()?;
+    let free: Vec<IrqId> = placed.iter().map(|p| p.2).filter(|i| !banned.contains(i)).collect();
+    if placed.len() < LEAST_QUEUES || !in_order || free.is_empty() {
+        return None;
+    }
+    let bans: Vec<String> = free.iter().map(|i| format!("--banirq={i}")).collect();
+    let first = placed.first()?;
+    Some(
+        Draft::new(
+            &nic.name,
+            format!("{}'s interrupts look placed by hand, and irqbalance may move them", nic.name),
+        )
+        .weigh(Severity::Info, Confidence::Low)
+        .explain(
+            "Each receive queue is asked to be on one CPU, in the order of the queues: a script \
+                 or the driver did that. irqbalance runs and does not ban these interrupts.",
+        )
+        .gain(Gain::Tidies, "placements that stay")
+        .show(
+            format!("requested affinity of {}", nic.name),
+            format!(
+                "queue {} on CPU {} and so on, {}",
+                first.0,
+                first.1,
+                text::plural(placed.len(), "queue")
+            ),
+            "/proc/irq/*/smp_affinity_list",
+        )
+        .show("irqbalance", describe(balancer), "/proc, irqbalance's files and socket")
+        .change(advice(
+            "not banned",
+            &bans.join(" "),
+            &format!(
+                "irqbalance {} (in the file that this distribution's unit reads)",
+                bans.join(" ")
+            ),
+            "low; or leave the placement to irqbalance and remove what sets it",
+        ))
+        .alone()
+        .found(),
+    )
+}

@@ -1,0 +1,74 @@
+//! 21: half-open connections over the limit.
+
+use model::{Confidence, Severity};
+
+use crate::{
+    Case, Rule,
+    knob::{self, advice},
+    rate,
+    rule::{Draft, Gain, Judgement, Missing, settle},
+    text,
+};
+
+/// Catalogue number 21.
+pub static RULE: Rule = Rule {
+    id: "syn_queue_overflow",
+    number: 21,
+    title: "half-open connections over a listener's limit",
+    needs: &["TCPReqQFullDrop and TCPReqQFullDoCookies over a window"],
+    explained_by: &["accept_queue_overflow"],
+    judge,
+};
+
+const SYN_BACKLOG: &str = "net.ipv4.tcp_max_syn_backlog";
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    vec![settle("", one(case))]
+}
+
+fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
+    let dropped = case.protocol("TcpExt.TCPReqQFullDrop")?;
+    let cookies = case.protocol("TcpExt.TCPReqQFullDoCookies")?;
+    let window = case.window_s()?;
+    if rate::at_most_per_minute(dropped + cookies, window) <= 1.0 {
+        return Ok(Judgement::Clear(format!(
+            "{dropped} connection requests dropped and {cookies} answered by cookies {}",
+            case.over()
+        )));
+    }
+    let severity = if dropped > 0 { Severity::Critical } else { Severity::Warning };
+    let mut draft = Draft::new("listeners", "more half-open connections than a listener may have")
+        .weigh(severity, Confidence::Medium)
+        .explain(
+            "A burst of connections or a SYN flood. The limit behind these counters is the \
+             listener's own backlog (at most somaxconn); tcp_max_syn_backlog limits only where \
+             SYN cookies are off. Cookies keep the service up but lose TCP options such as window \
+             scaling when timestamps are off.",
+        )
+        .gain(Gain::Improves, "no delayed or degraded connections in bursts")
+        .show(format!("TCPReqQFullDrop {}", case.over()), text::count(dropped), "/proc/net/netstat")
+        .show(
+            format!("TCPReqQFullDoCookies {}", case.over()),
+            text::count(cookies),
+            "/proc/net/netstat",
+        )
+        .show_sysctl(case, "net.core.somaxconn")
+        .show_sysctl(case, "net.ipv4.tcp_syncookies")
+        .show_sysctl(case, SYN_BACKLOG);
+    let cookies_off = case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 0);
+    draft = match case.sysctl_number(SYN_BACKLOG) {
+        Ok(now) if cookies_off => draft.change(knob::sysctl(
+            case,
+            SYN_BACKLOG,
+            &now.saturating_mul(2).to_string(),
+            "low; memory for half-open connections",
+        )),
+        _ => draft.change(advice(
+            "the listener's backlog",
+            "twice as long, with net.core.somaxconn at least as large",
+            "raise the backlog in the application's configuration and restart it",
+            "restart of the application; against a flood this only buys time",
+        )),
+    };
+    Ok(draft.on_sysctl("net.core.somaxconn").found())
+}

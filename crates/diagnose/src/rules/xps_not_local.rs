@@ -1,0 +1,124 @@
+//! 12: transmit steering that crosses caches.
+
+use model::{Confidence, CpuSet, QueueId, Severity, ids::Direction, nic::Nic};
+
+use crate::{
+    Case, Rule,
+    knob::change,
+    queues::{self, BUSY_IRQ_PER_S},
+    rule::{Draft, Gain, Judgement, Missing, need},
+    spread, text,
+};
+
+/// Catalogue number 12.
+pub static RULE: Rule = Rule {
+    id: "xps_not_local",
+    number: 12,
+    title: "transmit queues chosen by CPUs far from the queue's interrupt",
+    needs: &[
+        "xps_cpus of the transmit queues",
+        "the CPUs that serve their interrupts",
+        "L3 caches or NUMA nodes",
+    ],
+    explained_by: &["irq_off_node", "irqs_piled_up"],
+    judge,
+};
+
+/// Beyond this [`spread::distance`] two CPUs share neither an L3 nor a node.
+const SAME_NODE: u32 = 3;
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    if case.online().len() == 1 {
+        return vec![Judgement::Clear("one CPU is online: everything is local".into())];
+    }
+    queues::each_physical(case, |nic| one(case, nic))
+}
+
+struct Row {
+    queue: QueueId,
+    xps: CpuSet,
+    irq_cpus: CpuSet,
+    /// Interrupts a second, if known.
+    rate: f64,
+}
+
+fn rows(case: &Case<'_>, nic: &Nic) -> Result<Vec<Row>, Missing> {
+    let irqs = queues::queue_irqs(case, nic)?;
+    let window = case.window_s().unwrap_or(f64::INFINITY);
+    let mut rows = vec![];
+    for q in nic.queues.iter().filter(|q| q.id.direction == Direction::Tx) {
+        let path = format!("/sys/class/net/{}/queues/{}/xps_cpus", nic.name, q.id);
+        let xps = need(&path, &q.xps_cpus)?.clone();
+        let irq = irqs.iter().find(|i| i.queues.contains(&q.id));
+        let irq =
+            irq.ok_or_else(|| Missing(format!("interrupt of {}'s {}: not known", nic.name, q.id)))?;
+        let irq_cpus = queues::irq_cpus(case, irq.irq)?;
+        let grown = queues::growth(case, irq.irq).unwrap_or_default();
+        rows.push(Row { queue: q.id, xps, irq_cpus, rate: queues::total(&grown) as f64 / window });
+    }
+    Ok(rows)
+}
+
+fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+    let name = &nic.name;
+    if queues::count(nic, Direction::Tx) < 2 {
+        return Ok(Judgement::Clear(format!("{name} has no choice of transmit queues")));
+    }
+    let rows = rows(case, nic)?;
+    if rows.iter().all(|r| r.xps.is_empty()) {
+        return Ok(Judgement::Clear(format!(
+            "{name}: no queue has xps_cpus, the flow's hash chooses"
+        )));
+    }
+    let far = |r: &&Row| {
+        let pairs = r.xps.iter().flat_map(|a| r.irq_cpus.iter().map(move |b| (a, b)));
+        !r.xps.is_empty()
+            && pairs.map(|(a, b)| spread::distance(case, a, b)).min() > Some(SAME_NODE)
+    };
+    let strays: Vec<&Row> = rows.iter().filter(far).collect();
+    if strays.is_empty() {
+        return Ok(Judgement::Clear(format!(
+            "{name}: every queue's xps_cpus share a cache or node with its interrupt"
+        )));
+    }
+    // Without locality known, "far" would be an invention.
+    if let Some(cpu) = strays
+        .iter()
+        .flat_map(|r| r.xps.union(&r.irq_cpus).iter().collect::<Vec<_>>())
+        .find(|c| case.node_of(*c).is_none())
+    {
+        return Err(Missing(format!("node of CPU {cpu}: not known")));
+    }
+    let busy = strays.iter().any(|r| r.rate >= BUSY_IRQ_PER_S);
+    let mut draft = Draft::new(name, format!("{} of {} transmit queues of {name} are used by CPUs of another node than their interrupt", strays.len(), rows.len()))
+        .weigh(
+            if busy { Severity::Warning } else { Severity::Info },
+            if busy { Confidence::Medium } else { Confidence::Low },
+        )
+        .explain(
+            "A packet sent on one CPU is freed where the queue's interrupt completes it; across \
+             nodes both touch the same lines. One queue per CPU, near its interrupt, avoids that.",
+        )
+        .gain(Gain::Improves, "fewer cycles per packet sent");
+    for r in strays.iter().take(8) {
+        draft = draft.show(
+            format!("{} of {name}", r.queue),
+            format!("used by {}, its interrupt on {}", text::cpus(&r.xps), text::cpus(&r.irq_cpus)),
+            format!("/sys/class/net/{name}/queues/{}/xps_cpus, /proc/interrupts", r.queue),
+        );
+    }
+    let places: Vec<_> = rows.iter().map(|r| (r.queue, r.irq_cpus.clone())).collect();
+    let map = spread::nearest_queues(case, &places);
+    for r in &rows {
+        let Some(new) = map.get(&r.queue).filter(|new| **new != r.xps) else { continue };
+        let mask = new.to_hex_mask();
+        draft = draft.change(change(
+            format!("nic.{name}.queue.{}.xps_cpus", r.queue),
+            r.xps.to_hex_mask(),
+            &mask,
+            format!("echo {mask} > /sys/class/net/{name}/queues/{}/xps_cpus", r.queue),
+            "low; flows in progress may change queue once",
+        ));
+    }
+    Ok(draft.on_nic(name).found())
+}

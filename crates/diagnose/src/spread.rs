@@ -1,0 +1,117 @@
+//! Which CPUs should take which work.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{CpuId, CpuSet, NumaNode, QueueId};
+
+use crate::Case;
+
+/// Physical cores among these CPUs: groups of SMT siblings; a CPU whose siblings are not known
+/// is a core of its own.
+pub(crate) fn cores(case: &Case<'_>, cpus: &CpuSet) -> usize {
+    cpus.iter().map(|c| core_of(case, c)).collect::<BTreeSet<_>>().len()
+}
+
+/// A core's name: its lowest CPU.
+fn core_of(case: &Case<'_>, cpu: CpuId) -> CpuId {
+    siblings(case, cpu).first().unwrap_or(cpu)
+}
+
+/// Hardware threads of the CPU's core, itself included.
+pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
+    let known = case.cpu(cpu).and_then(|c| c.smt_siblings.get());
+    known.filter(|s| !s.is_empty()).unwrap_or_else(|| [cpu].into_iter().collect())
+}
+
+/// Housekeeping CPUs of the node (all, where the node is not known or has none), one thread of
+/// every core first, then the others: the order in which to hand out interrupts.
+pub(crate) fn candidates(case: &Case<'_>, node: Option<NumaNode>) -> Vec<CpuId> {
+    let all = case.housekeeping();
+    let near = node.map(|n| case.node_cpus(n).intersection(&all)).filter(|s| !s.is_empty());
+    let pool = near.unwrap_or(all);
+    let (mut first, mut rest, mut seen) = (vec![], vec![], BTreeSet::new());
+    for cpu in pool.iter() {
+        if seen.insert(core_of(case, cpu)) {
+            first.push(cpu);
+        } else {
+            rest.push(cpu);
+        }
+    }
+    first.extend(rest);
+    first
+}
+
+/// Hands out `n` CPUs: those not `taken` first, then from the start again; never one of `not`.
+pub(crate) fn hand_out(pool: &[CpuId], taken: &CpuSet, not: &CpuSet, n: usize) -> Vec<CpuId> {
+    let allowed = || pool.iter().copied().filter(|c| !not.contains(*c));
+    let free: Vec<CpuId> = allowed().filter(|c| !taken.contains(*c)).collect();
+    let again: Vec<CpuId> = allowed().collect();
+    free.into_iter().chain(again.into_iter().cycle()).take(n).collect()
+}
+
+/// CPUs for receive packet steering: the node's housekeeping CPUs without the interrupt's CPU
+/// and its siblings.
+pub(crate) fn rps_cpus(case: &Case<'_>, node: Option<NumaNode>, irq_cpus: &CpuSet) -> CpuSet {
+    let mut pool: CpuSet = candidates(case, node).into_iter().collect();
+    for cpu in irq_cpus.iter() {
+        pool = pool.difference(&siblings(case, cpu));
+    }
+    pool
+}
+
+/// How far two CPUs are apart: same CPU, core, L3, node, elsewhere. What is not known counts as
+/// apart, except the node on a host with one.
+pub(crate) fn distance(case: &Case<'_>, a: CpuId, b: CpuId) -> u32 {
+    if a == b {
+        return 0;
+    }
+    if siblings(case, a).contains(b) {
+        return 1;
+    }
+    let l3 = |c: CpuId| case.cpu(c).and_then(|c| c.l3_id.get());
+    if l3(a).is_some() && l3(a) == l3(b) {
+        return 2;
+    }
+    let one_node = case.facts.numa_nodes.len() == 1;
+    if one_node || case.node_of(a).is_some() && case.node_of(a) == case.node_of(b) {
+        return 3;
+    }
+    4
+}
+
+/// Every housekeeping CPU to the nearest queue, the emptiest of equally near ones: the map for
+/// transmit packet steering.
+pub(crate) fn nearest_queues(
+    case: &Case<'_>,
+    queues: &[(QueueId, CpuSet)],
+) -> BTreeMap<QueueId, CpuSet> {
+    let mut map: BTreeMap<QueueId, CpuSet> =
+        queues.iter().map(|(q, _)| (*q, CpuSet::new())).collect();
+    for cpu in case.housekeeping().iter() {
+        let near = |irq_cpus: &CpuSet| {
+            irq_cpus.iter().map(|c| distance(case, cpu, c)).min().unwrap_or(u32::MAX)
+        };
+        let best = queues
+            .iter()
+            .min_by_key(|(q, irq_cpus)| (near(irq_cpus), map.get(q).map_or(0, CpuSet::len), *q));
+        if let Some(set) = best.and_then(|(q, _)| map.get_mut(q)) {
+            set.insert(cpu);
+        }
+    }
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_cpus_first_then_round_again() {
+        let ids = |l: &[u32]| l.iter().map(|&n| CpuId(n)).collect::<Vec<_>>();
+        let set = |l: &[u32]| l.iter().map(|&n| CpuId(n)).collect::<CpuSet>();
+        let pool = ids(&[0, 1, 2, 3]);
+        assert_eq!(hand_out(&pool, &set(&[1]), &set(&[0]), 3), ids(&[2, 3, 1]));
+        assert_eq!(hand_out(&pool, &set(&[0, 1, 2, 3]), &set(&[0]), 4), ids(&[1, 2, 3, 1]));
+        assert!(hand_out(&pool, &set(&[]), &set(&[0, 1, 2, 3]), 4).is_empty());
+    }
+}

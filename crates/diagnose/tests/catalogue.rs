@@ -1,0 +1,60 @@
+//! The list of rules against the folder, the manual and itself.
+#![allow(clippy::disallowed_methods)]
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use diagnose::rules::ALL;
+
+fn folder(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[test]
+fn the_list_names_every_file_of_the_folder() {
+    let files: BTreeSet<String> = fs::read_dir(folder("src/rules"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter_map(|n| n.strip_suffix(".rs").map(str::to_owned))
+        .filter(|n| n != "mod")
+        .collect();
+    let listed: BTreeSet<String> = ALL.iter().map(|r| r.id.to_owned()).collect();
+    assert_eq!(files, listed);
+}
+
+#[test]
+fn ids_and_numbers_are_unique_and_ascending() {
+    assert!(ALL.windows(2).all(|w| w[0].number < w[1].number));
+    assert_eq!(ALL.iter().map(|r| r.id).collect::<BTreeSet<_>>().len(), ALL.len());
+}
+
+#[test]
+fn every_rule_says_what_it_needs() {
+    assert!(ALL.iter().all(|r| !r.title.is_empty() && !r.needs.is_empty()));
+}
+
+#[test]
+fn causes_exist_and_form_no_cycle() {
+    let mut open: Vec<_> = ALL.iter().collect();
+    for rule in ALL {
+        for cause in rule.explained_by {
+            assert!(ALL.iter().any(|r| r.id == *cause), "{} names {cause}", rule.id);
+        }
+    }
+    while !open.is_empty() {
+        let left: BTreeSet<&str> = open.iter().map(|r| r.id).collect();
+        let before = open.len();
+        open.retain(|r| r.explained_by.iter().any(|c| left.contains(c)));
+        assert!(open.len() < before, "a cycle among {left:?}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_section_for_every_rule() {
+    let manual = fs::read_to_string(folder("../../docs/rules.md")).unwrap();
+    for rule in ALL {
+        let heading = format!("## {}. `{}`", rule.number, rule.id);
+        assert!(manual.contains(&heading), "docs/rules.md lacks {heading:?}");
+    }
+    let headings = manual.lines().filter(|l| l.starts_with("## ") && l.contains('`')).count();
+    assert_eq!(headings, ALL.len(), "docs/rules.md describes a rule that does not exist");
+}
