@@ -125,15 +125,7 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -
         ))
         .gain(Gain::Tidies, "what newer kernels allow by themselves")
         .show_sysctl(case, key)
-        .show(
-            format!("default of {key}"),
-            default,
-            match sysctl.default_from {
-                DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace",
-                DefaultFrom::VersionTable => "a table by kernel version and memory size",
-                DefaultFrom::Unknown => "not known how",
-            },
-        );
+        .show(format!("default of {key}"), default, default_source(sysctl));
     for (counter, n) in shown {
         draft = draft.show(
             format!("{counter} {}", case.over()),
@@ -145,4 +137,18 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -
         .change(knob::sysctl(case, key, default, "low; more memory where applications use it"))
         .on_sysctl(key)
         .found()
+}
+
+/// How the default is known.
+fn default_source(sysctl: &Sysctl) -> String {
+    let how = match sysctl.default_from {
+        DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace",
+        DefaultFrom::VersionTable => "a table by kernel version and memory size",
+        DefaultFrom::Unknown => "not known how",
+    };
+    if sysctl.default_source.is_empty() {
+        how.into()
+    } else {
+        format!("{how}: {}", sysctl.default_source)
+    }
 }

@@ -36,19 +36,35 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     })
 }
 
+/// What the driver tells; a parameter it does not have is left out.
 fn settings(c: &Coalesce) -> String {
-    let adaptive = if c.adaptive_rx { "on" } else { "off" };
-    format!("adaptive-rx {adaptive}, rx-usecs {}, rx-frames {}", c.rx_usecs, c.rx_max_frames)
+    let adaptive =
+        c.adaptive_rx.get().map(|on| format!("adaptive-rx {}", if on { "on" } else { "off" }));
+    let usecs = c.rx_usecs.get().map(|n| format!("rx-usecs {n}"));
+    let frames = c.rx_max_frames.get().map(|n| format!("rx-frames {n}"));
+    let told: Vec<String> = [adaptive, usecs, frames].into_iter().flatten().collect();
+    if told.is_empty() { "nothing that can be set".into() } else { told.join(", ") }
 }
 
 fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    if !c.adaptive_rx && c.rx_usecs == 0 {
+    let adaptive = c.adaptive_rx.get() == Some(true);
+    let delayed = match need(&format!("ethtool -c {name}, rx-usecs"), &c.rx_usecs) {
+        Ok(usecs) => *usecs > 0,
+        Err(missing) if !adaptive => return Err(missing),
+        Err(_) => false,
+    };
+    if !adaptive && !delayed {
         return Ok(Judgement::Clear(format!(
             "{name}: interrupts are not delayed ({})",
             settings(c)
         )));
     }
+    let wanted = match (adaptive, delayed) {
+        (true, true) => "adaptive-rx off rx-usecs 0",
+        (true, false) => "adaptive-rx off",
+        _ => "rx-usecs 0",
+    };
     Ok(Draft::new(
         name,
         format!("{name} delays receive interrupts, against the goal of low latency"),
@@ -63,10 +79,9 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
     .change(change(
         format!("nic.{name}.coalesce.rx"),
         settings(c),
-        "adaptive-rx off, rx-usecs 0",
-        format!("ethtool -C {name} adaptive-rx off rx-usecs 0"),
-        "low; more interrupts and CPU per packet, less throughput when CPUs are short; not \
-             every driver takes both",
+        wanted,
+        format!("ethtool -C {name} {wanted}"),
+        "low; more interrupts and CPU per packet, less throughput when CPUs are short",
     ))
     .on_nic(name)
     .found())
@@ -74,8 +89,11 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
 
 fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    if c.adaptive_rx {
-        return Ok(Judgement::Clear(format!("{name}: {}", settings(c))));
+    if c.adaptive_rx.get() != Some(false) {
+        return Ok(Judgement::Clear(format!(
+            "{name}: adaptive, or the driver cannot be ({})",
+            settings(c)
+        )));
     }
     let window = case.window_s()?;
     let mut busiest = 0.0f64;
