@@ -21,8 +21,6 @@ mod testing;
 mod throttle;
 pub mod tuned;
 
-use std::collections::BTreeMap;
-
 use model::{Facts, SCHEMA_VERSION};
 
 use crate::Root;
@@ -65,6 +63,8 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     let numa_nodes = numa::read(root);
     let caches = cache::read(root, &layout, &mut unread);
     let online = host.cpus_online.clone();
+    let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
+    let sysctls = sysctl::read(root, &host, &memory_bytes);
     Facts {
         schema_version: SCHEMA_VERSION,
         host,
@@ -76,12 +76,12 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         namespaces,
         irqs,
         softnet: softnet::read(root, &online),
-        sysctls: BTreeMap::new(),
+        sysctls,
         rivals: vec![],
         processes: vec![],
         listeners: listener::read(root),
         storage: storage::read(root),
-        memory_bytes: root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal")),
+        memory_bytes,
         unread,
     }
 }

@@ -1,6 +1,6 @@
 //! The kernel, the machine, and what they run in.
 
-mod build;
+pub(super) mod build;
 mod capabilities;
 mod container;
 mod hypervisor;

@@ -29,15 +29,11 @@ use crate::{ReadError, Root, error::reading};
 ///
 /// **Source**: `/proc/sys`; defaults from a network namespace made for the purpose, else from
 /// a table by version, memory and build; origins from the sysctl files, tuned's active profile
-/// and the boot line. `config` is the kernel's build where it can be read.
-pub fn read(
-    root: &Root,
-    host: &Host,
-    memory: &Reading<Bytes>,
-    config: Option<&KernelConfig>,
-) -> BTreeMap<String, Sysctl> {
+/// and the boot line.
+pub fn read(root: &Root, host: &Host, memory: &Reading<Bytes>) -> BTreeMap<String, Sysctl> {
     let setters = Setters::read(root);
-    let basis = basis(root, host, memory, config);
+    let config = super::host::build::config(root, host.kernel.known().map(String::as_str));
+    let basis = basis(root, host, memory, config.known());
     let fresh = Fresh::read(root);
     TABLE.iter().map(|e| (e.key.to_owned(), setting(root, e, &setters, &basis, &fresh))).collect()
 }
