@@ -33,3 +33,7 @@ check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --lib --bins --locked --quiet
 	$(CARGO) test -p netwright --test architecture --locked --quiet
+
+# Whole-process time and memory on generated hosts, beside lstopo; fails above the target.
+bench: test-deps
+	$(CARGO) bench -p netwright --locked --bench inspect_tree -- $(ARGS)

@@ -1,0 +1,243 @@
+//! How long and how large `netwright inspect --json` is on generated hosts of 2 to 1,024 CPUs
+//! with 4,096 interrupts, beside `lstopo-no-graphics` on the same trees.
+//!
+//! A whole process each time, the two in turn; wall time from before `fork` to after `wait4`,
+//! memory from that child's own `rusage`. `/bin/true` is measured the same way: that much of
+//! each figure is the instrument's. Ends with 1 when the 512-CPU tree takes 50 ms (median) or
+//! 50 MB.
+//!
+//! `make bench` runs it. `inspect_tree --write DIR CPUS` only writes a tree, to be profiled;
+//! `--sizes 2,512` and `--runs N` choose.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+mod tree;
+
+use tree::{Shape, Tree};
+
+const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
+const JUDGED_CPUS: usize = 512;
+const MOST_TIME: Duration = Duration::from_millis(50);
+const MOST_BYTES: u64 = 50_000_000;
+/// What a tree of 1,024 CPUs takes in a memory file system, with room to spare.
+const ROOM_BYTES: u64 = 3 << 30;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("inspect_tree: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+struct Options {
+    sizes: Vec<usize>,
+    runs: usize,
+}
+
+fn run() -> io::Result<bool> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1));
+    let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
+    if let Some(i) = args.iter().position(|a| a == "--write") {
+        let (Some(dir), Some(cpus)) = (args.get(i + 1), args.get(i + 2)) else {
+            return Err(bad("--write DIR CPUS"));
+        };
+        let cpus = cpus.parse().map_err(|_| bad("CPUS is a number"))?;
+        return Tree::generate(Path::new(dir), &Shape::of(cpus)).map(|()| true);
+    }
+    let number = |text: &str| text.parse::<usize>().map_err(|_| bad(text));
+    let sizes = value("--sizes").map_or("2,64,512,1024", String::as_str);
+    let options = Options {
+        sizes: sizes.split(',').map(number).collect::<Result<_, _>>()?,
+        runs: value("--runs").map_or(Ok(15), |n| number(n))?.max(10),
+    };
+    measure_all(&options)
+}
+
+fn measure_all(options: &Options) -> io::Result<bool> {
+    let base = base_folder();
+    sweep(&base);
+    let floor = runs(options.runs, &mut [&mut Command::new("true")])?;
+    println!("wall time min/median in ms and peak memory in MB of {} runs each", options.runs);
+    println!("instrument (`true`): {}", words(&floor[0]));
+    println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
+    println!(
+        "{:>5} {:>9}  {:>22}  {:>22}  {:>6}  {:>9}",
+        "CPUs", "cells", "netwright", "lstopo", "ratio", "ns/cell"
+    );
+    let mut good = true;
+    let mut growth: Vec<(usize, Duration)> = Vec::new();
+    for &cpus in &options.sizes {
+        let shape = Shape::of(cpus);
+        let folder = Folder::new(&base, cpus)?;
+        Tree::generate(&folder.0, &shape)?;
+        check(&folder.0, &shape)?;
+        let mut ours = Command::new(NETWRIGHT);
+        ours.args(["inspect", "--json", "--root"]).arg(&folder.0);
+        let mut theirs = Command::new("lstopo-no-graphics");
+        theirs.env("HWLOC_FSROOT", &folder.0).args(["--of", "console"]);
+        let measured = runs(options.runs, &mut [&mut ours, &mut theirs])?;
+        let (ours, theirs) = (&measured[0], &measured[1]);
+        let cells = shape.irqs * cpus;
+        println!(
+            "{cpus:>5} {cells:>9}  {:>22}  {:>22}  {:>6.2}  {:>9.1}",
+            words(ours),
+            words(theirs),
+            ours.median.as_secs_f64() / theirs.median.as_secs_f64(),
+            ours.median.as_nanos() as f64 / cells as f64,
+        );
+        growth.push((cells, ours.median));
+        if cpus == JUDGED_CPUS {
+            good = ours.median < MOST_TIME && ours.peak_bytes < MOST_BYTES;
+        }
+    }
+    for pair in growth.windows(2) {
+        let [(cells, time), (more_cells, more_time)] = pair else { continue };
+        let (cells, time) =
+            (*more_cells as f64 / *cells as f64, more_time.as_secs_f64() / time.as_secs_f64());
+        println!("{cells:.1} times the cells take {time:.2} times as long");
+    }
+    let word = if good { "kept" } else { "MISSED" };
+    println!(
+        "{JUDGED_CPUS} CPUs in under {} ms and {} MB: {word}",
+        MOST_TIME.as_millis(),
+        MOST_BYTES / 1_000_000
+    );
+    Ok(good)
+}
+
+/// One command's runs.
+struct Measured {
+    min: Duration,
+    median: Duration,
+    peak_bytes: u64,
+}
+
+fn words(m: &Measured) -> String {
+    let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    format!("{:.1}/{:.1} ms {:.1} MB", ms(m.min), ms(m.median), m.peak_bytes as f64 / 1e6)
+}
+
+/// Runs the commands in turn, after one round that is not counted.
+fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Measured>> {
+    let mut all: Vec<Vec<(Duration, u64)>> = commands.iter().map(|_| Vec::new()).collect();
+    for round in 0..=count {
+        for (command, runs) in commands.iter_mut().zip(&mut all) {
+            let one = once(command)?;
+            if round > 0 {
+                runs.push(one);
+            }
+        }
+    }
+    Ok(all
+        .into_iter()
+        .map(|mut runs| {
+            runs.sort();
+            Measured {
+                min: runs.first().map_or(Duration::ZERO, |r| r.0),
+                median: runs.get(runs.len() / 2).map_or(Duration::ZERO, |r| r.0),
+                peak_bytes: runs.iter().map(|r| r.1).max().unwrap_or(0),
+            }
+        })
+        .collect())
+}
+
+/// One run to its end: wall time and the child's own peak of resident memory.
+fn once(command: &mut Command) -> io::Result<(Duration, u64)> {
+    let start = Instant::now();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    // SAFETY: all-zero is a valid `rusage`, which the kernel fills.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let mut status = 0;
+    // SAFETY: the pid is our child's, which nobody else waits for; both pointers are valid.
+    let pid = unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
+    let took = start.elapsed();
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if status != 0 {
+        return Err(io::Error::other(format!("{command:?} ended with status {status:#x}")));
+    }
+    Ok((took, usage.ru_maxrss as u64 * 1024))
+}
+
+/// That it reads the tree: a fast answer to something else would be worth nothing.
+fn check(root: &Path, shape: &Shape) -> io::Result<()> {
+    let out = Command::new(NETWRIGHT).args(["inspect", "--json", "--root"]).arg(root).output()?;
+    let facts: serde_json::Value = serde_json::from_slice(&out.stdout)?;
+    let length = |pointer: &str| facts.pointer(pointer).and_then(|v| v.as_array()).map(Vec::len);
+    let queue_irqs = facts["irqs"].as_array().map_or(0, |irqs| {
+        irqs.iter().filter(|i| i["queues"].as_array().is_some_and(|q| q.len() == 2)).count()
+    });
+    for (what, got, want) in [
+        ("CPUs", length("/cpus"), shape.cpus),
+        ("nodes", length("/numa_nodes"), shape.nodes),
+        ("interrupts", length("/irqs"), shape.irqs),
+        ("backlogs", length("/softnet"), shape.cpus),
+        ("NICs and the loopback", length("/nics"), shape.nics + 1),
+        ("queues of a NIC", length("/nics/0/queues"), shape.queues * 2),
+        ("interrupts of a NIC", length("/nics/0/irqs"), shape.queues + 1),
+        ("interrupts of queues", Some(queue_irqs), shape.nics * shape.queues),
+    ] {
+        if got != Some(want) {
+            let text = format!("inspect gives {got:?} {what}, the tree has {want}");
+            return Err(io::Error::other(text));
+        }
+    }
+    Ok(())
+}
+
+/// A generated tree's place, removed when done.
+struct Folder(PathBuf);
+
+const PREFIX: &str = "netwright-bench-";
+
+impl Folder {
+    fn new(base: &Path, cpus: usize) -> io::Result<Self> {
+        let path = base.join(format!("{PREFIX}{}-{cpus}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(e) = fs::remove_dir_all(&self.0) {
+            eprintln!("inspect_tree: {} is left behind: {e}", self.0.display());
+        }
+    }
+}
+
+/// A memory file system where there is room, else the folder for temporary files.
+fn base_folder() -> PathBuf {
+    let shm = Path::new("/dev/shm");
+    // SAFETY: all-zero is a valid `statvfs`, which the kernel fills; the path ends with a zero.
+    let room = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        match libc::statvfs(c"/dev/shm".as_ptr(), &raw mut stat) {
+            0 => stat.f_bavail * stat.f_frsize,
+            _ => 0,
+        }
+    };
+    if room > ROOM_BYTES { shm.to_owned() } else { std::env::temp_dir() }
+}
+
+/// Removes what a run left that was killed.
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.split('-').next());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
