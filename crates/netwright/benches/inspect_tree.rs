@@ -21,6 +21,7 @@ mod tree;
 use tree::{Shape, Tree};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
+const WRITE: &str = "--write";
 const JUDGED_CPUS: usize = 512;
 const MOST_TIME: Duration = Duration::from_millis(50);
 const MOST_BYTES: u64 = 50_000_000;
@@ -47,14 +48,15 @@ fn run() -> io::Result<bool> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1));
     let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
-    if let Some(i) = args.iter().position(|a| a == "--write") {
+    let number = |text: &str| text.parse::<usize>().map_err(|_| bad(text));
+    if let Some(i) = args.iter().position(|a| a == WRITE) {
         let (Some(dir), Some(cpus)) = (args.get(i + 1), args.get(i + 2)) else {
             return Err(bad("--write DIR CPUS"));
         };
-        let cpus = cpus.parse().map_err(|_| bad("CPUS is a number"))?;
-        return Tree::generate(Path::new(dir), &Shape::of(cpus)).map(|()| true);
+        let (dir, shape) = (Path::new(dir), Shape::of(number(cpus)?));
+        Tree::generate(dir, &shape)?;
+        return check(dir, &shape).map(|()| true);
     }
-    let number = |text: &str| text.parse::<usize>().map_err(|_| bad(text));
     let sizes = value("--sizes").map_or("2,64,512,1024", String::as_str);
     let options = Options {
         sizes: sizes.split(',').map(number).collect::<Result<_, _>>()?,
@@ -67,11 +69,11 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     let base = base_folder();
     sweep(&base);
     let floor = runs(options.runs, &mut [&mut Command::new("true")])?;
-    println!("wall time min/median in ms and peak memory in MB of {} runs each", options.runs);
+    println!("wall time min/median, CPU time and peak memory of {} runs each", options.runs);
     println!("instrument (`true`): {}", words(&floor[0]));
     println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
     println!(
-        "{:>5} {:>9}  {:>22}  {:>22}  {:>6}  {:>9}",
+        "{:>5} {:>9}  {:>36}  {:>36}  {:>6}  {:>9}",
         "CPUs", "cells", "netwright", "lstopo", "ratio", "ns/cell"
     );
     let mut good = true;
@@ -79,8 +81,7 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     for &cpus in &options.sizes {
         let shape = Shape::of(cpus);
         let folder = Folder::new(&base, cpus)?;
-        Tree::generate(&folder.0, &shape)?;
-        check(&folder.0, &shape)?;
+        write(&folder.0, cpus)?;
         let mut ours = Command::new(NETWRIGHT);
         ours.args(["inspect", "--json", "--root"]).arg(&folder.0);
         let mut theirs = Command::new("lstopo-no-graphics");
@@ -89,7 +90,7 @@ fn measure_all(options: &Options) -> io::Result<bool> {
         let (ours, theirs) = (&measured[0], &measured[1]);
         let cells = shape.irqs * cpus;
         println!(
-            "{cpus:>5} {cells:>9}  {:>22}  {:>22}  {:>6.2}  {:>9.1}",
+            "{cpus:>5} {cells:>9}  {:>36}  {:>36}  {:>6.2}  {:>9.1}",
             words(ours),
             words(theirs),
             ours.median.as_secs_f64() / theirs.median.as_secs_f64(),
@@ -115,21 +116,32 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     Ok(good)
 }
 
+/// Writes a tree and checks it, in another process: the kernel counts the peak of who forks
+/// to the child, so this process must stay small.
+fn write(folder: &Path, cpus: usize) -> io::Result<()> {
+    let this = std::env::current_exe()?;
+    let status = Command::new(this).arg(WRITE).arg(folder).arg(cpus.to_string()).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other("no tree to measure on")) }
+}
+
 /// One command's runs.
 struct Measured {
     min: Duration,
     median: Duration,
+    /// User and system time of all threads, median.
+    cpu: Duration,
     peak_bytes: u64,
 }
 
 fn words(m: &Measured) -> String {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
-    format!("{:.1}/{:.1} ms {:.1} MB", ms(m.min), ms(m.median), m.peak_bytes as f64 / 1e6)
+    let mb = m.peak_bytes as f64 / 1e6;
+    format!("{:.1}/{:.1} ms, cpu {:.1}, {mb:.1} MB", ms(m.min), ms(m.median), ms(m.cpu))
 }
 
 /// Runs the commands in turn, after one round that is not counted.
 fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Measured>> {
-    let mut all: Vec<Vec<(Duration, u64)>> = commands.iter().map(|_| Vec::new()).collect();
+    let mut all: Vec<Vec<Once>> = commands.iter().map(|_| Vec::new()).collect();
     for round in 0..=count {
         for (command, runs) in commands.iter_mut().zip(&mut all) {
             let one = once(command)?;
@@ -140,19 +152,34 @@ fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Measured>
     }
     Ok(all
         .into_iter()
-        .map(|mut runs| {
-            runs.sort();
+        .map(|runs| {
+            let sorted = |of: fn(&Once) -> Duration| {
+                let mut times: Vec<Duration> = runs.iter().map(of).collect();
+                times.sort();
+                times
+            };
+            let middle =
+                |times: &[Duration]| times.get(times.len() / 2).copied().unwrap_or_default();
+            let (wall, cpu) = (sorted(|r| r.wall), sorted(|r| r.cpu));
             Measured {
-                min: runs.first().map_or(Duration::ZERO, |r| r.0),
-                median: runs.get(runs.len() / 2).map_or(Duration::ZERO, |r| r.0),
-                peak_bytes: runs.iter().map(|r| r.1).max().unwrap_or(0),
+                min: wall.first().copied().unwrap_or_default(),
+                median: middle(&wall),
+                cpu: middle(&cpu),
+                peak_bytes: runs.iter().map(|r| r.peak_bytes).max().unwrap_or(0),
             }
         })
         .collect())
 }
 
-/// One run to its end: wall time and the child's own peak of resident memory.
-fn once(command: &mut Command) -> io::Result<(Duration, u64)> {
+/// One run.
+struct Once {
+    wall: Duration,
+    cpu: Duration,
+    peak_bytes: u64,
+}
+
+/// One run to its end: wall time and the child's own times and peak of resident memory.
+fn once(command: &mut Command) -> io::Result<Once> {
     let start = Instant::now();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     // SAFETY: all-zero is a valid `rusage`, which the kernel fills.
@@ -167,7 +194,12 @@ fn once(command: &mut Command) -> io::Result<(Duration, u64)> {
     if status != 0 {
         return Err(io::Error::other(format!("{command:?} ended with status {status:#x}")));
     }
-    Ok((took, usage.ru_maxrss as u64 * 1024))
+    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+    Ok(Once {
+        wall: took,
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        peak_bytes: usage.ru_maxrss as u64 * 1024,
+    })
 }
 
 /// That it reads the tree: a fast answer to something else would be worth nothing.
