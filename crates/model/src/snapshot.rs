@@ -16,7 +16,8 @@ pub struct Manifest {
     pub taken_at_unix_s: u64,
     /// Whether addresses, names, MACs and command lines were replaced.
     pub redacted: bool,
-    /// Reads that failed other than by absence: path to errno.
+    /// Reads that failed other than by absence: path to errno. A path with `/` behind it could
+    /// not be listed, with `@` its link not be read, with `=` its links not be followed.
     pub errors: BTreeMap<String, i32>,
     /// Folder listings as they were, for folders not archived whole: path to names.
     pub listings: BTreeMap<String, Vec<String>>,

@@ -5,23 +5,39 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{BufReader, Read},
+    ops::Bound,
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
 use model::snapshot::Manifest;
+
+use super::{MAX_FILE_BYTES, MAX_LINK_HOPS, MAX_MANIFEST_BYTES, Op};
+
+mod unpack;
+use unpack::{Kind, Members, one_line};
 
 /// What an archive may cost at most.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Unpacked bytes in all.
     pub total_bytes: u64,
-    /// Entries.
+    /// Unpacked bytes of one file.
+    pub file_bytes: u64,
+    /// Members, and the folders on their way.
     pub entries: usize,
+    /// Bytes of all paths, those of the folders on the way included.
+    pub path_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { total_bytes: 512 << 20, entries: 500_000 }
+        Self {
+            total_bytes: 512 << 20,
+            file_bytes: MAX_FILE_BYTES,
+            entries: 500_000,
+            path_bytes: 64 << 20,
+        }
     }
 }
 
@@ -48,11 +64,7 @@ pub enum ArchiveError {
 
 impl ArchiveError {
     pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Self {
-        Self::Unreadable { path: path.display().to_string(), why: e.to_string() }
-    }
-
-    pub(super) fn manifest(path: &Path, e: &serde_json::Error) -> Self {
-        Self::damaged(path, format!("its manifest is unreadable ({e})"))
+        Self::Unreadable { path: path.display().to_string(), why: one_line(e) }
     }
 
     pub(super) fn damaged(path: &Path, why: impl Into<String>) -> Self {
@@ -60,12 +72,22 @@ impl ArchiveError {
     }
 }
 
+/// The manifest of a snapshot from its bytes.
+pub(super) fn manifest(bytes: &[u8]) -> Result<Manifest, String> {
+    if bytes.len() as u64 > MAX_MANIFEST_BYTES {
+        return Err(format!("its manifest has {} bytes", bytes.len()));
+    }
+    serde_json::from_slice(bytes).map_err(|e| format!("its manifest is unreadable ({e})"))
+}
+
+#[derive(Debug)]
 enum Entry {
     File(Vec<u8>),
     Link(String),
     Dir,
 }
 
+#[derive(Debug)]
 pub struct ArchiveRoot {
     /// By absolute path without a trailing slash; the root is `""`.
     entries: BTreeMap<String, Entry>,
@@ -74,84 +96,81 @@ pub struct ArchiveRoot {
 
 impl ArchiveRoot {
     pub fn open(path: &Path, limits: &Limits) -> Result<Self, ArchiveError> {
-        let file = File::open(path).map_err(|e| ArchiveError::unreadable(path, &e))?;
-        let mut reader = BufReader::with_capacity(1 << 16, file);
-        let mut magic = [0u8; 4];
-        let n =
-            reader.get_mut().read(&mut magic).map_err(|e| ArchiveError::unreadable(path, &e))?;
-        let head = std::io::Cursor::new(magic.get(..n).unwrap_or(&[]).to_vec());
-        let whole = head.chain(reader);
-        if magic == [0x28, 0xb5, 0x2f, 0xfd] {
-            let mut z = zstd::Decoder::new(whole)
-                .map_err(|e| ArchiveError::damaged(path, e.to_string()))?;
-            z.window_log_max(27).map_err(|e| ArchiveError::damaged(path, e.to_string()))?;
-            Self::read_tar(z, path, limits)
-        } else {
-            Self::read_tar(whole, path, limits)
+        // O_NONBLOCK: a FIFO must not make us wait for a writer.
+        let file = File::options()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path)
+            .map_err(|e| ArchiveError::unreadable(path, &e))?;
+        let meta = file.metadata().map_err(|e| ArchiveError::unreadable(path, &e))?;
+        if !meta.is_file() {
+            return Err(ArchiveError::damaged(path, "it is neither a file nor a folder"));
+        }
+        Self::read(BufReader::with_capacity(1 << 16, file), limits)
+            .map_err(|why| ArchiveError::damaged(path, why))
+    }
+
+    /// Reads an archive from a stream, compressed or not. The error is one line.
+    pub fn read(mut from: impl Read, limits: &Limits) -> Result<Self, String> {
+        let mut head = Vec::new();
+        (&mut from).take(4).read_to_end(&mut head).map_err(|e| one_line(&e))?;
+        let whole = std::io::Cursor::new(head.clone()).chain(from);
+        match head.as_slice() {
+            [] => Err("it is empty".into()),
+            [0x28, 0xb5, 0x2f, 0xfd] => {
+                let mut z = zstd::Decoder::new(whole).map_err(|e| one_line(&e))?;
+                // The window is memory: 128 MiB is what `zstd --ultra` asks for at most.
+                z.window_log_max(27).map_err(|e| one_line(&e))?;
+                Self::unpack(z, limits)
+            }
+            [0x1f, 0x8b, ..] => Err("it is gzip; a snapshot is .tar.zst or .tar".into()),
+            _ => Self::unpack(whole, limits),
         }
     }
 
-    fn read_tar(reader: impl Read, path: &Path, limits: &Limits) -> Result<Self, ArchiveError> {
-        let damaged = |why: String| ArchiveError::damaged(path, why);
+    fn unpack(from: impl Read, limits: &Limits) -> Result<Self, String> {
         let mut entries = BTreeMap::new();
-        let mut total = 0u64;
-        let mut tar = tar::Archive::new(reader.take(limits.total_bytes + (64 << 20)));
-        for entry in tar.entries().map_err(|e| damaged(e.to_string()))? {
-            let mut entry = entry.map_err(|e| damaged(e.to_string()))?;
-            if entries.len() >= limits.entries {
-                return Err(damaged(format!("more than {} entries", limits.entries)));
-            }
-            let name = entry.path_bytes().into_owned();
-            let Some(name) = normal(&name) else {
-                return Err(damaged(format!(
-                    "an unsafe path {:?}",
-                    String::from_utf8_lossy(&name)
-                )));
-            };
-            let kind = entry.header().entry_type();
-            let value = if kind.is_dir() {
-                Entry::Dir
-            } else if kind.is_symlink() {
-                let target = entry.link_name_bytes().map(|t| t.into_owned()).unwrap_or_default();
-                Entry::Link(
-                    String::from_utf8(target)
-                        .map_err(|_| damaged("a link that is no text".into()))?,
-                )
-            } else if kind.is_file() {
-                total = total.saturating_add(entry.size());
-                if total > limits.total_bytes {
-                    return Err(damaged(format!(
-                        "unpacks to more than {} bytes",
-                        limits.total_bytes
-                    )));
+        let (mut total, mut path_bytes) = (0u64, 0usize);
+        let mut members = Members::new(from, limits);
+        while let Some(member) = members.next()? {
+            // A name that is no text is nobody's to ask for, as in a live folder.
+            let Ok(name) = String::from_utf8(member.path) else { continue };
+            let name = normal(&name).ok_or_else(|| format!("an unsafe path {name:?}"))?;
+            let value = match member.kind {
+                Kind::File(bytes) => {
+                    total = total.saturating_add(bytes.len() as u64);
+                    if total > limits.total_bytes {
+                        return Err(format!("unpacks to more than {} bytes", limits.total_bytes));
+                    }
+                    Entry::File(bytes)
                 }
-                let mut bytes = Vec::new();
-                entry.read_to_end(&mut bytes).map_err(|e| damaged(e.to_string()))?;
-                Entry::File(bytes)
-            } else {
-                continue;
-            };
-            // Folders on the way exist even where the archive does not name them.
-            let mut at = 0;
-            while let Some(i) = name.get(at + 1..).and_then(|rest| rest.find('/')) {
-                at += 1 + i;
-                if let Some(parent) = name.get(..at) {
-                    entries.entry(parent.to_owned()).or_insert(Entry::Dir);
+                Kind::Link(target) => match String::from_utf8(target) {
+                    Ok(target) => Entry::Link(target),
+                    Err(_) => continue,
+                },
+                // Its other name is in the same archive, so a link within it does as well.
+                Kind::HardLink(target) => {
+                    let target = String::from_utf8_lossy(&target).into_owned();
+                    let safe = normal(&target).filter(|t| *t != name);
+                    Entry::Link(safe.ok_or_else(|| format!("an unsafe hard link {target:?}"))?)
                 }
+                Kind::Dir => Entry::Dir,
+                Kind::Other => continue,
+            };
+            path_bytes = path_bytes.saturating_add(insert(&mut entries, name, value));
+            if entries.len() > limits.entries {
+                return Err(format!("more than {} entries", limits.entries));
             }
-            if matches!(value, Entry::Dir) {
-                entries.entry(name).or_insert(value);
-            } else {
-                entries.insert(name, value);
+            if path_bytes > limits.path_bytes {
+                return Err(format!("paths of more than {} bytes", limits.path_bytes));
             }
         }
         if entries.is_empty() {
-            return Err(damaged("it holds nothing".into()));
+            return Err("it holds nothing".into());
         }
         let mut root = Self { entries, manifest: None };
-        if let Ok(bytes) = root.read("/netwright/manifest.json") {
-            root.manifest =
-                Some(serde_json::from_slice(bytes).map_err(|e| ArchiveError::manifest(path, &e))?);
+        if let Ok(bytes) = root.file("/netwright/manifest.json") {
+            root.manifest = Some(manifest(bytes)?);
         }
         Ok(root)
     }
@@ -178,9 +197,9 @@ impl ArchiveRoot {
                 }
             }
             match self.entries.get(&here) {
-                Some(Entry::Link(target)) if last || !todo.is_empty() => {
+                Some(Entry::Link(target)) if (last || !todo.is_empty()) && !is_magic(target) => {
                     hops += 1;
-                    if hops > 40 {
+                    if hops > MAX_LINK_HOPS {
                         return Err(libc::ELOOP);
                     }
                     if target.starts_with('/') {
@@ -199,14 +218,11 @@ impl ArchiveRoot {
         Ok((here, entry))
     }
 
-    fn recorded_error(&self, path: &str) -> Option<i32> {
-        self.manifest.as_ref()?.errors.get(path).copied()
+    fn recorded_error(&self, op: Op, path: &str) -> Result<(), i32> {
+        op.recorded(self.manifest.as_ref(), path)
     }
 
-    pub fn read(&self, path: &str) -> Result<&[u8], i32> {
-        if let Some(e) = self.recorded_error(path) {
-            return Err(e);
-        }
+    fn file(&self, path: &str) -> Result<&[u8], i32> {
         match self.find(path, true)?.1 {
             Some(Entry::File(bytes)) => Ok(bytes),
             Some(Entry::Dir) | None => Err(libc::EISDIR),
@@ -214,10 +230,13 @@ impl ArchiveRoot {
         }
     }
 
+    pub fn read_file(&self, path: &str) -> Result<&[u8], i32> {
+        self.recorded_error(Op::Read, path)?;
+        self.file(path)
+    }
+
     pub fn entries(&self, path: &str) -> Result<Vec<String>, i32> {
-        if let Some(e) = self.recorded_error(path) {
-            return Err(e);
-        }
+        self.recorded_error(Op::List, path)?;
         if let Some(names) = self.manifest.as_ref().and_then(|m| m.listings.get(path)) {
             return Ok(names.clone());
         }
@@ -226,16 +245,25 @@ impl ArchiveRoot {
             return Err(libc::ENOTDIR);
         }
         let prefix = format!("{real}/");
-        Ok(self
-            .entries
-            .range(prefix.clone()..)
-            .map_while(|(k, _)| k.strip_prefix(&prefix))
-            .filter(|rest| !rest.contains('/'))
-            .map(Into::into)
-            .collect())
+        let mut names = Vec::new();
+        let mut from = Bound::Included(prefix.clone());
+        // Every folder is an entry, so whatever lies deeper is jumped over.
+        while let Some((key, _)) = self.entries.range((from, Bound::Unbounded)).next() {
+            let Some(rest) = key.strip_prefix(&prefix) else { break };
+            from = match rest.split_once('/') {
+                None => {
+                    names.push(rest.to_owned());
+                    Bound::Excluded(key.clone())
+                }
+                // '0' follows '/'.
+                Some((child, _)) => Bound::Included(format!("{prefix}{child}0")),
+            };
+        }
+        Ok(names)
     }
 
     pub fn link(&self, path: &str) -> Result<String, i32> {
+        self.recorded_error(Op::Link, path)?;
         match self.find(path, false)?.1 {
             Some(Entry::Link(target)) => Ok(target.clone()),
             _ => Err(libc::EINVAL),
@@ -243,16 +271,40 @@ impl ArchiveRoot {
     }
 
     pub fn resolve(&self, path: &str) -> Result<String, i32> {
+        self.recorded_error(Op::Resolve, path)?;
         let (real, _) = self.find(path, true)?;
         Ok(if real.is_empty() { "/".into() } else { real })
     }
 }
 
+/// A link such as `net:[4026531840]` or `socket:[77]`: an identity of the kernel, no path.
+pub(super) fn is_magic(target: &str) -> bool {
+    !target.contains('/') && target.contains(":[")
+}
+
+/// Adds an entry and the folders on its way, named by the archive or not. Gives the bytes of
+/// the paths that are new.
+fn insert(entries: &mut BTreeMap<String, Entry>, name: String, value: Entry) -> usize {
+    let mut added = 0;
+    for (at, _) in name.match_indices('/').skip(1) {
+        if let Some(parent) = name.get(..at).filter(|p| !entries.contains_key(*p)) {
+            added += parent.len();
+            entries.insert(parent.to_owned(), Entry::Dir);
+        }
+    }
+    added += name.len();
+    if matches!(value, Entry::Dir) {
+        entries.entry(name).or_insert(value);
+    } else {
+        entries.insert(name, value); // the last one of a name counts, as when unpacking
+    }
+    added
+}
+
 /// An archive's name as an absolute path; `None` where it would climb out.
-fn normal(name: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(name).ok()?;
+fn normal(name: &str) -> Option<String> {
     let mut path = String::new();
-    for part in text.split('/').filter(|c| !c.is_empty() && *c != ".") {
+    for part in name.split('/').filter(|c| !c.is_empty() && *c != ".") {
         if part == ".." || part.contains('\0') {
             return None;
         }
@@ -261,3 +313,6 @@ fn normal(name: &[u8]) -> Option<String> {
     }
     Some(path)
 }
+
+#[cfg(test)]
+mod tests;

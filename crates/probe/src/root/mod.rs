@@ -10,7 +10,7 @@ mod dir;
 mod live;
 pub mod record;
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{str::FromStr, sync::Arc};
 
 use model::{
     CpuSet, Reading,
@@ -26,6 +26,12 @@ use record::Recorder;
 /// The largest file that is read whole: `/proc/interrupts` of 1,024 CPUs and 4,096 interrupts
 /// is 47 MB.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// The largest manifest that is believed: 50,000 folder listings take a few megabytes.
+pub const MAX_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// Symbolic links on one path, as many as the kernel itself follows.
+const MAX_LINK_HOPS: u32 = 40;
 
 /// Where [`Root::ask`] keeps its answers within a directory or archive.
 pub const ANSWERS: &str = "/netwright/answers";
@@ -43,6 +49,38 @@ enum Backing {
     Live,
     Dir(dir::DirRoot),
     Archive(archive::ArchiveRoot),
+}
+
+/// What was asked of a path, for errors: a folder may be listed and not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Op {
+    Read,
+    List,
+    Link,
+    Resolve,
+}
+
+impl Op {
+    /// The key of an error in a manifest, see [`Manifest::errors`].
+    fn key(self, place: &str) -> String {
+        let mark = match self {
+            Self::Read => "",
+            Self::List => "/",
+            Self::Link => "@",
+            Self::Resolve => "=",
+        };
+        format!("{place}{mark}")
+    }
+
+    /// The error that was recorded for this, if any.
+    fn recorded(self, manifest: Option<&Manifest>, place: &str) -> Result<(), i32> {
+        match manifest {
+            Some(m) if !m.errors.is_empty() => {
+                m.errors.get(&self.key(place)).map_or(Ok(()), |&errno| Err(errno))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Root {
@@ -109,16 +147,7 @@ impl Root {
     /// # Errors
     /// As the kernel answered, see [`ReadError`].
     pub fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        let result = match &*self.backing {
-            Backing::Live => live::read(path),
-            Backing::Dir(d) => d.read(&self.place(path)),
-            Backing::Archive(a) => a.read(&self.place(path)).map(<[u8]>::to_vec),
-        }
-        .map_err(|errno| ReadError::from_errno(path, errno));
-        if let Some(r) = &self.recorder {
-            r.file(&self.place(path), path, &result);
-        }
-        result
+        self.read_with(path, live::read)
     }
 
     /// The first `most` bytes of a file whose end is never needed, such as PCI configuration
@@ -127,20 +156,25 @@ impl Root {
     /// # Errors
     /// As the kernel answered, see [`ReadError`].
     pub fn read_head(&self, path: &str, most: usize) -> Result<Vec<u8>, ReadError> {
-        let result = match &*self.backing {
-            Backing::Live => live::read_head(path, most),
-            Backing::Dir(d) => d.read(&self.place(path)),
-            Backing::Archive(a) => a.read(&self.place(path)).map(<[u8]>::to_vec),
-        }
-        .map(|mut bytes| {
+        self.read_with(path, |p| live::read_head(p, most)).map(|mut bytes| {
             bytes.truncate(most);
             bytes
         })
-        .map_err(|errno| ReadError::from_errno(path, errno));
-        if let Some(r) = &self.recorder {
-            r.file(&self.place(path), path, &result);
+    }
+
+    fn read_with(
+        &self,
+        path: &str,
+        live: impl FnOnce(&str) -> Result<Vec<u8>, i32>,
+    ) -> Result<Vec<u8>, ReadError> {
+        let place = self.place(path);
+        match (&*self.backing, &self.recorder) {
+            (Backing::Live, Some(r)) => r.read(&place, path, live),
+            (Backing::Live, None) => live(path),
+            (Backing::Dir(d), _) => d.read(&place),
+            (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec),
         }
-        result
+        .map_err(|errno| ReadError::from_errno(path, errno))
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error
@@ -157,9 +191,17 @@ impl Root {
             }
             Backing::Live => live::pieces(path, piece),
             Backing::Dir(d) => d.pieces(&self.place(path), piece),
-            Backing::Archive(a) => a.read(&self.place(path)).map(piece),
+            Backing::Archive(a) => a.read_file(&self.place(path)).map(piece),
         };
         result.map_err(|errno| ReadError::from_errno(path, errno))
+    }
+
+    /// Lets the next read of a file ask the host again, where a recording would repeat itself:
+    /// for a table that was torn by a change while the kernel wrote it.
+    pub(crate) fn forget(&self, path: &str) {
+        if let Some(r) = &self.recorder {
+            r.forget(&self.place(path), path);
+        }
     }
 
     /// The names in a folder, ascending, without `.` and `..`.
@@ -167,20 +209,18 @@ impl Root {
     /// # Errors
     /// As the kernel answered.
     pub fn entries(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        let result = match &*self.backing {
-            Backing::Live => live::entries(path),
-            Backing::Dir(d) => d.entries(&self.place(path)),
-            Backing::Archive(a) => a.entries(&self.place(path)),
-        }
-        .map(|mut names| {
+        let place = self.place(path);
+        let sorted = |mut names: Vec<String>| {
             names.sort();
             names
-        })
-        .map_err(|errno| ReadError::from_errno(path, errno));
-        if let Some(r) = &self.recorder {
-            r.listing(&self.place(path), &result);
+        };
+        match (&*self.backing, &self.recorder) {
+            (Backing::Live, Some(r)) => r.entries(&place, || live::entries(path).map(sorted)),
+            (Backing::Live, None) => live::entries(path).map(sorted),
+            (Backing::Dir(d), _) => d.entries(&place).map(sorted),
+            (Backing::Archive(a), _) => a.entries(&place).map(sorted),
         }
-        result
+        .map_err(|errno| ReadError::from_errno(path, errno))
     }
 
     /// The target of a symbolic link, as written.
@@ -188,33 +228,29 @@ impl Root {
     /// # Errors
     /// `EINVAL` where the path is no link.
     pub fn link(&self, path: &str) -> Result<String, ReadError> {
-        let result = match &*self.backing {
-            Backing::Live => live::link(path),
-            Backing::Dir(d) => d.link(&self.place(path)),
-            Backing::Archive(a) => a.link(&self.place(path)),
+        let place = self.place(path);
+        match (&*self.backing, &self.recorder) {
+            (Backing::Live, Some(r)) => r.link(&place, path),
+            (Backing::Live, None) => live::link(path),
+            (Backing::Dir(d), _) => d.link(&place),
+            (Backing::Archive(a), _) => a.link(&place),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno));
-        if let Some(r) = &self.recorder {
-            r.link(&self.place(path), path, &result);
-        }
-        result
+        .map_err(|errno| ReadError::from_errno(path, errno))
     }
 
-    /// The path with every symbolic link followed, within the root.
+    /// The path with every symbolic link followed, within the root. Of a sample of the
+    /// counters it is the host's own path: links are not sampled.
     ///
     /// # Errors
     /// When a component is missing.
     pub fn resolve(&self, path: &str) -> Result<String, ReadError> {
-        let result = match &*self.backing {
-            Backing::Live => live::resolve(path),
-            Backing::Dir(d) => d.resolve(path),
-            Backing::Archive(a) => a.resolve(path),
+        match (&*self.backing, &self.recorder) {
+            (Backing::Live, Some(r)) => r.resolve(path),
+            (Backing::Live, None) => live::resolve(path),
+            (Backing::Dir(d), _) => d.resolve(path),
+            (Backing::Archive(a), _) => a.resolve(path),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno));
-        if let Some(r) = &self.recorder {
-            r.resolved(path, &result);
-        }
-        result
+        .map_err(|errno| ReadError::from_errno(path, errno))
     }
 
     /// Whether the path is there (a dangling link is not).
@@ -232,25 +268,15 @@ impl Root {
         key: &str,
         ask: impl FnOnce() -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        let place = self.place(&format!("{ANSWERS}/{key}.json"));
-        let stored = match &*self.backing {
-            Backing::Live => {
-                let result = ask();
-                if let Some(r) = &self.recorder {
-                    r.answer(&place, &result);
-                }
-                return result;
-            }
-            Backing::Dir(d) => d.read(&place),
-            Backing::Archive(a) => a.read(&place).map(<[u8]>::to_vec),
+        let place = self.place(&record::answer_place(key));
+        let stored = match (&*self.backing, &self.recorder) {
+            (Backing::Live, None) => return ask(),
+            (Backing::Live, Some(r)) => r.answer(&place, ask)?,
+            (Backing::Dir(d), _) => d.read(&place).ok(),
+            (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec).ok(),
         };
-        let bytes = stored.map_err(|_| ReadError::Absent { path: key.to_owned() })?;
-        let bad = |e: &dyn fmt::Display| ReadError::Unparsable {
-            path: key.to_owned(),
-            error: ParseError::new(1, "a recorded answer", e.to_string().as_bytes()),
-        };
-        let stored: record::Answer<T> = serde_json::from_slice(&bytes).map_err(|e| bad(&e))?;
-        stored.into_result()
+        let bytes = stored.ok_or_else(|| ReadError::Absent { path: key.to_owned() })?;
+        record::answered(key, &bytes)
     }
 
     /// A file through a parser.

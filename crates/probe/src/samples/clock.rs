@@ -2,10 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::Reading;
-
-use crate::{ReadError, Root, error::reading};
-
 /// How long a wait may go without looking at `stop`.
 const POLL_NS: u64 = 50_000_000;
 
@@ -42,16 +38,6 @@ pub fn wait_until(deadline: u64, stop: &AtomicBool, passed: &mut dyn FnMut(u64))
             )
         };
     }
-}
-
-/// Ticks a second in `/proc/stat` (`USER_HZ`). **Source**: `sysconf(_SC_CLK_TCK)`.
-pub fn ticks_per_s(root: &Root) -> Reading<u64> {
-    reading(root.ask("sysconf/clk_tck", || {
-        // SAFETY: takes and gives plain numbers.
-        let n = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        let none = || ReadError::Absent { path: "sysconf(_SC_CLK_TCK)".into() };
-        u64::try_from(n).ok().filter(|&n| n > 0).ok_or_else(none)
-    }))
 }
 
 #[cfg(test)]

@@ -6,7 +6,12 @@ use model::{QueueId, Reading};
 use parse::rtnl_qdisc::QdiscMessage;
 
 use super::raw::Counters;
-use crate::{Root, ask, error::reading};
+use crate::{
+    Root,
+    ask::{self, ethtool::Ethtool},
+    error::reading,
+    facts,
+};
 
 /// One NIC's counters at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +32,7 @@ pub struct RawNic {
 
 /// Every NIC of this network namespace.
 pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
-    let dumps = Dumps { qdiscs: qdiscs(root), queues: queues(root) };
+    let dumps = Dumps { ethtool: Ethtool::new(root), qdiscs: qdiscs(root), queues: queues(root) };
     reading(root.entries("/sys/class/net")).map(|names| {
         names
             .into_iter()
@@ -37,7 +42,8 @@ pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
 }
 
 /// What is asked once for all NICs, by ifindex.
-struct Dumps {
+struct Dumps<'a> {
+    ethtool: Ethtool<'a>,
     qdiscs: Reading<BTreeMap<u32, Vec<QdiscMessage>>>,
     queues: Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>>,
 }
@@ -69,7 +75,7 @@ fn queues(root: &Root) -> Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>> {
 }
 
 /// `None` for a NIC that just vanished, and for `bonding_masters`, a file among the NICs.
-fn one(root: &Root, name: &str, dumps: &Dumps) -> Option<RawNic> {
+fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
     let folder = format!("/sys/class/net/{name}");
     let ifindex = root.number(&format!("{folder}/ifindex")).into_known()?;
     let queues = dumps.queues.as_ref().and_then(|by_nic| match by_nic.get(&ifindex) {
@@ -78,26 +84,13 @@ fn one(root: &Root, name: &str, dumps: &Dumps) -> Option<RawNic> {
     });
     Some(RawNic {
         ifindex,
-        statistics: statistics(root, &folder),
+        statistics: facts::nic::statistics(root, &format!("{folder}/statistics")),
         carrier_changes: root.number(&format!("{folder}/carrier_changes")),
-        driver_stats: Reading::absent("not read"),
+        driver_stats: facts::nic::driver_stats(&dumps.ethtool, name),
         queues,
         qdiscs: dumps
             .qdiscs
             .as_ref()
             .map(|by_nic| by_nic.get(&ifindex).cloned().unwrap_or_default()),
-    })
-}
-
-fn statistics(root: &Root, folder: &str) -> Reading<Counters> {
-    let folder = format!("{folder}/statistics");
-    reading(root.entries(&folder)).map(|names| {
-        names
-            .into_iter()
-            .filter_map(|name| {
-                let value = root.number(&format!("{folder}/{name}")).into_known()?;
-                Some((name, value))
-            })
-            .collect()
     })
 }

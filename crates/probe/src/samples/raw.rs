@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Options, clock, nics, threads};
+use super::{Options, nics, threads};
 pub use super::{nics::RawNic, threads::RawThread};
-use crate::Root;
+use crate::{Root, error::reading, facts};
 
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
@@ -62,7 +62,7 @@ impl Raw {
             .map(|rows| rows.into_iter().map(|r| (r.cpu, r)).collect());
         Self {
             time,
-            ticks_per_s: clock::ticks_per_s(root),
+            ticks_per_s: facts::host::sysconf(root).map(|s| s.clock_ticks_per_s),
             proc_stat,
             softirqs: root.parsed("/proc/softirqs", parse::softirqs::parse),
             softnet,
@@ -80,7 +80,7 @@ impl Raw {
 }
 
 fn irqs(root: &Root) -> Reading<RawIrqs> {
-    root.parsed("/proc/interrupts", parse::interrupts::parse).map(|table| RawIrqs {
+    reading(facts::irq::interrupts(root)).map(|table| RawIrqs {
         cpus: table.cpus,
         rows: table.irqs.into_iter().map(|row| (row.irq, row.counts)).collect(),
     })

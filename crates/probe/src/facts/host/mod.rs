@@ -17,9 +17,9 @@ use crate::{ReadError, Root, error::reading};
 
 /// What system calls tell of the kernel, as recorded in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Sysconf {
+pub(crate) struct Sysconf {
     page_size_bytes: u64,
-    clock_ticks_per_s: u64,
+    pub(crate) clock_ticks_per_s: u64,
 }
 
 /// Reads the host as a whole. What could not be read for want of a right or a kernel feature
@@ -27,7 +27,7 @@ struct Sysconf {
 pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
     let cpuinfo = reading(root.read("/proc/cpuinfo")).map(|b| parse::cpuinfo::parse(&b));
     let kernel = kernel(root);
-    let sysconf = reading(root.ask("sysconf", ask_sysconf));
+    let sysconf = sysconf(root);
     Host {
         name: root.word("/proc/sys/kernel/hostname"),
         kernel_version: root.word("/proc/sys/kernel/version"),
@@ -167,6 +167,11 @@ fn reader(root: &Root) -> Reader {
             Err(_) => Reading::Absent(strange("capability mask", &mask)),
         }),
     }
+}
+
+/// What `sysconf(3)` tells. **Source**: `_SC_PAGESIZE`, `_SC_CLK_TCK`.
+pub(crate) fn sysconf(root: &Root) -> Reading<Sysconf> {
+    reading(root.ask("sysconf", ask_sysconf))
 }
 
 fn ask_sysconf() -> Result<Sysconf, ReadError> {

@@ -87,6 +87,7 @@ pub(crate) fn interrupts(root: &Root) -> Result<Interrupts, ReadError> {
         if !table.is_torn() || tries == TRIES || !root.is_live() {
             return Ok(table);
         }
+        root.forget(INTERRUPTS);
     }
 }
 

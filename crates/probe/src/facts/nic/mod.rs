@@ -20,6 +20,8 @@ use parse::text;
 
 use crate::{ReadError, Root, ask::ethtool::Ethtool, error::reading, facts::pci};
 
+pub(crate) use settings::stats as driver_stats;
+
 const NET: &str = "/sys/class/net";
 const NOT_READ: &str = "not read";
 
@@ -199,7 +201,7 @@ fn bits_per_s(mbit: i64, source: &str) -> Reading<BitsPerSec> {
 }
 
 /// Every counter of the folder that is a number.
-fn statistics(root: &Root, dir: &str) -> Reading<BTreeMap<String, u64>> {
+pub(crate) fn statistics(root: &Root, dir: &str) -> Reading<BTreeMap<String, u64>> {
     reading(root.entries(dir)).map(|names| {
         let counter = |name: String| {
             let value = root.number(&format!("{dir}/{name}")).into_known()?;

@@ -1,0 +1,152 @@
+use super::*;
+use std::{fs, os::unix::fs::symlink};
+
+/// Every test runs both ways of following paths.
+fn both(tree: &Path, test: impl Fn(&DirRoot)) {
+    for openat2 in [true, false] {
+        let root = DirRoot::open_with(tree, openat2).unwrap();
+        assert_eq!(root.openat2, openat2, "this kernel has openat2");
+        test(&root);
+        test(&root); // again with the folders remembered
+    }
+}
+
+fn tree() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |p: &str| dir.path().join(p);
+    fs::create_dir_all(at("sys/devices/pci/net/eth0")).unwrap();
+    fs::create_dir_all(at("sys/class/net")).unwrap();
+    fs::create_dir_all(at("etc")).unwrap();
+    fs::write(at("sys/devices/pci/net/eth0/mtu"), "1500\n").unwrap();
+    fs::write(at("etc/passwd"), "inside").unwrap();
+    symlink("../../devices/pci/net/eth0", at("sys/class/net/eth0")).unwrap();
+    dir
+}
+
+#[test]
+fn reads_files_links_and_listings() {
+    let dir = tree();
+    both(dir.path(), |r| {
+        assert_eq!(r.read("/sys/class/net/eth0/mtu").unwrap(), b"1500\n");
+        assert_eq!(r.read("/sys/class/net/../net/./eth0/mtu").unwrap(), b"1500\n");
+        assert_eq!(r.link("/sys/class/net/eth0").unwrap(), "../../devices/pci/net/eth0");
+        assert_eq!(r.resolve("/sys/class/net/eth0").unwrap(), "/sys/devices/pci/net/eth0");
+        assert_eq!(r.resolve("/sys/class/net/eth0/..").unwrap(), "/sys/devices/pci/net");
+        assert_eq!(r.resolve("/").unwrap(), "/");
+        assert_eq!(r.resolve("/..").unwrap(), "/");
+        assert_eq!(r.entries("/sys/class/net/eth0").unwrap(), ["mtu"]);
+        let mut top = r.entries("/").unwrap();
+        top.sort();
+        assert_eq!(top, ["etc", "sys"]);
+        assert_eq!(r.read("/sys"), Err(libc::EISDIR));
+        assert_eq!(r.read("/sys/class/net/eth0"), Err(libc::EISDIR));
+        assert_eq!(r.read("/"), Err(libc::EISDIR));
+        assert_eq!(r.read("/nope/x"), Err(libc::ENOENT));
+        assert_eq!(r.read("/etc/passwd/x"), Err(libc::ENOTDIR));
+        assert_eq!(r.entries("/etc/passwd"), Err(libc::ENOTDIR));
+        assert_eq!(r.link("/etc/passwd"), Err(libc::EINVAL));
+        assert_eq!(r.read("/a\0b"), Err(libc::EINVAL));
+    });
+}
+
+#[test]
+fn no_link_leads_outside() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "outside").unwrap();
+    let dir = tree();
+    let at = |p: &str| dir.path().join(p);
+    symlink("/etc/passwd", at("absolute")).unwrap();
+    symlink("../../../../../../etc/passwd", at("etc/climbs")).unwrap();
+    symlink(outside.path(), at("out")).unwrap();
+    symlink(outside.path().join("secret"), at("etc/secret")).unwrap();
+    symlink("..", at("etc/up")).unwrap();
+    both(dir.path(), |r| {
+        assert_eq!(r.read("/absolute").unwrap(), b"inside");
+        assert_eq!(r.read("/etc/climbs").unwrap(), b"inside");
+        assert_eq!(r.read("/../../etc/passwd").unwrap(), b"inside");
+        assert_eq!(r.read("/out/secret"), Err(libc::ENOENT));
+        assert_eq!(r.read("/etc/secret"), Err(libc::ENOENT));
+        assert_eq!(r.entries("/out"), Err(libc::ENOENT));
+        assert_eq!(r.resolve("/out"), Err(libc::ENOENT));
+        assert_eq!(r.read("/etc/up"), Err(libc::EISDIR));
+        assert_eq!(r.resolve("/etc/up").unwrap(), "/");
+        assert_eq!(r.resolve("/etc/up/up").unwrap_err(), libc::ENOENT);
+    });
+}
+
+#[test]
+fn loops_end() {
+    let dir = tree();
+    let at = |p: &str| dir.path().join(p);
+    symlink("b", at("a")).unwrap();
+    symlink("a", at("b")).unwrap();
+    symlink("deep/deep", at("deep")).unwrap();
+    symlink("net:[4026531840]", at("etc/ns")).unwrap();
+    both(dir.path(), |r| {
+        for path in ["/a", "/a/x", "/deep"] {
+            assert_eq!(r.read(path), Err(libc::ELOOP), "{path}");
+            assert_eq!(r.resolve(path), Err(libc::ELOOP), "{path}");
+        }
+        assert_eq!(r.resolve("/etc/ns").unwrap(), "/etc/ns", "an identity, not a path");
+        assert_eq!(r.resolve("/etc/ns/x"), Err(libc::ENOENT));
+    });
+}
+
+#[test]
+fn pipes_devices_and_sockets_are_neither_opened_nor_waited_for() {
+    let dir = tree();
+    let at = |p: &str| dir.path().join(p);
+    let c = std::ffi::CString::new(at("etc/pipe").to_str().unwrap()).unwrap();
+    // SAFETY: the path ends with NUL.
+    assert_eq!(unsafe { libc::mkfifo(c.as_ptr(), 0o600) }, 0);
+    let _socket = std::os::unix::net::UnixListener::bind(at("etc/socket")).unwrap();
+    symlink("pipe", at("etc/topipe")).unwrap();
+    both(dir.path(), |r| {
+        for name in ["pipe", "socket", "topipe"] {
+            assert_eq!(r.read(&format!("/etc/{name}")), Err(libc::EINVAL), "{name}");
+        }
+        assert_eq!(r.entries("/etc/pipe"), Err(libc::ENOTDIR));
+    });
+}
+
+#[test]
+fn a_length_that_is_a_lie_is_not_believed() {
+    let dir = tree();
+    let sparse = fs::File::create(dir.path().join("etc/sparse")).unwrap();
+    sparse.set_len(MAX_FILE_BYTES + 1).unwrap();
+    both(dir.path(), |r| assert_eq!(r.read("/etc/sparse"), Err(libc::EFBIG)));
+    // A live /proc says 0 and gives more; a live /sys says 4096 and gives less.
+    both(Path::new("/"), |r| {
+        assert!(r.read("/proc/stat").unwrap().starts_with(b"cpu"));
+        assert!(r.read("/sys/class/net/lo/mtu").unwrap().len() < 10);
+    });
+}
+
+#[test]
+fn a_name_that_is_no_text_is_not_there() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tree();
+    fs::write(dir.path().join("etc").join(std::ffi::OsStr::from_bytes(b"bad\xff")), "x").unwrap();
+    symlink(std::ffi::OsStr::from_bytes(b"bad\xff"), dir.path().join("etc/link")).unwrap();
+    both(dir.path(), |r| {
+        let mut names = r.entries("/etc").unwrap();
+        names.sort();
+        assert_eq!(names, ["link", "passwd"]);
+        assert_eq!(r.link("/etc/link"), Err(libc::EILSEQ));
+    });
+}
+
+#[test]
+fn many_folders_do_not_use_up_the_descriptors() {
+    let dir = tree();
+    for n in 0..3000 {
+        let folder = dir.path().join(format!("many/{n}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("f"), n.to_string()).unwrap();
+    }
+    both(dir.path(), |r| {
+        for n in 0..3000 {
+            assert_eq!(r.read(&format!("/many/{n}/f")).unwrap(), n.to_string().as_bytes());
+        }
+    });
+}

@@ -1,0 +1,99 @@
+//! Following a path component by component, as `openat2(RESOLVE_IN_ROOT)` does: for kernels
+//! before 5.6, and to learn a path's real place without asking `/proc`, which the machine that
+//! reads a tree may not have mounted.
+
+use std::{
+    ffi::CString,
+    os::fd::{AsRawFd, OwnedFd},
+    sync::Arc,
+};
+
+use super::{DirRoot, FOLDER, last_errno, open_at};
+use crate::root::{MAX_LINK_HOPS, archive::is_magic};
+
+/// Where a path ended: the folders from the root down, and the last name (empty for a folder
+/// that was stepped into by `..` or is the root).
+pub struct End {
+    dirs: Vec<(String, OwnedFd)>,
+    /// The last name.
+    pub name: String,
+}
+
+impl End {
+    /// The folder that holds the last name.
+    pub fn dir<'a>(&'a self, root: &'a OwnedFd) -> &'a OwnedFd {
+        self.dirs.last().map_or(root, |d| &d.1)
+    }
+
+    /// The path from the root, without links.
+    pub fn path(&self) -> String {
+        let names = self.dirs.iter().map(|d| d.0.as_str()).chain(Some(self.name.as_str()));
+        let path: String = names.filter(|n| !n.is_empty()).flat_map(|n| ["/", n]).collect();
+        if path.is_empty() { "/".into() } else { path }
+    }
+
+    /// The end itself as a folder.
+    pub fn folder(mut self, root: &Arc<OwnedFd>) -> Result<Arc<OwnedFd>, i32> {
+        if self.name.is_empty() {
+            return Ok(self.dirs.pop().map_or_else(|| root.clone(), |d| Arc::new(d.1)));
+        }
+        open_at(self.dir(root), &self.name, FOLDER).map(Arc::new)
+    }
+}
+
+/// The target of a link; `EINVAL` where the name is none.
+pub fn target(dir: &OwnedFd, name: &str) -> Result<String, i32> {
+    let name = CString::new(name).map_err(|_| libc::EINVAL)?;
+    let mut buffer = vec![0u8; libc::PATH_MAX as usize];
+    // SAFETY: descriptor, name and buffer outlive the call; the buffer's length is given.
+    let n = unsafe {
+        libc::readlinkat(dir.as_raw_fd(), name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
+    };
+    let n = usize::try_from(n).map_err(|_| last_errno())?;
+    buffer.truncate(n);
+    String::from_utf8(buffer).map_err(|_| libc::EILSEQ)
+}
+
+impl DirRoot {
+    /// Follows `path` from the root; `last` says whether also the last component's link.
+    pub(super) fn walk(&self, path: &str, last: bool) -> Result<End, i32> {
+        let mut todo: Vec<String> = parts(path);
+        let mut end = End { dirs: Vec::new(), name: String::new() };
+        let mut hops = 0;
+        while let Some(part) = todo.pop() {
+            match part.as_str() {
+                "." => continue,
+                ".." => {
+                    end.dirs.pop();
+                    continue;
+                }
+                _ => {}
+            }
+            let dir = end.dir(&self.fd);
+            match target(dir, &part) {
+                Ok(link) if (last || !todo.is_empty()) && !is_magic(&link) => {
+                    hops += 1;
+                    if hops > MAX_LINK_HOPS {
+                        return Err(libc::ELOOP);
+                    }
+                    if link.starts_with('/') {
+                        end.dirs.clear();
+                    }
+                    todo.extend(parts(&link));
+                }
+                Ok(_) | Err(libc::EINVAL) if todo.is_empty() => end.name = part,
+                Ok(_) => return Err(libc::ENOENT),
+                Err(libc::EINVAL) => {
+                    let fd = open_at(dir, &part, FOLDER)?;
+                    end.dirs.push((part, fd));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(end)
+    }
+}
+
+fn parts(path: &str) -> Vec<String> {
+    path.split('/').rev().filter(|c| !c.is_empty()).map(String::from).collect()
+}
