@@ -4,13 +4,17 @@
 
 use crate::{ParseError, text};
 
-/// Mega-transfers a second per lane: `8.0 GT/s PCIe` and the older `8 GT/s` are 8000.
+/// Mega-transfers a second per lane: `8.0 GT/s PCIe` and the older `8 GT/s` are 8000. `None`
+/// where the kernel does not know (`Unknown`).
 ///
 /// # Errors
-/// When the kernel does not know (`Unknown`), or the bus has no lanes (`66 MHz PCI`).
-pub fn speed_mts(bytes: &[u8]) -> Result<u32, ParseError> {
+/// When it is neither; a bus without lanes (`66 MHz PCI`) has no such speed.
+pub fn speed_mts(bytes: &[u8]) -> Result<Option<u32>, ParseError> {
     let bad = || ParseError::new(1, "a link speed such as 8.0 GT/s PCIe", bytes);
     let word = text::word(bytes);
+    if word.starts_with("Unknown") {
+        return Ok(None);
+    }
     let (number, rest) = word.split_once(' ').ok_or_else(bad)?;
     if !rest.starts_with("GT/s") {
         return Err(bad());
@@ -25,19 +29,20 @@ pub fn speed_mts(bytes: &[u8]) -> Result<u32, ParseError> {
     };
     match whole * 1000 + tenths * 100 {
         0 => Err(bad()),
-        mts => Ok(mts),
+        mts => Ok(Some(mts)),
     }
 }
 
-/// Lanes. 0 (no link) and 255 (the device answered all ones) are not known.
+/// Lanes. `None` for 0 (no link) and 255 (the kernel could not read the register).
 ///
 /// # Errors
-/// When it is none of 1 to 32 lanes.
-pub fn lanes(bytes: &[u8]) -> Result<u32, ParseError> {
-    text::number(bytes)
-        .ok()
-        .filter(|n| (1..=32).contains(n))
-        .ok_or_else(|| ParseError::new(1, "1 to 32 lanes", bytes))
+/// When it is none of these nor 1 to 32 lanes.
+pub fn lanes(bytes: &[u8]) -> Result<Option<u32>, ParseError> {
+    match text::number(bytes) {
+        Ok(0 | 255) => Ok(None),
+        Ok(n) if (1..=32).contains(&n) => Ok(Some(n)),
+        _ => Err(ParseError::new(1, "1 to 32 lanes", bytes)),
+    }
 }
 
 #[cfg(test)]
@@ -58,15 +63,15 @@ mod tests {
             (b"64.0 GT/s PCIe\n", 64_000),
         ];
         for (text, mts) in known {
-            assert_eq!(speed_mts(text), Ok(mts));
+            assert_eq!(speed_mts(text), Ok(Some(mts)));
         }
     }
 
     #[test]
     fn an_unknown_speed_is_none() {
+        assert_eq!(speed_mts(b"Unknown\n"), Ok(None));
+        assert_eq!(speed_mts(b"Unknown speed\n"), Ok(None));
         for text in [
-            "Unknown\n",
-            "Unknown speed\n",
             "",
             "66 MHz PCI\n",
             "133 MHz PCI-X 266",
@@ -84,9 +89,11 @@ mod tests {
 
     #[test]
     fn no_lanes_are_not_a_width() {
-        assert_eq!(lanes(b"8\n"), Ok(8));
-        assert_eq!(lanes(b"16\n"), Ok(16));
-        for text in ["0\n", "255\n", "63", "", "-1", "x8"] {
+        assert_eq!(lanes(b"8\n"), Ok(Some(8)));
+        assert_eq!(lanes(b"16\n"), Ok(Some(16)));
+        assert_eq!(lanes(b"0\n"), Ok(None));
+        assert_eq!(lanes(b"255\n"), Ok(None));
+        for text in ["63", "", "-1", "x8"] {
             assert!(lanes(text.as_bytes()).is_err(), "{text:?} was taken");
         }
     }

@@ -1,7 +1,10 @@
 //! One PCI function: its link, and the sizes of its requests.
 
 use model::{BitsPerSec, Bytes, Reading, nic::PciFunction};
-use parse::pci_config::{self, ListEnd, PciConfig};
+use parse::{
+    ParseError,
+    pci_config::{self, ListEnd, PciConfig},
+};
 
 use crate::{ReadError, Root, error::reading};
 
@@ -19,8 +22,15 @@ const UNPRIVILEGED_BYTES: usize = 64;
 pub fn read(root: &Root, dir: &str) -> PciFunction {
     let physical = format!("{dir}/physfn");
     let port = if root.link(&physical).is_ok() { physical.as_str() } else { dir };
-    let speed = |name: &str| root.parsed(&format!("{port}/{name}"), parse::pci_link::speed_mts);
-    let lanes = |name: &str| root.parsed(&format!("{port}/{name}"), parse::pci_link::lanes);
+    let link = |name: &str, parser: fn(&[u8]) -> Result<Option<u32>, ParseError>| {
+        let path = format!("{port}/{name}");
+        root.parsed(&path, parser).and_then(|known| match known {
+            Some(n) => Reading::Known(n),
+            None => Reading::absent(format!("{path}: the kernel does not know")),
+        })
+    };
+    let speed = |name: &str| link(name, parse::pci_link::speed_mts);
+    let lanes = |name: &str| link(name, parse::pci_link::lanes);
     let hex = |name: &str, digits: usize| {
         root.parsed(&format!("{dir}/{name}"), parse::text::hex).map(|n| format!("{n:0digits$x}"))
     };
