@@ -109,12 +109,11 @@ pub fn handle(h: u32) -> String {
     format!("{:x}:", h >> 16)
 }
 
-/// A parent as `tc` writes it: `root`, `ingress`, `clsact` share their number with nothing
-/// else; a class is `8001:1`, of an anonymous `mq` `:1`.
+/// A parent as `tc` writes it: `root`, a class as `8001:1`, a class of an anonymous `mq` as
+/// `:1`; that of `ingress` and `clsact` is `ffff:fff1`.
 pub fn parent(p: u32) -> String {
     match (p, p >> 16, p & 0xffff) {
         (u32::MAX, ..) => "root".into(),
-        (0xffff_fff1, ..) => "ingress".into(),
         (_, 0, minor) => format!(":{minor:x}"),
         (_, major, 0) => format!("{major:x}:"),
         (_, major, minor) => format!("{major:x}:{minor:x}"),
@@ -194,7 +193,7 @@ mod tests {
     fn names_as_tc_writes_them() {
         assert_eq!((handle(0), handle(0x8001_0000)), ("0:".into(), "8001:".into()));
         assert_eq!(parent(u32::MAX), "root");
-        assert_eq!(parent(0xffff_fff1), "ingress");
+        assert_eq!(parent(0xffff_fff1), "ffff:fff1");
         assert_eq!(parent(0x8001_000a), "8001:a");
         assert_eq!(parent(0x0000_0002), ":2");
         assert_eq!(parent(0x8001_0000), "8001:");
