@@ -135,3 +135,135 @@ fn members(nic: &Nic, nics: &[Nic]) -> Vec<String> {
     names.sort();
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{link, netns, nic};
+
+    /// A tree of `/sys/class/net` as a person would copy it: no netlink answers.
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn file(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn link(&self, path: &str, target: &str) {
+            std::os::unix::fs::symlink(target, self.0.path().join(path)).unwrap();
+        }
+
+        fn nic(&self, name: &str, index: u32, iflink: u32) {
+            self.file(&format!("sys/class/net/{name}/ifindex"), &format!("{index}\n"));
+            self.file(&format!("sys/class/net/{name}/iflink"), &format!("{iflink}\n"));
+            self.file(&format!("sys/class/net/{name}/uevent"), &format!("INTERFACE={name}\n"));
+        }
+
+        fn read(&self) -> Vec<Nic> {
+            let root = Root::open(self.0.path()).unwrap();
+            let mut nics = nic::read(&root);
+            let answers = link::Answers::ask(&root);
+            let (namespaces, _) = netns::read(&root, &answers);
+            let unread = link::enrich(&root, &mut nics, &answers, &namespaces);
+            assert!(unread.iter().any(|u| u.why.contains("netlink/links")), "{unread:?}");
+            assert!(nics.iter().all(|n| !n.addresses.is_known() && !n.xdp.is_known()));
+            nics
+        }
+    }
+
+    fn named<'a>(nics: &'a [Nic], name: &str) -> &'a Nic {
+        nics.iter().find(|n| n.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_bond_with_members_and_a_vlan_on_it() {
+        let t = Tree(tempfile::tempdir().unwrap());
+        for (name, index) in [("eth0", 2), ("eth1", 3), ("bond0", 5)] {
+            t.nic(name, index, index);
+        }
+        for member in ["eth1", "eth0"] {
+            t.link(&format!("sys/class/net/{member}/master"), "../bond0");
+        }
+        t.file("sys/class/net/bond0/bonding/mode", "802.3ad 4\n");
+        t.file("sys/class/net/bond0/bonding/active_slave", "\n");
+        t.file("sys/class/net/bond0/bonding/xmit_hash_policy", "layer3+4 1\n");
+        t.file("sys/class/net/bond0/bonding/miimon", "100\n");
+        t.file("sys/class/net/bonding_masters", "bond0\n");
+        t.nic("storage", 6, 5);
+        t.file(
+            "proc/net/vlan/config",
+            "VLAN Dev name | VLAN ID\nName-Type: X\nstorage | 42 | bond0\n",
+        );
+        let nics = t.read();
+        let bond = named(&nics, "bond0");
+        assert_eq!(bond.kind, "bond");
+        let KindDetails::Bond { members, mode, active, xmit_hash_policy, miimon_ms } =
+            &bond.details
+        else {
+            panic!("{:?}", bond.details)
+        };
+        assert_eq!(members, &["eth0", "eth1"]);
+        assert_eq!(mode.known().unwrap(), "802.3ad");
+        assert_eq!(xmit_hash_policy.known().unwrap(), "layer3+4");
+        assert_eq!(miimon_ms.get(), Some(100));
+        assert!(!active.is_known(), "{active:?}");
+        let vlan = named(&nics, "storage");
+        assert_eq!(vlan.kind, "vlan");
+        assert_eq!(
+            vlan.details,
+            KindDetails::Vlan { id: Reading::Known(42), lower: Reading::Known("bond0".into()) }
+        );
+    }
+
+    #[test]
+    fn bridge_macvlan_tap_and_what_no_file_tells() {
+        let t = Tree(tempfile::tempdir().unwrap());
+        t.nic("br0", 2, 2);
+        t.file("sys/class/net/br0/uevent", "DEVTYPE=bridge\nINTERFACE=br0\n");
+        t.file("sys/class/net/br0/bridge/stp_state", "0\n");
+        t.nic("tap0", 3, 3);
+        t.file("sys/class/net/tap0/tun_flags", "0x1102\n");
+        t.link("sys/class/net/tap0/master", "../br0");
+        t.nic("mv0", 4, 3);
+        t.file("sys/class/net/mv0/uevent", "DEVTYPE=macvlan\nINTERFACE=mv0\n");
+        t.file("sys/class/net/mv0/lower_tap0/ifindex", "3\n");
+        let nics = t.read();
+        let KindDetails::Bridge { ports, stp, vlan_filtering } = &named(&nics, "br0").details
+        else {
+            panic!()
+        };
+        assert_eq!((ports.as_slice(), stp.get()), (["tap0".to_owned()].as_slice(), Some(false)));
+        assert!(!vlan_filtering.is_known());
+        assert_eq!(
+            named(&nics, "tap0").details,
+            KindDetails::Tun { multi_queue: Reading::Known(true) }
+        );
+        let KindDetails::Macvlan { lower, mode } = &named(&nics, "mv0").details else { panic!() };
+        assert_eq!((lower.known().unwrap().as_str(), mode.is_known()), ("tap0", false));
+    }
+
+    #[test]
+    fn a_pair_is_known_by_where_it_points() {
+        let t = Tree(tempfile::tempdir().unwrap());
+        t.nic("away", 7, 2); // no index 2 here: the other end is in another namespace
+        t.nic("x", 8, 9);
+        t.nic("y", 9, 8);
+        t.nic("tunnel", 10, 8); // bound to x, which does not point back
+        t.nic("alone", 11, 11);
+        let nics = t.read();
+        let kinds: Vec<&str> = ["away", "x", "y", "tunnel", "alone"]
+            .iter()
+            .map(|n| named(&nics, n).kind.as_str())
+            .collect();
+        assert_eq!(kinds, ["veth", "veth", "veth", "virtual", "virtual"]);
+        let KindDetails::Veth { peer_ifindex, peer, peer_namespace, .. } =
+            &named(&nics, "away").details
+        else {
+            panic!()
+        };
+        assert_eq!(peer_ifindex.get(), Some(2));
+        assert!(!peer.is_known() && !peer_namespace.is_known());
+    }
+}
