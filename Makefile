@@ -18,7 +18,8 @@ deps:
 # What the suites compare us with, and what they run as real servers.
 test-deps: deps
 	@scripts/need ip:iproute2 tc:iproute2 ethtool:ethtool lspci:pciutils lscpu:util-linux \
-	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance
+	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance \
+	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model::Facts;
 use probe::{
     Root,
-    facts::{Request, Selector},
+    facts::{NOT_FOUND, Request, Selector},
 };
 
 use crate::{
@@ -102,7 +102,7 @@ impl Source {
         let facts = probe::facts::collect(&self.root, &self.request);
         let nothing = facts.cpus.is_empty()
             && facts.nics.is_empty()
-            && facts.sysctls.is_empty()
+            && facts.sysctls.values().all(|s| !s.value.is_known())
             && !facts.host.kernel.is_known()
             && !facts.irqs.is_known();
         if nothing && !self.root.is_live() {
@@ -111,6 +111,9 @@ impl Source {
                  FILE`) or a folder holding copies of /proc and /sys",
                 self.name
             )));
+        }
+        if let Some(missing) = facts.unread.iter().find(|u| u.what == NOT_FOUND) {
+            return Err(Failure::Environment(missing.why.clone()));
         }
         Ok(facts)
     }

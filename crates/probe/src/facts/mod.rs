@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod cpu;
 mod cpufreq;
+mod excerpt;
 pub mod host;
 mod idle;
 pub mod irq;
@@ -13,6 +14,7 @@ pub mod nic;
 pub mod numa;
 mod parallel;
 pub mod pci;
+pub mod process;
 pub mod softnet;
 pub mod storage;
 pub mod sysctl;
@@ -21,7 +23,7 @@ mod testing;
 mod throttle;
 pub mod tuned;
 
-use model::{Facts, SCHEMA_VERSION};
+use model::{Facts, SCHEMA_VERSION, facts::Unread};
 
 use crate::Root;
 
@@ -47,9 +49,11 @@ pub struct Request {
     pub processes: Vec<Selector>,
 }
 
+/// What [`Facts::unread`] calls a request that no process answers to.
+pub const NOT_FOUND: &str = "process";
+
 /// Reads everything that the host is.
 pub fn collect(root: &Root, request: &Request) -> Facts {
-    let _ = request;
     let mut nics = nic::read(root);
     let links = link::Answers::ask(root);
     let (namespaces, unseen) = netns::read(root, &links);
@@ -65,6 +69,12 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     let online = host.cpus_online.clone();
     let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
     let sysctls = sysctl::read(root, &host, &memory_bytes);
+    let (processes, missing) = process::read(root, &request.processes);
+    unread.extend(missing.into_iter().map(|why| Unread {
+        what: NOT_FOUND.into(),
+        why,
+        remedy: String::new(),
+    }));
     Facts {
         schema_version: SCHEMA_VERSION,
         host,
@@ -78,7 +88,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         softnet: softnet::read(root, &online),
         sysctls,
         rivals: vec![],
-        processes: vec![],
+        processes,
         listeners: listener::read(root),
         storage: storage::read(root),
         memory_bytes,

@@ -79,7 +79,7 @@ pub fn own_inode(root: &Root) -> Result<u64, ReadError> {
 }
 
 /// `net:[4026531840]`.
-fn inode(target: &str) -> Option<u64> {
+pub(super) fn inode(target: &str) -> Option<u64> {
     target.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
 }
 
