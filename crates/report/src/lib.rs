@@ -9,6 +9,7 @@ pub mod document;
 pub mod inspect;
 mod notes;
 mod path;
+pub mod picture;
 mod places;
 #[cfg(test)]
 mod testing;

@@ -66,7 +66,7 @@ impl<'a> View<'a> {
 }
 
 /// NICs with a device behind them; the others are shown in a line each.
-fn is_physical(nic: &Nic) -> bool {
+pub(crate) fn is_physical(nic: &Nic) -> bool {
     nic.kind == "physical" || nic.bus_address.is_known()
 }
 

@@ -1,0 +1,118 @@
+//! `inspect --picture`: one self-contained SVG of packages, nodes, L3s, cores, the NICs at
+//! their node, the interrupts and chosen processes on their CPUs.
+
+mod draw;
+mod layout;
+mod legend;
+mod marks;
+mod scale;
+mod svg;
+mod tree;
+
+use model::{Facts, nic::Nic};
+
+use crate::{inspect::is_physical, places::Places, words::many};
+use draw::{FAINT, INK, Scene};
+use layout::{lay, pack};
+use scale::Scale;
+use svg::{Font, Svg, fit};
+use tree::{Block, Kind};
+
+/// Around everything.
+const MARGIN: f64 = 24.0;
+/// Title and subtitle.
+const HEAD: f64 = 58.0;
+/// A page narrower than this has no room for title and legend.
+const NARROWEST: f64 = 620.0;
+
+/// The picture of a host.
+pub fn svg(facts: &Facts) -> String {
+    let mut blocks = tree::blocks(facts);
+    let homeless = put_nics(facts, &mut blocks);
+    let marks = marks::of(facts);
+    let drawn = nics_with_marks(facts);
+    let scale = Scale::for_cpus(facts.cpus.len());
+    let scene = Scene { facts, places: Places::new(facts), marks, drawn, scale };
+    let laid: Vec<_> = blocks.iter().map(|b| lay(b, &scene.scale)).collect();
+    let sizes: Vec<_> = laid.iter().map(|l| l.size).collect();
+    let (places, (w, h)) = pack(&sizes, 16.0, 1.7);
+    let width = w.max(NARROWEST);
+    let mut out = Svg::default();
+    title(facts, width, &mut out);
+    let mut y = HEAD + MARGIN;
+    y = unplaced(&scene, &homeless, (y, width), &mut out);
+    for ((x, top), l) in places.iter().zip(&laid) {
+        scene.block(l, (MARGIN + x, y + top), &mut out);
+    }
+    y += h + 22.0;
+    y = legend::draw(&scene, (MARGIN, y), width, &mut out);
+    out.finish((width + 2.0 * MARGIN, y + MARGIN), &name(facts))
+}
+
+fn name(facts: &Facts) -> String {
+    facts.host.name.get().unwrap_or_else(|| "a host".into())
+}
+
+fn title(facts: &Facts, width: f64, out: &mut Svg) {
+    out.text((MARGIN, MARGIN + 18.0), Font::new(20.0, INK).bold(), &fit(&name(facts), 20.0, width));
+    let p = Places::new(facts);
+    let count = |n: usize, what: &str| (n > 0).then(|| many(n, what));
+    let parts = [
+        facts.host.kernel.get().map(|k| format!("Linux {k}")),
+        facts.host.cpu_model.get(),
+        count(p.packages(), "package"),
+        count(facts.numa_nodes.len(), "node"),
+        count(p.l3_count(), "L3"),
+        p.cores().and_then(|n| count(n, "core")),
+        count(facts.cpus.len(), "CPU"),
+        facts.memory_bytes.get().map(|b| b.to_string()),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    out.text((MARGIN, MARGIN + 38.0), Font::new(12.0, FAINT), &fit(&text, 12.0, width));
+}
+
+/// Puts every NIC with a device at its node; gives back those whose node is not known.
+fn put_nics(facts: &Facts, blocks: &mut [Block]) -> Vec<usize> {
+    let physical = facts.nics.iter().enumerate().filter(|(_, n)| is_physical(n));
+    physical.filter(|(i, nic)| !put(*i, nic, blocks)).map(|(i, _)| i).collect()
+}
+
+fn put(at: usize, nic: &Nic, blocks: &mut [Block]) -> bool {
+    let Some(home) = nic.numa_node.get() else { return false };
+    blocks.iter_mut().any(|b| {
+        if b.kind == Kind::Node(Some(home)) {
+            b.nics.push(at);
+            return true;
+        }
+        put(at, nic, &mut b.inside)
+    })
+}
+
+/// NICs with interrupts first: their order gives the colours.
+fn nics_with_marks(facts: &Facts) -> Vec<usize> {
+    let physical: Vec<(usize, &Nic)> =
+        facts.nics.iter().enumerate().filter(|(_, n)| is_physical(n)).collect();
+    let (with, without): (Vec<_>, Vec<_>) =
+        physical.into_iter().partition(|(_, n)| !n.irqs.is_empty());
+    with.into_iter().chain(without).map(|(i, _)| i).collect()
+}
+
+/// NICs whose node is not known, in rows above the CPUs.
+fn unplaced(scene: &Scene<'_>, nics: &[usize], (y, width): (f64, f64), out: &mut Svg) -> f64 {
+    if nics.is_empty() {
+        return y;
+    }
+    let why = if scene.facts.numa_nodes.len() > 1 { "NICs (node not known)" } else { "NICs" };
+    out.text((MARGIN, y + 4.0), Font::new(12.0, INK).bold(), why);
+    let (w, h) = scene.scale.nic;
+    let step = w + scene.scale.nic_gap;
+    let per_row = ((width + scene.scale.nic_gap) / step).floor().max(1.0) as usize;
+    for (i, nic) in nics.iter().enumerate() {
+        let at = ((i % per_row) as f64 * step, (i / per_row) as f64 * (h + 6.0));
+        scene.nic(*nic, (MARGIN + at.0, y + 12.0 + at.1), out);
+    }
+    y + 12.0 + nics.len().div_ceil(per_row) as f64 * (h + 6.0) + 12.0
+}
+
+#[cfg(test)]
+mod tests;

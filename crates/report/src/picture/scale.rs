@@ -1,0 +1,101 @@
+//! How large things are drawn: few CPUs large with every interrupt's number, many CPUs as a
+//! grid of small cells with marks.
+
+use super::tree::Kind;
+
+/// Sizes in px at natural size. No text is below 8 px.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// One CPU.
+    pub cell: (f64, f64),
+    /// Its number.
+    pub cpu_font: f64,
+    /// An interrupt's number; zero draws a plain mark instead.
+    pub irq_font: f64,
+    /// A process's disc.
+    pub disc: f64,
+    /// Between hardware threads of a core.
+    pub thread_gap: f64,
+    /// Around the threads of a core.
+    pub core_pad: f64,
+    /// A NIC's box.
+    pub nic: (f64, f64),
+    /// Between NICs.
+    pub nic_gap: f64,
+}
+
+impl Scale {
+    /// Fit for this many CPUs.
+    pub fn for_cpus(n: usize) -> Self {
+        let base = Self {
+            cell: (30.0, 30.0),
+            cpu_font: 9.0,
+            irq_font: 0.0,
+            disc: 5.5,
+            thread_gap: 1.0,
+            core_pad: 2.0,
+            nic: (158.0, 34.0),
+            nic_gap: 6.0,
+        };
+        match n {
+            0..=16 => Self {
+                cell: (104.0, 64.0),
+                cpu_font: 14.0,
+                irq_font: 10.0,
+                disc: 8.0,
+                thread_gap: 3.0,
+                core_pad: 5.0,
+                ..base
+            },
+            17..=72 => Self {
+                cell: (56.0, 44.0),
+                cpu_font: 11.0,
+                irq_font: 9.0,
+                disc: 6.5,
+                thread_gap: 2.0,
+                core_pad: 3.0,
+                ..base
+            },
+            _ => base,
+        }
+    }
+
+    /// Between a box's border and its content.
+    pub fn pad(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Package(_) => 12.0,
+            Kind::Node(_) => 10.0,
+            Kind::L3(_) => 5.0,
+            Kind::Core(_) => self.core_pad,
+        }
+    }
+
+    /// Height of a box's label line.
+    pub fn head(&self, kind: Kind) -> f64 {
+        self.label(kind) + 9.0
+    }
+
+    /// Height of a box's label.
+    pub fn label(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Package(_) => 13.0,
+            Kind::Node(_) => 12.0,
+            Kind::L3(_) | Kind::Core(_) => 9.0,
+        }
+    }
+
+    /// Between the boxes within.
+    pub fn gap(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Package(_) => 12.0,
+            Kind::Node(_) => 8.0,
+            Kind::L3(_) | Kind::Core(_) => {
+                if self.irq_font > 0.0 {
+                    4.0
+                } else {
+                    2.0
+                }
+            }
+        }
+    }
+}
