@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::Nanos;
 /// Examples, then the exit codes: the same words under every command's help.
 macro_rules! examples {
     ($examples:literal) => {
@@ -28,7 +29,8 @@ macro_rules! examples {
 /// would add.
 #[derive(Debug, Parser)]
 #[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
-    "  netwright inspect                    its packet path: NIC, queue, IRQ, CPU
+    "  netwright doctor                     diagnose this host
+  netwright inspect                    its packet path: NIC, queue, IRQ, CPU
   netwright inspect --json | jq .nics  for programs"
 ))]
 pub struct Cli {
@@ -39,8 +41,9 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "one value per process")]
 pub enum Command {
+    /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
+    Doctor(DoctorArgs),
     /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Print the JSON schema of a command's --json document.
@@ -159,9 +162,58 @@ pub enum Section {
     Namespaces,
 }
 
+/// `netwright doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright doctor                     watch this host for 5 s and diagnose it
+  netwright doctor --window 30s --for latency --name postgres
+  netwright doctor --fail-on warning --json > report.json   for a pipeline
+  netwright doctor --root host.tar.zst someone else's host
+
+Ctrl-C ends the window early: what was seen until then is judged (exit code as usual);
+a second Ctrl-C ends netwright."
+))]
+pub struct DoctorArgs {
+    /// How long to watch the counters, 100ms to 10m [default: 5s].
+    #[arg(long, value_name = "DURATION")]
+    pub window: Option<Nanos>,
+    /// What the host should be good at.
+    #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
+    pub goal: GoalArg,
+    /// Exit with code 1 when a finding is at least this bad.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<SeverityArg>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What the host should be good at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// Bits and requests per second.
+    Throughput,
+    /// The time of one request.
+    Latency,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SeverityArg {
+    /// Worth knowing.
+    Info,
+    /// Costs something or soon will.
+    Warning,
+    /// Holds the host back now, or loses data.
+    Critical,
+}
+
 /// `netwright schema`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  netwright schema inspect > inspect.schema.json"))]
+#[command(after_help = examples!("  netwright schema doctor > doctor.schema.json"))]
 pub struct SchemaArgs {
     /// Whose document.
     #[arg(value_enum)]
@@ -173,4 +225,6 @@ pub struct SchemaArgs {
 pub enum Document {
     /// `inspect --json`.
     Inspect,
+    /// `doctor --json`.
+    Doctor,
 }

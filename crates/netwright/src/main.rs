@@ -3,11 +3,10 @@
 //! Arguments ([`args`]) → checked request ([`request`]) → the story of one command
 //! ([`commands`]) → exit code ([`exit`]).
 
-#![allow(dead_code, reason = "renderings and sampling are hooked up next")]
-
 mod args;
 mod commands;
 mod exit;
+mod interrupt;
 mod output;
 mod request;
 
@@ -26,6 +25,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Done, Failure> {
     match command {
+        Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Schema(args) => commands::schema::run(&args),
     }

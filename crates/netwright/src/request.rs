@@ -2,17 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use model::Facts;
+use model::{Facts, Goal, Nanos, Severity};
 use probe::{
     Root,
     facts::{NOT_FOUND, Request, Selector},
 };
 
 use crate::{
-    args::{InspectArgs, ProcessArgs, Section},
+    args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SeverityArg},
     exit::Failure,
     output::Sink,
 };
+
+/// The window when none is asked for.
+pub const DEFAULT_WINDOW: Nanos = Nanos(5_000_000_000);
+const SHORTEST_WINDOW: Nanos = Nanos(100_000_000);
+const LONGEST_WINDOW: Nanos = Nanos(600_000_000_000);
 
 /// A checked `inspect`.
 pub struct Inspect {
@@ -30,7 +35,25 @@ pub struct Inspect {
     pub sink: Sink,
     /// Every queue.
     pub verbose: bool,
-    /// No notes.
+}
+
+/// A checked `doctor`.
+pub struct Doctor {
+    /// Where from.
+    pub source: Source,
+    /// How long to watch; a snapshot has its own.
+    pub window: Nanos,
+    /// What for.
+    pub goal: Goal,
+    /// From where on the answer is no.
+    pub fail_on: Option<Severity>,
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// Where to.
+    pub sink: Sink,
+    /// Everything that was looked at.
+    pub verbose: bool,
+    /// No progress, no notes.
     pub quiet: bool,
 }
 
@@ -45,6 +68,11 @@ pub struct Source {
 }
 
 impl Inspect {
+    /// A picture alone is an answer; text comes with it only when a part of it is asked for.
+    pub fn prints_text(&self) -> bool {
+        self.picture.is_none() || !self.sections.is_empty() || !self.nics.is_empty()
+    }
+
     /// Checks and opens.
     pub fn check(args: InspectArgs) -> Result<Self, Failure> {
         let picture = args.picture.map(|p| Sink::new(Some(p)));
@@ -64,6 +92,35 @@ impl Inspect {
             picture,
             json: args.output.json,
             sink,
+            verbose: args.output.talk.verbose,
+        })
+    }
+}
+
+impl Doctor {
+    /// Checks and opens.
+    pub fn check(args: DoctorArgs) -> Result<Self, Failure> {
+        if args.window.is_some() && args.source.root.is_some() {
+            return Err(Failure::Usage(
+                "--window watches the running host; a snapshot brings the window it was taken \
+                 with. Leave out one of --window and --root"
+                    .into(),
+            ));
+        }
+        Ok(Self {
+            window: window(args.window)?,
+            source: Source::open(args.source.root, args.processes)?,
+            goal: match args.goal {
+                GoalArg::Throughput => Goal::Throughput,
+                GoalArg::Latency => Goal::Latency,
+            },
+            fail_on: args.fail_on.map(|s| match s {
+                SeverityArg::Info => Severity::Info,
+                SeverityArg::Warning => Severity::Warning,
+                SeverityArg::Critical => Severity::Critical,
+            }),
+            json: args.output.json,
+            sink: Sink::new(args.output.output),
             verbose: args.output.talk.verbose,
             quiet: args.output.talk.quiet,
         })
@@ -117,6 +174,16 @@ impl Source {
         }
         Ok(facts)
     }
+}
+
+fn window(asked: Option<Nanos>) -> Result<Nanos, Failure> {
+    let window = asked.unwrap_or(DEFAULT_WINDOW);
+    if window < SHORTEST_WINDOW || window > LONGEST_WINDOW {
+        return Err(Failure::Usage(format!(
+            "--window {window} is out of range: 100ms to 10m (shorter shows no rates; for longer, run it again)"
+        )));
+    }
+    Ok(window)
 }
 
 fn selectors(args: ProcessArgs) -> Vec<Selector> {

@@ -12,10 +12,13 @@ use crate::{
 /// Reads, draws, prints.
 pub fn run(request: &Inspect) -> Result<Done, Failure> {
     let mut facts = request.source.facts()?;
+    if let Some(picture) = &request.picture {
+        picture.text(&report::picture::svg(&facts))?;
+    }
     keep_nics(&mut facts, &request.nics)?;
     if request.json {
         request.sink.json(&facts)?;
-    } else {
+    } else if request.prints_text() {
         request.sink.text(&text(request, &facts))?;
     }
     Ok(Done::Yes)

@@ -1,4 +1,5 @@
 //! One file per command; each is the story of what it does.
 
+pub mod doctor;
 pub mod inspect;
 pub mod schema;

@@ -126,7 +126,8 @@ pub(crate) fn not_visible(unread: &[Unread], page: &mut Page) {
     page.heading("NOT VISIBLE");
     for u in unread {
         let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
-        if !u.remedy.is_empty() {
+        // Most reasons already end with what would grant it.
+        if !u.remedy.is_empty() && !u.why.contains("would show it") {
             line.push(Ink::Plain, format!("; {}", u.remedy));
         }
         page.line(line, 4);

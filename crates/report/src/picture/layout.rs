@@ -54,8 +54,11 @@ pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
     }
 }
 
-/// NICs side by side in rows, over the CPUs.
-fn shelf(nics: &[usize], room: f64, s: &Scale) -> (Vec<((f64, f64), usize)>, f64, f64) {
+/// NICs with their places.
+type Shelf = Vec<((f64, f64), usize)>;
+
+/// NICs side by side in rows, over the CPUs; with the width and height they take.
+fn shelf(nics: &[usize], room: f64, s: &Scale) -> (Shelf, f64, f64) {
     if nics.is_empty() {
         return (vec![], 0.0, 0.0);
     }

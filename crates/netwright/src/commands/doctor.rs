@@ -1,0 +1,79 @@
+//! `netwright doctor`: see, sample, judge, tell.
+
+use std::time::Duration;
+
+use diagnose::{Case, diagnose};
+use model::{Facts, Nanos, Reading, Samples};
+use probe::{
+    error::reading,
+    samples::{self, Options},
+};
+use report::{Diagnosed, document::Source};
+
+use crate::{
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Progress, note},
+    request::Doctor,
+};
+
+/// Between two readings of the counters, unless that makes more than [`MOST_READINGS`].
+const STEP: Nanos = Nanos(500_000_000);
+/// Enough to see where threads run; each reading costs the host a little.
+const MOST_READINGS: u64 = 60;
+
+/// Reads what the host is, watches what it does, judges both, and tells.
+pub fn run(request: &Doctor) -> Result<Done, Failure> {
+    let facts = request.source.facts()?;
+    let (samples, cut_short) = watch(request, &facts);
+    let case = Case { facts: &facts, samples: &samples, goal: request.goal };
+    let diagnosis = diagnose(&case);
+    let document =
+        Diagnosed::new(&facts, &samples, cut_short, request.goal, source(request), diagnosis);
+    if request.json {
+        request.sink.json(&document)?;
+    } else {
+        let look = request.sink.look(request.verbose);
+        request.sink.text(&report::doctor::text(&document, look))?;
+    }
+    Ok(answer(request, &document))
+}
+
+/// The counters over the window; Ctrl-C ends it early.
+fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
+    let options = Options {
+        window: Duration::from_nanos(request.window.0),
+        readings: readings(request.window),
+        pids: facts.processes.iter().map(|p| p.pid).collect(),
+    };
+    let mut progress =
+        Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
+    let window = Window::open();
+    let taken =
+        samples::take(&request.source.root, &options, window.stop(), &mut |s| progress.show(s));
+    let cut_short = window.was_cut_short();
+    drop((window, progress));
+    if cut_short && !request.quiet {
+        note("netwright: the window was cut short; judging what was seen until then");
+    }
+    (reading(taken), cut_short)
+}
+
+fn readings(window: Nanos) -> u32 {
+    let steps = (window.0 / STEP.0).clamp(1, MOST_READINGS);
+    u32::try_from(steps + 1).unwrap_or(2)
+}
+
+fn source(request: &Doctor) -> Source {
+    if request.source.root.is_live() {
+        Source::live()
+    } else {
+        Source::path(&request.source.name, request.source.root.manifest())
+    }
+}
+
+/// No, when a finding is at least as bad as `--fail-on` says.
+fn answer(request: &Doctor, document: &Diagnosed) -> Done {
+    let bad = |least| document.findings.iter().any(|f| f.severity >= least);
+    if request.fail_on.is_some_and(bad) { Done::No } else { Done::Yes }
+}
