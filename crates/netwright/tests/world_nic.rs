@@ -649,3 +649,46 @@ fn without_root_only_configuration_space_is_denied() {
     let unread = facts["unread"].to_string();
     assert_eq!(unread.contains("PCI read request"), denied, "{unread}");
 }
+
+/// Interfaces that come and go, and statistics whose number changes between the call for
+/// their names and the call for their values, while netwright reads.
+#[test]
+fn what_changes_meanwhile_is_whole_or_not_there() {
+    let ns = Namespace::new();
+    let inside = Place::Inside(&ns);
+    inside.sh(
+        "ip link add nwa numtxqueues 8 numrxqueues 8 type veth peer name nwb numtxqueues 8 numrxqueues 8
+         ip link set nwa up; ip link set nwb up",
+    );
+    // How many statistics there are with n receive queues, as ethtool sees it at rest.
+    let counts: Vec<usize> = (1..=8)
+        .map(|n| {
+            inside.sh(&format!("ethtool -L nwa rx {n} tx 8"));
+            Counted::now(&inside, "nwa").driver.unwrap().len()
+        })
+        .collect();
+    assert!(counts.windows(2).all(|w| w[0] < w[1]), "{counts:?}");
+    let churn = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+           ip link add nwx$i type veth peer name nwy$i
+           ethtool -L nwa rx $((i % 8 + 1)) tx 8
+           ip link del nwx$i
+         done";
+    std::thread::scope(|scope| {
+        let churning = scope.spawn(|| {
+            for _ in 0..4 {
+                inside.sh(churn);
+            }
+        });
+        let mut looked = 0;
+        while !churning.is_finished() || looked < 5 {
+            let nics = inside.nics();
+            let stats = &nics["nwa"]["driver_stats"];
+            let known = stats.as_object().unwrap();
+            let again = stats["absent"].as_str().is_some_and(|why| why.contains("EAGAIN"));
+            assert!(again || counts.contains(&known.len()), "{stats}");
+            assert_eq!(nics["lo"]["kind"], json!("loopback"));
+            looked += 1;
+        }
+        churning.join().unwrap();
+    });
+}

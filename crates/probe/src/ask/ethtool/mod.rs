@@ -338,3 +338,44 @@ fn rss(x: &mut Exchange, nic: &str) -> Result<Rss, i32> {
         rx_rings: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loopback is everywhere and needs no privilege.
+    #[test]
+    fn loopback_has_features_and_no_driver() {
+        let root = Root::live();
+        let ethtool = Ethtool::new(&root);
+        let features = ethtool.features("lo").unwrap();
+        let gro = features.iter().find(|f| f.name == "rx-gro").unwrap();
+        assert!(gro.available);
+        let highdma = features.iter().find(|f| f.name == "highdma").unwrap();
+        assert!(highdma.active, "every bit has its own name");
+        let errno = |e: ReadError| match e {
+            ReadError::Failed { errno, .. } => errno,
+            other => panic!("{other}"),
+        };
+        assert_eq!(errno(ethtool.stats("lo").unwrap_err()), libc::EOPNOTSUPP);
+        assert_eq!(errno(ethtool.rss("lo").unwrap_err()), libc::EOPNOTSUPP);
+        let gone = ethtool.channels("no-such-nic").unwrap_err();
+        assert!(matches!(gone, ReadError::Absent { .. }), "{gone}");
+    }
+
+    #[test]
+    fn what_changes_between_two_calls_is_asked_again_a_bounded_number_of_times() {
+        let mut calls = 0;
+        let changing: Result<(), i32> = again(|| {
+            calls += 1;
+            Err(libc::EAGAIN)
+        });
+        assert_eq!((changing, calls), (Err(libc::EAGAIN), TRIES));
+        let mut calls = 0;
+        let settled = again(|| {
+            calls += 1;
+            if calls == 1 { Err(libc::EAGAIN) } else { Ok(calls) }
+        });
+        assert_eq!(settled, Ok(2));
+    }
+}
