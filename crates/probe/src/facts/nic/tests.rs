@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::ask::ethtool::answers;
 use model::{BitsPerSec, Bytes, NumaNode, QueueId, Reading};
 use tempfile::TempDir;
 
@@ -317,4 +318,34 @@ fn a_member_names_its_master() {
     assert_eq!(tree.only().master, Reading::Known(String::new()));
     tree.link(&format!("{dir}/master"), "../../../../../virtual/net/bond0");
     assert_eq!(tree.only().master, Reading::Known("bond0".into()));
+}
+
+#[test]
+fn a_parameter_that_the_driver_lacks_is_told_from_one_that_is_off() {
+    let words = |rx_usecs: u32| answers::Coalesce {
+        rx_coalesce_usecs: rx_usecs,
+        ..answers::Words::from_words(std::iter::repeat(0)).unwrap()
+    };
+    let tree = Tree::new();
+    port(&tree);
+    let value = serde_json::to_string(&words(8)).unwrap();
+    let answers = "/netwright/answers";
+    tree.file(
+        &format!("{answers}/ethtool/ens1f1/coalesce.json"),
+        format!(r#"{{"value":{value}}}"#),
+    );
+    let old_kernel = tree.only().coalesce.into_known().unwrap();
+    assert_eq!((old_kernel.rx_usecs, old_kernel.adaptive_rx), (8.into(), false.into()));
+    tree.file(
+        &format!("{answers}/netlink/coalesce.json"),
+        r#"{"value":{"entries":[{"nic":"ens1f1","parameters":{"2":8,"11":0}}],"interrupted":false}}"#,
+    )
+    .file(
+        &format!("{answers}/netlink/rss.json"),
+        r#"{"value":{"entries":[{"nic":"other","context":0}],"interrupted":false}}"#,
+    );
+    let coalesce = tree.only().coalesce.into_known().unwrap();
+    assert_eq!((coalesce.rx_usecs, coalesce.adaptive_rx), (8.into(), false.into()));
+    assert!(matches!(coalesce.adaptive_tx, Reading::Absent(_)));
+    assert!(matches!(coalesce.tx_usecs, Reading::Absent(_)));
 }
