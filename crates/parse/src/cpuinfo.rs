@@ -93,10 +93,14 @@ fn other_arch(text: &str, info: &CpuInfo) -> Option<&'static str> {
     if has("hart") {
         return Some("riscv64");
     }
+    let server = matches!(info.platform.as_deref(), Some("PowerNV" | "pSeries"));
     let power =
-        info.model.as_deref().is_some_and(|m| m.starts_with("POWER") || m.starts_with("PPC970"));
-    // Little or big endian is not told here; only uname knows.
-    (power || info.platform.is_some()).then_some("ppc64")
+        |m: &str| m.starts_with("POWER") || m.starts_with("PPC970") || m.starts_with("Cell");
+    if server || info.model.as_deref().is_some_and(power) {
+        // Little or big endian is not told here; only uname knows.
+        return Some("ppc64");
+    }
+    has("timebase").then_some("ppc")
 }
 
 /// Distinct names in the order of their first CPU.
@@ -203,6 +207,14 @@ mod tests {
         assert_eq!((p.arch, p.platform.as_deref()), (Some("ppc64"), Some("PowerNV")));
         let s = parse(b"vendor_id       : IBM/S390\n# processors    : 4\nprocessor 0: version = FF,  identification = 1, machine = 2817\n");
         assert_eq!((s.arch, s.model.as_deref()), (Some("s390x"), Some("IBM/S390")));
+    }
+
+    #[test]
+    fn power_of_32_bits() {
+        let mac = parse(
+            b"processor\t: 0\ncpu\t\t: 740/750\ntimebase\t: 16600000\nplatform\t: PowerMac\n",
+        );
+        assert_eq!((mac.arch, mac.model.as_deref()), (Some("ppc"), Some("740/750")));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::ParseError;
 /// one, as in a person's `0x…` mask), or something is not hex.
 pub fn parse(bytes: &[u8]) -> Result<CpuSet, ParseError> {
     let bad = || ParseError::new(1, "a hex mask such as 0000ffff,00000000", bytes);
-    let text = std::str::from_utf8(bytes).map_err(|_| bad())?.trim();
+    let text = std::str::from_utf8(bytes).map_err(|_| bad())?.trim_end_matches('\0').trim();
     let text = text.strip_prefix("0x").unwrap_or(text);
     let max_digits = (model::cpuset::MAX_ID as usize + 1) / 4;
     if text.is_empty() || text.len() > max_digits * 2 {
@@ -66,6 +66,7 @@ mod tests {
         assert_eq!(ids("00000001,00000000\n"), [32]);
         assert_eq!(ids("1,00000000"), [32], "a short top group, as the kernel prints it");
         assert_eq!(ids("f"), [0, 1, 2, 3]);
+        assert_eq!(ids("f\n\0"), [0, 1, 2, 3], "as kernels 5.15-rc end it");
         assert_eq!(ids("0"), [0u32; 0]);
         assert_eq!(ids("80000000,00000000,00000001"), [0, 95]);
         assert_eq!(ids("0000ffff,ffffffff").len(), 48, "the field case's banned CPUs 0-47");

@@ -8,13 +8,12 @@ use super::cpu::{CPUS, Core, Layout};
 use crate::{Root, facts::parallel};
 
 /// More indexes than any CPU has: 4 levels, two kinds each.
-const MAX_INDEX: u32 = 8;
+const MAX_INDEXES: usize = 16;
 
 /// Reads every cache instance, through the first CPU that has it.
 pub(super) fn read(root: &Root, layout: &Layout, unread: &mut Vec<Unread>) -> Vec<Cache> {
     let found = parallel::by_runs(&layout.cores, |cores| {
-        let mut run =
-            Run { root, covered: vec![], kinds: BTreeMap::new(), found: vec![], lost: None };
+        let mut run = Run::new(root, &layout.running);
         cores.iter().for_each(|core| run.core(core));
         run.found.into_iter().map(Ok).chain(run.lost.map(Err)).collect()
     });
@@ -58,8 +57,11 @@ type KindKey = (u32, u32, Option<Bytes>);
 /// One thread's part.
 struct Run<'a> {
     root: &'a Root,
+    running: &'a CpuSet,
+    /// Indexes that the core before had.
+    indexes: Option<Vec<u32>>,
     /// CPUs whose cache of each index is known.
-    covered: Vec<CpuSet>,
+    covered: BTreeMap<u32, CpuSet>,
     /// Kind and line size by index, level and size: these do not differ within a machine.
     kinds: BTreeMap<KindKey, (String, Reading<Bytes>)>,
     found: Vec<Cache>,
@@ -67,31 +69,61 @@ struct Run<'a> {
     lost: Option<String>,
 }
 
-impl Run<'_> {
-    /// The caches of a core's CPUs. Threads of a core may have caches of their own (POWER9 and
-    /// later pair two small cores), so each CPU that no list has named yet is asked.
+impl<'a> Run<'a> {
+    fn new(root: &'a Root, running: &'a CpuSet) -> Self {
+        Self {
+            root,
+            running,
+            indexes: None,
+            covered: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            found: vec![],
+            lost: None,
+        }
+    }
+
+    /// The caches of a core's CPUs, by the same indexes as the core before unless this one has
+    /// fewer or more (small cores without an L3).
     fn core(&mut self, core: &Core) {
-        for index in 0..MAX_INDEX {
-            if self.covered.len() <= index as usize {
-                self.covered.push(CpuSet::new());
-            }
-            let mut any = false;
-            for cpu in core.cpus.iter() {
-                let known = |c: &CpuSet| c.contains(cpu);
-                if self.covered.get(index as usize).is_some_and(known) {
-                    any = true;
-                    continue;
-                }
-                let Some(cpus) = self.instance(cpu, index) else { continue };
-                any = true;
-                if let Some(covered) = self.covered.get_mut(index as usize) {
-                    cpus.iter().for_each(|c| covered.insert(c));
-                }
-            }
-            if !any {
+        if let Some(expected) = self.indexes.clone() {
+            let next = expected.last().map_or(0, |i| i + 1);
+            let all_there = expected.iter().all(|&index| self.index(core, index));
+            if all_there && !self.index(core, next) {
                 return;
             }
         }
+        let listed = self.listed(core.leader);
+        for &index in &listed {
+            self.index(core, index);
+        }
+        // A kernel numbers them without gaps; in a tree with gaps no core speaks for the next.
+        let whole = listed.iter().copied().eq(0..listed.len() as u32);
+        self.indexes = whole.then_some(listed);
+    }
+
+    fn listed(&self, cpu: CpuId) -> Vec<u32> {
+        let names = self.root.entries(&format!("{CPUS}/cpu{cpu}/cache")).unwrap_or_default();
+        let index = |name: &String| parse::text::id(name.strip_prefix("index")?);
+        let mut indexes: Vec<u32> = names.iter().filter_map(index).take(MAX_INDEXES).collect();
+        indexes.sort_unstable();
+        indexes
+    }
+
+    /// Reads the instances of one index; whether there are any. Threads of a core may have
+    /// caches of their own (POWER9 and later pair two small cores), so each CPU that no list
+    /// has named yet is asked.
+    fn index(&mut self, core: &Core, index: u32) -> bool {
+        let mut any = false;
+        for cpu in core.cpus.iter() {
+            if self.covered.get(&index).is_some_and(|c| c.contains(cpu)) {
+                any = true;
+            } else if let Some(cpus) = self.instance(cpu, index) {
+                any = true;
+                let covered = self.covered.entry(index).or_default();
+                cpus.iter().for_each(|c| covered.insert(c));
+            }
+        }
+        any
     }
 
     /// One instance; `None` where this CPU has no such index.
@@ -110,6 +142,7 @@ impl Run<'_> {
             self.lost.get_or_insert(folder);
             return Some([cpu].into_iter().collect());
         };
+        cpus = cpus.intersection(self.running);
         // Seen after a CPU went offline and came back: a list without its own CPU.
         cpus.insert(cpu);
         let size_bytes = self.root.parsed(&file("size"), parse::cache_size::parse);

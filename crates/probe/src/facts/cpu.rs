@@ -18,6 +18,9 @@ pub(super) struct Layout {
     pub present: Vec<CpuId>,
     /// Those that run.
     pub online: Vec<CpuId>,
+    /// The same as a set. Kernels before 4.18 also name CPUs that do not run in the lists of
+    /// nodes and caches; later ones do not, and so no list here does.
+    pub running: CpuSet,
     /// Hardware threads of each core, by core.
     pub cores: Vec<Core>,
     is_online: BTreeMap<CpuId, Reading<bool>>,
@@ -57,7 +60,7 @@ pub(super) fn layout(root: &Root, host: &Host) -> Layout {
         cpus.iter().for_each(|c| seen.insert(c));
         cores.push(Core { leader, cpus, said });
     }
-    Layout { present, online, cores, is_online }
+    Layout { present, online, running, cores, is_online }
 }
 
 /// `core_cpus_list` since 5.3, `thread_siblings_list` before, masks in trees without lists.
@@ -65,6 +68,7 @@ fn siblings(root: &Root, cpu: CpuId) -> Reading<CpuSet> {
     let file = |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
     root.list(&file("core_cpus_list"))
         .or_else(|| root.list(&file("thread_siblings_list")))
+        .or_else(|| root.mask(&file("core_cpus")))
         .or_else(|| root.mask(&file("thread_siblings")))
 }
 

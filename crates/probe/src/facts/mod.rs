@@ -64,7 +64,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     unread.extend(nic::unread(&nics));
     let host = host::read(root, &mut unread);
     let layout = cpu::layout(root, &host);
-    let numa_nodes = numa::read(root);
+    let numa_nodes = numa::read(root, &layout.running);
     let caches = cache::read(root, &layout, &mut unread);
     let online = host.cpus_online.clone();
     let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, NumaNode, Reading, cpu::NumaNodeFacts};
+use model::{CpuId, CpuSet, NumaNode, Reading, cpu::NumaNodeFacts};
 
 use crate::Root;
 
 const NODES: &str = "/sys/devices/system/node";
 
 /// Every node that the kernel has a folder for, ascending; none on a kernel built without
-/// NUMA.
-pub fn read(root: &Root) -> Vec<NumaNodeFacts> {
+/// NUMA. Of their CPUs those in `running` count.
+pub fn read(root: &Root, running: &CpuSet) -> Vec<NumaNodeFacts> {
     let mut ids: Vec<u32> = root
         .entries(NODES)
         .unwrap_or_default()
@@ -19,7 +19,7 @@ pub fn read(root: &Root) -> Vec<NumaNodeFacts> {
         .collect();
     ids.sort_unstable();
     let columns = columns(root, &ids);
-    ids.iter().map(|&id| node(root, id, &columns)).collect()
+    ids.iter().map(|&id| node(root, id, &columns, running)).collect()
 }
 
 /// The node of each CPU that has one.
@@ -27,7 +27,7 @@ pub(super) fn by_cpu(nodes: &[NumaNodeFacts]) -> BTreeMap<CpuId, NumaNode> {
     nodes.iter().flat_map(|n| n.cpus.iter().map(|c| (c, n.id))).collect()
 }
 
-fn node(root: &Root, id: u32, columns: &[u32]) -> NumaNodeFacts {
+fn node(root: &Root, id: u32, columns: &[u32], running: &CpuSet) -> NumaNodeFacts {
     let file = |name: &str| format!("{NODES}/node{id}/{name}");
     let memory =
         |key: &'static str| root.parsed(&file("meminfo"), |b| parse::meminfo::value(b, key));
@@ -35,7 +35,7 @@ fn node(root: &Root, id: u32, columns: &[u32]) -> NumaNodeFacts {
     let cpus = root.list(&file("cpulist")).or_else(|| root.mask(&file("cpumap")));
     NumaNodeFacts {
         id: NumaNode(id),
-        cpus: cpus.into_known().unwrap_or_default(),
+        cpus: cpus.into_known().unwrap_or_default().intersection(running),
         memory_bytes: memory("MemTotal"),
         memory_free_bytes: memory("MemFree"),
         distances: distances(root, &file("distance"), columns),
