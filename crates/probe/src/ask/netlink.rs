@@ -86,35 +86,47 @@ pub fn exchange(
     request: &Request,
     each: &mut dyn FnMut(&Message<'_>) -> ControlFlow<()>,
 ) -> Result<bool, ReadError> {
-    const SEQUENCE: u32 = 1;
     let failed = |errno| ReadError::from_errno(what, errno);
     let socket = open(protocol).map_err(failed)?;
     send(&socket, &request.bytes(SEQUENCE)).map_err(failed)?;
     let mut buffer = vec![0; BUFFER];
-    let mut whole = true;
+    let mut answer = Answer { whole: true, each };
     loop {
-        let datagram = match receive(&socket, &mut buffer) {
-            Ok(bytes) => bytes,
+        match receive(&socket, &mut buffer).and_then(|bytes| answer.take(bytes)) {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => return Ok(answer.whole),
             // Answers were lost for want of memory.
             Err(libc::ENOBUFS) => return Ok(false),
             Err(errno) => return Err(failed(errno)),
-        };
+        }
+    }
+}
+
+/// Every question has its own socket, and its answers this number.
+const SEQUENCE: u32 = 1;
+
+/// An answer as its datagrams come in.
+struct Answer<'f> {
+    whole: bool,
+    each: &'f mut dyn FnMut(&Message<'_>) -> ControlFlow<()>,
+}
+
+impl Answer<'_> {
+    /// Takes the next datagram; breaks at the end of the answer.
+    fn take(&mut self, datagram: &[u8]) -> Result<ControlFlow<()>, i32> {
         for message in messages(datagram).filter(|m| m.sequence == SEQUENCE) {
-            whole &= message.flags & DUMP_INTERRUPTED == 0;
+            self.whole &= message.flags & DUMP_INTERRUPTED == 0;
             match (message.kind, message.errno()) {
-                (OVERRUN, _) => return Ok(false),
-                (ERROR | DONE, Some(0)) => return Ok(whole),
-                (ERROR | DONE, Some(errno)) => return Err(failed(errno)),
-                // An end without its number, as old kernels send it.
-                (DONE, None) => return Ok(whole),
-                (ERROR, None) => return Err(failed(libc::EPROTO)),
-                _ => {
-                    if each(&message).is_break() {
-                        return Ok(whole);
-                    }
-                }
+                // An end without its number is an end; old kernels send it so.
+                (ERROR | DONE, Some(0)) | (DONE, None) => return Ok(ControlFlow::Break(())),
+                (ERROR | DONE, Some(errno)) => return Err(errno),
+                (ERROR, None) => return Err(libc::EPROTO),
+                (OVERRUN, _) => return Err(libc::ENOBUFS),
+                _ if (self.each)(&message).is_break() => return Ok(ControlFlow::Break(())),
+                _ => {}
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -188,6 +200,46 @@ fn receive<'b>(socket: &OwnedFd, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A message of the answer, or of an earlier question's.
+    fn message(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Request::one(kind, payload).bytes(sequence);
+        bytes.splice(6..8, flags.to_ne_bytes());
+        bytes
+    }
+
+    fn taken(datagram: &[u8]) -> (Result<ControlFlow<()>, i32>, bool, usize) {
+        let mut count = 0;
+        let each = &mut |_: &Message<'_>| {
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        let mut answer = Answer { whole: true, each };
+        let result = answer.take(datagram);
+        let whole = answer.whole;
+        (result, whole, count)
+    }
+
+    #[test]
+    fn an_interrupted_dump_is_not_whole_and_an_end_is_an_end() {
+        let link = |flags| message(16, flags, 1, &[0; 16]);
+        let done = |errno: i32| message(DONE, 2, 1, &(-errno).to_ne_bytes());
+        let go = Ok(ControlFlow::Continue(()));
+        let end = Ok(ControlFlow::Break(()));
+        assert_eq!(taken(&[link(2), link(2)].concat()), (go, true, 2));
+        assert_eq!(taken(&[link(2), link(2 | DUMP_INTERRUPTED)].concat()), (go, false, 2));
+        assert_eq!(taken(&[link(2), done(0), link(2)].concat()), (end, true, 1));
+        assert_eq!(taken(&message(DONE, 2 | DUMP_INTERRUPTED, 1, &[0; 4])), (end, false, 0));
+        assert_eq!(taken(&message(DONE, 2, 1, &[])), (end, true, 0));
+        assert_eq!(taken(&done(libc::EPERM)).0, Err(libc::EPERM));
+        assert_eq!(
+            taken(&message(ERROR, 0, 1, &(-libc::ENODEV).to_ne_bytes())).0,
+            Err(libc::ENODEV)
+        );
+        assert_eq!(taken(&message(ERROR, 0, 1, &[])).0, Err(libc::EPROTO));
+        assert_eq!(taken(&message(OVERRUN, 0, 1, &[])).0, Err(libc::ENOBUFS));
+        assert_eq!(taken(&message(16, 2, 7, &[0; 16])), (go, true, 0), "not our question's");
+    }
 
     #[test]
     fn the_kernel_dumps_loopback_and_refuses_nonsense() {

@@ -243,3 +243,53 @@ fn unread(answers: &Answers, qdiscs: &Result<Dump<QdiscMessage>, ReadError>) -> 
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        facts::{listener, nic},
+        root::record::Recorder,
+    };
+
+    fn read(root: &Root) -> (Vec<Nic>, Reading<Vec<NetNamespace>>, String) {
+        let mut nics = nic::read(root);
+        let answers = Answers::ask(root);
+        let (namespaces, _) = netns::read(root, &answers);
+        enrich(root, &mut nics, &answers, &namespaces);
+        (nics, namespaces, format!("{:?}", listener::read(root)))
+    }
+
+    /// Whatever is learned here by other ways than files is learned again from a recording.
+    #[test]
+    fn a_recording_tells_what_the_live_host_told() {
+        let recorder = Arc::new(Recorder::default());
+        let live = read(&Root::recording(recorder.clone()));
+        assert!(live.0.iter().any(|n| n.kind == "loopback" && n.addresses.is_known()));
+        let tree = tempfile::tempdir().unwrap();
+        let recording = recorder.take();
+        let at = |path: &str| {
+            let path = tree.path().join(path.trim_start_matches('/'));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            path
+        };
+        for (path, bytes) in &recording.files {
+            std::fs::write(at(path), bytes).unwrap();
+        }
+        for (path, target) in &recording.links {
+            std::os::unix::fs::symlink(target, at(path)).unwrap();
+        }
+        let again = read(&Root::open(tree.path()).unwrap());
+        assert_eq!(live.1, again.1, "namespaces");
+        assert_eq!(live.2, again.2, "listeners");
+        for (live, again) in live.0.iter().zip(&again.0) {
+            let ours = |n: &Nic| {
+                let Nic { kind, details, addresses, napis, qdiscs, .. } = n.clone();
+                (kind, details, addresses, napis, qdiscs)
+            };
+            assert_eq!(ours(live), ours(again));
+        }
+    }
+}
