@@ -9,7 +9,7 @@ use crate::{CpuSet, IrqId, Reading};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rival {
     /// `irqbalance`, `tuned`, `networkd`, `network_manager`, `cloud_agent`, `link_file`,
-    /// `udev_rule`, `script`, `sysctl_file`.
+    /// `udev_rule`, `script`, `sysctl_file`, `daemon` (numad, bpftune and the like).
     pub kind: String,
     /// Its name (the agent's, the file's path, the profile's).
     pub name: String,
@@ -21,6 +21,9 @@ pub struct Rival {
     pub arguments: Reading<Vec<String>>,
     /// What it owns, for people: `irq affinity`, `sysctl, governor`, `eth0: MTU`.
     pub owns: Vec<String>,
+    /// Files that it really takes its settings from on this host, those that win last.
+    #[serde(default)]
+    pub settings_files: Vec<String>,
     /// Lines that show it: `/etc/default/irqbalance:3: IRQBALANCE_BANNED_CPULIST=0-1`.
     pub evidence: Vec<String>,
     /// irqbalance: CPUs it keeps IRQs away from, and from where that is known.

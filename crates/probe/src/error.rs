@@ -82,7 +82,7 @@ fn grant(path: &str) -> &'static str {
         "; CAP_SYS_PTRACE (or root) would show it"
     } else if path.starts_with("/sys/kernel/debug") {
         "; root would show it"
-    } else if path.starts_with("netlink/netns/") {
+    } else if path.starts_with("netlink/netns/") || path.starts_with("unshare") {
         "; CAP_SYS_ADMIN (or root) would show it"
     } else if path.starts_with("ethtool") || path.starts_with("netlink") {
         "; CAP_NET_ADMIN would show it"

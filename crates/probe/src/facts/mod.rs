@@ -15,6 +15,7 @@ pub mod numa;
 mod parallel;
 pub mod pci;
 pub mod process;
+pub mod rival;
 pub mod softnet;
 pub mod storage;
 pub mod sysctl;
@@ -68,7 +69,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     let caches = cache::read(root, &layout, &mut unread);
     let online = host.cpus_online.clone();
     let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
-    let sysctls = sysctl::read(root, &host, &memory_bytes);
+    let sysctls = sysctl::read(root, &host, &memory_bytes, &mut unread);
     let (processes, missing) = process::read(root, &request.processes);
     unread.extend(missing.into_iter().map(|why| Unread {
         what: NOT_FOUND.into(),
@@ -87,7 +88,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         irqs,
         softnet: softnet::read(root, &online),
         sysctls,
-        rivals: vec![],
+        rivals: rival::read(root),
         processes,
         listeners: listener::read(root),
         storage: storage::read(root),

@@ -192,6 +192,7 @@ mod tests {
             pid: Known(412),
             arguments: Reading::absent("x"),
             owns: vec!["IRQ affinity".into()],
+            settings_files: vec![],
             evidence: vec!["/proc/412/comm: irqbalance".into()],
             banned_cpus: Known("0-1".parse().unwrap()),
             banned_irqs: Reading::absent("x"),

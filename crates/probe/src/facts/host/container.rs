@@ -2,7 +2,8 @@
 
 use model::Reading;
 
-use crate::{Root, error::reading};
+use super::super::excerpt::excerpt;
+use crate::Root;
 
 /// Inodes of the namespaces that the kernel itself starts in. **Source**:
 /// `include/linux/proc_ns.h`, the same on every kernel since 3.8 (cgroup: 4.6).
@@ -23,9 +24,12 @@ pub(super) fn read(root: &Root) -> Reading<String> {
     if let Reading::Known(Some(engine)) = &in_cgroup {
         return Reading::Known(engine.clone());
     }
-    let environ = reading(root.read("/proc/1/environ"));
-    let marked = environ.known().and_then(|e| parse::environ::value(e, "container"));
-    if let Some(engine) = marked.filter(|e| !e.is_empty()) {
+    // The rest of that environment may hold secrets: a recording keeps this one variable.
+    let marked = excerpt(root, "container-variable", |root| {
+        let environ = root.read("/proc/1/environ")?;
+        Ok(parse::environ::value(&environ, "container"))
+    });
+    if let Some(engine) = marked.ok().flatten().filter(|e| !e.is_empty()) {
         return Reading::Known(engine);
     }
     let initial = own("pid").is_ok_and(|l| l == INITIAL_PID_NS)

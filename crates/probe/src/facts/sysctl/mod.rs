@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Bytes, Reading,
+    facts::Unread,
     host::Host,
     sysctl::{DefaultFrom, Origin, Sysctl},
 };
@@ -30,12 +31,36 @@ use crate::{ReadError, Root, error::reading};
 /// **Source**: `/proc/sys`; defaults from a network namespace made for the purpose, else from
 /// a table by version, memory and build; origins from the sysctl files, tuned's active profile
 /// and the boot line.
-pub fn read(root: &Root, host: &Host, memory: &Reading<Bytes>) -> BTreeMap<String, Sysctl> {
+pub fn read(
+    root: &Root,
+    host: &Host,
+    memory: &Reading<Bytes>,
+    unread: &mut Vec<Unread>,
+) -> BTreeMap<String, Sysctl> {
     let setters = Setters::read(root);
     let config = super::host::build::config(root, host.kernel.known().map(String::as_str));
     let basis = basis(root, host, memory, config.known());
     let fresh = Fresh::read(root);
+    if let Err(e @ ReadError::Denied { .. }) = &fresh.values {
+        unread.push(Unread {
+            what: "defaults from a fresh network namespace".into(),
+            why: e.to_string(),
+            remedy: "CAP_SYS_ADMIN, or run as root; a table by kernel version stands in".into(),
+        });
+    }
     TABLE.iter().map(|e| (e.key.to_owned(), setting(root, e, &setters, &basis, &fresh))).collect()
+}
+
+/// Lines of the boot's sysctl files that set what Netwright knows: file, line from 1, dotted
+/// name (or pattern), value.
+pub fn file_lines(root: &Root) -> Vec<(String, u32, String, String)> {
+    let keys: Vec<String> = TABLE.iter().map(|e| sysctl_conf::path(e.key)).collect();
+    let known = |path: &str| {
+        let glob = sysctl_conf::is_glob(path);
+        keys.iter().any(|k| k == path || glob && sysctl_conf::glob_matches(path, k))
+    };
+    let lines = origin::lines_of(root, known);
+    lines.into_iter().map(|(f, l, path, v)| (f, l, sysctl_conf::dotted(&path), v)).collect()
 }
 
 /// What a fresh namespace said.

@@ -75,6 +75,21 @@ impl Setters {
     }
 }
 
+/// The boot's files with the lines that set one of `paths`: file, line, path, value.
+pub fn lines_of(root: &Root, known: impl Fn(&str) -> bool) -> Vec<(String, u32, String, String)> {
+    let systemd = runs_systemd(root);
+    let mut files = boot_files(root, systemd);
+    if !systemd {
+        files.push("/etc/sysctl.conf".into());
+    }
+    files
+        .iter()
+        .flat_map(|f| assignments(root, f))
+        .filter(|a| known(&a.path))
+        .filter_map(|a| Some((a.file, a.line, a.path, a.value?)))
+        .collect()
+}
+
 /// systemd is, or would be, the one that applies the files.
 fn runs_systemd(root: &Root) -> bool {
     root.exists("/run/systemd/system")

@@ -26,7 +26,7 @@ fn read_tree(root: &Root) -> BTreeMap<String, Sysctl> {
     host.kernel = Reading::Known("6.18.44-fc".into());
     host.page_size_bytes = Reading::Known(Bytes(4096));
     host.build.hz = Reading::Known(250);
-    read(root, &host, &Reading::Known(Bytes(24_684_092 << 10)))
+    read(root, &host, &Reading::Known(Bytes(24_684_092 << 10)), &mut vec![])
 }
 
 fn set_by(path: &str, line: u32, value: &str) -> Origin {
@@ -170,7 +170,7 @@ fn an_unknown_or_patched_version_claims_no_boundary() {
     let with = |release: &str| {
         let mut host = testing::host();
         host.kernel = Reading::Known(release.into());
-        read(&root, &host, &Reading::absent("x"))
+        read(&root, &host, &Reading::absent("x"), &mut vec![])
     };
     assert_eq!(with("5.10.0-8-amd64")["net.core.somaxconn"].default.get().as_deref(), Some("4096"));
     assert_eq!(with("5.3.18")["net.core.somaxconn"].default.get().as_deref(), Some("128"));
