@@ -65,7 +65,7 @@ pub fn read(root: &Root, links: &Answers) -> (Reading<Vec<NetNamespace>>, Vec<Un
             }
         })
         .collect();
-    (Reading::Known(namespaces), unread.lines())
+    (Reading::Known(namespaces), unread.lines(root))
 }
 
 /// The inode of the namespace that the reader lives in.
@@ -86,19 +86,25 @@ pub(super) fn inode(target: &str) -> Option<u64> {
 /// What was not seen, for people.
 #[derive(Default)]
 struct Unseen {
-    hidden: Option<String>,
+    /// Processes whose namespace may not be read, and the first one's path.
+    hidden: Option<(usize, String)>,
     not_entered: Option<String>,
     beyond: usize,
 }
 
 impl Unseen {
-    fn lines(self) -> Vec<Unread> {
+    fn lines(self, root: &Root) -> Vec<Unread> {
         let mut lines = vec![];
-        if let Some(why) = self.hidden {
+        if let Some((count, path)) = self.hidden {
+            // Root without more ado is refused only by a security module or a sandbox.
+            let has = may_trace(root);
             lines.push(Unread {
-                what: "network namespaces of other users' processes".into(),
-                why,
-                remedy: "CAP_SYS_PTRACE, or run as root".into(),
+                what: format!("network namespaces of {count} processes"),
+                why: format!(
+                    "{path}: not permitted{}",
+                    if has { ", though this reader has CAP_SYS_PTRACE" } else { "" }
+                ),
+                remedy: if has { "" } else { "CAP_SYS_PTRACE, or run as root" }.into(),
             });
         }
         if let Some(why) = self.not_entered {
@@ -117,6 +123,18 @@ impl Unseen {
         }
         lines
     }
+}
+
+/// Whether this reader has `CAP_SYS_PTRACE`.
+fn may_trace(root: &Root) -> bool {
+    const CAP_SYS_PTRACE: u32 = 19;
+    root.read("/proc/self/status")
+        .ok()
+        .and_then(|text| {
+            let mask = parse::proc_status::value(&text, "CapEff")?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        })
+        .is_some_and(|mask| mask >> CAP_SYS_PTRACE & 1 == 1)
 }
 
 /// One namespace as `/proc` and the names show it.
@@ -146,8 +164,8 @@ fn find(root: &Root, own: u64, unseen: &mut Unseen) -> BTreeMap<u64, Seen> {
                     seen.pids.push(pid);
                 }
             }
-            Err(e @ ReadError::Denied { .. }) => {
-                unseen.hidden.get_or_insert_with(|| e.to_string());
+            Err(ReadError::Denied { path }) => {
+                unseen.hidden.get_or_insert((0, path)).0 += 1;
             }
             // It ended meanwhile.
             Err(_) => {}
