@@ -273,3 +273,53 @@ fn what_is_not_there_is_said_in_one_line() {
         assert_eq!(text.lines().count(), 1, "{text}");
     }
 }
+
+/// What was recorded while it was read tells the same afterwards, from files alone.
+#[test]
+fn a_recording_tells_the_same_of_processes_settings_and_rivals() {
+    use probe::{Root, facts, facts::Selector};
+    let server = Server::start(None);
+    let selectors = [Selector::Port(server.port), Selector::Name("no-such-program".into())];
+    let read = |root: &Root| {
+        let host = facts::host::read(root, &mut vec![]);
+        let sysctls = facts::sysctl::read(root, &host, &host.page_size_bytes, &mut vec![]);
+        (facts::process::read(root, &selectors), sysctls, facts::rival::read(root))
+    };
+    let recorder = std::sync::Arc::new(probe::root::record::Recorder::default());
+    let live = read(&Root::recording(recorder.clone()));
+    let recording = recorder.take();
+
+    let tree = tempfile::tempdir().unwrap();
+    let at = |path: &str| {
+        let path = tree.path().join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    };
+    for (path, bytes) in &recording.files {
+        fs::write(at(path), bytes).unwrap();
+    }
+    for (path, target) in &recording.links {
+        std::os::unix::fs::symlink(target, at(path)).unwrap();
+    }
+    for path in &recording.dirs {
+        let _ = fs::create_dir_all(at(path));
+    }
+    let manifest = model::snapshot::Manifest {
+        schema_version: model::SCHEMA_VERSION,
+        tool_version: String::new(),
+        taken_at_unix_s: 0,
+        redacted: false,
+        errors: recording.errors,
+        listings: recording.listings,
+        samples: vec![],
+    };
+    fs::write(at("/netwright/manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+
+    let ((processes, warnings), sysctls, rivals) = read(&Root::open(tree.path()).unwrap());
+    assert_eq!(live.0.0.len(), 1);
+    assert_eq!((&processes, &warnings), (&live.0.0, &live.0.1));
+    assert_eq!(rivals, live.2);
+    for (key, ours) in &live.1 {
+        assert_eq!(Some(ours), sysctls.get(key), "{key}");
+    }
+}
