@@ -7,6 +7,7 @@ pub mod error;
 pub mod facts;
 pub mod root;
 pub mod samples;
+pub mod snapshot;
 
 pub use error::ReadError;
 pub use root::Root;

@@ -278,7 +278,7 @@ impl ArchiveRoot {
 }
 
 /// A link such as `net:[4026531840]` or `socket:[77]`: an identity of the kernel, no path.
-pub(super) fn is_magic(target: &str) -> bool {
+pub(crate) fn is_magic(target: &str) -> bool {
     !target.contains('/') && target.contains(":[")
 }
 

@@ -20,6 +20,7 @@ use parse::ParseError;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{ReadError, error::reading};
+pub(crate) use archive::is_magic;
 pub use archive::{ArchiveError, Limits};
 use record::Recorder;
 

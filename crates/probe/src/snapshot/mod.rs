@@ -1,0 +1,151 @@
+//! A host in one file, for a machine that someone else will diagnose: every source that was
+//! read, as it was, with a manifest.
+//!
+//! Unpacked (`tar --zstd -x`) it is a tree in the shape of the host's own root, for `--root DIR`
+//! and for other tools (`HWLOC_FSROOT=DIR lstopo`).
+
+pub mod redact;
+mod write;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use model::{Facts, SCHEMA_VERSION, Samples, snapshot::Manifest};
+
+use crate::{
+    Root,
+    facts::{self, Request},
+    root::record::{Recorder, Recording},
+    samples,
+};
+
+/// What to record and how to write it.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Which processes to look at.
+    pub request: Request,
+    /// Record the counters over this window too.
+    pub window: Option<Duration>,
+    /// How often to read the counters within the window.
+    pub readings: u32,
+    /// Replace addresses, names, MACs and command lines, see [`redact`].
+    pub redact: Option<redact::Key>,
+    /// Replace a file that is there.
+    pub overwrite: bool,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Where.
+    pub path: PathBuf,
+    /// Files in it.
+    pub files: usize,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
+    /// Readings of the counters in it.
+    pub samples: usize,
+    /// Reads that failed other than by absence, by path with the kernel's error number.
+    pub errors: Vec<(String, i32)>,
+}
+
+/// Why there is no snapshot; one line.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file is there already.
+    #[error("{}: exists; choose another name or say --force to replace it", path.display())]
+    Exists {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It cannot be written.
+    #[error("{}: {why}", path.display())]
+    NotWritten {
+        /// Where.
+        path: PathBuf,
+        /// The system's word.
+        why: String,
+    },
+}
+
+/// What one run saw, and the recording of it.
+#[derive(Debug)]
+pub struct Taken {
+    /// Every source that was read.
+    pub recording: Recording,
+    /// What the recording says of itself.
+    pub manifest: Manifest,
+    /// The facts that were collected while recording; the recording gives the same.
+    pub facts: Facts,
+    /// The samples, if a window was asked for.
+    pub samples: Option<Samples>,
+}
+
+/// Records the live host to the file `out`. Nobody but its owner may read it.
+///
+/// # Errors
+/// When the file exists (unless [`Options::overwrite`]) or cannot be written; both are found
+/// out before the window is waited for where they can be, and nothing is left behind.
+pub fn take(
+    options: &Options,
+    out: &Path,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Summary, SnapshotError> {
+    let file = write::Pending::create(out, options.overwrite)?;
+    let mut taken = record(options, stop, progress);
+    if let Some(key) = &options.redact {
+        redact::recording(&mut taken, key);
+    }
+    file.write(&taken.recording, &taken.manifest)
+}
+
+/// Records the live host.
+pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64)) -> Taken {
+    let taken_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let recorder = Arc::new(Recorder::default());
+    let root = Root::recording(recorder.clone());
+    let facts = facts::collect(&root, &options.request);
+    let samples = options.window.and_then(|window| {
+        let options = samples::Options {
+            window,
+            readings: options.readings,
+            pids: facts.processes.iter().map(|p| p.pid).collect(),
+        };
+        samples::take(&root, &options, stop, progress).ok()
+    });
+    let mut recording = recorder.take();
+    only_known_variables(&mut recording);
+    let manifest = Manifest {
+        schema_version: SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        taken_at_unix_s: taken_at.as_secs(),
+        redacted: false,
+        errors: std::mem::take(&mut recording.errors),
+        listings: std::mem::take(&mut recording.listings),
+        samples: std::mem::take(&mut recording.samples),
+    };
+    Taken { recording, manifest, facts, samples }
+}
+
+/// An environment holds passwords, and a reader looks for a variable or two. The others are not
+/// even recorded.
+fn only_known_variables(recording: &mut Recording) {
+    let known = [&b"container="[..], b"IRQBALANCE_"];
+    let of_process = |place: &str| place.starts_with("/proc/") && place.ends_with("/environ");
+    for (_, bytes) in recording.files.iter_mut().filter(|(place, _)| of_process(place)) {
+        let kept: Vec<&[u8]> = bytes
+            .split(|&b| b == 0)
+            .filter(|variable| known.iter().any(|k| variable.starts_with(k)))
+            .collect();
+        *bytes = kept.join(&0);
+    }
+}
+
+#[cfg(test)]
+mod tests;
