@@ -123,15 +123,21 @@ impl<T: Serialize> Serialize for Reading<T> {
     }
 }
 
-#[derive(Deserialize)]
+/// The host has no such thing, or said something that cannot be understood.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Absent")]
 struct AbsentForm {
+    /// Why, with the path or call.
     absent: String,
 }
 
-#[derive(Deserialize)]
+/// The host has it, the reader was not permitted to read it.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Denied")]
 struct DeniedForm {
+    /// Why, with the path or call and what would grant it.
     denied: String,
 }
 
@@ -164,15 +170,9 @@ impl<T: JsonSchema> JsonSchema for Reading<T> {
 
     fn json_schema(g: &mut SchemaGenerator) -> Schema {
         let known = g.subschema_for::<T>();
-        let why = |key: &str| {
-            serde_json::json!({
-                "type": "object",
-                "properties": { key: { "type": "string" } },
-                "required": [key],
-                "additionalProperties": false
-            })
-        };
-        json_schema!({ "anyOf": [known, why("absent"), why("denied")] })
+        let absent = g.subschema_for::<AbsentForm>();
+        let denied = g.subschema_for::<DeniedForm>();
+        json_schema!({ "anyOf": [known, absent, denied] })
     }
 }
 

@@ -30,6 +30,20 @@ impl Sink {
         }
     }
 
+    /// Whether a later write can work, so that nobody waits for a window in vain.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Self::File(path) = self else { return Ok(()) };
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = parent.unwrap_or(Path::new("."));
+        match std::fs::metadata(path) {
+            Ok(m) if m.is_dir() => {
+                Err(Failure::Environment(format!("{}: is a folder", path.display())))
+            }
+            Ok(_) => may_write(path),
+            Err(_) => may_write(folder),
+        }
+    }
+
     /// Whether this is a terminal.
     pub fn is_terminal(&self) -> bool {
         *self == Self::Stdout && io::stdout().is_terminal()
@@ -88,6 +102,18 @@ impl Sink {
         let set = |name| std::env::var_os(name).is_some_and(|v: std::ffi::OsString| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         self.is_terminal() && !set("NO_COLOR") && !dumb
+    }
+}
+
+fn may_write(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(text) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
+        return Err(Failure::Usage(format!("{}: no file has such a name", path.display())));
+    };
+    // SAFETY: the text ends with a NUL and outlives the call.
+    match unsafe { libc::access(text.as_ptr(), libc::W_OK) } {
+        0 => Ok(()),
+        _ => Err(Failure::io(path, &io::Error::last_os_error())),
     }
 }
 

@@ -85,6 +85,9 @@ impl Inspect {
                     .into(),
             ));
         }
+        for file in picture.iter().chain([&sink]) {
+            file.check()?;
+        }
         Ok(Self {
             source: Source::open(args.source.root, args.processes)?,
             sections: args.sections,
@@ -107,8 +110,11 @@ impl Doctor {
                     .into(),
             ));
         }
+        let window = window(args.window)?;
+        let sink = Sink::new(args.output.output);
+        sink.check()?;
         Ok(Self {
-            window: window(args.window)?,
+            window,
             source: Source::open(args.source.root, args.processes)?,
             goal: match args.goal {
                 GoalArg::Throughput => Goal::Throughput,
@@ -120,7 +126,7 @@ impl Doctor {
                 SeverityArg::Critical => Severity::Critical,
             }),
             json: args.output.json,
-            sink: Sink::new(args.output.output),
+            sink,
             verbose: args.output.talk.verbose,
             quiet: args.output.talk.quiet,
         })

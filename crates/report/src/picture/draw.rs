@@ -68,20 +68,21 @@ impl Scene<'_> {
         svg.open(&nic_title(nic));
         svg.rect((x, y), (w, h), 3.0, Paint::framed("#ffffff", ink));
         svg.rect((x, y), (7.0, h), 2.0, Paint::fill(ink));
-        let state = match (nic.carrier.get(), &nic.speed_bps) {
-            (Some(false), _) => "no carrier".to_owned(),
-            (_, Known(speed)) => speed.to_string(),
-            _ => String::new(),
-        };
-        let font = Font::new(9.0, if nic.carrier.get() == Some(false) { ALARM } else { INK });
-        let right = text_width(&state, 9.0);
-        svg.text((x + w - 6.0, y + 14.0), Font { anchor: "end", ..font }, &state);
-        let name = fit(&nic.name, 11.0, w - right - 26.0);
+        let name = fit(&nic.name, 11.0, w - 20.0);
         svg.text((x + 13.0, y + 14.0), Font::new(11.0, INK).bold(), &name);
+        let down = nic.carrier.get() == Some(false);
+        let state = match &nic.speed_bps {
+            _ if down => Some("no carrier".to_owned()),
+            Known(speed) => Some(speed.to_string()),
+            _ => None,
+        };
         let rx = nic.queues.iter().filter(|q| q.id.direction == Direction::Rx).count();
-        let driver = nic.driver.get().map(|d| format!("{d} · ")).unwrap_or_default();
-        let below = fit(&format!("{driver}{}", many(rx, "queue")), 9.0, w - 20.0);
-        svg.text((x + 13.0, y + 27.0), Font::new(9.0, FAINT), &below);
+        let short: Vec<String> = state.into_iter().chain([many(rx, "queue")]).collect();
+        let full = short.iter().cloned().chain(nic.driver.get()).collect::<Vec<_>>().join(" · ");
+        let room = w - 20.0;
+        let below = if text_width(&full, 9.0) <= room { full } else { short.join(" · ") };
+        let font = Font::new(9.0, if down { ALARM } else { FAINT });
+        svg.text((x + 13.0, y + 27.0), font, &fit(&below, 9.0, room));
         svg.close();
     }
 

@@ -32,12 +32,8 @@ pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
     }
     let (pad, head) =
         if block.label.is_empty() { (0.0, 0.0) } else { (s.pad(block.kind), s.head(block.kind)) };
-    let children: Vec<Laid<'a>> = block.inside.iter().map(|b| lay(b, s)).collect();
-    let (places, (w, h)) = pack(
-        &children.iter().map(|c| c.size).collect::<Vec<_>>(),
-        s.gap(block.kind),
-        aspect(block.kind),
-    );
+    let children = block.inside.iter().map(|b| lay(b, s)).collect();
+    let (children, (w, h)) = arrange(children, s.gap(block.kind), aspect(block.kind));
     let label = super::svg::text_width(&block.label, s.label(block.kind));
     let (nics, nic_w, nic_h) = shelf(&block.nics, w.max(s.nic.0), s);
     let inner = w.max(nic_w).max(label.min(160.0));
@@ -45,13 +41,27 @@ pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
     Laid {
         block,
         size: (inner + 2.0 * pad, top + h + pad + if head == 0.0 { pad } else { 0.0 }),
-        inside: places
-            .into_iter()
-            .zip(children)
-            .map(|((x, y), c)| ((pad + x, top + y), c))
-            .collect(),
+        inside: children.into_iter().map(|((x, y), c)| ((pad + x, top + y), c)).collect(),
         nics: nics.into_iter().map(|((x, y), n)| ((pad + x, head + y), n)).collect(),
     }
+}
+
+/// Boxes with their places.
+type Arranged<'a> = Vec<((f64, f64), Laid<'a>)>;
+
+/// Boxes in a grid, those of one row stretched to the same height; and the grid's size.
+pub fn arrange(boxes: Vec<Laid<'_>>, gap: f64, aspect: f64) -> (Arranged<'_>, (f64, f64)) {
+    let (places, size) = pack(&boxes.iter().map(|b| b.size).collect::<Vec<_>>(), gap, aspect);
+    let mut placed: Arranged<'_> = places.into_iter().zip(boxes).collect();
+    for at in 0..placed.len() {
+        let row = placed.get(at).map(|((_, y), _)| *y);
+        let same = |((_, y), _): &&((f64, f64), Laid<'_>)| Some(*y) == row;
+        let height = placed.iter().filter(same).map(|(_, b)| b.size.1).fold(0.0, f64::max);
+        if let Some((_, b)) = placed.get_mut(at) {
+            b.size.1 = height;
+        }
+    }
+    (placed, size)
 }
 
 /// NICs with their places.
@@ -87,11 +97,11 @@ fn aspect(kind: Kind) -> f64 {
 
 /// Places in a grid, row by row, and the whole grid's size: of all numbers of columns the one
 /// whose proportions come closest to `aspect`, a full last row preferred.
-pub fn pack(sizes: &[(f64, f64)], gap: f64, aspect: f64) -> (Vec<(f64, f64)>, (f64, f64)) {
+fn pack(sizes: &[(f64, f64)], gap: f64, aspect: f64) -> (Vec<(f64, f64)>, (f64, f64)) {
     let mut best: Option<(f64, Grid)> = None;
     for columns in 1..=sizes.len().min(64) {
         let grid = Grid::new(sizes, columns, gap);
-        let ragged = if sizes.len().is_multiple_of(columns) { 0.0 } else { 0.35 };
+        let ragged = if sizes.len().is_multiple_of(columns) { 0.0 } else { 0.8 };
         let off = (grid.size.0 / grid.size.1.max(1.0) / aspect).ln().abs() + ragged;
         if best.as_ref().is_none_or(|(least, _)| off < *least) {
             best = Some((off, grid));

@@ -20,21 +20,17 @@ enum Mark<'a> {
 
 /// Draws it in rows of at most `width`; gives the y below it.
 pub fn draw(scene: &Scene<'_>, (x, y): (f64, f64), width: f64, out: &mut Svg) -> f64 {
-    let (mut left, mut top) = (x, y);
-    for (mark, text) in entries(scene) {
-        let text = fit(&text, SIZE, width - 24.0);
-        let w = 22.0 + text_width(&text, SIZE) + 16.0;
-        if left > x && left + w - 16.0 > x + width {
-            left = x;
-            top += LINE;
-        }
-        paint(&mark, (left, top), out);
-        out.text((left + 20.0, top + 10.0), Font::new(SIZE, INK), &text);
-        left += w;
+    let entries: Vec<(Mark<'_>, String)> = entries(scene);
+    let widest = entries.iter().map(|(_, t)| text_width(t, SIZE)).fold(0.0, f64::max);
+    let column = (widest + 40.0).min(width);
+    let columns = (width / column).floor().max(1.0) as usize;
+    for (i, (mark, text)) in entries.iter().enumerate() {
+        let at = (x + (i % columns) as f64 * column, y + (i / columns) as f64 * LINE);
+        paint(mark, at, out);
+        let text = fit(text, SIZE, column - 24.0);
+        out.text((at.0 + 20.0, at.1 + 10.0), Font::new(SIZE, INK), &text);
     }
-    if left > x {
-        top += LINE;
-    }
+    let mut top = y + entries.len().div_ceil(columns) as f64 * LINE;
     for note in &scene.marks.left_out {
         out.text((x, top + 10.0), Font::new(SIZE, FAINT), &fit(note, SIZE, width));
         top += LINE;
@@ -67,7 +63,7 @@ fn entries<'a>(scene: &Scene<'_>) -> Vec<(Mark<'a>, String)> {
             1 => many(g.threads, "thread"),
             n => format!("{n} processes, {}", many(g.threads, "thread")),
         };
-        list.push((Mark::Disc(g.letter), format!("{} ({how_many}), where last seen", g.name)));
+        list.push((Mark::Disc(g.letter), format!("{} ({how_many}) last ran here", g.name)));
     }
     let cpus = &scene.facts.cpus;
     if cpus.iter().any(|c| c.online == model::Reading::Known(false)) {

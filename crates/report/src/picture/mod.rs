@@ -13,15 +13,15 @@ use model::{Facts, nic::Nic};
 
 use crate::{inspect::is_physical, places::Places, words::many};
 use draw::{FAINT, INK, Scene};
-use layout::{lay, pack};
+use layout::{arrange, lay};
 use scale::Scale;
 use svg::{Font, Svg, fit};
 use tree::{Block, Kind};
 
 /// Around everything.
 const MARGIN: f64 = 24.0;
-/// Title and subtitle.
-const HEAD: f64 = 58.0;
+/// Title and two lines below it.
+const HEAD: f64 = 74.0;
 /// A page narrower than this has no room for title and legend.
 const NARROWEST: f64 = 620.0;
 
@@ -31,17 +31,17 @@ pub fn svg(facts: &Facts) -> String {
     let homeless = put_nics(facts, &mut blocks);
     let marks = marks::of(facts);
     let drawn = nics_with_marks(facts);
-    let scale = Scale::for_cpus(facts.cpus.len());
+    let highest = facts.cpus.iter().map(|c| c.id.0).max().unwrap_or(0);
+    let scale = Scale::for_cpus(facts.cpus.len(), highest);
     let scene = Scene { facts, places: Places::new(facts), marks, drawn, scale };
-    let laid: Vec<_> = blocks.iter().map(|b| lay(b, &scene.scale)).collect();
-    let sizes: Vec<_> = laid.iter().map(|l| l.size).collect();
-    let (places, (w, h)) = pack(&sizes, 16.0, 1.7);
+    let laid = blocks.iter().map(|b| lay(b, &scene.scale)).collect();
+    let (laid, (w, h)) = arrange(laid, 16.0, 1.7);
     let width = w.max(NARROWEST);
     let mut out = Svg::default();
     title(facts, width, &mut out);
     let mut y = HEAD + MARGIN;
     y = unplaced(&scene, &homeless, (y, width), &mut out);
-    for ((x, top), l) in places.iter().zip(&laid) {
+    for ((x, top), l) in &laid {
         scene.block(l, (MARGIN + x, y + top), &mut out);
     }
     y += h + 22.0;
@@ -55,20 +55,33 @@ fn name(facts: &Facts) -> String {
 
 fn title(facts: &Facts, width: f64, out: &mut Svg) {
     out.text((MARGIN, MARGIN + 18.0), Font::new(20.0, INK).bold(), &fit(&name(facts), 20.0, width));
+    let software = [
+        facts.host.kernel.get().map(|k| format!("Linux {k}")),
+        facts.host.arch.get(),
+        facts.host.hypervisor.get().filter(|h| h != "none").map(|h| format!("{h} guest")),
+    ];
+    let lines = [hardware(facts), software.into_iter().flatten().collect()];
+    for (i, parts) in lines.into_iter().enumerate() {
+        let text = fit(&parts.join(" · "), 12.0, width);
+        out.text((MARGIN, MARGIN + 38.0 + 17.0 * i as f64), Font::new(12.0, FAINT), &text);
+    }
+}
+
+fn hardware(facts: &Facts) -> Vec<String> {
     let p = Places::new(facts);
     let count = |n: usize, what: &str| (n > 0).then(|| many(n, what));
+    let unknown = p.packages() == 0 && !facts.cpus.is_empty();
     let parts = [
-        facts.host.kernel.get().map(|k| format!("Linux {k}")),
-        facts.host.cpu_model.get(),
         count(p.packages(), "package"),
         count(facts.numa_nodes.len(), "node"),
         count(p.l3_count(), "L3"),
         p.cores().and_then(|n| count(n, "core")),
         count(facts.cpus.len(), "CPU"),
+        unknown.then(|| "topology not known".to_owned()),
         facts.memory_bytes.get().map(|b| b.to_string()),
+        facts.host.cpu_model.get(),
     ];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    out.text((MARGIN, MARGIN + 38.0), Font::new(12.0, FAINT), &fit(&text, 12.0, width));
+    parts.into_iter().flatten().collect()
 }
 
 /// Puts every NIC with a device at its node; gives back those whose node is not known.

@@ -25,16 +25,17 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Fit for this many CPUs.
-    pub fn for_cpus(n: usize) -> Self {
+    /// Fit for this many CPUs, the highest of which has this number.
+    pub fn for_cpus(n: usize, highest: u32) -> Self {
+        // Beside a number of four figures a disc needs more room.
         let base = Self {
-            cell: (30.0, 30.0),
+            cell: (if highest > 999 { 44.0 } else { 37.0 }, 30.0),
             cpu_font: 9.0,
             irq_font: 0.0,
             disc: 5.5,
             thread_gap: 1.0,
             core_pad: 2.0,
-            nic: (158.0, 34.0),
+            nic: (170.0, 34.0),
             nic_gap: 6.0,
         };
         match n {

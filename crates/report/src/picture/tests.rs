@@ -45,7 +45,21 @@ fn texts(svg: &str) -> Vec<(String, [f64; 4])> {
         .collect()
 }
 
+/// Discs hide no text but their own letter.
+fn discs_hide_nothing(svg: &str) {
+    let (xs, ys) = (attributes(svg, "circle", "cx"), attributes(svg, "circle", "cy"));
+    let rs = attributes(svg, "circle", "r");
+    for ((x, y), r) in xs.iter().zip(ys).zip(rs) {
+        for (text, [l, t, right, b]) in texts(svg) {
+            let covered = l < x + r && right > x - r && t < y + r && b > y - r;
+            let own = text.chars().count() == 1 && ((l + right) / 2.0 - x).abs() < 0.1;
+            assert!(!covered || own, "a disc at {x},{y} covers {text:?}");
+        }
+    }
+}
+
 fn is_readable(svg: &str) {
+    discs_hide_nothing(svg);
     let size = (attributes(svg, "svg", "width")[0], attributes(svg, "svg", "height")[0]);
     let smallest = attributes(svg, "text", "font-size").into_iter().fold(99.0, f64::min);
     assert!(smallest >= 8.0, "a text of {smallest} px");
@@ -79,7 +93,9 @@ fn readable_at_2_64_256_and_1024_cpus() {
 
     is_readable(&svg(&big()));
     let shape = Shape { packages: 4, nodes: 2, l3s: 8, cores: 16, threads: 1 };
-    is_readable(&svg(&testing::machine(shape)));
+    let mut huge = testing::machine(shape);
+    testing::add_process(&mut huge, 7, "iperf3", &[999, 1000, 1023]);
+    is_readable(&svg(&huge));
 }
 
 #[test]

@@ -1,0 +1,233 @@
+//! The committed JSON schemas are the code's, and real output keeps to them.
+
+#![allow(clippy::expect_used, reason = "helpers of a test")]
+
+mod support;
+
+use std::{fs, path::PathBuf};
+
+use serde_json::{Map, Value};
+use support::{NETWRIGHT, run};
+
+fn committed(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.json"))
+}
+
+fn schema(name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(committed(name)).expect("no committed schema"))
+        .expect("the committed schema is no JSON")
+}
+
+#[test]
+fn the_committed_schemas_are_what_the_code_says() {
+    for name in ["inspect", "doctor"] {
+        let ours = run(NETWRIGHT, &["schema", name]);
+        let path = committed(name);
+        if std::env::var_os("UPDATE").is_some() {
+            fs::create_dir_all(path.parent().expect("it has a folder")).expect("docs/schema");
+            fs::write(&path, &ours).expect("docs/schema is not writable");
+        }
+        let theirs = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            ours == theirs,
+            "docs/schema/{name}.json differs from the code; if the change only adds keys, run \
+             `UPDATE=1 cargo test -p netwright --test schema` and commit it"
+        );
+    }
+}
+
+#[test]
+fn real_output_of_inspect_keeps_to_its_schema() {
+    let pid = std::process::id().to_string();
+    let facts = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
+    keeps_to("inspect", &facts);
+    // The contract's keys, named one by one: a schema generated from a renamed field would
+    // agree with itself.
+    let facts: Value = serde_json::from_str(&facts).expect("JSON");
+    let has = |pointer: &str| assert!(facts.pointer(pointer).is_some(), "{pointer} is missing");
+    for key in ["kernel", "arch", "hypervisor"] {
+        has(&format!("/host/{key}"));
+    }
+    for key in ["id", "online", "core_id", "package_id", "numa_node", "l3_id", "smt_siblings"] {
+        has(&format!("/cpus/0/{key}"));
+    }
+    for key in ["id", "memory_bytes", "distances"] {
+        has(&format!("/numa_nodes/0/{key}"));
+    }
+    assert!(facts["numa_nodes"][0]["cpus"].is_string(), "cpus is a cpulist string");
+    for key in [
+        "name",
+        "driver",
+        "bus_address",
+        "numa_node",
+        "speed_bps",
+        "mtu",
+        "channels",
+        "rings",
+        "queues",
+        "irqs",
+    ] {
+        has(&format!("/nics/0/{key}"));
+    }
+    for key in ["irq", "name", "affinity", "effective_affinity", "numa_node", "nic", "queue"] {
+        has(&format!("/irqs/0/{key}"));
+    }
+    assert!(facts["sysctls"].is_object() && facts["rivals"].is_array());
+    assert_eq!(facts["processes"][0]["pid"].to_string(), pid);
+}
+
+#[test]
+fn real_output_of_doctor_keeps_to_its_schema() {
+    let out = run(NETWRIGHT, &["doctor", "--json", "--window", "200ms"]);
+    keeps_to("doctor", &out);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["source"]["kind"], "live");
+    assert!(document["window_ns"].as_u64().expect("a window") >= 150_000_000);
+    let schema = schema("doctor");
+    for key in ["rule", "title", "severity", "confidence", "rank", "evidence", "changes"] {
+        let at = format!("/$defs/Finding/properties/{key}");
+        assert!(schema.pointer(&at).is_some(), "findings[].{key} is missing");
+    }
+    for key in ["what", "value", "source"] {
+        let at = format!("/$defs/Evidence/properties/{key}");
+        assert!(schema.pointer(&at).is_some(), "evidence[].{key} is missing");
+    }
+}
+
+#[test]
+fn the_validator_refuses_what_breaks_the_schema() {
+    let schema = schema("inspect");
+    let good: Value = serde_json::from_str(&run(NETWRIGHT, &["inspect", "--json"])).expect("JSON");
+    let breaks: [(&str, Value); 6] = [
+        ("/schema_version", Value::from("1")),
+        ("/schema_version", Value::from(-1)),
+        ("/host", Value::Null),
+        ("/cpus/0/id", Value::from(1.5)),
+        ("/cpus/0/online", serde_json::json!({ "absent": 3 })),
+        ("/numa_nodes/0/cpus", Value::from("0-")),
+    ];
+    for (at, value) in breaks {
+        let mut bad = good.clone();
+        *bad.pointer_mut(at).unwrap_or_else(|| panic!("no {at}")) = value;
+        assert!(validate(&schema, &schema, &bad, "").is_err(), "{at} was taken");
+    }
+    let mut bad = good;
+    bad.as_object_mut().expect("an object").remove("cpus");
+    assert!(validate(&schema, &schema, &bad, "").is_err(), "a missing key was taken");
+}
+
+fn keeps_to(name: &str, document: &str) {
+    assert_eq!(document.matches('\n').count(), 1, "one document on one line");
+    let value: Value = serde_json::from_str(document).expect("JSON");
+    let schema = schema(name);
+    if let Err(why) = validate(&schema, &schema, &value, "") {
+        panic!("{name} --json breaks its schema: {why}");
+    }
+}
+
+/// JSON Schema 2020-12, as much of it as our schemas use. A keyword it does not know is an
+/// error, so that nothing in a schema is silently not checked. (The `jsonschema` crate does
+/// more and costs 59 further crates in every test build.)
+fn validate(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
+    let rules = match schema {
+        Value::Bool(true) => return Ok(()),
+        Value::Object(rules) => rules,
+        _ => return Err(format!("{at}: the schema allows nothing here")),
+    };
+    for (keyword, rule) in rules {
+        check(keyword, rule, rules, root, value, at)
+            .map_err(|why| if why.starts_with('/') { why } else { format!("{at}: {why}") })?;
+    }
+    Ok(())
+}
+
+fn check(
+    keyword: &str,
+    rule: &Value,
+    rules: &Map<String, Value>,
+    root: &Value,
+    value: &Value,
+    at: &str,
+) -> Result<(), String> {
+    let fits = |s: &Value| validate(s, root, value, at).is_ok();
+    let alternatives = || rule.as_array().expect("a list").iter();
+    let ok = match keyword {
+        "$schema" | "$defs" | "title" | "description" | "format" | "default" => true,
+        "$ref" => {
+            let pointer = rule.as_str().expect("a text").trim_start_matches('#');
+            let target = root.pointer(pointer).ok_or(format!("{pointer} is not defined"))?;
+            return validate(target, root, value, at);
+        }
+        "type" => match rule {
+            Value::Array(kinds) => kinds.iter().any(|k| is(value, k)),
+            kind => is(value, kind),
+        },
+        "const" => rule == value,
+        "anyOf" => alternatives().any(fits),
+        "oneOf" => alternatives().filter(|s| fits(s)).count() == 1,
+        "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().expect("a number")),
+        "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().expect("a number")),
+        // The one pattern in use is that of a cpulist.
+        "pattern" => {
+            assert_eq!(rule, "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", "a new pattern");
+            value.as_str().is_none_or(|s| s.parse::<model::CpuSet>().is_ok())
+        }
+        "required" => value
+            .as_object()
+            .is_none_or(|o| alternatives().all(|k| o.contains_key(k.as_str().expect("a text")))),
+        "properties" => {
+            for (key, inner) in value.as_object().into_iter().flatten() {
+                if let Some(schema) = rule.get(key) {
+                    validate(schema, root, inner, &format!("{at}/{key}"))?;
+                }
+            }
+            true
+        }
+        "additionalProperties" => {
+            let named = |key| rules.get("properties").is_some_and(|p| p.get(key).is_some());
+            let numbered = |key| rules.contains_key("patternProperties") && is_number(key);
+            for (key, inner) in value.as_object().into_iter().flatten() {
+                if !named(key) && !numbered(key) {
+                    validate(rule, root, inner, &format!("{at}/{key}"))?;
+                }
+            }
+            true
+        }
+        "patternProperties" => {
+            // Maps by number (memory by node) have this one pattern for their keys.
+            let numbers = rule.get("^\\d+$").expect("a new pattern of keys");
+            for (key, inner) in value.as_object().into_iter().flatten() {
+                if is_number(key) {
+                    validate(numbers, root, inner, &format!("{at}/{key}"))?;
+                }
+            }
+            true
+        }
+        "items" => {
+            for (i, inner) in value.as_array().into_iter().flatten().enumerate() {
+                validate(rule, root, inner, &format!("{at}/{i}"))?;
+            }
+            true
+        }
+        other => return Err(format!("the validator does not know the keyword {other}")),
+    };
+    let shown: String = value.to_string().chars().take(80).collect();
+    if ok { Ok(()) } else { Err(format!("{shown} breaks {keyword} {rule}")) }
+}
+
+fn is_number(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is(value: &Value, kind: &Value) -> bool {
+    match kind.as_str().expect("a text") {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("a new type {other}"),
+    }
+}
