@@ -12,7 +12,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
     ("probe", &["model", "parse"]),
-    ("netwright", &["model", "parse", "stats", "diagnose", "report", "probe"]),
+    ("lab", &["model"]),
+    ("netwright", &["model", "parse", "stats", "diagnose", "report", "probe", "lab"]),
 ];
 
 /// Crates without files, processes, network or clock.
@@ -20,7 +21,7 @@ const PURE: &[&str] = &["model", "parse", "stats", "diagnose", "report"];
 
 /// Outside libraries that would bring I/O into a pure crate by the back door are refused: a
 /// pure crate's dependencies are named here.
-const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror"];
+const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];
 
 fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
