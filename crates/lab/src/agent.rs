@@ -1,0 +1,177 @@
+//! The guest's end: runs what comes through the command ports, one command a port at a time.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::{
+        fd::AsRawFd,
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, mpsc},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    LabError,
+    frame::{self, Exec, Kind},
+};
+
+/// Ports are named `netwright.0`, `netwright.1`, ….
+pub const PORT_PREFIX: &str = "netwright.";
+
+/// Serves all command ports of this guest until the machine ends.
+///
+/// # Errors
+/// When there are no command ports: this is no lab guest.
+pub fn serve() -> Result<(), LabError> {
+    let ports = ports();
+    if ports.is_empty() {
+        return Err(LabError::failed(
+            "serving as a lab guest",
+            "this machine has no lab command ports",
+        ));
+    }
+    let threads: Vec<_> =
+        ports.into_iter().map(|p| std::thread::spawn(move || serve_port(&p))).collect();
+    for t in threads {
+        let _ = t.join();
+    }
+    Ok(())
+}
+
+fn ports() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir("/sys/class/virtio-ports") else { return Vec::new() };
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|e| e.ok())
+        .filter(|e| {
+            fs::read_to_string(e.path().join("name")).is_ok_and(|n| n.starts_with(PORT_PREFIX))
+        })
+        .map(|e| Path::new("/dev").join(e.file_name()))
+        .collect();
+    found.sort();
+    found
+}
+
+fn serve_port(path: &Path) {
+    loop {
+        let Ok(port) = OpenOptions::new().read(true).write(true).open(path) else {
+            std::thread::sleep(Duration::from_millis(200));
+            continue;
+        };
+        let _ = serve_client(port);
+        // Nobody at the other end: the port reads as ended until a client comes.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Serves one client until it goes away.
+fn serve_client(mut port: File) -> io::Result<()> {
+    loop {
+        match frame::read(&mut port)? {
+            (Kind::Hello, nonce) => frame::write(&mut port, Kind::Welcome, &nonce)?,
+            (Kind::Exec, json) => match serde_json::from_slice::<Exec>(&json) {
+                Ok(exec) => run(&port, &exec)?,
+                Err(e) => refuse(&mut port, &format!("the request is unreadable: {e}\n"))?,
+            },
+            _ => {}
+        }
+    }
+}
+
+fn refuse(port: &mut File, why: &str) -> io::Result<()> {
+    frame::write(port, Kind::Stderr, why.as_bytes())?;
+    frame::write(port, Kind::Exit, &127i32.to_le_bytes())
+}
+
+fn run(port: &File, exec: &Exec) -> io::Result<()> {
+    let mut writer = port.try_clone()?;
+    let Some((program, args)) = exec.argv.split_first() else {
+        return refuse(&mut writer, "nothing to run\n");
+    };
+    let spawned = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(e) => return refuse(&mut writer, &format!("{program}: {e}\n")),
+    };
+    let writer = Arc::new(Mutex::new(writer));
+    let (done, drained) = mpsc::channel();
+    if let Some(out) = child.stdout.take() {
+        pump(out, Kind::Stdout, &writer, &done);
+    }
+    if let Some(err) = child.stderr.take() {
+        pump(err, Kind::Stderr, &writer, &done);
+    }
+    drop(done);
+    let status = tend(&mut child, port)?;
+    // What a child in the background holds open is not waited for.
+    let deadline = Instant::now() + Duration::from_millis(300);
+    while drained.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+    let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    frame::write(&mut *writer, Kind::Exit, &status.to_le_bytes())
+}
+
+fn pump(
+    mut from: impl Read + Send + 'static,
+    kind: Kind,
+    to: &Arc<Mutex<File>>,
+    done: &mpsc::Sender<()>,
+) {
+    let (to, done) = (Arc::clone(to), done.clone());
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 32 * 1024];
+        while let Ok(n) = from.read(&mut buffer) {
+            let Some(bytes) = buffer.get(..n).filter(|b| !b.is_empty()) else { break };
+            let mut to = to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if frame::write(&mut *to, kind, bytes).is_err() {
+                break;
+            }
+        }
+        let _ = done.send(());
+    });
+}
+
+/// Feeds standard input until the child ends; ends the child's group when the client goes.
+fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
+    let mut stdin = child.stdin.take();
+    let mut reader = port.try_clone()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+        }
+        let mut poll = libc::pollfd { fd: port.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, alive through the call.
+        unsafe { libc::poll(&raw mut poll, 1, 10) };
+        if poll.revents & libc::POLLIN != 0 {
+            match frame::read(&mut reader) {
+                Ok((Kind::Stdin, bytes)) if bytes.is_empty() => stdin = None,
+                Ok((Kind::Stdin, bytes)) => {
+                    if let Some(pipe) = &mut stdin
+                        && pipe.write_all(&bytes).is_err()
+                    {
+                        stdin = None;
+                    }
+                }
+                // A new client said hello: the old one is gone.
+                Ok((Kind::Hello, _)) | Err(_) => return Err(end_group(child)),
+                Ok(_) => {}
+            }
+        } else if poll.revents & libc::POLLHUP != 0 {
+            return Err(end_group(child));
+        }
+    }
+}
+
+fn end_group(child: &mut Child) -> io::Error {
+    // SAFETY: a signal to the group that we made for this child.
+    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    let _ = child.wait();
+    io::ErrorKind::ConnectionAborted.into()
+}

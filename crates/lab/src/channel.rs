@@ -1,0 +1,175 @@
+//! The host's end of a guest's command ports.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::{fd::AsRawFd, unix::net::UnixStream},
+    path::Path,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use crate::{
+    LabError,
+    frame::{self, Exec, Kind},
+};
+
+/// How many commands can run in one guest at once.
+pub const PORTS: u32 = 4;
+
+/// Socket of port `n` in a guest's folder.
+pub fn socket(folder: &Path, n: u32) -> std::path::PathBuf {
+    folder.join(format!("port{n}.sock"))
+}
+
+/// A port of a guest, held until dropped.
+pub struct Channel {
+    stream: UnixStream,
+    _lock: File,
+}
+
+/// What a command in a guest did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Exit code, 128 + signal when killed by one.
+    pub code: i32,
+    /// Standard output, when collected.
+    pub stdout: Vec<u8>,
+    /// Standard error, when collected.
+    pub stderr: Vec<u8>,
+}
+
+impl Channel {
+    /// Takes a free port and waits until the guest answers on it.
+    ///
+    /// # Errors
+    /// [`LabError::Timeout`] when the guest does not answer in time or all ports are taken.
+    pub fn open(folder: &Path, patience: Duration) -> Result<Self, LabError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            for n in 0..PORTS {
+                let Some(lock) = take(&folder.join(format!("port{n}.lock"))) else { continue };
+                let Ok(stream) = UnixStream::connect(socket(folder, n)) else { continue };
+                let mut channel = Self { stream, _lock: lock };
+                if channel.greet(deadline).is_ok() {
+                    return Ok(channel);
+                }
+            }
+            if Instant::now() >= deadline {
+                return Err(LabError::Timeout {
+                    what: "an answer of the guest's command port".into(),
+                    seconds: patience.as_secs(),
+                    tail: String::new(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Says hello until the guest says it back: what an earlier client left on the port is
+    /// passed over.
+    fn greet(&mut self, deadline: Instant) -> io::Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let nonce = format!("{}-{now}", std::process::id()).into_bytes();
+        self.stream.set_read_timeout(Some(Duration::from_millis(300)))?;
+        while Instant::now() < deadline {
+            frame::write(&mut self.stream, Kind::Hello, &nonce)?;
+            let retry = Instant::now() + Duration::from_millis(300);
+            while Instant::now() < retry {
+                match frame::read(&mut self.stream) {
+                    Ok((Kind::Welcome, echo)) if echo == nonce => {
+                        return self.stream.set_read_timeout(None);
+                    }
+                    Ok(_) => {}
+                    Err(e)
+                        if matches!(
+                            e.kind(),
+                            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                        ) =>
+                    {
+                        break;
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    /// Runs a command to its end, passing its output on as it comes.
+    ///
+    /// # Errors
+    /// When the guest goes away, or nothing ends within `patience`.
+    pub fn run(
+        mut self,
+        argv: &[String],
+        stdin: Option<Box<dyn Read + Send>>,
+        mut stdout: impl Write,
+        mut stderr: impl Write,
+        patience: Option<Duration>,
+    ) -> Result<i32, LabError> {
+        let gone = |e: io::Error| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => LabError::Timeout {
+                what: format!("the end of {:?} in the guest", argv.join(" ")),
+                seconds: patience.map_or(0, |p| p.as_secs()),
+                tail: String::new(),
+            },
+            _ => LabError::failed(
+                "talking to the guest",
+                format!("{e}; is it still up? see `netwright lab list`"),
+            ),
+        };
+        let request =
+            serde_json::to_vec(&Exec { argv: argv.to_vec() }).map_err(|e| gone(e.into()))?;
+        frame::write(&mut self.stream, Kind::Exec, &request).map_err(gone)?;
+        let mut writer = self.stream.try_clone().map_err(gone)?;
+        match stdin {
+            None => frame::write(&mut writer, Kind::Stdin, &[]).map_err(gone)?,
+            // Not joined: it may wait for a person who types nothing more.
+            Some(from) => drop(std::thread::spawn(move || feed(from, writer))),
+        }
+        let deadline = patience.map(|p| Instant::now() + p);
+        loop {
+            if let Some(d) = deadline {
+                let left =
+                    d.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+                self.stream.set_read_timeout(Some(left)).map_err(gone)?;
+            }
+            match frame::read(&mut self.stream).map_err(gone)? {
+                (Kind::Stdout, b) => drop(stdout.write_all(&b).and_then(|()| stdout.flush())),
+                (Kind::Stderr, b) => drop(stderr.write_all(&b).and_then(|()| stderr.flush())),
+                (Kind::Exit, code) => {
+                    return Ok(code.try_into().map_or(-1, i32::from_le_bytes));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs a command to its end and keeps its output.
+    ///
+    /// # Errors
+    /// As [`Channel::run`].
+    pub fn output(self, argv: &[String], patience: Duration) -> Result<Outcome, LabError> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let code = self.run(argv, None, &mut stdout, &mut stderr, Some(patience))?;
+        Ok(Outcome { code, stdout, stderr })
+    }
+}
+
+fn feed(mut from: Box<dyn Read + Send>, mut to: UnixStream) {
+    let mut buffer = vec![0; 32 * 1024];
+    while let Ok(n) = from.read(&mut buffer) {
+        let bytes = buffer.get(..n).unwrap_or_default();
+        if frame::write(&mut to, Kind::Stdin, bytes).is_err() || n == 0 {
+            break;
+        }
+    }
+}
+
+/// Locks a port for one client; the kernel releases it when the client ends.
+fn take(path: &Path) -> Option<File> {
+    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).ok()?;
+    // SAFETY: the descriptor is open for the length of the call.
+    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    locked.then_some(file)
+}

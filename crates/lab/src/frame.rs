@@ -1,0 +1,122 @@
+//! What travels through a guest's command port, both ways: a magic word, a kind, a length, a
+//! payload. Bounded, and found again by its magic after a client died in the middle of one.
+
+use std::io::{self, Read, Write};
+
+/// The largest payload.
+pub const MAX_PAYLOAD: usize = 64 * 1024;
+
+const MAGIC: [u8; 4] = *b"NWf1";
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// To the guest: answer with [`Kind::Welcome`] and the same payload.
+    Hello = 1,
+    /// From the guest.
+    Welcome = 2,
+    /// To the guest: run this, an [`Exec`] as JSON.
+    Exec = 3,
+    /// To the guest: standard input; an empty one is its end.
+    Stdin = 4,
+    /// From the guest: standard output.
+    Stdout = 5,
+    /// From the guest: standard error.
+    Stderr = 6,
+    /// From the guest: the exit code, an `i32` in little-endian.
+    Exit = 7,
+}
+
+impl Kind {
+    fn from_byte(b: u8) -> Option<Self> {
+        [
+            Self::Hello,
+            Self::Welcome,
+            Self::Exec,
+            Self::Stdin,
+            Self::Stdout,
+            Self::Stderr,
+            Self::Exit,
+        ]
+        .into_iter()
+        .find(|k| *k as u8 == b)
+    }
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Exec {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+}
+
+/// Writes one frame at once.
+///
+/// # Errors
+/// As the port says; a payload above [`MAX_PAYLOAD`] is `InvalidInput`.
+pub fn write(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    if payload.len() > MAX_PAYLOAD {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut frame = Vec::with_capacity(9 + payload.len());
+    frame.extend(MAGIC);
+    frame.push(kind as u8);
+    frame.extend((payload.len() as u32).to_le_bytes());
+    frame.extend(payload);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// Reads one frame, passing over bytes that belong to none.
+///
+/// # Errors
+/// As the port says; `UnexpectedEof` when the other end went away.
+pub fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
+    loop {
+        let mut seen = 0;
+        while seen < MAGIC.len() {
+            let b = byte(from)?;
+            seen = match MAGIC.get(seen) {
+                Some(m) if *m == b => seen + 1,
+                _ => usize::from(b == MAGIC[0]),
+            };
+        }
+        let kind = Kind::from_byte(byte(from)?);
+        let mut length = [0; 4];
+        from.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if let (Some(kind), true) = (kind, length <= MAX_PAYLOAD) {
+            let mut payload = vec![0; length];
+            from.read_exact(&mut payload)?;
+            return Ok((kind, payload));
+        }
+    }
+}
+
+fn byte(from: &mut impl Read) -> io::Result<u8> {
+    let mut b = [0];
+    from.read_exact(&mut b)?;
+    Ok(b[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_found_again_after_garbage() {
+        let mut wire = b"NWf garbage NNWf1\xff\xff\xff\xff\xff".to_vec();
+        write(&mut wire, Kind::Stdout, b"hello").unwrap();
+        write(&mut wire, Kind::Exit, &7i32.to_le_bytes()).unwrap();
+        let mut from = wire.as_slice();
+        assert_eq!(read(&mut from).unwrap(), (Kind::Stdout, b"hello".to_vec()));
+        assert_eq!(read(&mut from).unwrap(), (Kind::Exit, 7i32.to_le_bytes().to_vec()));
+        assert_eq!(read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_payload_above_the_bound_is_refused() {
+        assert!(write(&mut Vec::new(), Kind::Stdout, &vec![0; MAX_PAYLOAD + 1]).is_err());
+    }
+}

@@ -1,0 +1,47 @@
+//! Running something on a practice host.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{Command, ExitStatus, Stdio},
+};
+
+use crate::{
+    LabError,
+    state::{HostState, Reach},
+    tool,
+};
+
+/// A command that will run on the host, with this process's own standard streams.
+///
+/// # Errors
+/// For guests, which have no local process; see the guest's channel.
+pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
+    let Reach::Namespace { namespace, cgroups } = &host.reach else {
+        return Err(LabError::Usage(format!("{} is a guest", host.name)));
+    };
+    if argv.is_empty() {
+        return Err(LabError::Usage("nothing to run: write it after --".into()));
+    }
+    let mut c = tool::command("ip");
+    c.args(["netns", "exec", namespace]).args(argv).stdin(Stdio::inherit());
+    let cgroups: Vec<_> = cgroups.iter().map(|g| g.join("cgroup.procs")).collect();
+    if !cgroups.is_empty() {
+        let enter = move || {
+            for procs in &cgroups {
+                fs::OpenOptions::new().write(true).open(procs)?.write_all(b"0")?;
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec only open, write and close are called, on paths made
+        // before; "0" means the writing process itself.
+        unsafe { c.pre_exec(enter) };
+    }
+    Ok(c)
+}
+
+/// The exit code a shell would give: 128 + signal when killed by one.
+pub fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}

@@ -1,0 +1,232 @@
+//! Two hosts on one or more wires: `left` and `right`.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::Stdio,
+};
+
+use model::{BitsPerSec, Bytes, Nanos};
+
+use crate::{
+    LabError, netns,
+    state::{HostState, Lab, Reach},
+    tool,
+    wire::WireSpec,
+};
+
+/// The shape of a pair.
+#[derive(Debug, Clone)]
+pub struct PairSpec {
+    /// Queues of each end.
+    pub queues: u32,
+    /// Wires (links `eth0`, `eth1`, …).
+    pub wires: u32,
+    /// Rate limit each way (TBF).
+    pub rate: Option<BitsPerSec>,
+    /// Added delay each way.
+    pub delay: Option<Nanos>,
+    /// Share of packets lost each way, 0 to 1.
+    pub loss: f64,
+    /// MTU.
+    pub mtu: Option<u32>,
+    /// `rps_cpus` mask for all receive queues of both hosts.
+    pub rps: Option<String>,
+    /// The binary that carries frames where this kernel has no netem.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for PairSpec {
+    fn default() -> Self {
+        Self {
+            queues: 4,
+            wires: 1,
+            rate: None,
+            delay: None,
+            loss: 0.0,
+            mtu: None,
+            rps: None,
+            program: None,
+        }
+    }
+}
+
+/// The two hosts' names.
+pub const HOSTS: [&str; 2] = ["left", "right"];
+
+/// Brings up both hosts and their wires.
+///
+/// # Errors
+/// As the tools say; the lab then removes itself when dropped.
+pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
+    check(spec)?;
+    let spaces = [netns::make(lab, HOSTS[0])?, netns::make(lab, HOSTS[1])?];
+    let mut addresses = [Vec::new(), Vec::new()];
+    for wire in 0..spec.wires {
+        let link = format!("eth{wire}");
+        let impaired = spec.delay.is_some() || spec.loss > 0.0;
+        let netem = impaired && has_netem(&spaces[0]);
+        if impaired && !netem {
+            start_wire(lab, spec, &spaces, &link)?;
+        } else {
+            tool::ip(&format!(
+                "-n {} link add {link} numtxqueues {q} numrxqueues {q} type veth peer name {link} numtxqueues {q} numrxqueues {q} netns {}",
+                spaces[0],
+                spaces[1],
+                q = spec.queues
+            ))?;
+        }
+        for (side, space) in spaces.iter().enumerate() {
+            let v4 = format!("10.99.{wire}.{}", side + 1);
+            let v6 = format!("fd99:0:0:{wire}::{}", side + 1);
+            if let Some(mtu) = spec.mtu {
+                tool::ip(&format!("-n {space} link set {link} mtu {mtu}"))?;
+            }
+            netns::address(space, &link, &[&format!("{v4}/24"), &format!("{v6}/64")])?;
+            shape(space, &link, spec, netem)?;
+            if let Some(list) = addresses.get_mut(side) {
+                list.extend([v4, v6]);
+            }
+        }
+    }
+    for ((name, space), addresses) in HOSTS.iter().zip(&spaces).zip(addresses) {
+        lab.add_host(HostState {
+            name: (*name).to_owned(),
+            reach: Reach::Namespace { namespace: space.clone(), cgroups: Vec::new() },
+            addresses,
+            about: format!("namespace, {} veth with {} queues", spec.wires, spec.queues),
+        });
+    }
+    Ok(())
+}
+
+fn check(spec: &PairSpec) -> Result<(), LabError> {
+    let within = |what: &str, n: u32, low: u32, high: u32| {
+        if (low..=high).contains(&n) {
+            Ok(())
+        } else {
+            Err(LabError::Usage(format!("{what} must be {low} to {high}, not {n}")))
+        }
+    };
+    within("--queues", spec.queues, 1, 64)?;
+    within("--wires", spec.wires, 1, 8)?;
+    if let Some(mtu) = spec.mtu {
+        within("--mtu", mtu, 68, 65_535)?;
+    }
+    if !(0.0..=1.0).contains(&spec.loss) {
+        return Err(LabError::Usage("--loss must be 0% to 100%".into()));
+    }
+    Ok(())
+}
+
+/// Whether this kernel can delay and lose packets by itself: asked by trying, on a namespace's
+/// own loopback.
+fn has_netem(space: &str) -> bool {
+    let lo = |verb: &str| {
+        let words = format!("qdisc {verb} dev lo root netem delay 1ms");
+        netns::run(space, "tc", &words.split(' ').collect::<Vec<_>>())
+    };
+    lo("add").is_ok() && lo("del").is_ok()
+}
+
+/// Starts the user-space wire between two taps and waits until they exist.
+fn start_wire(
+    lab: &mut Lab,
+    spec: &PairSpec,
+    spaces: &[String; 2],
+    link: &str,
+) -> Result<(), LabError> {
+    let Some(program) = &spec.program else {
+        return Err(LabError::failed("delaying packets", "this kernel has no netem (sch_netem)"));
+    };
+    let wire = WireSpec {
+        namespaces: spaces.clone(),
+        link: link.to_owned(),
+        queues: spec.queues,
+        delay: spec.delay.unwrap_or_default(),
+        loss: spec.loss,
+        seed: 1,
+        stats: lab.folder.join(format!("wire-{link}.json")),
+    };
+    let failed = |e: std::io::Error| LabError::failed("starting the wire", e);
+    let json = serde_json::to_string(&wire).map_err(|e| failed(e.into()))?;
+    let log = std::fs::File::create(lab.folder.join(format!("wire-{link}.log"))).map_err(failed)?;
+    let mut command = tool::command(&program.to_string_lossy());
+    command.args(["lab", "wire", &json]).stdout(Stdio::piped()).stderr(log);
+    // SAFETY: only setsid is called between fork and exec; the terminal's Ctrl-C and hang-up
+    // are not the wire's.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+            libc::setsid();
+            Ok(())
+        })
+    };
+    let mut child = command.spawn().map_err(failed)?;
+    lab.made_process(child.id(), "the wire")?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line).map_err(failed)?;
+    }
+    if line.trim() != "ready" {
+        let said = std::fs::read_to_string(lab.folder.join(format!("wire-{link}.log")))
+            .unwrap_or_default();
+        return Err(LabError::failed("starting the wire", said.trim()));
+    }
+    lab.note(format!("{link}: this kernel has no netem, so a process carries the frames (see `netwright lab list`)"));
+    Ok(())
+}
+
+/// Rate, delay, loss and receive steering of one end.
+fn shape(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
+    if let Some(BitsPerSec(rate)) = spec.rate {
+        // A bucket of 1 ms or 10 full frames, so that TCP fills the rate without long bursts.
+        let burst = Bytes((rate / 8 / 1000).max(15_140));
+        netns::run(
+            space,
+            "tc",
+            &[
+                "qdisc",
+                "add",
+                "dev",
+                link,
+                "root",
+                "handle",
+                "1:",
+                "tbf",
+                "rate",
+                &format!("{rate}bit"),
+                "burst",
+                &format!("{}", burst.0),
+                "latency",
+                "50ms",
+            ],
+        )?;
+    }
+    if netem {
+        let delay = spec.delay.unwrap_or_default().0;
+        let mut words = vec!["qdisc".to_owned(), "add".into(), "dev".into(), link.into()];
+        // Below the rate limit where there is one.
+        words.extend(if spec.rate.is_some() {
+            vec!["parent".into(), "1:1".into()]
+        } else {
+            vec!["root".into()]
+        });
+        words.extend([
+            "netem".into(),
+            "limit".into(),
+            "16384".into(),
+            "delay".into(),
+            format!("{}us", delay as f64 / 1e3),
+        ]);
+        if spec.loss > 0.0 {
+            words.extend(["loss".into(), format!("{}%", spec.loss * 100.0)]);
+        }
+        netns::run(space, "tc", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    if let Some(mask) = &spec.rps {
+        for q in 0..spec.queues {
+            netns::write(space, &format!("/sys/class/net/{link}/queues/rx-{q}/rps_cpus"), mask)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,514 @@
+//! Which labs exist and what each one made, written before it is made.
+//!
+//! **Shape**: one folder a lab under the registry's folder (`/run/netwright/lab`), with
+//! `state.json` and whatever the lab's processes need. `/run` does not outlive the machine,
+//! and neither does anything that a lab makes.
+
+use std::{
+    fs,
+    io::Write,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LabError, tool};
+
+/// Where labs are kept unless a test chooses another place.
+pub const DEFAULT_FOLDER: &str = "/run/netwright/lab";
+
+/// Something a lab made on this machine, with all that is needed to remove it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Resource {
+    /// A named network namespace; links in it go with it.
+    Namespace {
+        /// Name under `/run/netns`.
+        name: String,
+    },
+    /// A link in the namespace of this machine itself.
+    Link {
+        /// Name.
+        name: String,
+    },
+    /// A process; its start time tells it from a later one with the same pid.
+    Process {
+        /// Process id.
+        pid: u32,
+        /// Field 22 of `/proc/PID/stat`.
+        start_ticks: u64,
+        /// What it is, for messages.
+        what: String,
+    },
+    /// A cgroup folder (without processes by the time it is removed).
+    Cgroup {
+        /// Absolute path.
+        path: PathBuf,
+    },
+}
+
+/// How a host of a lab is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Reach {
+    /// A network namespace, and the cgroups to join.
+    Namespace {
+        /// Name under `/run/netns`.
+        namespace: String,
+        /// `cgroup.procs` folders to enter first.
+        cgroups: Vec<PathBuf>,
+    },
+    /// A guest, through the command ports in this folder.
+    Guest {
+        /// Folder with the guest's sockets.
+        ports: PathBuf,
+    },
+}
+
+/// One practice host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostState {
+    /// Its name within the lab: `left`, `c1`, `server`.
+    pub name: String,
+    /// How to run something on it.
+    pub reach: Reach,
+    /// Addresses others in the lab reach it by.
+    pub addresses: Vec<String>,
+    /// What it is, for people.
+    pub about: String,
+}
+
+/// One lab, as written in its folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabState {
+    /// Name.
+    pub name: String,
+    /// `pair`, `containers`, `server`.
+    pub shape: String,
+    /// Preset, if it came from one.
+    pub preset: Option<String>,
+    /// What was asked for, to tell the same `up` from another.
+    pub asked: String,
+    /// Whether `up` came to its end.
+    pub complete: bool,
+    /// Who brings or brought it up.
+    pub owner_pid: u32,
+    /// The owner's start time, field 22 of `/proc/PID/stat`.
+    pub owner_start_ticks: u64,
+    /// Seconds since 1970.
+    pub created_unix_s: u64,
+    /// Hosts.
+    pub hosts: Vec<HostState>,
+    /// Everything made, in order.
+    pub resources: Vec<Resource>,
+    /// What was set and measured, for people: `wire: 80 µs each way, own jitter …`.
+    pub notes: Vec<String>,
+}
+
+/// All labs of this machine.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    folder: PathBuf,
+}
+
+/// Held while labs are made or removed; released when dropped, or by the kernel when the
+/// process dies.
+pub struct Lock {
+    _file: fs::File,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::at(DEFAULT_FOLDER)
+    }
+}
+
+impl Registry {
+    /// A registry in a folder of its own.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Waits for the lock, at most 60 s.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, or another `lab` command holds the lock for too long.
+    pub fn lock(&self) -> Result<Lock, LabError> {
+        let path = self.folder.join(".lock");
+        fs::create_dir_all(&self.folder)
+            .map_err(|e| LabError::failed(format!("making {}", self.folder.display()), e))?;
+        let file = fs::File::create(&path)
+            .map_err(|e| LabError::failed(format!("opening {}", path.display()), e))?;
+        for _ in 0..600 {
+            // SAFETY: the descriptor is open for the length of the call.
+            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+                return Ok(Lock { _file: file });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        Err(LabError::Timeout {
+            what: format!("another `netwright lab` command releasing {}", path.display()),
+            seconds: 60,
+            tail: String::new(),
+        })
+    }
+
+    /// All labs, ascending by name; one whose state cannot be read is left out and named in
+    /// the second list.
+    pub fn labs(&self) -> (Vec<LabState>, Vec<String>) {
+        let (mut labs, mut broken) = (Vec::new(), Vec::new());
+        let Ok(entries) = fs::read_dir(&self.folder) else { return (labs, broken) };
+        for folder in entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.is_dir()) {
+            match read_state(&folder) {
+                Ok(state) => labs.push(state),
+                Err(why) => broken.push(format!("{}: {why}", folder.display())),
+            }
+        }
+        labs.sort_by(|a, b| a.name.cmp(&b.name));
+        (labs, broken)
+    }
+
+    /// The folder of a lab.
+    pub fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Finds a host by `HOST` or `LAB/HOST`.
+    ///
+    /// # Errors
+    /// When there is none, or more than one, of that name; the message lists what there is.
+    pub fn host(&self, name: &str) -> Result<(LabState, HostState), LabError> {
+        let (labs, _) = self.labs();
+        let (lab, host) = name.split_once('/').map_or((None, name), |(l, h)| (Some(l), h));
+        let all: Vec<_> = labs
+            .iter()
+            .filter(|l| lab.is_none_or(|n| n == l.name))
+            .flat_map(|l| l.hosts.iter().map(move |h| (l, h)))
+            .collect();
+        let mut hits = all.iter().filter(|(_, h)| h.name == host);
+        let names = || {
+            labs.iter()
+                .flat_map(|l| l.hosts.iter().map(move |h| format!("{}/{}", l.name, h.name)))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        match (hits.next(), hits.next()) {
+            (Some((l, h)), None) => Ok(((*l).clone(), (*h).clone())),
+            (Some(_), Some(_)) => Err(LabError::Unknown {
+                what: format!("more than one host is called {host:?}"),
+                hint: format!("say which lab: {}", names()),
+            }),
+            (None, _) => Err(LabError::Unknown {
+                what: format!("there is no practice host {name:?}"),
+                hint: if labs.is_empty() {
+                    "no lab is up; `netwright lab up pair` brings one up".into()
+                } else {
+                    format!("there are: {}", names())
+                },
+            }),
+        }
+    }
+
+    /// A lab by name that is up completely.
+    pub fn standing(&self, name: &str) -> Option<LabState> {
+        self.labs().0.into_iter().find(|l| l.name == name && l.complete)
+    }
+
+    /// Begins a lab: its folder and state exist from here on. The leftovers of a killed `up`
+    /// of the same name are removed first.
+    ///
+    /// # Errors
+    /// [`LabError::Exists`] when a complete lab, or one being brought up, has that name.
+    pub fn begin(
+        &self,
+        name: &str,
+        shape: &str,
+        preset: Option<&str>,
+        asked: &str,
+    ) -> Result<Lab, LabError> {
+        check_name(name)?;
+        tool::needs_root()?;
+        let folder = self.folder_of(name);
+        if folder.exists() {
+            match read_state(&folder) {
+                Ok(s) if s.complete || is_alive(s.owner_pid, s.owner_start_ticks) => {
+                    return Err(LabError::Exists(name.to_owned()));
+                }
+                Ok(s) => self.remove(&s)?,
+                Err(_) => fs::remove_dir_all(&folder).map_err(|e| {
+                    LabError::failed(format!("removing the unreadable {}", folder.display()), e)
+                })?,
+            }
+        }
+        fs::create_dir_all(&folder)
+            .map_err(|e| LabError::failed(format!("making {}", folder.display()), e))?;
+        let me = std::process::id();
+        let state = LabState {
+            name: name.to_owned(),
+            shape: shape.to_owned(),
+            preset: preset.map(str::to_owned),
+            asked: asked.to_owned(),
+            complete: false,
+            owner_pid: me,
+            owner_start_ticks: start_ticks(me).unwrap_or(0),
+            created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+            hosts: Vec::new(),
+            resources: Vec::new(),
+            notes: Vec::new(),
+        };
+        let lab = Lab { folder, state, registry: self.clone(), armed: true };
+        lab.save()?;
+        Ok(lab)
+    }
+
+    /// Removes a lab by name; no lab of that name is no error (`down` is idempotent) but
+    /// `Ok(false)`.
+    ///
+    /// # Errors
+    /// When something could not be removed; its state is kept, so that a later `down` tries
+    /// again.
+    pub fn down(&self, name: &str) -> Result<bool, LabError> {
+        check_name(name)?;
+        tool::needs_root()?;
+        let folder = self.folder_of(name);
+        if !folder.exists() {
+            return Ok(false);
+        }
+        match read_state(&folder) {
+            Ok(state) => self.remove(&state)?,
+            Err(_) => fs::remove_dir_all(&folder)
+                .map_err(|e| LabError::failed(format!("removing {}", folder.display()), e))?,
+        }
+        Ok(true)
+    }
+
+    /// Removes labs whose `up` was killed in the middle. Gives their names.
+    ///
+    /// # Errors
+    /// As [`Registry::down`].
+    pub fn sweep(&self) -> Result<Vec<String>, LabError> {
+        let mut swept = Vec::new();
+        for lab in self.labs().0 {
+            if !lab.complete && !is_alive(lab.owner_pid, lab.owner_start_ticks) {
+                self.remove(&lab)?;
+                swept.push(lab.name);
+            }
+        }
+        Ok(swept)
+    }
+
+    fn remove(&self, state: &LabState) -> Result<(), LabError> {
+        let mut failures = Vec::new();
+        // Processes first: they hold taps, namespaces and cgroups.
+        for r in state.resources.iter().filter(|r| matches!(r, Resource::Process { .. })) {
+            end(r).unwrap_or_else(|e| failures.push(e.to_string()));
+        }
+        for r in state.resources.iter().rev() {
+            end(r).unwrap_or_else(|e| failures.push(e.to_string()));
+        }
+        if !failures.is_empty() {
+            return Err(LabError::failed(
+                format!("removing lab {}", state.name),
+                format!("{}; `netwright lab down {}` tries again", failures.join("; "), state.name),
+            ));
+        }
+        let folder = self.folder_of(&state.name);
+        match fs::remove_dir_all(&folder) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(LabError::failed(format!("removing {}", folder.display()), e))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A lab being brought up: whatever it makes is recorded first. Dropped before
+/// [`Lab::complete`], it removes itself, also while a panic unwinds.
+pub struct Lab {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its state.
+    pub state: LabState,
+    registry: Registry,
+    armed: bool,
+}
+
+impl Lab {
+    /// Records something that is about to be made.
+    ///
+    /// # Errors
+    /// When the state cannot be written: then nothing must be made.
+    pub fn will_make(&mut self, resource: Resource) -> Result<(), LabError> {
+        self.state.resources.push(resource);
+        self.save()
+    }
+
+    /// Records a process just started. (A process cannot be recorded before it has a pid; it
+    /// is killed at once if that fails.)
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub fn made_process(&mut self, pid: u32, what: &str) -> Result<(), LabError> {
+        let start_ticks = start_ticks(pid).unwrap_or(0);
+        self.state.resources.push(Resource::Process { pid, start_ticks, what: what.to_owned() });
+        self.save().inspect_err(|_| {
+            // SAFETY: a signal to a process that we just started.
+            unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+        })
+    }
+
+    /// Adds a host.
+    pub fn add_host(&mut self, host: HostState) {
+        self.state.hosts.push(host);
+    }
+
+    /// Adds a line for people.
+    pub fn note(&mut self, line: impl Into<String>) {
+        self.state.notes.push(line.into());
+    }
+
+    /// Ends bringing up: the lab stays until `down`.
+    ///
+    /// # Errors
+    /// When the state cannot be written; the lab is then removed.
+    pub fn complete(mut self) -> Result<LabState, LabError> {
+        self.state.complete = true;
+        self.save()?;
+        self.armed = false;
+        Ok(self.state.clone())
+    }
+
+    /// Writes the state: to a new file, synced, renamed over the old.
+    fn save(&self) -> Result<(), LabError> {
+        let failed = |e: std::io::Error| {
+            LabError::failed(format!("writing the state of lab {}", self.state.name), e)
+        };
+        let new = self.folder.join("state.json.new");
+        let mut file = fs::File::create(&new).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(&self.state).map_err(|e| failed(e.into()))?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(&new, self.folder.join("state.json")).map_err(failed)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if self.armed {
+            let _ = self.registry.remove(&self.state);
+        }
+    }
+}
+
+fn read_state(folder: &Path) -> Result<LabState, String> {
+    let text = fs::read(folder.join("state.json")).map_err(|e| e.to_string())?;
+    serde_json::from_slice(&text).map_err(|e| e.to_string())
+}
+
+/// Lab names become parts of file, namespace and cgroup names.
+fn check_name(name: &str) -> Result<(), LabError> {
+    let fine = !name.is_empty()
+        && name.len() <= 32
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-');
+    if fine {
+        Ok(())
+    } else {
+        Err(LabError::Usage(format!(
+            "{name:?} is no lab name: use 1 to 32 of a-z, 0-9 and '-', not starting with '-'"
+        )))
+    }
+}
+
+/// A process's start time in ticks since boot: with the pid, its identity.
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold blanks and parentheses.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn is_alive(pid: u32, ticks: u64) -> bool {
+    start_ticks(pid) == Some(ticks)
+}
+
+/// Removes one thing; one that is gone already is no error.
+fn end(resource: &Resource) -> Result<(), LabError> {
+    match resource {
+        Resource::Namespace { name } => {
+            if !Path::new("/run/netns").join(name).exists() {
+                return Ok(());
+            }
+            tool::ip(&format!("netns del {name}")).map(drop)
+        }
+        Resource::Link { name } => {
+            if !Path::new("/sys/class/net").join(name).exists() {
+                return Ok(());
+            }
+            tool::ip(&format!("link del {name}")).map(drop)
+        }
+        Resource::Process { pid, start_ticks, what } => end_process(*pid, *start_ticks, what),
+        Resource::Cgroup { path } => end_cgroup(path),
+    }
+}
+
+fn end_process(pid: u32, ticks: u64, what: &str) -> Result<(), LabError> {
+    for attempt in 0..200 {
+        if !is_alive(pid, ticks) {
+            return Ok(());
+        }
+        let signal = if attempt < 20 { libc::SIGTERM } else { libc::SIGKILL };
+        if attempt % 20 == 0 {
+            // SAFETY: a signal to a process that the lab started; its start time was just
+            // compared.
+            unsafe { libc::kill(pid as i32, signal) };
+        }
+        // A child of this very process stays a zombie until waited for.
+        // SAFETY: a null status pointer is allowed.
+        unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Err(LabError::failed(format!("ending {what} (pid {pid})"), "it does not end"))
+}
+
+/// Ends what runs in a cgroup of ours and removes it.
+fn end_cgroup(path: &Path) -> Result<(), LabError> {
+    for attempt in 0..100 {
+        if !path.exists() {
+            return Ok(());
+        }
+        let procs = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+        for pid in procs.lines().filter_map(|l| l.parse::<i32>().ok()) {
+            let signal = if attempt < 25 { libc::SIGTERM } else { libc::SIGKILL };
+            // SAFETY: a signal to a process in a cgroup that only this lab uses.
+            unsafe { libc::kill(pid, signal) };
+            // SAFETY: reaps it where it is our own child.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+        }
+        if fs::remove_dir(path).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Err(LabError::failed(format!("removing {}", path.display()), "it stays busy"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_climb_or_collide_are_refused() {
+        for bad in ["", "..", "a/b", "A", "a b", "-x", &"x".repeat(33)] {
+            assert!(check_name(bad).is_err(), "{bad:?} was taken");
+        }
+        assert!(check_name("queues-2").is_ok());
+    }
+
+    #[test]
+    fn own_start_time_is_known_and_another_ones_differs() {
+        let mine = start_ticks(std::process::id());
+        assert!(mine.is_some());
+        assert_ne!(mine, start_ticks(1));
+    }
+}

@@ -1,0 +1,152 @@
+//! Practice hosts for tests: asked for, used, and gone when dropped, also after a panic; those
+//! of test processes that were killed are removed by the next one.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Output},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use crate::{
+    LabError, Registry,
+    channel::{Channel, Outcome},
+    containers::{self, ContainersSpec},
+    host,
+    pair::{self, PairSpec},
+    preset::Preset,
+    server::{self, ServerSpec},
+    state::{LabState, Reach, start_ticks},
+};
+
+/// A lab that lives as long as this value.
+pub struct TestLab {
+    registry: Registry,
+    /// What is up.
+    pub state: LabState,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl TestLab {
+    /// Two hosts, `left` and `right`.
+    ///
+    /// # Errors
+    /// As [`pair::up`].
+    pub fn pair(spec: &PairSpec) -> Result<Self, LabError> {
+        Self::up("pair", |lab| pair::up(lab, spec))
+    }
+
+    /// Containers `c1`, `c2`, ….
+    ///
+    /// # Errors
+    /// As [`containers::up`].
+    pub fn containers(spec: &ContainersSpec) -> Result<Self, LabError> {
+        Self::up("containers", |lab| containers::up(lab, spec))
+    }
+
+    /// A guest `server` and the namespace `client`. Guests are dear: let one serve many tests.
+    ///
+    /// # Errors
+    /// As [`server::up`].
+    pub fn server(spec: &ServerSpec) -> Result<Self, LabError> {
+        Self::up("server", |lab| server::up(lab, spec, &mut |_| ()))
+    }
+
+    /// As [`TestLab::server`], in the situation of a preset.
+    ///
+    /// # Errors
+    /// As [`server::up`] and [`Preset::apply`].
+    pub fn server_with(spec: &ServerSpec, preset: Preset) -> Result<Self, LabError> {
+        Self::up("server", |lab| {
+            server::up(lab, spec, &mut |_| ())?;
+            preset.apply(lab)
+        })
+    }
+
+    fn up(
+        shape: &str,
+        make: impl FnOnce(&mut crate::Lab) -> Result<(), LabError>,
+    ) -> Result<Self, LabError> {
+        let registry = Registry::default();
+        let name = format!("t{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut lab = {
+            let _lock = registry.lock()?;
+            sweep(&registry)?;
+            registry.begin(&name, shape, None, "a test's")?
+        };
+        make(&mut lab)?;
+        Ok(Self { registry, state: lab.complete()? })
+    }
+
+    /// The folder of the lab, with its logs.
+    pub fn folder(&self) -> PathBuf {
+        self.registry.folder_of(&self.state.name)
+    }
+
+    /// The namespace of a host that is one.
+    pub fn namespace(&self, name: &str) -> Option<&str> {
+        self.state.hosts.iter().find(|h| h.name == name).and_then(|h| match &h.reach {
+            Reach::Namespace { namespace, .. } => Some(namespace.as_str()),
+            Reach::Guest { .. } => None,
+        })
+    }
+
+    /// A command that will run on a namespace host.
+    ///
+    /// # Errors
+    /// When there is no such host, or it is a guest.
+    pub fn command(&self, name: &str, argv: &[&str]) -> Result<Command, LabError> {
+        let argv: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
+        host::command(self.find(name)?, &argv)
+    }
+
+    /// Runs a command on any host to its end, at most two minutes in a guest.
+    ///
+    /// # Errors
+    /// When the host is not there or does not answer; the command's own failure is in the
+    /// outcome.
+    pub fn output(&self, name: &str, argv: &[&str]) -> Result<Outcome, LabError> {
+        let owned: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
+        match &self.find(name)?.reach {
+            Reach::Guest { ports } => Channel::open(ports, Duration::from_secs(20))?
+                .output(&owned, Duration::from_secs(120)),
+            Reach::Namespace { .. } => {
+                let out: Output = self
+                    .command(name, argv)?
+                    .stdin(std::process::Stdio::null())
+                    .output()
+                    .map_err(|e| LabError::failed(format!("running on {name}"), e))?;
+                let code = host::exit_code(out.status);
+                Ok(Outcome { code, stdout: out.stdout, stderr: out.stderr })
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<&crate::state::HostState, LabError> {
+        self.state.hosts.iter().find(|h| h.name == name).ok_or_else(|| LabError::Unknown {
+            what: format!("there is no host {name:?} in this lab"),
+            hint: "see its shape".into(),
+        })
+    }
+}
+
+impl Drop for TestLab {
+    fn drop(&mut self) {
+        if let Err(e) = self.registry.down(&self.state.name) {
+            eprintln!("removing a test's lab: {e}");
+        }
+    }
+}
+
+/// Removes labs of test processes that are gone.
+fn sweep(registry: &Registry) -> Result<(), LabError> {
+    for lab in registry.labs().0 {
+        let test =
+            lab.name.strip_prefix('t').and_then(|r| r.split('-').next()?.parse::<u32>().ok());
+        if test.is_some_and(|pid| start_ticks(pid) != Some(lab.owner_start_ticks)) {
+            registry.down(&lab.name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The programs a lab is made with: iproute2, ethtool, QEMU. Each is run to its end, and its
+//! own words are kept when it fails.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::LabError;
+
+/// Which Debian package brings a program.
+const PACKAGES: &[(&str, &str)] = &[
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("ethtool", "ethtool"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("qemu-system-aarch64", "qemu-system-arm"),
+    ("busybox", "busybox-static"),
+    ("apt-get", "apt"),
+    ("dpkg-deb", "dpkg"),
+];
+
+/// The package of a program; the program's own name where the table has none.
+pub fn package_of(program: &str) -> &str {
+    PACKAGES.iter().find(|(p, _)| *p == program).map_or(program, |(_, package)| package)
+}
+
+/// A command found also where root's PATH lacks the `sbin` folders.
+pub fn command(program: &str) -> Command {
+    let mut c = Command::new(program);
+    let path = std::env::var("PATH").unwrap_or_default();
+    c.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
+    c.stdin(Stdio::null());
+    c
+}
+
+/// Runs a program to its end, whatever that is.
+///
+/// # Errors
+/// [`LabError::Missing`] when there is no such program.
+pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
+    command(program).args(args).output().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            LabError::Missing { tool: program.to_owned(), package: package_of(program).to_owned() }
+        }
+        _ => LabError::failed(format!("running {program}"), e),
+    })
+}
+
+/// Runs a program that must succeed; gives its standard output.
+///
+/// # Errors
+/// With the program's own last words.
+pub fn run(program: &str, args: &[&str]) -> Result<String, LabError> {
+    let out = output(program, args)?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&out.stderr);
+    let last = said.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("no message");
+    Err(LabError::failed(
+        format!("{program} {}", args.join(" ")),
+        format!("{last} ({})", out.status),
+    ))
+}
+
+/// `ip ARGS`, split at blanks.
+///
+/// # Errors
+/// As [`run`].
+pub fn ip(args: &str) -> Result<String, LabError> {
+    run("ip", &args.split_whitespace().collect::<Vec<_>>())
+}
+
+/// Refuses kindly without root.
+///
+/// # Errors
+/// [`LabError::NeedsRoot`].
+pub fn needs_root() -> Result<(), LabError> {
+    // SAFETY: takes nothing, changes nothing.
+    if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(LabError::NeedsRoot) }
+}
