@@ -46,6 +46,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
+    /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
+    Lab(crate::commands::lab::args::LabArgs),
     /// Print the JSON schema of a command's --json document.
     Schema(SchemaArgs),
 }

@@ -27,6 +27,7 @@ fn run(command: Command) -> Result<Done, Failure> {
     match command {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
+        Command::Lab(args) => commands::lab::run(args),
         Command::Schema(args) => commands::schema::run(&args),
     }
 }

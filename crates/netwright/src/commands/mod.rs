@@ -2,4 +2,5 @@
 
 pub mod doctor;
 pub mod inspect;
+pub mod lab;
 pub mod schema;

@@ -1,0 +1,226 @@
+//! What was typed after `netwright lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// `netwright lab`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  netwright lab up pair                        two hosts, left and right, on a wire
+  netwright lab exec left -- ping -c 3 10.99.0.2
+  netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
+  netwright lab up containers                  c1 and c2 on a bridge
+  netwright lab up server                      a guest: 4 CPUs, 2 nodes, a NIC with 4 queues on node 1
+  netwright lab exec server -- netwright inspect
+  netwright lab up server --preset queues      the situation of a field case, see docs/lab.md
+  netwright lab list
+  netwright lab down                           the only lab, or all with --all
+
+Needs root. Only things of its own are made and removed; `lab down` leaves no trace.
+Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3 not root;
+4 a tool, memory or time was lacking; 5 a bug of netwright")]
+pub struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Bring up practice hosts.
+    Up(UpArgs),
+    /// Run a command on a practice host.
+    Exec(ExecArgs),
+    /// Show what is up.
+    List(ListArgs),
+    /// Remove practice hosts, whatever state they are in.
+    Down(DownArgs),
+    /// The wire's own process.
+    #[command(hide = true)]
+    Wire {
+        /// A `WireSpec` as JSON.
+        spec: String,
+    },
+    /// The guest's own process.
+    #[command(hide = true)]
+    Agent,
+}
+
+/// `netwright lab up`.
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// What shape.
+    #[command(subcommand)]
+    pub shape: Shape,
+}
+
+/// Shapes of labs.
+#[derive(Debug, Subcommand)]
+pub enum Shape {
+    /// Two hosts on a wire.
+    Pair(PairArgs),
+    /// Container-like hosts on a bridge.
+    Containers(ContainersArgs),
+    /// A guest with NUMA nodes and a multi-queue NIC.
+    Server(ServerArgs),
+}
+
+/// Common to all shapes.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// The lab's name; the shape's or the preset's by default.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The situation of a field case.
+    #[arg(long, value_enum, value_name = "PRESET")]
+    pub preset: Option<Preset>,
+    /// No progress on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Situations of the field cases, in miniature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// server: one channel where four are possible.
+    Queues,
+    /// server: softirqs on the node away from the application.
+    Softirq,
+    /// pair: a slower path beside loopback.
+    Latency,
+    /// containers: two whose processes wander between CPUs.
+    Migration,
+    /// pair: small buffers and MTU on a fast, long wire.
+    Tengig,
+}
+
+/// `netwright lab up pair`.
+#[derive(Debug, Args)]
+pub struct PairArgs {
+    #[command(flatten)]
+    pub common: NameArgs,
+    /// Queues of each NIC.
+    #[arg(long, value_name = "N")]
+    pub queues: Option<u32>,
+    /// Wires between the hosts: eth0, eth1, ….
+    #[arg(long, value_name = "N")]
+    pub wires: Option<u32>,
+    /// Limit each way, such as 100Mbit.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<model::BitsPerSec>,
+    /// Added delay each way, such as 80us.
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<model::Nanos>,
+    /// Packets lost each way, such as 0.1%.
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<String>,
+    /// MTU in bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
+    /// Mask of CPUs for receive packet steering on all queues, such as 3.
+    #[arg(long, value_name = "MASK")]
+    pub rps: Option<String>,
+}
+
+/// `netwright lab up containers`.
+#[derive(Debug, Args)]
+pub struct ContainersArgs {
+    #[command(flatten)]
+    pub common: NameArgs,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub count: u32,
+    /// CPUs of their cpusets; all by default.
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// MTU in bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
+}
+
+/// `netwright lab up server`.
+#[derive(Debug, Args)]
+pub struct ServerArgs {
+    #[command(flatten)]
+    pub common: NameArgs,
+    /// CPUs.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub cpus: u32,
+    /// Hardware threads of a core, 1 or 2.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: u32,
+    /// NUMA nodes, each a package.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub nodes: u32,
+    /// Queues of each NIC.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub queues: u32,
+    /// NICs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub nics: u32,
+    /// Node of the NICs.
+    #[arg(long, value_name = "NODE")]
+    pub nic_node: Option<u32>,
+    /// NIC model.
+    #[arg(long, value_enum, default_value = "virtio")]
+    pub nic: NicKind,
+    /// A disk with managed interrupts.
+    #[arg(long, value_enum, default_value = "none")]
+    pub disk: DiskKind,
+    /// Memory, such as 1G.
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub memory: model::Bytes,
+    /// Where Debian's kernel is cached.
+    #[arg(long, value_name = "FOLDER")]
+    pub cache: Option<PathBuf>,
+}
+
+/// NIC models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NicKind {
+    /// Multi-queue virtio-net.
+    Virtio,
+    /// vmxnet3.
+    Vmxnet3,
+}
+
+/// Disk models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiskKind {
+    /// None.
+    None,
+    /// virtio-blk.
+    Virtio,
+    /// NVMe.
+    Nvme,
+}
+
+/// `netwright lab exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// HOST, or LAB/HOST where several labs have one of that name.
+    pub host: String,
+    /// The command, after `--`.
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+/// `netwright lab list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// One JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `netwright lab down`.
+#[derive(Debug, Args)]
+pub struct DownArgs {
+    /// Which; may be left out when there is only one.
+    pub names: Vec<String>,
+    /// All labs.
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
+}

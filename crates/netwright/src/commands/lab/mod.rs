@@ -1,0 +1,140 @@
+//! `netwright lab`: practice hosts on one machine.
+
+pub mod args;
+mod up;
+
+use std::sync::atomic::AtomicBool;
+
+use lab::{LabError, Registry, channel::Channel, host, state::Reach, wire::WireSpec};
+
+use crate::exit::{Done, Failure};
+use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
+
+/// Runs one lab command.
+pub fn run(args: LabArgs) -> Result<Done, Failure> {
+    match args.command {
+        LabCommand::Up(a) => up::run(a),
+        LabCommand::Exec(a) => exec(&a),
+        LabCommand::List(a) => list(&a),
+        LabCommand::Down(a) => down(a),
+        LabCommand::Wire { spec } => wire(&spec),
+        LabCommand::Agent => lab::agent::serve().map(|()| Done::Yes).map_err(failure),
+    }
+}
+
+/// The exit code that a lab's failure deserves.
+fn failure(e: LabError) -> Failure {
+    match e {
+        LabError::NeedsRoot => Failure::Denied(e.to_string()),
+        LabError::Usage(_) | LabError::Exists(_) => Failure::Usage(e.to_string()),
+        _ => Failure::Environment(e.to_string()),
+    }
+}
+
+/// Becomes the command: its streams and its exit code.
+fn exec(args: &ExecArgs) -> Result<Done, Failure> {
+    lab::tool::needs_root().map_err(failure)?;
+    let (lab, host) = Registry::default().host(&args.host).map_err(failure)?;
+    let code = match &host.reach {
+        Reach::Namespace { .. } => {
+            let status = host::command(&host, &args.command)
+                .map_err(failure)?
+                .status()
+                .map_err(|e| failure(LabError::failed(format!("running on {}", host.name), e)))?;
+            host::exit_code(status)
+        }
+        Reach::Guest { ports } => {
+            let channel =
+                Channel::open(ports, std::time::Duration::from_secs(10)).map_err(|e| {
+                    Failure::Environment(format!(
+                        "{}/{}: {e}; is it still up?",
+                        lab.name, host.name
+                    ))
+                })?;
+            let stdin = Box::new(std::io::stdin());
+            channel
+                .run(&args.command, Some(stdin), std::io::stdout(), std::io::stderr(), None)
+                .map_err(failure)?
+        }
+    };
+    std::process::exit(code);
+}
+
+fn list(args: &ListArgs) -> Result<Done, Failure> {
+    let registry = Registry::default();
+    let (labs, broken) = registry.labs();
+    let sink = crate::output::Sink::Stdout;
+    if args.json {
+        let document = serde_json::json!({
+            "schema_version": model::SCHEMA_VERSION, "labs": labs, "broken": broken
+        });
+        sink.json(&document)?;
+        return Ok(Done::Yes);
+    }
+    let mut text = String::new();
+    for lab in &labs {
+        let preset = lab.preset.as_ref().map(|p| format!(", preset {p}")).unwrap_or_default();
+        let state =
+            if lab.complete { "" } else { "  (unfinished: `netwright lab down` removes it)" };
+        text += &format!("{}  {}{preset}{state}\n", lab.name, lab.shape);
+        for h in &lab.hosts {
+            text += &format!("  {:<8} {:<24} {}\n", h.name, h.addresses.join(" "), h.about);
+        }
+        for note in &lab.notes {
+            text += &format!("  {note}\n");
+        }
+        for line in up::wire_lines(&registry.folder_of(&lab.name)) {
+            text += &format!("  {line}\n");
+        }
+    }
+    if labs.is_empty() {
+        text += "no lab is up; `netwright lab up pair` brings one up\n";
+    }
+    for b in broken {
+        text += &format!("unreadable: {b}\n");
+    }
+    sink.text(&text)?;
+    Ok(Done::Yes)
+}
+
+fn down(args: DownArgs) -> Result<Done, Failure> {
+    lab::tool::needs_root().map_err(failure)?;
+    let registry = Registry::default();
+    let _lock = registry.lock().map_err(failure)?;
+    let up: Vec<String> = registry.labs().0.into_iter().map(|l| l.name).collect();
+    let names = match (args.all, args.names.is_empty(), up.len()) {
+        (true, ..) => up,
+        (false, false, _) => args.names,
+        (false, true, 0 | 1) => up,
+        (false, true, _) => {
+            let list = up.join(", ");
+            return Err(Failure::Usage(format!(
+                "several labs are up ({list}); say which, or --all"
+            )));
+        }
+    };
+    if names.is_empty() {
+        crate::output::note("no lab is up");
+    }
+    for name in names {
+        let was = registry.down(&name).map_err(failure)?;
+        crate::output::note(&if was {
+            format!("removed {name}")
+        } else {
+            format!("no lab {name:?} is up")
+        });
+    }
+    Ok(Done::Yes)
+}
+
+fn wire(spec: &str) -> Result<Done, Failure> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    extern "C" fn stop(_: libc::c_int) {
+        STOP.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    let spec: WireSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
+    // SAFETY: the handler only stores to an atomic.
+    unsafe { libc::signal(libc::SIGTERM, stop as *const () as usize) };
+    lab::wire::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
+    Ok(Done::Yes)
+}

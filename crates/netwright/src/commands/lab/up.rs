@@ -1,0 +1,180 @@
+//! `netwright lab up`: from what was typed to a lab that stands.
+
+use std::{path::Path, time::Instant};
+
+use lab::{
+    Lab, LabError, Registry,
+    containers::{self, ContainersSpec},
+    image,
+    pair::{self, PairSpec},
+    preset,
+    server::{self, DiskModel, NicModel, ServerSpec},
+    wire::WireStats,
+};
+use model::{Bytes, Nanos};
+
+use super::{
+    args::{DiskKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape, UpArgs},
+    failure,
+};
+use crate::exit::{Done, Failure};
+
+/// Brings a lab up, applies its preset, and says how to use it.
+pub fn run(args: UpArgs) -> Result<Done, Failure> {
+    bring_up(args).map_err(failure)
+}
+
+fn bring_up(args: UpArgs) -> Result<Done, LabError> {
+    let begun = Instant::now();
+    let registry = Registry::default();
+    lab::tool::needs_root()?;
+    let (common, shape) = match &args.shape {
+        Shape::Pair(a) => (&a.common, "pair"),
+        Shape::Containers(a) => (&a.common, "containers"),
+        Shape::Server(a) => (&a.common, "server"),
+    };
+    let chosen = preset_for(common, shape)?;
+    let name = common
+        .name
+        .clone()
+        .unwrap_or_else(|| chosen.map_or(shape, preset::Preset::name).to_owned());
+    let quiet = common.quiet;
+    let mut lab = {
+        let _lock = registry.lock()?;
+        for swept in registry.sweep()? {
+            crate::output::note(&format!("removed {swept}, left unfinished by a killed run"));
+        }
+        let asked = format!("{:?}", args.shape);
+        if registry.standing(&name).is_some_and(|l| l.asked == asked) {
+            crate::output::note(&format!("{name} is up already, as asked for"));
+            return Ok(Done::Yes);
+        }
+        registry.begin(&name, shape, chosen.map(preset::Preset::name), &asked)?
+    };
+    let mut progress = |line: &str| {
+        if !quiet {
+            crate::output::note(line);
+        }
+    };
+    match args.shape {
+        Shape::Pair(a) => pair::up(&mut lab, &pair_spec(a, chosen)?)?,
+        Shape::Containers(a) => {
+            let spec = ContainersSpec { count: a.count, cpus: a.cpus, mtu: a.mtu };
+            containers::up(&mut lab, &spec)?;
+        }
+        Shape::Server(a) => server::up(&mut lab, &server_spec(a)?, &mut progress)?,
+    }
+    if let Some(preset) = chosen {
+        preset.apply(&mut lab)?;
+    }
+    finish(lab, begun, quiet)
+}
+
+fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<Done, LabError> {
+    let state = lab.complete()?;
+    if !quiet {
+        let took = Nanos(begun.elapsed().as_nanos() as u64);
+        let hosts: Vec<&str> = state.hosts.iter().map(|h| h.name.as_str()).collect();
+        crate::output::note(&format!("{} is up after {took}: {}", state.name, hosts.join(", ")));
+        if let Some(h) = hosts.first() {
+            crate::output::note(&format!(
+                "try: netwright lab exec {h} -- ip -br addr; when done: netwright lab down {}",
+                state.name
+            ));
+        }
+    }
+    Ok(Done::Yes)
+}
+
+fn preset_for(common: &NameArgs, shape: &str) -> Result<Option<preset::Preset>, LabError> {
+    let Some(typed) = common.preset else { return Ok(None) };
+    let chosen = match typed {
+        Preset::Queues => preset::Preset::Queues,
+        Preset::Softirq => preset::Preset::Softirq,
+        Preset::Latency => preset::Preset::Latency,
+        Preset::Migration => preset::Preset::Migration,
+        Preset::Tengig => preset::Preset::Tengig,
+    };
+    if chosen.shape() != shape {
+        return Err(LabError::Usage(format!(
+            "the preset {name} is a {right}: netwright lab up {right} --preset {name}",
+            name = chosen.name(),
+            right = chosen.shape()
+        )));
+    }
+    Ok(Some(chosen))
+}
+
+fn pair_spec(a: PairArgs, chosen: Option<preset::Preset>) -> Result<PairSpec, LabError> {
+    let base = chosen.map_or_else(PairSpec::default, preset::Preset::pair);
+    Ok(PairSpec {
+        queues: a.queues.unwrap_or(base.queues),
+        wires: a.wires.unwrap_or(base.wires),
+        rate: a.rate.or(base.rate),
+        delay: a.delay.or(base.delay),
+        loss: a.loss.map_or(Ok(base.loss), |l| share(&l))?,
+        mtu: a.mtu.or(base.mtu),
+        rps: a.rps.or(base.rps),
+        program: Some(program()?),
+    })
+}
+
+fn server_spec(a: ServerArgs) -> Result<ServerSpec, LabError> {
+    let mib = u32::try_from(a.memory.0 >> 20)
+        .map_err(|_| LabError::Usage(format!("--memory {} is too much", Bytes(a.memory.0))))?;
+    let base = ServerSpec::new(program()?);
+    Ok(ServerSpec {
+        cpus: a.cpus,
+        threads: a.threads,
+        nodes: a.nodes,
+        memory_mib: mib,
+        queues: a.queues,
+        nics: a.nics,
+        nic_node: a.nic_node.unwrap_or_else(|| a.nodes.saturating_sub(1)),
+        nic: match a.nic {
+            NicKind::Virtio => NicModel::Virtio,
+            NicKind::Vmxnet3 => NicModel::Vmxnet3,
+        },
+        disk: match a.disk {
+            DiskKind::None => DiskModel::None,
+            DiskKind::Virtio => DiskModel::Virtio,
+            DiskKind::Nvme => DiskModel::Nvme,
+        },
+        cache: a.cache.unwrap_or_else(|| image::DEFAULT_CACHE.into()),
+        ..base
+    })
+}
+
+/// This very binary, which also serves as the wire and inside the guest.
+fn program() -> Result<std::path::PathBuf, LabError> {
+    std::env::current_exe().map_err(|e| LabError::failed("finding this program's own file", e))
+}
+
+/// `0.1%` as 0.001.
+fn share(text: &str) -> Result<f64, LabError> {
+    text.strip_suffix('%')
+        .and_then(|n| n.trim().parse::<f64>().ok())
+        .filter(|n| (0.0..=100.0).contains(n))
+        .map(|n| n / 100.0)
+        .ok_or_else(|| LabError::Usage(format!("--loss {text:?} is no share; write it like 0.1%")))
+}
+
+/// What the lab's user-space wires say of themselves.
+pub fn wire_lines(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut lines: Vec<String> = entries
+        .filter_map(|e| {
+            let path = e.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_prefix("wire-")?.strip_suffix(".json")?.to_owned();
+            let stats: WireStats = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+            let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
+            Some(format!(
+                "wire {name}: carried {:?}, lost on purpose {:?}, overflowed {:?}; its own lateness p50 {} p99 {} max {} over {} frames",
+                stats.carried, stats.lost, stats.overflowed,
+                time(stats.late_ns.p50), time(stats.late_ns.p99), time(stats.late_ns.max), stats.late_ns.n
+            ))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
