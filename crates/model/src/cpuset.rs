@@ -42,6 +42,45 @@ impl CpuSet {
         }
     }
 
+    /// Adds every id from `first` to `last`, a word at a time: whole machines are ranges.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        let (first, last) = (first.min(MAX_ID) as usize, last.min(MAX_ID) as usize);
+        if self.words.len() <= last / 64 {
+            self.words.resize(last / 64 + 1, 0);
+        }
+        for word in first / 64..=last / 64 {
+            let low = if word == first / 64 { first % 64 } else { 0 };
+            let high = if word == last / 64 { last % 64 } else { 63 };
+            if let Some(w) = self.words.get_mut(word) {
+                *w |= (u64::MAX << low) & (u64::MAX >> (63 - high));
+            }
+        }
+    }
+
+    /// The runs of neighbouring ids, ascending: first and last of each.
+    fn ranges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        // The next id from `from` that is in the set (or, inverted, is not).
+        let next = |from: u32, inverted: bool| {
+            let mut word = from as usize / 64;
+            let mut skip = from % 64;
+            loop {
+                let w = *self.words.get(word)?;
+                let w = if inverted { !w } else { w } >> skip << skip;
+                if w != 0 {
+                    return Some(word as u32 * 64 + w.trailing_zeros());
+                }
+                (word, skip) = (word + 1, 0);
+            }
+        };
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let first = next(from, false)?;
+            let after = next(first, true).unwrap_or(self.words.len() as u32 * 64);
+            from = after;
+            Some((first, after - 1))
+        })
+    }
+
     /// Whether the set holds `cpu`.
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words.get((cpu.0 / 64) as usize).is_some_and(|w| w >> (cpu.0 % 64) & 1 == 1)
@@ -140,18 +179,10 @@ impl FromIterator<CpuId> for CpuSet {
 
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut ids = self.iter().map(|c| c.0).peekable();
-        let mut first = true;
-        while let Some(start) = ids.next() {
-            let mut end = start;
-            while ids.peek() == Some(&(end + 1)) {
-                end += 1;
-                ids.next();
-            }
-            if !first {
+        for (i, (start, end)) in self.ranges().enumerate() {
+            if i > 0 {
                 f.write_str(",")?;
             }
-            first = false;
             if start == end {
                 write!(f, "{start}")?;
             } else {
@@ -199,6 +230,10 @@ impl FromStr for CpuSet {
             };
             if a > b || used > group || group == 0 {
                 return Err(bad());
+            }
+            if used == group {
+                set.insert_range(a, b);
+                continue;
             }
             for n in (a..=b).filter(|n| (n - a) % group < used) {
                 set.insert(CpuId(n));
@@ -285,6 +320,14 @@ mod tests {
             prop_assert_eq!(set.len(), ids.len());
             prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set.clone());
             prop_assert_eq!(set.iter().map(|c| c.0).collect::<Vec<_>>(), ids.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn ranges_are_the_ids(a in 0u32..700, length in 0u32..300, b in 0u32..700) {
+            let set: CpuSet = format!("{a}-{},{b}", a + length).parse().unwrap();
+            let want: std::collections::BTreeSet<u32> = (a..=a + length).chain([b]).collect();
+            prop_assert_eq!(set.iter().map(|c| c.0).collect::<Vec<_>>(), want.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(set.ranges().flat_map(|(x, y)| x..=y).collect::<Vec<_>>(), want.into_iter().collect::<Vec<_>>());
         }
 
         #[test]
