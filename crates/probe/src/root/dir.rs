@@ -10,7 +10,10 @@ use std::{
     io::Read,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use model::snapshot::Manifest;
@@ -25,11 +28,19 @@ pub struct DirRoot {
     /// Whether the kernel resolves within the root by itself (`openat2`, since 5.6; container
     /// engines of that time refuse it).
     openat2: bool,
-    /// Folders asked last, most recent first: facts read many files of few folders.
-    recent: Mutex<Vec<(String, Arc<OwnedFd>)>>,
+    /// Folders asked last, most recent first: facts read several files of one folder before
+    /// they turn to the next. Each thread mostly has a list of its own, so that nobody waits.
+    recent: Box<[Mutex<Recent>; SHARDS]>,
 }
 
-const RECENT: usize = 32;
+/// Folders by path.
+type Recent = Vec<(String, Arc<OwnedFd>)>;
+
+const SHARDS: usize = 16;
+/// Folders remembered in each list.
+const RECENT: usize = 4;
+/// Nearly all files are smaller, CPU masks of 1,024 CPUs among them.
+const SMALL: usize = 1024;
 /// Names of one folder; `/proc` and a CPU's folders have some ten thousand at most.
 const MAX_NAMES: usize = 4 << 20;
 const RESOLVE_IN_ROOT: u64 = 0x10;
@@ -44,13 +55,23 @@ fn last_errno() -> i32 {
     errno(&std::io::Error::last_os_error())
 }
 
+/// Calls with the name as C wants it, without the heap: this happens twice for each file.
+fn with_name<T>(name: &str, call: impl FnOnce(*const libc::c_char) -> T) -> Result<T, i32> {
+    // NAME_MAX is 255; what is longer is in no folder.
+    let mut buffer = [0u8; 256];
+    let text = buffer.get_mut(..name.len()).filter(|t| t.len() < 256);
+    text.ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name.as_bytes());
+    if name.bytes().any(|b| b == 0) {
+        return Err(libc::EINVAL);
+    }
+    Ok(call(buffer.as_ptr().cast()))
+}
+
 /// `openat` of one name, never through a link.
 fn open_at(dir: &OwnedFd, name: &str, flags: i32) -> Result<OwnedFd, i32> {
-    let name = CString::new(name).map_err(|_| libc::EINVAL)?;
+    let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the descriptor is open and the name ends with NUL.
-    let fd = unsafe {
-        libc::openat(dir.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
-    };
+    let fd = with_name(name, |name| unsafe { libc::openat(dir.as_raw_fd(), name, flags) })?;
     if fd < 0 {
         return Err(last_errno());
     }
@@ -58,16 +79,55 @@ fn open_at(dir: &OwnedFd, name: &str, flags: i32) -> Result<OwnedFd, i32> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// What a name is (`S_IFMT` bits), links not followed.
-fn kind_at(dir: &OwnedFd, name: &str) -> Result<libc::mode_t, i32> {
-    let name = CString::new(name).map_err(|_| libc::EINVAL)?;
+/// What a name is (`S_IFMT` bits) and its length, links not followed.
+fn kind_at(dir: &OwnedFd, name: &str) -> Result<(libc::mode_t, u64), i32> {
     // SAFETY: an all-zero `stat` is valid; the kernel fills it.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: descriptor, name and buffer outlive the call.
-    let r = unsafe {
-        libc::fstatat(dir.as_raw_fd(), name.as_ptr(), &raw mut stat, libc::AT_SYMLINK_NOFOLLOW)
-    };
-    if r < 0 { Err(last_errno()) } else { Ok(stat.st_mode & libc::S_IFMT) }
+    let r = with_name(name, |name| unsafe {
+        libc::fstatat(dir.as_raw_fd(), name, &raw mut stat, libc::AT_SYMLINK_NOFOLLOW)
+    })?;
+    if r < 0 {
+        return Err(last_errno());
+    }
+    Ok((stat.st_mode & libc::S_IFMT, u64::try_from(stat.st_size).unwrap_or(0)))
+}
+
+/// This thread's list of recent folders.
+fn shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static MINE: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
+    MINE.with(|mine| *mine)
+}
+
+/// A file that the file system says is `length` long. Kernel files say 0 or 4096 whatever they
+/// hold, so only a read of exactly `length` bytes is known to be all.
+fn read_all(mut file: File, length: u64) -> Result<Vec<u8>, i32> {
+    if length > MAX_FILE_BYTES {
+        return Err(libc::EFBIG);
+    }
+    let mut bytes = Vec::new();
+    if (length as usize) < SMALL {
+        let mut buffer = [0u8; SMALL];
+        let n = loop {
+            match file.read(&mut buffer) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other.map_err(|e| errno(&e))?,
+            }
+        };
+        bytes.extend_from_slice(buffer.get(..n).unwrap_or_default());
+        if n == 0 || n as u64 == length {
+            return Ok(bytes);
+        }
+    } else {
+        bytes.reserve_exact(length as usize + 1);
+    }
+    let room = MAX_FILE_BYTES + 1 - bytes.len() as u64;
+    file.take(room).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(libc::EFBIG);
+    }
+    Ok(bytes)
 }
 
 /// Folder and last name; `None` where the last name is no name (`/`, `..`).
@@ -84,7 +144,7 @@ impl DirRoot {
     fn open_with(path: &Path, openat2: bool) -> Result<Self, ArchiveError> {
         let dir = File::open(path).map_err(|e| ArchiveError::unreadable(path, &e))?;
         let fd = Arc::new(OwnedFd::from(dir));
-        let mut root = Self { fd, manifest: None, openat2, recent: Mutex::default() };
+        let mut root = Self { fd, manifest: None, openat2, recent: Default::default() };
         root.openat2 &= root.open_by_kernel("/").is_ok();
         if let Ok(bytes) = root.read("/netwright/manifest.json") {
             root.manifest =
@@ -126,8 +186,12 @@ impl DirRoot {
         if path.is_empty() {
             return Ok(self.fd.clone());
         }
+        let lock = || {
+            let mine = self.recent.get(shard()).unwrap_or(&self.recent[0]);
+            mine.lock().unwrap_or_else(PoisonError::into_inner)
+        };
         {
-            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut recent = lock();
             if let Some(at) = recent.iter().position(|(p, _)| p == path) {
                 recent.get_mut(..=at).unwrap_or_default().rotate_right(1);
                 if let Some((_, fd)) = recent.first() {
@@ -140,42 +204,48 @@ impl DirRoot {
         } else {
             self.walk(path, true)?.folder(&self.fd)?
         };
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.truncate(RECENT - 1);
-        recent.insert(0, (path.to_owned(), fd.clone()));
+        let entry = (path.to_owned(), fd.clone());
+        let mut recent = lock();
+        let oldest = (recent.len() >= RECENT).then(|| recent.pop());
+        recent.insert(0, entry);
+        drop(recent);
+        drop(oldest); // closes it, outside the lock
         Ok(fd)
     }
 
-    /// A regular file, open, with its length as the file system says.
+    /// A regular file, open, with its length as the file system says. It is looked at before:
+    /// to open a device may already do something.
     fn open_file(&self, path: &str) -> Result<(File, u64), i32> {
         let (folder, name) = split(path).ok_or(libc::EISDIR)?;
         let dir = self.folder(folder)?;
-        match kind_at(&dir, name)? {
-            libc::S_IFREG => Self::open_regular(&dir, name),
-            libc::S_IFDIR => Err(libc::EISDIR),
-            libc::S_IFLNK => {
-                let end = self.walk(path, true)?;
-                if end.name.is_empty() {
-                    return Err(libc::EISDIR);
-                }
-                match kind_at(end.dir(&self.fd), &end.name)? {
-                    libc::S_IFREG => Self::open_regular(end.dir(&self.fd), &end.name),
-                    libc::S_IFDIR => Err(libc::EISDIR),
-                    _ => Err(libc::EINVAL),
-                }
-            }
-            _ => Err(libc::EINVAL), // to open a device may already do something
+        let (kind, length) = kind_at(&dir, name)?;
+        if kind != libc::S_IFLNK {
+            return Self::open_regular(&dir, name, kind, length);
         }
+        let end = self.walk(path, true)?;
+        if end.name.is_empty() {
+            return Err(libc::EISDIR);
+        }
+        let dir = end.dir(&self.fd);
+        let (kind, length) = kind_at(dir, &end.name)?;
+        Self::open_regular(dir, &end.name, kind, length)
     }
 
-    fn open_regular(dir: &OwnedFd, name: &str) -> Result<(File, u64), i32> {
-        // O_NONBLOCK: should it have become a FIFO meanwhile, nobody waits.
-        let file = File::from(open_at(dir, name, libc::O_RDONLY | libc::O_NONBLOCK)?);
-        let meta = file.metadata().map_err(|e| errno(&e))?;
-        if !meta.is_file() {
-            return Err(libc::EINVAL);
+    fn open_regular(
+        dir: &OwnedFd,
+        name: &str,
+        kind: libc::mode_t,
+        length: u64,
+    ) -> Result<(File, u64), i32> {
+        match kind {
+            // O_NONBLOCK: should it have become a FIFO meanwhile, nobody waits.
+            libc::S_IFREG => {
+                let fd = open_at(dir, name, libc::O_RDONLY | libc::O_NONBLOCK)?;
+                Ok((File::from(fd), length))
+            }
+            libc::S_IFDIR => Err(libc::EISDIR),
+            _ => Err(libc::EINVAL),
         }
-        Ok((file, meta.len()))
     }
 
     pub fn pieces(&self, path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
@@ -186,16 +256,19 @@ impl DirRoot {
     pub fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
         Op::Read.recorded(self.manifest.as_ref(), path)?;
         let (file, length) = self.open_file(path)?;
-        if length > MAX_FILE_BYTES {
-            return Err(libc::EFBIG);
+        read_all(file, length)
+    }
+
+    /// Whether [`DirRoot::resolve`] would find it, without following every component.
+    pub fn exists(&self, path: &str) -> bool {
+        if Op::Resolve.recorded(self.manifest.as_ref(), path).is_err() {
+            return false;
         }
-        // The length is a hint: files of a live `/sys` say 4096 and hold three bytes.
-        let mut bytes = Vec::with_capacity(length as usize + 1);
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
-        if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(libc::EFBIG);
+        let Some((folder, name)) = split(path) else { return self.walk(path, true).is_ok() };
+        match self.folder(folder).and_then(|dir| kind_at(&dir, name)) {
+            Ok((libc::S_IFLNK, _)) => self.walk(path, true).is_ok(),
+            other => other.is_ok(),
         }
-        Ok(bytes)
     }
 
     pub fn entries(&self, path: &str) -> Result<Vec<String>, i32> {

@@ -256,7 +256,10 @@ impl Root {
 
     /// Whether the path is there (a dangling link is not).
     pub fn exists(&self, path: &str) -> bool {
-        self.resolve(path).is_ok()
+        match &*self.backing {
+            Backing::Dir(d) => d.exists(path),
+            Backing::Live | Backing::Archive(_) => self.resolve(path).is_ok(),
+        }
     }
 
     /// An answer that is not a file: netlink, ioctl, a system call. Live, `ask` is called; a

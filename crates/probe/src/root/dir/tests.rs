@@ -75,6 +75,45 @@ fn no_link_leads_outside() {
 }
 
 #[test]
+fn exists_is_whether_it_resolves() {
+    let dir = tree();
+    let at = |p: &str| dir.path().join(p);
+    symlink("/etc/passwd", at("etc/good")).unwrap();
+    symlink("nowhere", at("etc/dangling")).unwrap();
+    symlink("loop", at("etc/loop")).unwrap();
+    both(dir.path(), |r| {
+        for path in [
+            "/",
+            "/etc",
+            "/etc/",
+            "/etc/passwd",
+            "/etc/passwd/x",
+            "/etc/good",
+            "/etc/dangling",
+            "/etc/loop",
+            "/etc/nope",
+            "/sys/class/net/eth0",
+            "/sys/class/net/eth0/mtu",
+            "/..",
+            "/etc/..",
+            "/etc/a\0b",
+        ] {
+            assert_eq!(r.exists(path), r.resolve(path).is_ok(), "{path}");
+        }
+    });
+}
+
+#[test]
+fn small_and_large_files_are_read_whole() {
+    let dir = tree();
+    for length in [0, 1, 1022, 1023, 1024, 1025, 4095, 4096, 4097, 300_000] {
+        let text: Vec<u8> = (0..length).map(|i| b'a' + (i % 23) as u8).collect();
+        fs::write(dir.path().join("etc/file"), &text).unwrap();
+        both(dir.path(), |r| assert_eq!(r.read("/etc/file").unwrap(), text, "{length}"));
+    }
+}
+
+#[test]
 fn loops_end() {
     let dir = tree();
     let at = |p: &str| dir.path().join(p);

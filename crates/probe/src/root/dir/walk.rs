@@ -57,6 +57,9 @@ pub fn target(dir: &OwnedFd, name: &str) -> Result<String, i32> {
 impl DirRoot {
     /// Follows `path` from the root; `last` says whether also the last component's link.
     pub(super) fn walk(&self, path: &str, last: bool) -> Result<End, i32> {
+        if path.contains('\0') {
+            return Err(libc::EINVAL);
+        }
         let mut todo: Vec<String> = parts(path);
         let mut end = End { dirs: Vec::new(), name: String::new() };
         let mut hops = 0;
