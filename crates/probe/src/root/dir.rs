@@ -20,6 +20,7 @@ use model::snapshot::Manifest;
 
 use super::{ArchiveError, MAX_FILE_BYTES, Op, archive};
 
+mod quick;
 mod walk;
 
 pub struct DirRoot {
@@ -28,6 +29,8 @@ pub struct DirRoot {
     /// Whether the kernel resolves within the root by itself (`openat2`, since 5.6; container
     /// engines of that time refuse it).
     openat2: bool,
+    /// Set where nothing in the tree can be a device to the kernel.
+    quick: Option<quick::Quick>,
     /// Folders asked last, most recent first: facts read several files of one folder before
     /// they turn to the next. Each thread mostly has a list of its own, so that nobody waits.
     recent: Box<[Mutex<Recent>; SHARDS]>,
@@ -122,6 +125,11 @@ fn read_all(mut file: File, length: u64) -> Result<Vec<u8>, i32> {
     } else {
         bytes.reserve_exact(length as usize + 1);
     }
+    read_rest(file, bytes)
+}
+
+/// The rest of a file of which `bytes` were read.
+fn read_rest(file: File, mut bytes: Vec<u8>) -> Result<Vec<u8>, i32> {
     let room = MAX_FILE_BYTES + 1 - bytes.len() as u64;
     file.take(room).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -143,9 +151,15 @@ impl DirRoot {
 
     fn open_with(path: &Path, openat2: bool) -> Result<Self, ArchiveError> {
         let dir = File::open(path).map_err(|e| ArchiveError::unreadable(path, &e))?;
-        let fd = Arc::new(OwnedFd::from(dir));
-        let mut root = Self { fd, manifest: None, openat2, recent: Default::default() };
+        let (fd, quick) = if openat2 {
+            quick::Quick::prepare(OwnedFd::from(dir))
+        } else {
+            (OwnedFd::from(dir), None)
+        };
+        let fd = Arc::new(fd);
+        let mut root = Self { fd, manifest: None, openat2, quick, recent: Default::default() };
         root.openat2 &= root.open_by_kernel("/").is_ok();
+        root.quick = root.quick.filter(|_| root.openat2);
         if let Ok(bytes) = root.read("/netwright/manifest.json") {
             root.manifest =
                 Some(archive::manifest(&bytes).map_err(|why| ArchiveError::damaged(path, why))?);
@@ -255,6 +269,9 @@ impl DirRoot {
 
     pub fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
         Op::Read.recorded(self.manifest.as_ref(), path)?;
+        if let Some(settled) = self.read_quickly(path) {
+            return settled;
+        }
         let (file, length) = self.open_file(path)?;
         read_all(file, length)
     }

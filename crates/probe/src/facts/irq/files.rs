@@ -2,7 +2,7 @@
 //! interrupts, so they are read by several threads.
 
 use super::{CpuSet, IrqId, NumaNode, Reading, Root};
-use crate::error::reading;
+use crate::{error::reading, facts::parallel};
 
 /// The files of one interrupt.
 #[derive(Debug, Clone)]
@@ -14,9 +14,6 @@ pub(super) struct Files {
 }
 
 const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
-/// Fewer interrupts than this are not worth a thread.
-const PER_THREAD: usize = 128;
-const MOST_THREADS: usize = 8;
 
 /// Reads the files of every interrupt, in the order of `ids`.
 pub(super) fn read(root: &Root, ids: &[IrqId]) -> Vec<Files> {
@@ -28,25 +25,7 @@ pub(super) fn read(root: &Root, ids: &[IrqId]) -> Vec<Files> {
         )),
         other => other,
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MOST_THREADS).min(ids.len() / PER_THREAD).max(1);
-    let share = ids.len().div_ceil(threads).max(1);
-    let one =
-        |ids: &[IrqId]| -> Vec<Files> { ids.iter().map(|&i| of(root, i, &debugfs)).collect() };
-    std::thread::scope(|scope| {
-        let one = &one;
-        let mut shares = ids.chunks(share);
-        let first = shares.next();
-        let rest: Vec<_> = shares.map(|ids| scope.spawn(move || one(ids))).collect();
-        let mut all = first.map(one).unwrap_or_default();
-        for thread in rest {
-            match thread.join() {
-                Ok(files) => all.extend(files),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
-    })
+    parallel::by_runs(ids, |ids| ids.iter().map(|&irq| of(root, irq, &debugfs)).collect())
 }
 
 fn of(root: &Root, irq: IrqId, debugfs: &Reading<()>) -> Files {

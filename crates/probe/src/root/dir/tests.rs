@@ -1,14 +1,17 @@
 use super::*;
 use std::{fs, os::unix::fs::symlink};
 
-/// Every test runs both ways of following paths.
+/// Every test runs all ways of following paths: the short one, folder by folder through
+/// openat2, and component by component.
 fn both(tree: &Path, test: impl Fn(&DirRoot)) {
-    for openat2 in [true, false] {
-        let root = DirRoot::open_with(tree, openat2).unwrap();
+    for (openat2, quick) in [(true, true), (true, false), (false, false)] {
+        let mut root = DirRoot::open_with(tree, openat2).unwrap();
         assert_eq!(root.openat2, openat2, "this kernel has openat2");
+        root.quick = quick.then(|| quick::Quick::assumed(&root.fd));
         test(&root);
         test(&root); // again with the folders remembered
     }
+    test(&DirRoot::open(tree).unwrap()); // as it is for this user
 }
 
 fn tree() -> tempfile::TempDir {

@@ -1,0 +1,207 @@
+//! The short way to a small file: one open that resolves within the root, one read, one close.
+//! It needs a tree in which no device can be opened, since it does not look before it opens;
+//! what it does not settle goes the careful way.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use super::{
+    DirRoot, MAX_FILE_BYTES, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, SMALL, errno, last_errno,
+    read_rest,
+};
+
+/// What is known of the tree's mounts.
+#[derive(Debug)]
+pub struct Quick {
+    /// Whether mounts within the tree refuse devices too.
+    everywhere: bool,
+    /// Whether the root's file system ends a file with a short read; files of the kernel's own
+    /// do not.
+    plain: bool,
+    /// A file was found on another mount within the tree.
+    crossed: AtomicBool,
+}
+
+const MOUNT_NO_SUID: u64 = 0x2;
+const MOUNT_NO_DEVICES: u64 = 0x4;
+const MOUNT_NO_EXEC: u64 = 0x8;
+const MOUNT_READ_ONLY: u64 = 0x1;
+const OPEN_TREE_CLONE: i32 = 1;
+const WHOLE_TREE: i32 = 0x8000;
+
+/// `struct mount_attr`.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+/// A private view of the folder and all mounts in it, which nobody else sees and in which the
+/// kernel opens no device, or `None` where this process may not make one (it needs
+/// `CAP_SYS_ADMIN` and Linux 5.12). It is gone with its descriptor.
+fn private_view(folder: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC | libc::AT_EMPTY_PATH | WHOLE_TREE;
+    // SAFETY: the descriptor is open, an empty path with it names the folder itself.
+    let fd = unsafe { libc::syscall(libc::SYS_open_tree, folder.as_raw_fd(), c"".as_ptr(), flags) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the kernel just gave us this descriptor.
+    let view = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+    let attributes = MountAttributes {
+        set: MOUNT_NO_DEVICES | MOUNT_NO_SUID | MOUNT_NO_EXEC | MOUNT_READ_ONLY,
+        clear: 0,
+        propagation: 0,
+        user_namespace: 0,
+    };
+    // SAFETY: descriptor and structure outlive the call; the size is that of the structure.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            view.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | WHOLE_TREE,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    (done == 0).then_some(view)
+}
+
+impl Quick {
+    /// The folder to read from from now on, and whether the short way is open.
+    pub fn prepare(folder: OwnedFd) -> (OwnedFd, Option<Self>) {
+        let plain = is_plain(&folder);
+        let quick = |everywhere| Self { everywhere, plain, crossed: AtomicBool::new(false) };
+        if let Some(view) = private_view(&folder) {
+            return (view, Some(quick(true)));
+        }
+        let refuses = mounted_without_devices(&folder);
+        (folder, refuses.then(|| quick(false)))
+    }
+
+    /// For tests of trees without devices.
+    #[cfg(test)]
+    pub fn assumed(folder: &OwnedFd) -> Self {
+        Self { everywhere: false, plain: is_plain(folder), crossed: AtomicBool::new(false) }
+    }
+}
+
+fn mounted_without_devices(folder: &OwnedFd) -> bool {
+    // SAFETY: all-zero is a valid `statvfs`, which the kernel fills; the descriptor is open.
+    unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        libc::fstatvfs(folder.as_raw_fd(), &raw mut stat) == 0 && stat.f_flag & libc::ST_NODEV != 0
+    }
+}
+
+/// Whether this is one of the file systems that trees are kept on.
+fn is_plain(folder: &OwnedFd) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const EXT: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    const BTRFS: i64 = 0x9123_683e;
+    const OVERLAY: i64 = 0x794c_7630;
+    // SAFETY: all-zero is a valid `statfs`, which the kernel fills; the descriptor is open.
+    let kind = unsafe {
+        let mut stat: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(folder.as_raw_fd(), &raw mut stat) != 0 {
+            return false;
+        }
+        stat.f_type
+    };
+    [TMPFS, EXT, XFS, BTRFS, OVERLAY].contains(&kind)
+}
+
+impl DirRoot {
+    /// The file, or what the careful way would say too; `None` where that must be asked.
+    pub(super) fn read_quickly(&self, path: &str) -> Option<Result<Vec<u8>, i32>> {
+        let quick = self.quick.as_ref()?;
+        let mut same_mount = !quick.crossed.load(Ordering::Relaxed);
+        if !same_mount && !quick.everywhere {
+            return None;
+        }
+        let mut opened = self.open_within(path, same_mount)?;
+        if matches!(opened, Err(libc::EXDEV)) && same_mount {
+            quick.crossed.store(true, Ordering::Relaxed);
+            if !quick.everywhere {
+                return None;
+            }
+            same_mount = false;
+            opened = self.open_within(path, same_mount)?;
+        }
+        let file = match opened {
+            Ok(fd) => File::from(fd),
+            Err(e @ (libc::ENOENT | libc::ENOTDIR | libc::ELOOP)) => return Some(Err(e)),
+            Err(_) => return None,
+        };
+        read_small(file, quick.plain && same_mount)
+    }
+
+    fn open_within(&self, path: &str, same_mount: bool) -> Option<Result<OwnedFd, i32>> {
+        const RESOLVE_NO_XDEV: u64 = 0x01;
+        let mut name = [0u8; 512];
+        if path.len() >= name.len() || path.bytes().any(|b| b == 0) {
+            return None;
+        }
+        name.get_mut(..path.len())?.copy_from_slice(path.as_bytes());
+        // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
+        let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+        how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY) as u64;
+        how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        if same_mount {
+            how.resolve |= RESOLVE_NO_XDEV;
+        }
+        // SAFETY: the name ends with NUL, it and `how` outlive the call; the size is `how`'s.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_openat2,
+                self.fd.as_raw_fd(),
+                name.as_ptr(),
+                &raw const how,
+                size_of::<libc::open_how>(),
+            )
+        };
+        if fd < 0 {
+            return Some(Err(last_errno()));
+        }
+        // SAFETY: the kernel just gave us this descriptor.
+        Some(Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
+    }
+}
+
+/// `short_is_end`: a read of less than was asked for is the last.
+fn read_small(mut file: File, short_is_end: bool) -> Option<Result<Vec<u8>, i32>> {
+    let mut buffer = [0u8; SMALL];
+    let n = match file.read(&mut buffer) {
+        Ok(n) => n,
+        Err(e) if errno(&e) == libc::EISDIR => return Some(Err(libc::EISDIR)),
+        // A pipe with a writer says EAGAIN.
+        Err(e) if matches!(errno(&e), libc::EAGAIN | libc::EINTR) => return None,
+        Err(e) => return Some(Err(errno(&e))),
+    };
+    let head = buffer.get(..n)?;
+    if short_is_end && 0 < n && n < SMALL {
+        return Some(Ok(head.to_vec()));
+    }
+    // Empty, long, or a pipe.
+    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    if meta.len() > MAX_FILE_BYTES {
+        return Some(Err(libc::EFBIG));
+    }
+    let mut bytes = Vec::new();
+    if n == SMALL {
+        bytes.reserve_exact(usize::try_from(meta.len()).ok()?.clamp(n, 1 << 20) + 1);
+    }
+    bytes.extend_from_slice(head);
+    if n == 0 {
+        return Some(Ok(bytes));
+    }
+    Some(read_rest(file, bytes))
+}
