@@ -99,7 +99,10 @@ impl Unseen {
             // Root without more ado is refused only by a security module or a sandbox.
             let has = may_trace(root);
             lines.push(Unread {
-                what: format!("network namespaces of {count} processes"),
+                what: match count {
+                    1 => "network namespace of 1 process".into(),
+                    n => format!("network namespaces of {n} processes"),
+                },
                 why: format!(
                     "{path}: not permitted{}",
                     if has { ", though this reader has CAP_SYS_PTRACE" } else { "" }

@@ -1,6 +1,6 @@
 //! The host as a whole.
 
-use model::{Nanos, Reading};
+use model::{Nanos, Reading, host::CAPABILITIES};
 
 use super::{View, fact};
 use crate::{
@@ -50,12 +50,22 @@ fn reader(v: &View<'_>) -> Line {
     fact("user id", &r.euid, ToString::to_string).ink(Ink::Faint, " · ").also(fact(
         "capabilities",
         &r.capabilities,
-        |c| match c.len() {
-            0 => "none".into(),
-            n if n > 30 => "all".into(),
-            _ => c.join(" "),
-        },
+        |c| capabilities(c),
     ))
+}
+
+/// All, all but a few, or those there are.
+fn capabilities(has: &[String]) -> String {
+    let held = |c: &str| has.iter().any(|h| h == c);
+    // Kernels before 5.8 and 5.9 do not know the newest three.
+    let known = CAPABILITIES.iter().rposition(|c| held(c)).map_or(0, |last| last + 1).max(38);
+    let lacks: Vec<&str> = CAPABILITIES.into_iter().take(known).filter(|c| !held(c)).collect();
+    match (has.len(), lacks.len()) {
+        (0, _) => "none".into(),
+        (_, 0) => "all".into(),
+        (_, 1..=10) => format!("all but {}", lacks.join(" ")),
+        _ => has.join(" "),
+    }
 }
 
 fn with_reason<T>(r: &Reading<T>, show: impl FnOnce(&T) -> String) -> Line {
@@ -75,5 +85,26 @@ fn uptime(s: u64) -> String {
         (0, 0, 0) => Nanos(s.saturating_mul(1_000_000_000)).to_string(),
         (0, h, m) => format!("{h} h {m} min"),
         (d, h, _) => format!("{} d {h} h", grouped(d)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_said_only_of_all() {
+        let of = |skip: &[usize], most: usize| -> String {
+            let names = CAPABILITIES.iter().take(most).enumerate();
+            let has: Vec<String> =
+                names.filter(|(i, _)| !skip.contains(i)).map(|(_, n)| (*n).to_owned()).collect();
+            capabilities(&has)
+        };
+        assert_eq!(of(&[], 41), "all");
+        assert_eq!(of(&[24], 41), "all but cap_sys_resource");
+        assert_eq!(of(&[], 38), "all", "of a kernel that knows no more");
+        assert_eq!(of(&[38], 41), "all but cap_perfmon");
+        assert_eq!(of(&[], 0), "none");
+        assert_eq!(of(&[], 2), "cap_chown cap_dac_override");
     }
 }

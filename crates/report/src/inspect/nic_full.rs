@@ -81,20 +81,28 @@ fn link(nic: &Nic) -> Line {
 }
 
 fn pci(p: &PciFunction) -> Line {
-    let speed = |mts: &u32| format!("{} GT/s", f64::from(*mts) / 1000.0);
     dotted([
         Line::plain(format!("{}:{}", reading(&p.vendor_id).bare(), reading(&p.device_id).bare())),
-        fact("link", &p.link_speed_mts, speed)
-            .text(" x")
-            .also(reading(&p.link_width))
-            .ink(Ink::Faint, " of ")
-            .also(reading_as(&p.max_link_speed_mts, speed))
-            .text(" x")
-            .also(reading(&p.max_link_width)),
+        pci_link(p),
         fact("usable", &p.usable_bps, ToString::to_string),
         fact("read request", &p.read_request_bytes, ToString::to_string),
         fact("payload", &p.max_payload_bytes, ToString::to_string),
     ])
+}
+
+/// Speed and lanes now, then what is possible; one dash where the function has no link.
+fn pci_link(p: &PciFunction) -> Line {
+    let speed = |mts: &u32| format!("{} GT/s", f64::from(*mts) / 1000.0);
+    let now = fact("link", &p.link_speed_mts, speed);
+    if !p.link_speed_mts.is_known() && !p.max_link_speed_mts.is_known() {
+        return now;
+    }
+    now.text(" x")
+        .also(reading(&p.link_width))
+        .ink(Ink::Faint, " of ")
+        .also(reading_as(&p.max_link_speed_mts, speed))
+        .text(" x")
+        .also(reading(&p.max_link_width))
 }
 
 /// A parameter that the driver does not have is left out, not shown as 0 or off.
@@ -126,11 +134,16 @@ fn coalesce(c: &Coalesce) -> Line {
 }
 
 fn rss(r: &Rss) -> Line {
+    let by = |by: &String| if by.is_empty() { "nothing".to_owned() } else { by.clone() };
     let fields = r.hash_fields.as_ref().map(|f| {
-        f.iter().map(|(flow, by)| format!("{flow} by {by}")).collect::<Vec<_>>().join("; ")
+        f.iter().map(|(flow, b)| format!("{flow} by {}", by(b))).collect::<Vec<_>>().join("; ")
     });
+    let table = match r.table.len() {
+        0 => "no table".to_owned(),
+        n => format!("{n} entries to rx {}", ranges(r.table.iter().copied())),
+    };
     dotted([
-        Line::plain(format!("{} entries to rx {}", r.table.len(), ranges(r.table.iter().copied()))),
+        Line::plain(table),
         fact("hash", &r.functions, |f| f.join(" ")),
         fact("fields", &fields, String::clone),
     ])

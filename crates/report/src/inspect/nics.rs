@@ -41,6 +41,10 @@ pub fn head(nic: &Nic) -> Line {
     let state = match (nic.carrier.get(), nic.up.get()) {
         (Some(false), _) => Line::new().ink(Ink::Bad, "no carrier"),
         (_, Some(false)) => Line::new().ink(Ink::Warn, "down"),
+        // What "unknown" says is that the driver does not report it: loopback, tun.
+        (_, Some(true)) if nic.operstate.known().is_some_and(|s| s == "unknown") => {
+            Line::plain("up")
+        }
         _ => nic.operstate.get().map(Line::plain).unwrap_or_default(),
     };
     dotted([

@@ -1,55 +1,12 @@
-//! Capabilities by name. **Source**: the kernel's `include/uapi/linux/capability.h`.
+//! Capabilities by name.
 
-/// Capability names by bit.
-const NAMES: [&str; 41] = [
-    "cap_chown",
-    "cap_dac_override",
-    "cap_dac_read_search",
-    "cap_fowner",
-    "cap_fsetid",
-    "cap_kill",
-    "cap_setgid",
-    "cap_setuid",
-    "cap_setpcap",
-    "cap_linux_immutable",
-    "cap_net_bind_service",
-    "cap_net_broadcast",
-    "cap_net_admin",
-    "cap_net_raw",
-    "cap_ipc_lock",
-    "cap_ipc_owner",
-    "cap_sys_module",
-    "cap_sys_rawio",
-    "cap_sys_chroot",
-    "cap_sys_ptrace",
-    "cap_sys_pacct",
-    "cap_sys_admin",
-    "cap_sys_boot",
-    "cap_sys_nice",
-    "cap_sys_resource",
-    "cap_sys_time",
-    "cap_sys_tty_config",
-    "cap_mknod",
-    "cap_lease",
-    "cap_audit_write",
-    "cap_audit_control",
-    "cap_setfcap",
-    "cap_mac_override",
-    "cap_mac_admin",
-    "cap_syslog",
-    "cap_wake_alarm",
-    "cap_block_suspend",
-    "cap_audit_read",
-    "cap_perfmon",
-    "cap_bpf",
-    "cap_checkpoint_restore",
-];
+use model::host::CAPABILITIES;
 
 /// The names of a mask's capabilities, ascending; bits of a newer kernel are `cap_41` and so on.
 pub(super) fn names(bits: u64) -> Vec<String> {
     let mut names: Vec<String> = (0..64)
         .filter(|bit| bits >> bit & 1 == 1)
-        .map(|bit| NAMES.get(bit).map_or_else(|| format!("cap_{bit}"), |n| (*n).to_owned()))
+        .map(|bit| CAPABILITIES.get(bit).map_or_else(|| format!("cap_{bit}"), |n| (*n).to_owned()))
         .collect();
     names.sort();
     names
