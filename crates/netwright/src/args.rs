@@ -31,6 +31,8 @@ macro_rules! examples {
 #[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
     "  netwright doctor                     diagnose this host
   netwright inspect                    its packet path: NIC, queue, IRQ, CPU
+  netwright snapshot -o host.tar.zst   take it along, diagnose it elsewhere
+  netwright doctor --root host.tar.zst
   netwright inspect --json | jq .nics  for programs"
 ))]
 pub struct Cli {
@@ -48,6 +50,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(crate::commands::lab::args::LabArgs),
+    /// Write the host's facts and raw sources into one archive, for use elsewhere.
+    Snapshot(SnapshotArgs),
     /// Print the JSON schema of a command's --json document.
     Schema(SchemaArgs),
 }
@@ -211,6 +215,32 @@ pub enum SeverityArg {
     Warning,
     /// Holds the host back now, or loses data.
     Critical,
+}
+
+/// `netwright snapshot`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright snapshot -o host.tar.zst
+  netwright snapshot -o host.tar.zst --redact --window 30s --name postgres
+  netwright doctor --root host.tar.zst anywhere else"
+))]
+pub struct SnapshotArgs {
+    /// The archive to write.
+    #[arg(long, short, value_name = "FILE.tar.zst")]
+    pub output: PathBuf,
+    /// Overwrite the archive if it is there.
+    #[arg(long)]
+    pub force: bool,
+    /// How long to watch the counters, 100ms to 10m [default: 5s].
+    #[arg(long, value_name = "DURATION")]
+    pub window: Option<Nanos>,
+    /// Replace addresses, host names, MACs and command lines, the same way everywhere.
+    #[arg(long)]
+    pub redact: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+    #[command(flatten)]
+    pub talk: TalkArgs,
 }
 
 /// `netwright schema`.

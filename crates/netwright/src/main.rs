@@ -28,6 +28,7 @@ fn run(command: Command) -> Result<Done, Failure> {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Lab(args) => commands::lab::run(args),
+        Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
         Command::Schema(args) => commands::schema::run(&args),
     }
 }

@@ -9,7 +9,7 @@ use probe::{
 };
 
 use crate::{
-    args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SeverityArg},
+    args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SeverityArg, SnapshotArgs},
     exit::Failure,
     output::Sink,
 };
@@ -53,6 +53,22 @@ pub struct Doctor {
     pub sink: Sink,
     /// Everything that was looked at.
     pub verbose: bool,
+    /// No progress, no notes.
+    pub quiet: bool,
+}
+
+/// A checked `snapshot`.
+pub struct Snapshot {
+    /// The archive.
+    pub path: PathBuf,
+    /// Whether it may be overwritten.
+    pub force: bool,
+    /// How long to watch.
+    pub window: Nanos,
+    /// Whether to replace what identifies the host.
+    pub redact: bool,
+    /// Which processes.
+    pub request: Request,
     /// No progress, no notes.
     pub quiet: bool,
 }
@@ -133,6 +149,37 @@ impl Doctor {
     }
 }
 
+impl Snapshot {
+    /// Checks.
+    pub fn check(args: SnapshotArgs) -> Result<Self, Failure> {
+        if args.output.as_os_str() == "-" {
+            return Err(Failure::Usage(
+                "a snapshot is written to a file, not to a pipe; give -o a file name".into(),
+            ));
+        }
+        Sink::File(args.output.clone()).check()?;
+        Ok(Self {
+            path: args.output,
+            force: args.force,
+            window: window(args.window)?,
+            redact: args.redact,
+            request: Request { processes: selectors(args.processes) },
+            quiet: args.talk.quiet,
+        })
+    }
+}
+
+impl Snapshot {
+    /// Whether every process asked for is there, before anybody waits for a window.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn processes_are_there(&self) -> Result<(), Failure> {
+        let (_, missing) = probe::facts::process::read(&Root::live(), &self.request.processes);
+        all_found(missing.iter().map(String::as_str))
+    }
+}
+
 impl Source {
     fn open(root: Option<PathBuf>, processes: ProcessArgs) -> Result<Self, Failure> {
         let request = Request { processes: selectors(processes) };
@@ -175,11 +222,15 @@ impl Source {
                 self.name
             )));
         }
-        if let Some(missing) = facts.unread.iter().find(|u| u.what == NOT_FOUND) {
-            return Err(Failure::Environment(missing.why.clone()));
-        }
+        all_found(facts.unread.iter().filter(|u| u.what == NOT_FOUND).map(|u| u.why.as_str()))?;
         Ok(facts)
     }
+}
+
+/// Refuses when a process that was asked for is not there.
+fn all_found<'a>(missing: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let missing: Vec<&str> = missing.collect();
+    if missing.is_empty() { Ok(()) } else { Err(Failure::Environment(missing.join("; "))) }
 }
 
 fn window(asked: Option<Nanos>) -> Result<Nanos, Failure> {
@@ -190,6 +241,17 @@ fn window(asked: Option<Nanos>) -> Result<Nanos, Failure> {
         )));
     }
     Ok(window)
+}
+
+/// Between two readings of the counters, unless that makes more than [`MOST_READINGS`].
+const STEP: Nanos = Nanos(500_000_000);
+/// Enough to see where threads run; each reading costs the host a little.
+const MOST_READINGS: u64 = 60;
+
+/// How often to read the counters within a window.
+pub fn readings(window: Nanos) -> u32 {
+    let steps = (window.0 / STEP.0).clamp(1, MOST_READINGS);
+    u32::try_from(steps + 1).unwrap_or(2)
 }
 
 fn selectors(args: ProcessArgs) -> Vec<Selector> {

@@ -38,9 +38,13 @@ fn refuses(args: &[&str], code: i32, says: &str) {
 
 #[test]
 fn help_has_examples_and_exit_codes_and_fits_80_columns_where_it_can() {
-    for args in
-        [&["--help"][..], &["inspect", "--help"], &["doctor", "--help"], &["schema", "--help"]]
-    {
+    for args in [
+        &["--help"][..],
+        &["inspect", "--help"],
+        &["doctor", "--help"],
+        &["snapshot", "--help"],
+        &["schema", "--help"],
+    ] {
         let text = run(NETWRIGHT, args);
         assert!(text.contains("Examples:\n  netwright "), "{args:?}");
         assert!(text.contains("Exit codes:\n  0  done"), "{args:?}");
@@ -70,6 +74,9 @@ fn wrong_usage_is_2_with_what_to_write_instead() {
     refuses(&["inspect", "--quiet", "--verbose"], 2, "cannot be used with");
     refuses(&["inspect", "--json", "--picture", "-"], 2, "give one of them a file");
     refuses(&["inspect", "--root", "/"], 2, "leave --root out");
+    refuses(&["snapshot"], 2, "--output <FILE.tar.zst>");
+    refuses(&["snapshot", "-o", "-"], 2, "not to a pipe");
+    refuses(&["snapshot", "-o", "/tmp/x.tar.zst", "--window", "3"], 2, "did you mean 3s or 3ms?");
 }
 
 #[test]
@@ -92,6 +99,10 @@ fn what_the_environment_refuses_is_4_in_one_line() {
     refuses(&["inspect", "--output", &at("no/such/folder")], 4, "no such file or folder");
     refuses(&["doctor", "--output", &empty], 4, "is a folder");
     refuses(&["inspect", "--picture", &at("no/such.svg")], 4, "no such file or folder");
+    refuses(&["snapshot", "-o", &at("garbage"), "--window", "100ms"], 4, "--force");
+    refuses(&["snapshot", "-o", &at("no/such.tar.zst")], 4, "no such file or folder");
+    refuses(&["snapshot", "-o", &at("new"), "--name", "no-such-program"], 4, "no process is named");
+    assert!(!Path::new(&at("new")).exists(), "a refused snapshot leaves nothing behind");
     refuses(&["inspect", "--json", "--output", "/dev/full"], 4, "No space left");
 }
 
@@ -240,6 +251,51 @@ fn ctrl_c_ends_the_window_early_and_what_was_seen_is_judged() {
     assert_eq!(document["window"]["cut_short"], true);
     let window = document["window_ns"].as_u64().unwrap();
     assert!((100_000_000..20_000_000_000).contains(&window), "{window} ns");
+}
+
+#[test]
+fn a_snapshot_answers_as_the_live_host_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("host.tar.zst").display().to_string();
+    let said = run(NETWRIGHT, &["snapshot", "-o", &file, "--window", "200ms"]);
+    assert!(said.starts_with(&format!("wrote {file}: ")), "{said}");
+    assert!(said.contains("2 readings of the counters"), "{said}");
+    let json = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&run(NETWRIGHT, args)).unwrap()
+    };
+    let (live, snap) =
+        (json(&["inspect", "--json"]), json(&["inspect", "--json", "--root", &file]));
+    for key in
+        ["schema_version", "cpus", "caches", "idle_states", "numa_nodes", "rivals", "storage"]
+    {
+        // Free memory and current frequencies change while one looks.
+        let still = |v: &serde_json::Value| {
+            let mut v = v[key].clone();
+            for item in v.as_array_mut().into_iter().flatten() {
+                for moving in ["memory_free_bytes", "frequency"] {
+                    item.as_object_mut().map(|o| o.remove(moving));
+                }
+            }
+            v
+        };
+        assert_eq!(still(&live), still(&snap), "{key}");
+    }
+    for (a, b) in live["nics"].as_array().unwrap().iter().zip(snap["nics"].as_array().unwrap()) {
+        for key in ["name", "driver", "channels", "rings", "features", "queues", "irqs", "rss"] {
+            assert_eq!(a[key], b[key], "{}'s {key}", a["name"]);
+        }
+    }
+    let document = json(&["doctor", "--json", "--root", &file]);
+    assert_eq!(document["source"]["kind"], "snapshot");
+    assert!(document["window_ns"].as_u64().unwrap() >= 200_000_000);
+    let out = netwright(&["snapshot", "--force", "--redact", "-o", &file, "--window", "100ms"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains(", redacted"), "{}", stderr(&out));
+    let redacted = json(&["doctor", "--json", "--root", &file]);
+    assert_eq!(redacted["source"]["redacted"], true);
+    let name = live["host"]["name"].as_str().unwrap();
+    assert_ne!(redacted["host"]["name"], name);
+    let missing = netwright(&["inspect", "--root", &file, "--pid", "4194305"]);
+    assert_eq!(missing.status.code(), Some(4));
 }
 
 /// Until SIGINT (signal 2) is in the set of caught signals: before that it ends the process.

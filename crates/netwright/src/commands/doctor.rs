@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use diagnose::{Case, diagnose};
-use model::{Facts, Nanos, Reading, Samples};
+use model::{Facts, Reading, Samples};
 use probe::{
     error::reading,
     samples::{self, Options},
@@ -14,13 +14,8 @@ use crate::{
     exit::{Done, Failure},
     interrupt::Window,
     output::{Progress, note},
-    request::Doctor,
+    request::{Doctor, readings},
 };
-
-/// Between two readings of the counters, unless that makes more than [`MOST_READINGS`].
-const STEP: Nanos = Nanos(500_000_000);
-/// Enough to see where threads run; each reading costs the host a little.
-const MOST_READINGS: u64 = 60;
 
 /// Reads what the host is, watches what it does, judges both, and tells.
 pub fn run(request: &Doctor) -> Result<Done, Failure> {
@@ -57,11 +52,6 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
         note("netwright: the window was cut short; judging what was seen until then");
     }
     (reading(taken), cut_short)
-}
-
-fn readings(window: Nanos) -> u32 {
-    let steps = (window.0 / STEP.0).clamp(1, MOST_READINGS);
-    u32::try_from(steps + 1).unwrap_or(2)
 }
 
 fn source(request: &Doctor) -> Source {

@@ -4,3 +4,4 @@ pub mod doctor;
 pub mod inspect;
 pub mod lab;
 pub mod schema;
+pub mod snapshot;

@@ -1,0 +1,76 @@
+//! `netwright snapshot`: a host in one file, to be diagnosed elsewhere.
+
+use std::time::Duration;
+
+use model::Bytes;
+use probe::snapshot::{Options, SnapshotError, Summary, redact::Key, take};
+
+use crate::{
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Progress, Sink, note},
+    request::{Snapshot, readings},
+};
+
+/// Reads everything, watches the counters, writes the archive, says what is in it.
+pub fn run(request: &Snapshot) -> Result<Done, Failure> {
+    request.processes_are_there()?;
+    let options = Options {
+        request: request.request.clone(),
+        window: Some(Duration::from_nanos(request.window.0)),
+        readings: readings(request.window),
+        redact: redaction(request)?,
+        overwrite: request.force,
+    };
+    let mut progress =
+        Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
+    let window = Window::open();
+    let taken = take(&options, &request.path, window.stop(), &mut |s| progress.show(s));
+    let cut_short = window.was_cut_short();
+    drop((window, progress));
+    let summary = taken.map_err(failure)?;
+    if !request.quiet {
+        Sink::Stdout.text(&said(request, &summary, cut_short))?;
+        not_permitted(&summary);
+    }
+    Ok(Done::Yes)
+}
+
+fn redaction(request: &Snapshot) -> Result<Option<Key>, Failure> {
+    if !request.redact {
+        return Ok(None);
+    }
+    let failed = |e| Failure::Environment(format!("--redact needs random numbers: {e}"));
+    Key::random().map(Some).map_err(failed)
+}
+
+fn failure(e: SnapshotError) -> Failure {
+    Failure::Environment(e.to_string())
+}
+
+fn said(request: &Snapshot, s: &Summary, cut_short: bool) -> String {
+    let cut = if cut_short { ", window cut short" } else { "" };
+    let redacted = if request.redact { ", redacted" } else { "" };
+    format!(
+        "wrote {}: {} sources in {} ({} unpacked), {} readings of the counters{cut}{redacted}\n",
+        report::clean(&s.path.display().to_string()),
+        s.files,
+        Bytes(s.archive_bytes),
+        Bytes(s.bytes),
+        s.samples
+    )
+}
+
+/// What another reader would have recorded too.
+fn not_permitted(s: &Summary) {
+    let denied = |errno: i32| errno == libc::EACCES || errno == libc::EPERM;
+    let n = s.errors.iter().filter(|(_, errno)| denied(*errno)).count();
+    if n > 0 {
+        let sources = if n == 1 { "1 source was" } else { &format!("{n} sources were") };
+        note(&format!(
+            "netwright: {sources} not permitted, and that is recorded; `netwright inspect --root \
+             {}` says what would grant it",
+            s.path.display()
+        ));
+    }
+}
