@@ -40,3 +40,7 @@ check:
 # Whole-process time and memory on generated hosts, beside lstopo; fails above the target.
 bench: test-deps
 	$(CARGO) bench -p netwright --locked --bench inspect_tree -- $(ARGS)
+
+# Every parser and the reading of archives under libFuzzer, FUZZ_SECONDS (10) each.
+fuzz: deps
+	CARGO="$(CARGO)" scripts/fuzz

@@ -108,6 +108,15 @@ impl Root {
         Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
     }
 
+    /// A snapshot archive from a stream. The error is one line.
+    ///
+    /// # Errors
+    /// When it is truncated, larger than `limits` or hostile.
+    pub fn read_archive(from: impl std::io::Read, limits: &Limits) -> Result<Self, String> {
+        let backing = Backing::Archive(archive::ArchiveRoot::read(from, limits)?);
+        Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
+    }
+
     /// Whether this is the running host, so that waiting and asking the kernel make sense.
     pub fn is_live(&self) -> bool {
         matches!(*self.backing, Backing::Live)
