@@ -72,10 +72,9 @@ impl Draft {
         let (Ok(value), Ok(sysctl)) = (case.sysctl_text(key), case.sysctl(key)) else {
             return self;
         };
-        let unit = if sysctl.unit.is_empty() || sysctl.unit == "boolean" {
-            String::new()
-        } else {
-            format!(" {}", sysctl.unit)
+        let unit = match sysctl.unit.as_str() {
+            "" | "boolean" | "mode" => String::new(),
+            unit => format!(" {unit}"),
         };
         let shown = self.show(key, format!("{value}{unit}"), sysctl_path(key));
         match &sysctl.origin {

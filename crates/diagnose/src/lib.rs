@@ -58,10 +58,9 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
 /// One line per rule and reason: ten NICs without a counter are one thing to say.
 fn add_not_judged(list: &mut Vec<NotJudged>, rule: &Rule, subject: String, why: String) {
     match list.iter_mut().find(|n| n.rule == rule.id && n.why == why) {
-        Some(same) if !subject.is_empty() && !same.subject.is_empty() => {
-            same.subject = format!("{}, {subject}", same.subject);
-        }
-        Some(_) => {}
+        Some(same) if subject.is_empty() || same.subject.split(", ").any(|s| s == subject) => {}
+        Some(same) if same.subject.is_empty() => same.subject = subject,
+        Some(same) => same.subject = format!("{}, {subject}", same.subject),
         None => {
             list.push(NotJudged { rule: rule.id.into(), number: rule.number, subject, why });
         }

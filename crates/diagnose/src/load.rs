@@ -73,12 +73,15 @@ pub(crate) fn ksoftirqd_share(case: &Case<'_>, cpu: CpuId) -> Option<f64> {
     Some(thread.cpu_ns.get()? as f64 / samples.window_ns.0 as f64)
 }
 
-/// Busy share that at least half of the other CPUs stay below: the median of the
-/// housekeeping CPUs outside `without`.
+/// Busy share that half of the other CPUs do not exceed: the median of the housekeeping CPUs
+/// outside `without`. A CPU whose load is not known counts as busy.
 pub(crate) fn median_of_others(case: &Case<'_>, without: &CpuSet) -> Result<f64, Missing> {
     let others = case.housekeeping().difference(without);
-    let mut shares: Vec<f64> =
-        others.iter().filter_map(|c| load(case, c).ok()).map(|l| l.busy).collect();
+    let loads: Vec<_> = others.iter().map(|c| load(case, c)).collect();
+    if loads.iter().all(Result::is_err) {
+        return Err(Missing("/proc/stat of the other CPUs: none is known".into()));
+    }
+    let mut shares: Vec<f64> = loads.iter().map(|l| l.as_ref().map_or(1.0, |l| l.busy)).collect();
     shares.sort_by(f64::total_cmp);
     let middle = shares.get(shares.len() / 2).copied();
     middle.ok_or_else(|| Missing("/proc/stat of the other CPUs: none is known".into()))
@@ -98,7 +101,7 @@ impl Draft {
             format!("/proc/stat, line cpu{cpu}"),
         );
         match ksoftirqd_share(case, cpu) {
-            Some(share) if share >= 0.01 => shown.show(
+            Some(share) if share >= 0.05 => shown.show(
                 format!("ksoftirqd/{cpu} {}", case.over()),
                 format!("{} of one CPU", text::percent(share)),
                 "/proc/PID/schedstat",

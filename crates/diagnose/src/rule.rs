@@ -50,9 +50,15 @@ impl Missing {
 pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, Missing> {
     match reading {
         Reading::Known(v) => Ok(v),
-        Reading::Absent(why) => Err(Missing(format!("{what}: {why}"))),
-        Reading::Denied(why) => Err(Missing(format!("{what}: denied: {why}"))),
+        Reading::Absent(why) => Err(Missing(reason(what, why))),
+        Reading::Denied(why) => Err(Missing(reason(what, &format!("denied: {why}")))),
     }
+}
+
+/// `what: why`, or the reason alone where it names the thing itself.
+fn reason(what: &str, why: &str) -> String {
+    let named = what.split([' ', ',']).next().unwrap_or(what);
+    if why.contains(named) { why.into() } else { format!("{what}: {why}") }
 }
 
 /// A judgement from a result: missing evidence is "not judged".

@@ -6,8 +6,7 @@ use model::{CpuId, CpuSet, NumaNode, QueueId};
 
 use crate::Case;
 
-/// Physical cores among these CPUs: groups of SMT siblings; a CPU whose siblings are not known
-/// is a core of its own.
+/// Physical cores among these CPUs: groups of SMT siblings.
 pub(crate) fn cores(case: &Case<'_>, cpus: &CpuSet) -> usize {
     cpus.iter().map(|c| core_of(case, c)).collect::<BTreeSet<_>>().len()
 }
@@ -17,10 +16,16 @@ fn core_of(case: &Case<'_>, cpu: CpuId) -> CpuId {
     siblings(case, cpu).first().unwrap_or(cpu)
 }
 
-/// Hardware threads of the CPU's core, itself included.
+/// Hardware threads of the CPU's core, itself included: as it says, else as a sibling says of
+/// it, else itself alone.
 pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
-    let known = case.cpu(cpu).and_then(|c| c.smt_siblings.get());
-    known.filter(|s| !s.is_empty()).unwrap_or_else(|| [cpu].into_iter().collect())
+    let own = case.cpu(cpu).and_then(|c| c.smt_siblings.get());
+    let told = || {
+        let others = case.facts.cpus.iter().filter_map(|c| c.smt_siblings.known());
+        others.into_iter().find(|s| s.contains(cpu)).cloned()
+    };
+    let known = own.filter(|s| s.contains(cpu)).or_else(told);
+    known.unwrap_or_else(|| [cpu].into_iter().collect())
 }
 
 /// Housekeeping CPUs of the node (all, where the node is not known or has none), one thread of

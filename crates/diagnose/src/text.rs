@@ -43,6 +43,11 @@ pub(crate) fn irqs(list: &[IrqId]) -> String {
     format!("IRQ{} {}", if list.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }
 
+/// `once`, `3 times`.
+pub(crate) fn times(n: u64) -> String {
+    if n == 1 { "once".into() } else { format!("{} times", count(n)) }
+}
+
 /// `1 queue`, `2 queues`.
 pub(crate) fn plural(n: usize, noun: &str) -> String {
     format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })

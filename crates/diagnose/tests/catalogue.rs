@@ -1,5 +1,5 @@
 //! The list of rules against the folder, the manual and itself.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -46,4 +46,14 @@ fn causes_exist_and_form_no_cycle() {
         open.retain(|r| r.explained_by.iter().any(|c| left.contains(c)));
         assert!(open.len() < before, "a cycle among {left:?}");
     }
+}
+#[test]
+fn the_manual_has_a_section_for_every_rule() {
+    let manual = fs::read_to_string(folder("../../docs/rules.md")).unwrap();
+    for rule in ALL {
+        let heading = format!("## {}. `{}`", rule.number, rule.id);
+        assert!(manual.contains(&heading), "docs/rules.md lacks {heading:?}");
+    }
+    let headings = manual.lines().filter(|l| l.starts_with("## ") && l.contains('`')).count();
+    assert_eq!(headings, ALL.len(), "docs/rules.md describes a rule that does not exist");
 }

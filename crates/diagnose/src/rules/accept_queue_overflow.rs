@@ -31,7 +31,8 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
-/// Listeners whose queue is full at this moment, fullest first.
+/// Listeners whose queue is at its limit or beyond at this moment, fullest first. (The kernel
+/// takes one more than the limit.)
 fn full<'a>(case: &Case<'a>) -> Vec<(&'a Listener, u32, u32)> {
     let listeners = case.facts.listeners.known().into_iter().flatten();
     let sized = listeners.filter_map(|l| {
@@ -62,7 +63,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let title = if overflows > 0 {
         format!("{} connections found the accept queue full", text::count(overflows))
     } else {
-        format!("the accept queue of {subject} is full")
+        format!("the accept queue of {subject} is at its limit")
     };
     let mut draft = Draft::new(subject, title)
         .weigh(severity, confidence)

@@ -59,9 +59,13 @@ fn one(case: &Case<'_>, p: &Process) -> Result<Judgement, Missing> {
     Ok(Draft::new(
         format!("{} ({})", p.name, p.pid),
         format!(
-            "{} of {} move between CPUs more than {}",
-            text::plural(moving.len(), "thread"),
+            "{}: {} between CPUs more than {}",
             p.name,
+            if moving.len() == 1 {
+                "1 thread moves".into()
+            } else {
+                format!("{} threads move", moving.len())
+            },
             text::per_s(MANY)
         ),
     )

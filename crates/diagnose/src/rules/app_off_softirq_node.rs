@@ -93,7 +93,8 @@ fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judge
     let samples = case.samples()?;
     let (mut seen, mut away, mut cpus) = (0usize, 0usize, CpuSet::new());
     for thread in samples.threads.iter().filter(|t| t.pid == p.pid) {
-        let used = thread.cpu_ns.get().unwrap_or(0) as f64 / samples.window_ns.0 as f64;
+        let what = format!("CPU time of thread {}", thread.tid);
+        let used = *need(&what, &thread.cpu_ns)? as f64 / samples.window_ns.0 as f64;
         if used < LEAST_THREAD {
             continue;
         }
@@ -120,7 +121,8 @@ fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judge
             text::percent(off)
         )));
     }
-    let target = case.node_cpus(home).intersection(&case.housekeeping());
+    let softirq_cpus = case.node_cpus(home);
+    let target = softirq_cpus.intersection(&case.housekeeping());
     Ok(Draft::new(
         &who,
         format!("{who} runs away from node {home}, which handles its packets"),
@@ -150,5 +152,6 @@ fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judge
          lasting only through the unit's cpuset",
     ))
     .on_cpus(&cpus)
+    .on_cpus(&softirq_cpus)
     .found())
 }

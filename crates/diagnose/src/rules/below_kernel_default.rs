@@ -1,7 +1,7 @@
 //! 37: a setting that is lower than what this kernel starts with.
 
 use model::{
-    Confidence, Severity,
+    Confidence, Reading, Severity,
     sysctl::{DefaultFrom, Sysctl},
 };
 
@@ -9,7 +9,7 @@ use crate::{
     Case, Rule,
     case::numbers,
     knob,
-    rule::{Draft, Gain, Judgement, Missing},
+    rule::{Draft, Gain, Judgement, Missing, need},
     text,
 };
 
@@ -56,38 +56,42 @@ const LOWER_IS_WORSE: [(&str, Part, &[&str]); 16] = [
 ];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    let (mut found, mut compared, mut unread, mut unknown) = (vec![], 0, vec![], vec![]);
+    let (mut out, mut compared, mut keys) = (vec![], 0, 0);
     for (key, part, harm) in LOWER_IS_WORSE {
         let Ok(sysctl) = case.sysctl(key) else { continue };
-        let value = sysctl.value.known().and_then(|v| measure(v, part));
-        let default = sysctl.default.known().and_then(|v| measure(v, part));
-        match (value, default) {
-            (None, _) => unread.push(key),
-            (_, None) => unknown.push(key),
-            (Some(value), Some(default)) => {
+        // Without connection tracking there is nothing to be low.
+        if key.starts_with("net.netfilter") && matches!(sysctl.value, Reading::Absent(_)) {
+            continue;
+        }
+        keys += 1;
+        match (
+            known(key, &sysctl.value, part),
+            known(&format!("default of {key}"), &sysctl.default, part),
+        ) {
+            (Err(missing), _) | (_, Err(missing)) => out.push(missing.of(key)),
+            (Ok(value), Ok(default)) => {
                 compared += 1;
                 if value < default {
-                    found.push(one(case, key, sysctl, part, harm));
+                    out.push(one(case, key, sysctl, part, harm));
                 }
             }
         }
     }
-    if compared == 0 && unread.is_empty() && unknown.is_empty() {
+    if keys == 0 {
         return vec![Missing("kernel settings: none was read".into()).of("")];
     }
     if compared > 0 {
-        found.push(Judgement::Clear(format!(
+        out.push(Judgement::Clear(format!(
             "{} at or above this kernel's default",
             text::plural(compared, "setting")
         )));
     }
-    if !unread.is_empty() {
-        found.push(Missing("the value is not known".into()).of(unread.join(", ")));
-    }
-    if !unknown.is_empty() {
-        found.push(Missing("this kernel's default is not known".into()).of(unknown.join(", ")));
-    }
-    found
+    out
+}
+
+fn known(what: &str, reading: &Reading<String>, part: Part) -> Result<u64, Missing> {
+    let text = need(what, reading)?;
+    measure(text, part).ok_or_else(|| Missing(format!("{what}: {text:?} is not what was expected")))
 }
 
 fn measure(text: &str, part: Part) -> Option<u64> {
@@ -141,14 +145,12 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -
 
 /// How the default is known.
 fn default_source(sysctl: &Sysctl) -> String {
-    let how = match sysctl.default_from {
-        DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace",
-        DefaultFrom::VersionTable => "a table by kernel version and memory size",
-        DefaultFrom::Unknown => "not known how",
-    };
-    if sysctl.default_source.is_empty() {
-        how.into()
-    } else {
-        format!("{how}: {}", sysctl.default_source)
+    match sysctl.default_from {
+        DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace".into(),
+        DefaultFrom::VersionTable if sysctl.default_source.is_empty() => {
+            "a table by kernel version and memory size".into()
+        }
+        DefaultFrom::VersionTable => sysctl.default_source.clone(),
+        DefaultFrom::Unknown => "not known how".into(),
     }
 }

@@ -103,7 +103,7 @@ fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Mis
     let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
     if busiest < MANY_IRQS || !load.hot() {
         return Ok(Judgement::Clear(format!(
-            "{name}: {}, at most {} interrupts a queue, CPU {}",
+            "{name}: {}, at most {} interrupts a queue, CPU {cpu} {}",
             settings(c),
             text::per_s(busiest),
             load.text()

@@ -27,6 +27,14 @@ const CRITICAL: f64 = 0.95;
 /// About what an entry takes, with its extensions.
 const ENTRY: u64 = 320;
 
+const FULL: &str = "When the table is full, old connections are evicted and packets of new ones \
+                    dropped, whatever the CPUs and the links could still do.";
+const REFUSED: &str = "The table has room now. It was full at some moment of the window, or an \
+                       entry could not be made for want of memory.";
+const RACED: &str = "With room in the table these are packets of one connection that raced each \
+                     other (often DNS over UDP), or addresses translated onto one another: the \
+                     packet is dropped.";
+
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
@@ -44,46 +52,52 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         return Err(Missing(format!("{MAX}: is 0")));
     }
     let share = count as f64 / max as f64;
-    let dropped = lost(case, "drop").unwrap_or(0) + lost(case, "early_drop").unwrap_or(0);
+    let dropped = lost(case, "drop").unwrap_or(0);
+    let evicted = lost(case, "early_drop").unwrap_or(0);
     let failed = lost(case, "insert_failed").unwrap_or(0);
-    let full = share >= WARN;
-    if !full && dropped == 0 && failed == 0 {
-        let counters = if lost(case, "drop").is_some() { ", none dropped" } else { "" };
-        return Ok(Judgement::Clear(format!(
-            "{} of {} entries{counters}",
-            text::count(count),
-            text::count(max)
-        )));
-    }
-    let (severity, confidence) = if dropped > 0 {
-        (Severity::Critical, Confidence::High)
-    } else if share >= CRITICAL {
-        (Severity::Critical, Confidence::Medium)
-    } else if full {
-        (Severity::Warning, Confidence::Medium)
-    } else {
-        (Severity::Info, Confidence::Low)
+    let table = format!(
+        "{} of {} entries ({})",
+        text::count(count),
+        text::count(max),
+        text::percent(share)
+    );
+    let full = share >= WARN || evicted > 0;
+    let (severity, confidence) = match (share, dropped, evicted, failed) {
+        (_, 1.., ..) => (Severity::Critical, Confidence::High),
+        (s, ..) if s >= CRITICAL => (Severity::Critical, Confidence::Medium),
+        (_, _, 1.., _) => (Severity::Warning, Confidence::High),
+        (s, ..) if s >= WARN => (Severity::Warning, Confidence::Medium),
+        (_, _, _, 1..) => (Severity::Info, Confidence::Low),
+        _ => {
+            let counters = if lost(case, "drop").is_some() { ", none dropped" } else { "" };
+            return Ok(Judgement::Clear(format!("{table}{counters}")));
+        }
     };
-    let title = if full || dropped > 0 {
-        format!(
-            "connection tracking holds {} of {} entries ({})",
-            text::count(count),
-            text::count(max),
-            text::percent(share)
+    let (title, why) = if share >= WARN {
+        (format!("connection tracking holds {table}"), FULL)
+    } else if evicted > 0 {
+        (
+            format!(
+                "connection tracking evicted {} connections for new ones",
+                text::count(evicted)
+            ),
+            FULL,
         )
+    } else if dropped > 0 {
+        (format!("connection tracking dropped {} packets", text::count(dropped)), REFUSED)
     } else {
-        format!("{} connections could not be entered into connection tracking", text::count(failed))
+        (
+            format!(
+                "{} packets could not be entered into connection tracking",
+                text::count(failed)
+            ),
+            RACED,
+        )
     };
     let mut draft = Draft::new(MAX, title)
         .weigh(severity, confidence)
-        .explain(if full || dropped > 0 {
-            "When the table is full, packets of new connections are dropped, whatever the CPUs and \
-             the links could still do."
-        } else {
-            "With room in the table these are packets of one connection that raced each other \
-             (often DNS over UDP), or addresses translated onto one another: the packet is dropped."
-        })
-        .gain(Gain::Unblocks, "new connections are no longer dropped")
+        .explain(why)
+        .gain(Gain::Unblocks, "packets of new connections are no longer dropped")
         .show_sysctl(case, COUNT)
         .show_sysctl(case, MAX);
     for name in ["drop", "early_drop", "insert_failed"] {
@@ -95,7 +109,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             );
         }
     }
-    let changes = if full || dropped > 0 { larger(case, max) } else { vec![] };
+    let changes = if full { larger(case, max) } else { vec![] };
     Ok(draft.changes(changes).on_sysctl(MAX).found())
 }
 

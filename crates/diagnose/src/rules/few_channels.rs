@@ -68,9 +68,15 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let rate = queues::rx_per_s(case, nic)?;
     let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
     if rate < BUSY_NIC_PER_S || !load.saturated() {
+        let why = if load.saturated() {
+            "other packets than this NIC's fill that CPU"
+        } else if load.busy >= 0.9 {
+            "that CPU is full, but of other work than packets"
+        } else {
+            "the fewest channels that do not overflow are the most efficient"
+        };
         return Ok(Judgement::Clear(format!(
-            "{}, {now} of {most} channels, busiest CPU {cpu} {}: the fewest channels that do not \
-             overflow are the most efficient",
+            "{}, {now} of {most} channels, busiest CPU {cpu} {}: {why}",
             queues::rx_text(nic, rate),
             load.text()
         )));
@@ -88,17 +94,29 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let target = useful.min(now.saturating_mul(STEP)).max(now + 1);
     Ok(Draft::new(
         &nic.name,
-        format!("{} has {now} of {most} channels, and CPU {cpu} that serves one is saturated", nic.name),
+        format!(
+            "{} has {now} of {most} channels, and CPU {cpu} that serves one is saturated",
+            nic.name
+        ),
     )
     .weigh(Severity::Critical, Confidence::High)
     .explain(format!(
         "All packets of a channel are handled by one CPU. CPU {cpu} has nothing left while half \
-         of the other CPUs are less than {} busy: throughput stops there. This is a step to {target} \
-         channels, not to the most possible: measure again and go on only if a CPU is still \
-         saturated.",
-        text::percent(median.max(0.01))
+         of the other CPUs are at most {} busy: throughput stops there.",
+        text::percent(median)
     ))
-    .gain(Gain::Unblocks, "the saturated CPU's packets spread over more CPUs, until another limit shows")
+    .add(&if target < useful {
+        format!(
+            "This is a step to {target} channels, not to the most possible: measure again and go \
+             on only if a CPU is still saturated."
+        )
+    } else {
+        String::new()
+    })
+    .gain(
+        Gain::Unblocks,
+        "the saturated CPU's packets spread over more CPUs, until another limit shows",
+    )
     .show(format!("receive channels of {}", nic.name), format!("{now} now, {most} at most"), source)
     .show_load(case, cpu, load)
     .show("other CPUs, median busy share", text::percent(median), "/proc/stat")

@@ -40,20 +40,22 @@ fn per_queue(case: &Case<'_>, nic: &Nic) -> Result<(BTreeMap<u32, u64>, String),
         sample.queues.known().into_iter().flatten().filter(|q| q.id.direction == Direction::Rx);
     let told: BTreeMap<u32, u64> =
         rx.filter_map(|q| Some((q.id.index, q.counters.get("rx-packets")?.get()?))).collect();
-    if !told.is_empty() {
+    // With a queue's count missing the mean would be an invention.
+    let complete = |told: &BTreeMap<u32, u64>| told.len() >= queues::count(nic, Direction::Rx);
+    if !told.is_empty() && complete(&told) {
         return Ok((told, "netdev netlink qstats-get".into()));
     }
     let stats = sample.driver_stats.known().into_iter().flatten();
     let told: BTreeMap<u32, u64> =
         stats.filter_map(|(name, d)| Some((queue_of(name)?, d.get()?))).collect();
-    if !told.is_empty() {
+    if !told.is_empty() && complete(&told) {
         return Ok((told, format!("ethtool -S {}", nic.name)));
     }
     let why = sample.queues.why_not().or(sample.driver_stats.why_not());
     Err(Missing(format!(
         "packets by queue of {}: {}",
         nic.name,
-        why.unwrap_or("not counted by this driver")
+        why.unwrap_or("not counted for every queue")
     )))
 }
 
@@ -78,10 +80,14 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     };
     if rate < LEAST_PER_S || most as f64 <= mean * SKEW {
         return Ok(Judgement::Clear(format!(
-            "{name}: {} over {}, the busiest takes {} of the mean",
+            "{name}: {} over {}, the busiest takes {}",
             text::per_s(rate),
             text::plural(packets.len(), "queue"),
-            if mean > 0.0 { format!("{:.1} times", most as f64 / mean) } else { "none".into() }
+            if mean > 0.0 {
+                format!("{:.1} times the mean", most as f64 / mean)
+            } else {
+                "none".into()
+            }
         )));
     }
     let id = QueueId::rx(queue);

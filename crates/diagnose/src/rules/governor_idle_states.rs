@@ -169,7 +169,7 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         .filter_map(|s| Some((s, s.exit_latency_ns.get()?, enabled(s))))
         .filter(|(_, exit, on)| *exit > SLOW_EXIT && !on.is_empty())
         .collect();
-    let Some((deepest, exit, _)) = slow.iter().max_by_key(|s| s.1) else {
+    let Some((_, exit, _)) = slow.iter().max_by_key(|s| s.1) else {
         return Ok(Judgement::Clear(format!(
             "no enabled idle state of {} takes over {SLOW_EXIT} to leave",
             text::cpus(cpus)
@@ -203,6 +203,5 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
              while it runs through /dev/cpu_dma_latency",
         )
     });
-    let _ = deepest;
     Ok(draft.changes(changes).on_cpus(cpus).found())
 }

@@ -34,6 +34,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     }
 }
 
+fn node_path(nic: &Nic) -> String {
+    format!("/sys/class/net/{}/device/numa_node", nic.name)
+}
+
 /// A busy interrupt and the CPUs of other nodes that served it.
 struct Stray<'a> {
     queue: QueueIrq<'a>,
@@ -42,15 +46,14 @@ struct Stray<'a> {
 }
 
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
-    let source = format!("/sys/class/net/{}/device/numa_node", nic.name);
+    let source = node_path(nic);
     let node = *need(&source, &nic.numa_node)?;
     let local = case.node_cpus(node);
     if local.is_empty() {
         return Err(Missing(format!("{source}: node {node} has no CPUs of its own")));
     }
     let window = case.window_s()?;
-    let mut strays = vec![];
-    let mut busy = 0;
+    let (mut strays, mut taken, mut busy) = (vec![], vec![], 0);
     for queue in queues::queue_irqs(case, nic)? {
         let grown = queues::growth(case, queue.irq)?;
         if (queues::total(&grown) as f64) < BUSY_IRQ_PER_S * window {
@@ -65,15 +68,20 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         // A move within the window leaves a few counts behind on the old CPU.
         if count * 2 > queues::total(&grown) {
             strays.push(Stray { queue, away, count });
+        } else {
+            taken.extend(grown.iter().map(|g| g.0));
         }
     }
     if strays.is_empty() {
-        return Ok(Judgement::Clear(format!(
-            "{} is on node {node} and so are the CPUs of its {} busy queue interrupts",
-            nic.name, busy
-        )));
+        let said = if busy == 0 {
+            "none of its queue interrupts is busy".into()
+        } else {
+            format!("so are the CPUs of {}", text::plural(busy, "busy queue interrupt"))
+        };
+        return Ok(Judgement::Clear(format!("{} is on node {node}, {said}", nic.name)));
     }
-    Ok(finding(case, nic, node, &local, &strays, source))
+    let taken: CpuSet = taken.into_iter().collect();
+    Ok(finding(case, nic, node, &local, &strays, &taken))
 }
 
 fn finding(
@@ -82,17 +90,18 @@ fn finding(
     node: NumaNode,
     local: &CpuSet,
     strays: &[Stray<'_>],
-    source: String,
+    taken: &CpuSet,
 ) -> Judgement {
+    let source = node_path(nic);
     let away = strays.iter().fold(CpuSet::new(), |set, s| set.union(&s.away));
     let together = processes_live_with(case, &away);
     let numbers: Vec<_> = strays.iter().map(|s| s.queue.irq.irq).collect();
     let mut draft = Draft::new(
         &nic.name,
         format!(
-            "{} is on node {node}, {} of its busy queue interrupts are served by {} of another node",
+            "{} is on node {node}, {} served by {} of another node",
             nic.name,
-            strays.len(),
+            text::plural(strays.len(), "busy queue interrupt"),
             text::cpus(&away)
         ),
     )
@@ -101,7 +110,11 @@ fn finding(
          CPU that serves the interrupt, so every packet crosses the link between nodes.",
     )
     .show(format!("node of {}", nic.name), node.to_string(), source)
-    .show(format!("CPUs of node {node}"), local.to_string(), format!("/sys/devices/system/node/node{node}/cpulist"));
+    .show(
+        format!("CPUs of node {node}"),
+        local.to_string(),
+        format!("/sys/devices/system/node/node{node}/cpulist"),
+    );
     for s in strays.iter().take(8) {
         draft = draft.show(
             format!("IRQ {} ({}) {}", s.queue.irq.irq, s.queue.label(), case.over()),
@@ -126,7 +139,7 @@ fn finding(
                 "Keep application and softirq on one node: that matters more than the NIC's node, \
                  so move the application along if it sits with the interrupts now.",
             )
-            .changes(moves(case, node, strays))
+            .changes(moves(case, node, strays, taken))
     };
     if strays.len() > 8 {
         draft = draft.add(&format!("All of them: {}.", text::irqs(&numbers)));
@@ -144,13 +157,13 @@ fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
     there * 2 > at.len()
 }
 
-fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>]) -> Vec<Change> {
+fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>], taken: &CpuSet) -> Vec<Change> {
     let movable: Vec<_> =
         strays.iter().filter(|s| s.queue.irq.managed.get() != Some(true)).collect();
     let pool = spread::candidates(case, Some(node));
     let local = case.node_cpus(node);
     let pool: Vec<_> = pool.into_iter().filter(|c| local.contains(*c)).collect();
-    let targets = spread::hand_out(&pool, &CpuSet::new(), &CpuSet::new(), movable.len());
+    let targets = spread::hand_out(&pool, taken, &CpuSet::new(), movable.len());
     let moves = movable.iter().zip(targets).map(|(s, cpu)| {
         let old = s.queue.irq.affinity.known().map_or("not known".into(), ToString::to_string);
         knob::irq_affinity(case, s.queue.irq.irq, &old, &cpu.to_string())

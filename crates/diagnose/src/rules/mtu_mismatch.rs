@@ -79,52 +79,41 @@ fn partners(case: &Case<'_>, nic: &Nic) -> Result<Vec<Partner>, Missing> {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let source = format!("/sys/class/net/{}/mtu", nic.name);
     let mtu = *need(&source, &nic.mtu)?;
-    // A VLAN may be smaller than what carries it; the others must agree.
-    let may_exceed = matches!(nic.details, KindDetails::Vlan { .. });
     let all = partners(case, nic)?;
-    let wrong: Vec<_> =
-        all.iter().filter(|p| if may_exceed { p.mtu < mtu } else { p.mtu != mtu }).collect();
-    if wrong.is_empty() {
+    let least = all.iter().map(|p| p.mtu).min().unwrap_or(mtu);
+    // What is upper may be smaller than what carries it. A pair must agree, and so must the
+    // ports of a bridge, whose own MTU may be smaller than theirs.
+    let pair = matches!(nic.details, KindDetails::Veth { .. });
+    let bridge = matches!(nic.details, KindDetails::Bridge { .. });
+    let smallest = if pair { least.min(mtu) } else { least };
+    let wrong: Vec<_> = all.iter().filter(|p| (bridge || pair) && p.mtu > smallest).collect();
+    if mtu <= smallest && wrong.is_empty() {
         return Ok(Judgement::Clear(format!(
             "{}: MTU {mtu} fits {}",
             nic.name,
             text::plural(all.len(), "partner")
         )));
     }
-    let dropped = case.nic_statistic(&nic.name, "tx_dropped").unwrap_or(0)
-        + case.nic_statistic(&nic.name, "rx_dropped").unwrap_or(0);
-    let (severity, confidence) = if dropped > 0 {
-        (Severity::Warning, Confidence::Medium)
-    } else {
-        (case.setting_severity(), Confidence::Low)
-    };
-    let smallest = wrong.iter().map(|p| p.mtu).chain([mtu]).min().unwrap_or(mtu);
+    let upper = if mtu > smallest { Some((nic.name.as_str(), mtu)) } else { None };
+    let large: Vec<(&str, u32)> =
+        upper.into_iter().chain(wrong.iter().map(|p| (p.name.as_str(), p.mtu))).collect();
+    let names: Vec<String> = large.iter().map(|(n, m)| format!("{n} {m}")).collect();
     let mut draft = Draft::new(
         &nic.name,
-        format!(
-            "{} has MTU {mtu}, {} has {}",
-            nic.name,
-            wrong.first().map_or("", |p| &p.name),
-            wrong.first().map_or(0, |p| p.mtu)
-        ),
+        format!("MTUs at {} do not fit: {} above {smallest}", nic.name, names.join(", ")),
     )
-    .weigh(severity, confidence)
+    .weigh(case.setting_severity(), Confidence::Low)
     .explain(consequence(nic))
-    .gain(Gain::Improves, "large packets get through; none hang without an error")
+    .gain(Gain::Improves, "large packets get through; none vanish without an error")
     .show(format!("MTU of {}", nic.name), mtu.to_string(), &source)
     .on_nic(&nic.name);
-    for p in &wrong {
+    for p in &all {
         draft =
             draft.show(format!("MTU of {}", p.name), p.mtu.to_string(), &p.source).on_nic(&p.name);
     }
-    if dropped > 0 {
-        draft = draft.show(
-            format!("packets dropped on {} {}", nic.name, case.over()),
-            text::count(dropped),
-            format!("/sys/class/net/{}/statistics", nic.name),
-        );
-    }
-    let set = |name: &str, old: u32| {
+    // The other end of a veth pair may live in another namespace, out of reach by this name.
+    let here = |name: &&(&str, u32)| !pair || name.0 == nic.name;
+    let changes = large.iter().filter(here).map(|(name, old)| {
         change(
             format!("nic.{name}.mtu"),
             old.to_string(),
@@ -132,11 +121,10 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("ip link set {name} mtu {smallest}"),
             "may reset the NIC; to raise the smaller side instead, check the whole path first",
         )
-    };
-    let here = if mtu > smallest { Some(set(&nic.name, mtu)) } else { None };
-    let there = wrong.iter().filter(|p| p.mtu > smallest && case.nic(&p.name).is_some());
-    let changes: Vec<_> = here.into_iter().chain(there.map(|p| set(&p.name, p.mtu))).collect();
-    Ok(draft.changes(changes).found())
+    });
+    let changes: Vec<_> = changes.collect();
+    let note = if changes.is_empty() { "The end to change is in the other namespace." } else { "" };
+    Ok(draft.add(note).changes(changes).found())
 }
 
 fn consequence(nic: &Nic) -> &'static str {
@@ -146,7 +134,7 @@ fn consequence(nic: &Nic) -> &'static str {
         }
         KindDetails::Bridge { .. } => {
             "A bridge does not fragment: a frame larger than the port it leaves by is dropped, \
-             without a message to the sender."
+             without a message to the sender and without a counter."
         }
         KindDetails::Vlan { .. } => "The device below does not carry the VLAN's largest packets.",
         _ => "The receiving end of a veth pair drops what is larger than its own MTU.",

@@ -65,7 +65,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .iter()
         .filter(|(kernel, ..)| features.get(*kernel).is_some_and(|f| !f.active))
         .collect();
-    let Some((kernel, short, way, does)) = off.first() else {
+    let Some((_, short, way, does)) = off.first() else {
         let known = WANTED.iter().filter(|w| features.contains_key(w.0)).count();
         return if known == 0 {
             Err(Missing(format!("ethtool -k {name}: names neither rx-gro nor tx-tcp-segmentation")))
@@ -81,18 +81,18 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let rate = packets as f64 / window;
     if rate < BUSY_NIC_PER_S || !load.hot() {
         return Ok(Judgement::Clear(format!(
-            "{name}: {short} is off, {way} {} on a CPU {}: nothing to gain now",
+            "{name}: {} is off, {} packets ({way}), CPU {cpu} {}: nothing to gain now",
+            short.to_uppercase(),
             text::per_s(rate),
             load.text()
         )));
     }
-    let list: Vec<&str> = off.iter().map(|o| o.1).collect();
-    let draft =
+    let list: Vec<String> = off.iter().map(|o| o.1.to_uppercase()).collect();
+    let mut draft =
         Draft::new(name, format!("{} off on {name} while CPU {cpu} is hot", list.join(" and ")))
             .weigh(Severity::Warning, Confidence::Medium)
-            .explain(format!("{short} {does}."))
+            .explain(format!("{} {does}.", short.to_uppercase()))
             .gain(Gain::Improves, "fewer cycles per byte on the hot CPU, for bulk traffic")
-            .show(format!("{kernel} of {name}"), "off", format!("ethtool -k {name}"))
             .show_load(case, cpu, load)
             .show(
                 format!("{way} packets {}", case.over()),
@@ -105,6 +105,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             )
             .on_nic(name)
             .on_cpus(&[cpu].into_iter().collect());
+    for (kernel, ..) in &off {
+        let fixed = features.get(*kernel).is_some_and(|f| f.fixed);
+        let state = if fixed { "off [fixed]" } else { "off" };
+        draft = draft.show(format!("{kernel} of {name}"), state, format!("ethtool -k {name}"));
+    }
     let changes = off.iter().filter_map(|(kernel, short, ..)| {
         let fixed = features.get(*kernel).is_some_and(|f| f.fixed);
         (!fixed).then(|| switch(name, kernel, short, "off", "on"))

@@ -1,7 +1,7 @@
 //! 27: a PCIe link that cannot feed the port.
 
 use model::{
-    Confidence, Severity,
+    BitsPerSec, Confidence, Reading, Severity,
     nic::{Nic, PciFunction},
 };
 
@@ -23,6 +23,9 @@ pub static RULE: Rule = Rule {
     explained_by: &[],
     judge,
 };
+
+/// Share of the link from which the traffic is up against it. Our proposal.
+const NEAR: f64 = 0.80;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
@@ -46,75 +49,109 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             "{name}: link {now} carries {usable}, the port {port}"
         )));
     }
-    let (narrow, slow) = shortfall(pci);
-    let received = case.nic_statistic(name, "rx_bytes").unwrap_or(0);
-    let window = case.window_s().unwrap_or(f64::INFINITY);
-    let rate = received as f64 * 8.0 / window;
-    let near = rate > usable.0 as f64 * 0.8;
-    let (severity, confidence) = match (near, narrow, slow) {
-        (true, ..) => (Severity::Critical, Confidence::High),
-        (_, true, _) => (Severity::Warning, Confidence::Medium),
-        // An idle link may have lowered its speed to save power.
-        (_, false, true) => (Severity::Info, Confidence::Low),
-        _ => (Severity::Warning, Confidence::Medium),
+    let traffic = busier_way(case, name);
+    let near = traffic.is_some_and(|rate| rate > usable.0 as f64 * NEAR);
+    let cause = Cause::of(pci);
+    let (severity, confidence) = match (near, cause) {
+        (true, _) => (Severity::Critical, Confidence::High),
+        (_, Cause::Narrow | Cause::Design) => (Severity::Warning, Confidence::Medium),
+        (_, Cause::Slow | Cause::Unknown) => (Severity::Info, Confidence::Low),
     };
-    let mut draft = Draft::new(
-        name,
-        format!("{name}'s PCIe link carries {usable}, its port {port}"),
-    )
-    .weigh(severity, confidence)
-    .explain(match (narrow, slow) {
-        (true, _) => {
-            "The link came up with fewer lanes than both ends have: a bad contact, a wrong \
-                 slot or a riser. Lanes are not saved at idle."
-        }
-        (false, true) => {
-            "The link runs below its highest speed. Some links lower their speed when idle: \
-                 look again under load before acting."
-        }
-        _ => "The card or the slot has too few lanes or too low a speed for this port.",
-    })
-    .gain(Gain::Unblocks, "the port's full rate, where the traffic asks for it")
-    .show(
-        format!("link of {name} ({address})"),
-        format!("{now} now, {most} at most"),
-        format!("/sys/bus/pci/devices/{address}/current_link_speed, _width, max_link_*"),
-    )
-    .show("what that carries after encoding, each way", usable.to_string(), "computed")
-    .show(
-        format!("port speed of {name}"),
-        port.to_string(),
-        format!("/sys/class/net/{name}/speed"),
-    );
-    if received > 0 && window.is_finite() {
+    let mut draft =
+        Draft::new(name, format!("{name}'s PCIe link carries {usable}, its port {port}"))
+            .weigh(severity, confidence)
+            .explain(cause.text())
+            .gain(Gain::Unblocks, "the port's full rate, where the traffic asks for it")
+            .show(
+                format!("link of {name} ({address})"),
+                format!("{now} now, the card's most is {most}"),
+                format!("/sys/bus/pci/devices/{address}/{{current,max}}_link_{{speed,width}}"),
+            )
+            .show(
+                "what that carries after encoding, each way",
+                usable.to_string(),
+                "computed from speed and width",
+            )
+            .show(
+                format!("port speed of {name}"),
+                port.to_string(),
+                format!("/sys/class/net/{name}/speed"),
+            );
+    if let Some(rate) = traffic {
         draft = draft.show(
-            format!("received {}", case.over()),
+            format!("traffic in its busier direction {}", case.over()),
             format!(
                 "{} ({} of the link)",
-                model::BitsPerSec(rate as u64),
+                BitsPerSec(rate as u64),
                 text::percent(rate / usable.0.max(1) as f64)
             ),
-            format!("/sys/class/net/{name}/statistics/rx_bytes"),
+            format!("/sys/class/net/{name}/statistics/{{rx,tx}}_bytes"),
         );
     }
+    let better = match cause {
+        Cause::Design => "a faster slot or card",
+        Cause::Unknown => "not known",
+        Cause::Narrow | Cause::Slow => &most,
+    };
     Ok(draft
         .change(advice(
             &now,
-            &most,
-            &format!(
-                "lspci -s {address} -vv | grep -i lnk; then reseat the card or use another slot"
-            ),
+            better,
+            &format!("lspci -s {address} -vv | grep -i lnk; then reseat the card or move it"),
             "the host must be opened",
         ))
         .on_nic(name)
         .found())
 }
 
-/// Fewer lanes than possible; a lower speed than possible.
-fn shortfall(pci: &PciFunction) -> (bool, bool) {
-    let less = |now: Option<u32>, most: Option<u32>| now.zip(most).is_some_and(|(n, m)| n < m);
-    (
-        less(pci.link_width.get(), pci.max_link_width.get()),
-        less(pci.link_speed_mts.get(), pci.max_link_speed_mts.get()),
-    )
+/// Bits a second in the direction with more.
+fn busier_way(case: &Case<'_>, name: &str) -> Option<f64> {
+    let window = case.window_s().ok()?;
+    let bytes = ["rx_bytes", "tx_bytes"].map(|s| case.nic_statistic(name, s).ok());
+    bytes.into_iter().flatten().max().map(|n| n as f64 * 8.0 / window)
+}
+
+/// Why the link is slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Fewer lanes than the card has.
+    Narrow,
+    /// A lower speed than the card has.
+    Slow,
+    /// The card itself has no more.
+    Design,
+    /// A part of it is not known.
+    Unknown,
+}
+
+impl Cause {
+    fn of(pci: &PciFunction) -> Self {
+        let less = |now: &Reading<u32>, most: &Reading<u32>| Some(now.get()? < most.get()?);
+        let narrow = less(&pci.link_width, &pci.max_link_width);
+        let slow = less(&pci.link_speed_mts, &pci.max_link_speed_mts);
+        match (narrow, slow) {
+            (Some(true), _) => Self::Narrow,
+            (_, Some(true)) => Self::Slow,
+            (Some(false), Some(false)) => Self::Design,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Narrow => {
+                "The link came up with fewer lanes than the card has: a narrower slot or riser, or \
+                 a bad contact. Lanes are not saved at idle."
+            }
+            Self::Slow => {
+                "The link runs below the card's highest speed. Some links lower their speed when \
+                 idle: look again under load before acting."
+            }
+            Self::Design => "The card itself has too few lanes or too low a speed for its port.",
+            Self::Unknown => {
+                "Whether the link runs below what the card could do is not known: look again \
+                 under load before acting."
+            }
+        }
+    }
 }

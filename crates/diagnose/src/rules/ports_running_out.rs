@@ -39,7 +39,11 @@ fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
         model::Reading::Known(states) => {
             let all = states.iter().filter(|(s, _)| !matches!(s.as_str(), "listen" | "close"));
             let waiting = states.get("time_wait").copied().unwrap_or(0);
-            Ok((all.map(|s| s.1).sum(), waiting, "sock_diag (ss -tan)"))
+            Ok((
+                all.map(|s| s.1).sum(),
+                waiting,
+                "/proc/net/sockstat TCP tw and orphan, /proc/net/snmp Tcp CurrEstab",
+            ))
         }
         states => {
             let gauges = need("/proc/net/sockstat", &samples.sockstat)?;
@@ -69,8 +73,9 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         )));
     }
     // Connections that this host opens leave a port in TIME_WAIT for a minute.
-    let opened = case.protocol("Tcp.ActiveOpens").unwrap_or(0) as f64 / case.window_s()?;
-    let opener = opened * TIME_WAIT_S > size as f64 * FULL;
+    let window = case.window_s()?;
+    let opened = case.protocol("Tcp.ActiveOpens").map(|n| n as f64 / window);
+    let opener = opened.as_ref().is_ok_and(|rate| rate * TIME_WAIT_S > size as f64 * FULL);
     let (severity, confidence) = if opener {
         (Severity::Warning, Confidence::Medium)
     } else {
@@ -92,16 +97,14 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         format!("{}, {} of them in TIME_WAIT", text::count(used), text::count(waiting)),
         source,
     )
-    .show_sysctl(case, RANGE)
-    .show(
-        format!("connections opened by this host {}", case.over()),
-        text::per_s(opened),
-        "/proc/net/snmp Tcp ActiveOpens",
-    );
-    let draft = if opener {
-        draft
-    } else {
-        draft.add("This host opens too few connections itself to use them up: most were opened by others.")
+    .show_sysctl(case, RANGE);
+    let draft = match opened {
+        Ok(rate) => draft
+            .show(format!("connections opened by this host {}", case.over()), text::per_s(rate), "/proc/net/snmp Tcp ActiveOpens")
+            .add(if opener { "" } else {
+                "This host opens too few connections itself to use them up: most were opened by others."
+            }),
+        Err(Missing(why)) => draft.add(&format!("How many this host opened itself is not known ({why}).")),
     };
     let changes = if opener { remedies(case, low, high) } else { vec![] };
     Ok(draft.changes(changes).on_sysctl(RANGE).found())

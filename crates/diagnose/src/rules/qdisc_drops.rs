@@ -44,12 +44,13 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = need(&format!("queueing disciplines of {name}"), &case.nic_sample(name)?.qdiscs)?;
-    // A shaper's and a sum's counters contain those of the children below.
+    // A sum's counters contain those of the children below.
     let leaves = all.iter().filter(|q| !SUMS.contains(&q.kind.as_str()));
     let mut dropping: Vec<(&QdiscSample, u64, f64)> = vec![];
     for q in leaves {
         let drops = *need(&format!("drops of {} {} on {name}", q.kind, q.handle), &q.drops)?;
-        let sent = q.sent_packets.get().unwrap_or(0);
+        let sent =
+            *need(&format!("packets of {} {} on {name}", q.kind, q.handle), &q.sent_packets)?;
         let share = drops as f64 / (drops + sent).max(1) as f64;
         let by_design = MANAGERS.contains(&q.kind.as_str()) && share <= BY_DESIGN;
         if drops > 0 && !by_design {

@@ -21,14 +21,7 @@ pub static RULE: Rule = Rule {
         "CPU time of the NIC's CPUs",
         "ring sizes",
     ],
-    explained_by: &[
-        "few_channels",
-        "irqs_piled_up",
-        "rps_missing",
-        "flow_skew",
-        "ksoftirqd_hot",
-        "cloud_allowance",
-    ],
+    explained_by: &["few_channels", "irqs_piled_up", "rps_missing", "flow_skew", "cloud_allowance"],
     judge,
 };
 
@@ -110,8 +103,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             case.over()
         )));
     };
-    let received = case.nic_statistic(name, "rx_packets").unwrap_or(0);
-    let share = worst as f64 / (received + worst) as f64;
+    let received = case.nic_statistic(name, "rx_packets").ok();
+    let share = received.map_or(0.0, |n| worst as f64 / (n + worst) as f64);
     let mut draft = Draft::new(
         name,
         format!("{name} lost {} packets for want of receive descriptors", text::count(worst)),
@@ -123,7 +116,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     for l in found.iter().take(8) {
         draft = draft.show(format!("{} {}", l.name, case.over()), text::count(l.count), &l.source);
     }
-    if received > 0 {
+    if let Some(received) = received {
         draft = draft.show(
             format!("packets received {}", case.over()),
             format!("{} (lost: {})", text::count(received), text::percent(share)),

@@ -1,6 +1,6 @@
 //! 9: a hot interrupt CPU, no further hardware queue, and no packet steering.
 
-use model::{Change, Confidence, CpuSet, Severity, ids::Direction, nic::Nic};
+use model::{Change, Confidence, CpuSet, Reading, Severity, ids::Direction, nic::Nic};
 
 use crate::{
     Case, Rule,
@@ -69,6 +69,10 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             text::plural(housekeeping.len(), "CPU")
         ));
     }
+    // A NIC without channels cannot have more; one that may not be asked might.
+    if let Reading::Denied(_) = nic.channels {
+        need(&format!("ethtool -l {name}"), &nic.channels)?;
+    }
     if let Some(channels) = nic.channels.known() {
         let (now, most) = receive_channels(channels);
         if now < most.min(spread::cores(case, &housekeeping) as u32) {
@@ -83,7 +87,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let serving = queues::nic_cpus(case, nic, Direction::Rx)?;
     let median = load::median_of_others(case, &serving)?;
-    let target = spread::rps_cpus(case, nic.numa_node.get(), &serving);
+    // Where the firmware names no node, stay with the interrupts: they show where the NIC is.
+    let node = nic.numa_node.get().or_else(|| case.node_of(cpu));
+    let target = spread::rps_cpus(case, node, &serving);
     if !load::has_room(median) || target.is_empty() {
         return clear(format!(
             "{name}: CPU {cpu} is hot, but no other CPU of its node has room (median of the others \

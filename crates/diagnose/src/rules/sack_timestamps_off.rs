@@ -18,24 +18,27 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-const WHAT_IS_LOST: [(&str, &str); 2] = [
+/// Key, what its absence costs, what its return brings.
+const WHAT_IS_LOST: [(&str, &str, &str); 2] = [
     (
         "net.ipv4.tcp_sack",
         "Without selective acknowledgement a sender learns of one lost segment per round trip and \
          sends data again that had arrived.",
+        "faster recovery from loss",
     ),
     (
         "net.ipv4.tcp_timestamps",
         "Without timestamps there is no protection against wrapped sequence numbers (at 10 Gbit/s \
          the space wraps in 3.4 s), fewer round-trip samples, and tcp_tw_reuse cannot work.",
+        "safety at high rates, better estimates of the round trip",
     ),
 ];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    WHAT_IS_LOST.iter().map(|(key, cost)| settle(key, one(case, key, cost))).collect()
+    WHAT_IS_LOST.iter().map(|(key, cost, gain)| settle(key, one(case, key, cost, gain))).collect()
 }
 
-fn one(case: &Case<'_>, key: &str, cost: &str) -> Result<Judgement, Missing> {
+fn one(case: &Case<'_>, key: &str, cost: &str, gain: &str) -> Result<Judgement, Missing> {
     let value = case.sysctl_number(key)?;
     if value != 0 {
         return Ok(Judgement::Clear(format!("{key} is {value}")));
@@ -45,7 +48,7 @@ fn one(case: &Case<'_>, key: &str, cost: &str) -> Result<Judgement, Missing> {
     let mut draft = Draft::new(key, format!("{key} is 0"))
         .weigh(case.setting_severity(), if hurts { Confidence::Medium } else { Confidence::Low })
         .explain(cost)
-        .gain(Gain::Improves, "faster recovery from loss")
+        .gain(Gain::Improves, gain)
         .show_sysctl(case, key);
     if hurts {
         draft = draft.show(

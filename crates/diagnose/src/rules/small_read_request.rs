@@ -25,10 +25,10 @@ const ENOUGH: Bytes = Bytes(512);
 const FAST: BitsPerSec = BitsPerSec(10_000_000_000);
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    queues::each_physical(case, |nic| one(case, nic))
+    queues::each_physical(case, one)
 }
 
-fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
+fn one(nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let pci = need(&format!("PCI function of {name}"), &nic.pci)?;
     let (size, register) = match (&pci.pcix_mmrbc_bytes, &pci.read_request_bytes) {
@@ -47,7 +47,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let address = nic.bus_address.get().unwrap_or_else(|| "its address".into());
     Ok(Draft::new(name, format!("{name} reads memory in requests of {size}"))
-        .weigh(case.setting_severity().min(Severity::Warning), Confidence::Low)
+        .weigh(Severity::Info, Confidence::Low)
         .explain(
             "The NIC fetches packets to send by read requests of this size; small ones leave the \
              link waiting for answers. Firmware sets it, sometimes low on purpose to share the bus \

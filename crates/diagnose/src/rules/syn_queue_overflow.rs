@@ -29,6 +29,12 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let dropped = case.protocol("TcpExt.TCPReqQFullDrop")?;
     let cookies = case.protocol("TcpExt.TCPReqQFullDoCookies")?;
+    // Set to 2 every connection is answered by a cookie, and counted.
+    if dropped == 0 && case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 2) {
+        return Ok(Judgement::Clear(
+            "net.ipv4.tcp_syncookies is 2: cookies are sent on purpose".into(),
+        ));
+    }
     let window = case.window_s()?;
     if rate::at_most_per_minute(dropped + cookies, window) <= 1.0 {
         return Ok(Judgement::Clear(format!(

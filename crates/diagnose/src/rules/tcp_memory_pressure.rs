@@ -46,19 +46,21 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
         )));
     }
     let severity = if used >= max { Severity::Critical } else { Severity::Warning };
-    let mut draft = Draft::new(
-        KEY,
-        format!("TCP uses {}, pressure starts at {}", size(used), size(pressure)),
-    )
-    .weigh(severity, Confidence::High)
-    .explain(
-        "Under pressure the kernel shrinks receive windows, collapses queues and in the end \
+    let title = if used > pressure {
+        format!("TCP uses {}, pressure starts at {}", size(used), size(pressure))
+    } else {
+        format!("TCP came under memory pressure {}, and is not now", text::times(entered))
+    };
+    let mut draft = Draft::new(KEY, title)
+        .weigh(severity, Confidence::High)
+        .explain(
+            "Under pressure the kernel shrinks receive windows, collapses queues and in the end \
              refuses buffers: every connection slows down. Find the sockets that hold the memory \
              (ss -tm) before raising the limit: usually some application does not read.",
-    )
-    .gain(Gain::Unblocks, "windows open again for all connections")
-    .show("memory of all TCP sockets", size(used), SOURCE)
-    .show_sysctl(case, KEY);
+        )
+        .gain(Gain::Unblocks, "windows open again for all connections")
+        .show("memory of all TCP sockets", size(used), SOURCE)
+        .show_sysctl(case, KEY);
     if entered > 0 {
         draft = draft.show(
             format!("times pressure began {}", case.over()),

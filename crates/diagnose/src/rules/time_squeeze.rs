@@ -95,6 +95,8 @@ fn finding(
             "Nearly all of it is one CPU's: a larger budget would only let that CPU keep the \
              others' work longer. Spread the load first.",
         )
+    } else if sure == Confidence::Low {
+        draft.add("So few do not justify a change: sample longer first.")
     } else {
         draft.changes(larger_budget(case))
     };

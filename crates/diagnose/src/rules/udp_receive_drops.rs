@@ -28,8 +28,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let v4 = case.protocol("Udp.RcvbufErrors")?;
-    let v6 = case.protocol("Udp6.RcvbufErrors").unwrap_or(0);
-    let dropped = v4 + v6;
+    // Without IPv6 there is no such counter.
+    let v6 = case.protocol("Udp6.RcvbufErrors").ok();
+    let dropped = v4 + v6.unwrap_or(0);
+    let v6 = v6.map_or("not counted".into(), text::count);
     let window = case.window_s()?;
     let Some(sure) = rate::sustained(dropped, window) else {
         return Ok(Judgement::Clear(format!(
@@ -55,7 +57,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     .gain(Gain::Improves, "no datagrams lost in bursts")
     .show(
         format!("RcvbufErrors {}", case.over()),
-        format!("{} (IPv4), {} (IPv6)", text::count(v4), text::count(v6)),
+        format!("{} (IPv4), {} (IPv6)", text::count(v4), v6),
         "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
     );
     if received > 0 {
