@@ -27,7 +27,7 @@ test-deps: deps
 test: test-deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 # The fast inner loop: no root, seconds when warm.
 check:
