@@ -394,7 +394,10 @@ fn as_nobody(args: &[&str]) -> Output {
         .tempdir_in("/tmp")
         .unwrap();
     let copy = dir.path().join("netwright");
-    fs::copy(NETWRIGHT, &copy).unwrap();
+    // By another process: a descriptor open for writing here would be inherited by whatever
+    // another test starts meanwhile, and the copy then be "busy".
+    let copied = Command::new("cp").arg(NETWRIGHT).arg(&copy).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(&copy);
     // The standard library drops the groups too when it changes the user as root.
     command.args(args).uid(65534).gid(65534).current_dir(Path::new("/")).output().unwrap()
