@@ -65,8 +65,8 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }
         keys += 1;
         match (
-            known(key, &sysctl.value, part),
-            known(&format!("default of {key}"), &sysctl.default, part),
+            known("the value", &sysctl.value, part),
+            known("this kernel's default", &sysctl.default, part),
         ) {
             (Err(missing), _) | (_, Err(missing)) => out.push(missing.of(key)),
             (Ok(value), Ok(default)) => {
@@ -90,6 +90,13 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 }
 
 fn known(what: &str, reading: &Reading<String>, part: Part) -> Result<u64, Missing> {
+    if let Some(why) = reading.why_not() {
+        // Without the path in front the same reason for ten settings is one line.
+        let why =
+            why.split_once(": ").filter(|(path, _)| path.starts_with('/')).map_or(why, |s| s.1);
+        let denied = if matches!(reading, Reading::Denied(_)) { "denied: " } else { "" };
+        return Err(Missing(format!("{what}: {denied}{why}")));
+    }
     let text = need(what, reading)?;
     measure(text, part).ok_or_else(|| Missing(format!("{what}: {text:?} is not what was expected")))
 }

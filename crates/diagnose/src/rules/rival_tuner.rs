@@ -49,7 +49,7 @@ fn describe(r: &Rival) -> String {
     let state = match (r.running.get(), r.pid.get()) {
         (Some(true), Some(pid)) => format!(" (pid {pid})"),
         (Some(true), None) => " (running)".into(),
-        (Some(false), _) => " (not running)".into(),
+        (Some(false), _) => " (not running; would set)".into(),
         (None, _) => String::new(),
     };
     let profile = r.profile.known().map_or(String::new(), |p| format!(" profile {p}"));
@@ -57,11 +57,12 @@ fn describe(r: &Rival) -> String {
     format!("{name}{state}{profile}: {owns}")
 }
 
-/// irqbalance runs, and a script or udev rule places interrupts too.
+/// irqbalance runs, and a script, rule, agent or profile places interrupts too.
 fn two_owners(case: &Case<'_>) -> Option<Judgement> {
     let balancer = case.running_rival("irqbalance")?;
     let places = |r: &&Rival| {
-        matches!(r.kind.as_str(), "script" | "udev_rule")
+        r.kind != "irqbalance"
+            && r.running.get() != Some(false)
             && r.owns.iter().any(|o| o.to_lowercase().contains("irq affinity"))
     };
     let other = case.facts.rivals.iter().find(places)?;
