@@ -56,14 +56,17 @@ impl Sink {
 
     /// Writes one JSON document and a line end: on a terminal over many lines, else on one.
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let pretty = self.is_terminal();
+        // Made whole first: thousands of small writes through a trait object take longer.
+        let mut bytes = Vec::with_capacity(1 << 16);
+        let made = if self.is_terminal() {
+            serde_json::to_writer_pretty(&mut bytes, document)
+        } else {
+            serde_json::to_writer(&mut bytes, document)
+        };
         self.with(|w| {
-            if pretty {
-                serde_json::to_writer_pretty(&mut *w, document)?;
-            } else {
-                serde_json::to_writer(&mut *w, document)?;
-            }
-            w.write_all(b"\n")
+            made?;
+            bytes.push(b'\n');
+            w.write_all(&bytes)
         })
     }
 

@@ -24,7 +24,21 @@ mod testing;
 mod throttle;
 pub mod tuned;
 
-use model::{Facts, SCHEMA_VERSION, facts::Unread};
+use std::collections::BTreeMap;
+
+use model::{
+    Bytes, Facts, Reading, SCHEMA_VERSION,
+    cpu::{Cache, Cpu, IdleState, NumaNodeFacts},
+    facts::Unread,
+    host::Host,
+    irq::Irq,
+    netns::NetNamespace,
+    nic::Nic,
+    process::Listener,
+    rival::Rival,
+    storage::StorageController,
+    sysctl::Sysctl,
+};
 
 use crate::Root;
 
@@ -53,46 +67,97 @@ pub struct Request {
 /// What [`Facts::unread`] calls a request that no process answers to.
 pub const NOT_FOUND: &str = "process";
 
-/// Reads everything that the host is.
+/// Reads everything that the host is. The two halves need nothing of each other and are read
+/// at the same time: each waits for the kernel, file by file.
 pub fn collect(root: &Root, request: &Request) -> Facts {
-    let mut nics = nic::read(root);
-    let links = link::Answers::ask(root);
-    let (namespaces, unseen) = netns::read(root, &links);
-    let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
-    let irqs = irq::read(root, &nics);
-    irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
-    unread.extend(unseen);
-    unread.extend(nic::unread(&nics));
-    let host = host::read(root, &mut unread);
-    let layout = cpu::layout(root, &host);
-    let numa_nodes = numa::read(root, &layout.running);
-    let caches = cache::read(root, &layout, &mut unread);
-    let online = host.cpus_online.clone();
-    let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
-    let sysctls = sysctl::read(root, &host, &memory_bytes, &mut unread);
+    let (mut network, machine) = parallel::both(|| Network::read(root), || Machine::read(root));
+    let mut unread = std::mem::take(&mut network.unread);
+    unread.extend(machine.unread);
     let (processes, missing) = process::read(root, &request.processes);
     unread.extend(missing.into_iter().map(|why| Unread {
         what: NOT_FOUND.into(),
         why,
         remedy: String::new(),
     }));
+    let softnet = softnet::read(root, &machine.host.cpus_online);
     Facts {
         schema_version: SCHEMA_VERSION,
-        host,
-        cpus: cpu::read(root, &layout, &numa_nodes, &caches),
-        caches,
-        idle_states: idle::read(root, &layout.online, &mut unread),
-        numa_nodes,
-        nics,
-        namespaces,
-        irqs,
-        softnet: softnet::read(root, &online),
-        sysctls,
-        rivals: rival::read(root),
+        host: machine.host,
+        cpus: machine.cpus,
+        caches: machine.caches,
+        idle_states: machine.idle_states,
+        numa_nodes: machine.numa_nodes,
+        nics: network.nics,
+        namespaces: network.namespaces,
+        irqs: network.irqs,
+        softnet,
+        sysctls: machine.sysctls,
+        rivals: machine.rivals,
         processes,
-        listeners: listener::read(root),
-        storage: storage::read(root),
-        memory_bytes,
+        listeners: network.listeners,
+        storage: machine.storage,
+        memory_bytes: machine.memory_bytes,
         unread,
+    }
+}
+
+/// NICs, their namespaces and interrupts.
+struct Network {
+    nics: Vec<Nic>,
+    namespaces: Reading<Vec<NetNamespace>>,
+    irqs: Reading<Vec<Irq>>,
+    listeners: Reading<Vec<Listener>>,
+    unread: Vec<Unread>,
+}
+
+impl Network {
+    fn read(root: &Root) -> Self {
+        let mut nics = nic::read(root);
+        let links = link::Answers::ask(root);
+        let (namespaces, unseen) = netns::read(root, &links);
+        let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
+        let irqs = irq::read(root, &nics);
+        irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
+        unread.extend(unseen);
+        unread.extend(nic::unread(&nics));
+        Self { nics, namespaces, irqs, listeners: listener::read(root), unread }
+    }
+}
+
+/// The machine, its kernel and what is set on it.
+struct Machine {
+    host: Host,
+    cpus: Vec<Cpu>,
+    caches: Vec<Cache>,
+    idle_states: Vec<IdleState>,
+    numa_nodes: Vec<NumaNodeFacts>,
+    memory_bytes: Reading<Bytes>,
+    sysctls: BTreeMap<String, Sysctl>,
+    rivals: Vec<Rival>,
+    storage: Vec<StorageController>,
+    unread: Vec<Unread>,
+}
+
+impl Machine {
+    fn read(root: &Root) -> Self {
+        let mut unread = Vec::new();
+        let host = host::read(root, &mut unread);
+        let layout = cpu::layout(root, &host);
+        let numa_nodes = numa::read(root, &layout.running);
+        let caches = cache::read(root, &layout, &mut unread);
+        let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
+        let sysctls = sysctl::read(root, &host, &memory_bytes, &mut unread);
+        Self {
+            cpus: cpu::read(root, &layout, &numa_nodes, &caches),
+            caches,
+            idle_states: idle::read(root, &layout.online, &mut unread),
+            numa_nodes,
+            memory_bytes,
+            sysctls,
+            rivals: rival::read(root),
+            storage: storage::read(root),
+            host,
+            unread,
+        }
     }
 }

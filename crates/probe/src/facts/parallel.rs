@@ -37,9 +37,27 @@ pub(super) fn by_runs<T: Sync, R: Send>(
     })
 }
 
+/// What two independent pieces of work give, `there` in a thread of its own where one can be
+/// had.
+pub(super) fn both<A: Send, B>(there: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let there = &there;
+        let thread = thread::Builder::new().spawn_scoped(scope, there);
+        let b = here();
+        let a = thread.ok().and_then(|t| t.join().ok());
+        (a.unwrap_or_else(there), b)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_are_done() {
+        let text = String::from("a");
+        assert_eq!(both(|| text.clone() + "b", || text.len()), ("ab".to_owned(), 1));
+    }
 
     #[test]
     fn keeps_the_order() {
