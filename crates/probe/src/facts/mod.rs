@@ -117,7 +117,9 @@ impl Network {
         let (namespaces, unseen) = netns::read(root, &links);
         let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
         let irqs = irq::read(root, &nics);
-        irq::attach(&mut nics, irqs.known().map(Vec::as_slice).unwrap_or_default());
+        let known = irqs.known().map(Vec::as_slice).unwrap_or_default();
+        irq::attach(&mut nics, known);
+        unread.extend(irq::unread(known));
         unread.extend(unseen);
         unread.extend(nic::unread(&nics));
         Self { nics, namespaces, irqs, listeners: listener::read(root), unread }

@@ -1,12 +1,22 @@
 //! Reading many small files with several threads.
 
-use std::{num::NonZero, thread};
+use std::{
+    num::NonZero,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 /// Fewer items than this for a thread cost more to hand out than to do.
 const MIN_PER_THREAD: usize = 16;
 
 /// More threads than this wait for each other in the kernel.
 const MAX_THREADS: usize = 8;
+
+/// A thread that was held up by others leaves runs to those that were not.
+const RUNS_PER_THREAD: usize = 4;
 
 /// What `work` makes of runs of neighbouring `items`, in the items' order. A run is one
 /// thread's: within it `work` may keep what it learned of one item for the next.
@@ -19,22 +29,34 @@ pub(super) fn by_runs<T: Sync, R: Send>(
     if threads < 2 {
         return work(items);
     }
-    let size = items.len().div_ceil(threads);
-    thread::scope(|scope| {
-        let work = &work;
-        let mut runs = items.chunks(size);
-        let first = runs.next().unwrap_or_default();
-        let others: Vec<_> = runs
-            .map(|run| (run, thread::Builder::new().spawn_scoped(scope, move || work(run))))
-            .collect();
-        let mut done = work(first);
-        for (run, handle) in others {
-            // A thread that could not start, or ended in a panic of ours, is made up for here.
-            let part = handle.ok().and_then(|h| h.join().ok());
-            done.extend(part.unwrap_or_else(|| work(run)));
+    let size = items.len().div_ceil(threads * RUNS_PER_THREAD).max(MIN_PER_THREAD);
+    let runs: Vec<&[T]> = items.chunks(size).collect();
+    let done: Vec<Mutex<Option<Vec<R>>>> = runs.iter().map(|_| Mutex::default()).collect();
+    let next = AtomicUsize::new(0);
+    let take = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(run), Some(slot)) = (runs.get(at), done.get(at)) else { return };
+            let part = work(run);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(part);
         }
-        done
-    })
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> =
+            (1..threads).map(|_| thread::Builder::new().spawn_scoped(scope, take)).collect();
+        take();
+        for other in others.into_iter().flatten() {
+            // A panic of ours is met again, by this thread, in the run that it left undone.
+            let _ = other.join();
+        }
+    });
+    runs.into_iter()
+        .zip(done)
+        .flat_map(|(run, done)| {
+            let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+            done.unwrap_or_else(|| work(run))
+        })
+        .collect()
 }
 
 /// What two independent pieces of work give, `there` in a thread of its own where one can be

@@ -281,6 +281,9 @@ impl DirRoot {
         if Op::Resolve.recorded(self.manifest.as_ref(), path).is_err() {
             return false;
         }
+        if let Some(there) = self.exists_quickly(path) {
+            return there;
+        }
         let Some((folder, name)) = split(path) else { return self.walk(path, true).is_ok() };
         match self.folder(folder).and_then(|dir| kind_at(&dir, name)) {
             Ok((libc::S_IFLNK, _)) => self.walk(path, true).is_ok(),

@@ -19,24 +19,30 @@ const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 pub(super) fn read(root: &Root, ids: &[IrqId]) -> Vec<Files> {
     // One look at the folder says it for all.
     let debugfs = reading(root.entries(DEBUGFS)).map(drop);
-    let debugfs = match debugfs {
-        Reading::Absent(why) => Reading::Absent(format!(
-            "{why}; a kernel with CONFIG_GENERIC_IRQ_DEBUGFS and debugfs mounted would show it"
-        )),
-        other => other,
-    };
     parallel::by_runs(ids, |ids| ids.iter().map(|&irq| of(root, irq, &debugfs)).collect())
 }
 
 fn of(root: &Root, irq: IrqId, debugfs: &Reading<()>) -> Files {
-    let node = format!("/proc/irq/{irq}/node");
+    // One path for all, since there are thousands.
+    let mut path = format!("/proc/irq/{irq}/");
+    let folder = path.len();
+    let mut list = |name: &str| {
+        path.truncate(folder);
+        path.push_str(name);
+        root.list(&path)
+    };
+    let affinity = list("smp_affinity_list");
+    let effective_affinity = list("effective_affinity_list");
+    path.truncate(folder);
+    path.push_str("node");
+    let numa_node = root.number::<i64>(&path).and_then(|n| match u32::try_from(n) {
+        Ok(n) => Reading::Known(NumaNode(n)),
+        Err(_) => Reading::Absent(format!("{path}: {n}, no node")),
+    });
     Files {
-        affinity: root.list(&format!("/proc/irq/{irq}/smp_affinity_list")),
-        effective_affinity: root.list(&format!("/proc/irq/{irq}/effective_affinity_list")),
-        numa_node: root.number::<i64>(&node).and_then(|n| match u32::try_from(n) {
-            Ok(n) => Reading::Known(NumaNode(n)),
-            Err(_) => Reading::Absent(format!("{node}: {n}, no node")),
-        }),
+        affinity,
+        effective_affinity,
+        numa_node,
         managed: match debugfs {
             Reading::Known(()) => managed(root, irq),
             Reading::Absent(why) => Reading::Absent(why.clone()),

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use model::{
     CpuSet, IrqId, NumaNode, Reading,
+    facts::Unread,
     irq::Irq,
     nic::{Nic, Queue},
 };
@@ -45,6 +46,16 @@ pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<Irq>> {
     irqs.sort_by_key(|i| i.irq);
     owner::find(root, nics, &mut irqs);
     Reading::Known(irqs)
+}
+
+/// What could not be seen of interrupts.
+pub fn unread(irqs: &[Irq]) -> Option<Unread> {
+    let why = irqs.first()?.managed.why_not()?;
+    Some(Unread {
+        what: "which interrupts the kernel alone places (managed)".into(),
+        why: why.to_owned(),
+        remedy: "root, debugfs mounted, and a kernel with CONFIG_GENERIC_IRQ_DEBUGFS".into(),
+    })
 }
 
 /// Gives each NIC its interrupts and each queue the one that serves it, where netdev netlink

@@ -134,7 +134,8 @@ fn every_field_of_an_interrupt() {
     let counts: Vec<_> = irq.counts.known().unwrap().iter().map(|c| (c.cpu, c.count)).collect();
     assert_eq!(counts, [(CpuId(2), 38)], "the second column is CPU 2's, zeros are left out");
     assert_eq!(irq.device, Reading::Known("0000:00:03.0".into()), "by the chip's name alone");
-    assert!(irq.managed.why_not().unwrap().contains("CONFIG_GENERIC_IRQ_DEBUGFS"));
+    assert_eq!(irq.managed, Reading::absent("/sys/kernel/debug/irq/irqs: not there"));
+    assert!(unread(&[irq]).unwrap().remedy.contains("CONFIG_GENERIC_IRQ_DEBUGFS"));
 }
 
 #[test]

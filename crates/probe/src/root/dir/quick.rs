@@ -6,12 +6,15 @@ use std::{
     fs::File,
     io::Read,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
-    DirRoot, MAX_FILE_BYTES, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, SMALL, errno, last_errno,
-    read_rest,
+    DirRoot, FOLDER, MAX_FILE_BYTES, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, SMALL, errno,
+    last_errno, read_rest,
 };
 
 /// What is known of the tree's mounts.
@@ -24,7 +27,12 @@ pub struct Quick {
     plain: bool,
     /// A file was found on another mount within the tree.
     crossed: AtomicBool,
+    /// [`BUSY`], opened when first asked for, where they are on the root's own mount.
+    busy: [OnceLock<Option<OwnedFd>>; BUSY.len()],
 }
+
+/// Folders with thousands of files below: to start there spares the way from the root.
+const BUSY: [&str; 2] = ["/proc/irq/", "/sys/devices/system/cpu/"];
 
 const MOUNT_NO_SUID: u64 = 0x2;
 const MOUNT_NO_DEVICES: u64 = 0x4;
@@ -78,7 +86,7 @@ impl Quick {
     /// The folder to read from from now on, and whether the short way is open.
     pub fn prepare(folder: OwnedFd) -> (OwnedFd, Option<Self>) {
         let plain = is_plain(&folder);
-        let quick = |everywhere| Self { everywhere, plain, crossed: AtomicBool::new(false) };
+        let quick = |everywhere| Self::new(everywhere, plain);
         if let Some(view) = private_view(&folder) {
             return (view, Some(quick(true)));
         }
@@ -89,7 +97,11 @@ impl Quick {
     /// For tests of trees without devices.
     #[cfg(test)]
     pub fn assumed(folder: &OwnedFd) -> Self {
-        Self { everywhere: false, plain: is_plain(folder), crossed: AtomicBool::new(false) }
+        Self::new(false, is_plain(folder))
+    }
+
+    fn new(everywhere: bool, plain: bool) -> Self {
+        Self { everywhere, plain, crossed: AtomicBool::new(false), busy: Default::default() }
     }
 }
 
@@ -127,14 +139,23 @@ impl DirRoot {
         if !same_mount && !quick.everywhere {
             return None;
         }
-        let mut opened = self.open_within(path, same_mount)?;
+        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        let mut opened = if same_mount {
+            match self.open_directly(quick, path) {
+                // A link is on the way.
+                Err(libc::ELOOP) => open(&self.fd, path, FILE, within | RESOLVE_NO_XDEV),
+                other => other,
+            }
+        } else {
+            open(&self.fd, path, FILE, within)
+        };
         if matches!(opened, Err(libc::EXDEV)) && same_mount {
             quick.crossed.store(true, Ordering::Relaxed);
             if !quick.everywhere {
                 return None;
             }
             same_mount = false;
-            opened = self.open_within(path, same_mount)?;
+            opened = open(&self.fd, path, FILE, within);
         }
         let file = match opened {
             Ok(fd) => File::from(fd),
@@ -144,36 +165,75 @@ impl DirRoot {
         read_small(file, quick.plain && same_mount)
     }
 
-    fn open_within(&self, path: &str, same_mount: bool) -> Option<Result<OwnedFd, i32>> {
-        const RESOLVE_NO_XDEV: u64 = 0x01;
-        let mut name = [0u8; 512];
-        if path.len() >= name.len() || path.bytes().any(|b| b == 0) {
+    /// Without following any link, which is quicker: there is nothing to keep within the root
+    /// then, but `..`, which therefore goes the other way.
+    fn open_directly(&self, quick: &Quick, path: &str) -> Result<OwnedFd, i32> {
+        if path.contains("..") {
+            return Err(libc::ELOOP);
+        }
+        for (prefix, cell) in BUSY.iter().zip(&quick.busy) {
+            let Some(rest) = path.strip_prefix(prefix).map(|r| r.trim_start_matches('/')) else {
+                continue;
+            };
+            let folder = || open(&self.fd, prefix.trim_matches('/'), FOLDER, NO_LINKS).ok();
+            match cell.get_or_init(folder) {
+                Some(fd) if !rest.is_empty() => return open(fd, rest, FILE, NO_LINKS),
+                _ => break,
+            }
+        }
+        match path.trim_start_matches('/') {
+            "" => Err(libc::EISDIR),
+            path => open(&self.fd, path, FILE, NO_LINKS),
+        }
+    }
+
+    /// Whether [`DirRoot::resolve`] would find it, without following every component; `None`
+    /// where that must be asked.
+    pub(super) fn exists_quickly(&self, path: &str) -> Option<bool> {
+        if !self.openat2 {
             return None;
         }
-        name.get_mut(..path.len())?.copy_from_slice(path.as_bytes());
-        // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
-        let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-        how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY) as u64;
-        how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-        if same_mount {
-            how.resolve |= RESOLVE_NO_XDEV;
+        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        match open(&self.fd, path, libc::O_PATH | libc::O_CLOEXEC, within) {
+            Ok(_) => Some(true),
+            Err(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Some(false),
+            Err(_) => None,
         }
-        // SAFETY: the name ends with NUL, it and `how` outlive the call; the size is `how`'s.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_openat2,
-                self.fd.as_raw_fd(),
-                name.as_ptr(),
-                &raw const how,
-                size_of::<libc::open_how>(),
-            )
-        };
-        if fd < 0 {
-            return Some(Err(last_errno()));
-        }
-        // SAFETY: the kernel just gave us this descriptor.
-        Some(Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
     }
+}
+
+const RESOLVE_NO_XDEV: u64 = 0x01;
+const RESOLVE_NO_SYMLINKS: u64 = 0x04;
+const NO_LINKS: u64 = RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+const FILE: i32 = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// `openat2` without the heap; a path longer than any of a kernel's is `ENAMETOOLONG`.
+fn open(folder: &OwnedFd, path: &str, flags: i32, resolve: u64) -> Result<OwnedFd, i32> {
+    let mut name = [0u8; 256];
+    if path.bytes().any(|b| b == 0) {
+        return Err(libc::EINVAL);
+    }
+    let room = name.get_mut(..path.len()).filter(|room| room.len() < 256);
+    room.ok_or(libc::ENAMETOOLONG)?.copy_from_slice(path.as_bytes());
+    // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    how.flags = flags as u64;
+    how.resolve = resolve;
+    // SAFETY: the name ends with NUL, it and `how` outlive the call; the size is `how`'s.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat2,
+            folder.as_raw_fd(),
+            name.as_ptr(),
+            &raw const how,
+            size_of::<libc::open_how>(),
+        )
+    };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel just gave us this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 /// `short_is_end`: a read of less than was asked for is the last.

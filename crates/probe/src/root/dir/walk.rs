@@ -73,6 +73,12 @@ impl DirRoot {
                 _ => {}
             }
             let dir = end.dir(&self.fd);
+            if !todo.is_empty()
+                && let Ok(fd) = open_at(dir, &part, FOLDER)
+            {
+                end.dirs.push((part, fd));
+                continue;
+            }
             match target(dir, &part) {
                 Ok(link) if (last || !todo.is_empty()) && !is_magic(&link) => {
                     hops += 1;
