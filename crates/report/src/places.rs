@@ -47,11 +47,13 @@ impl<'a> Places<'a> {
             .collect()
     }
 
-    /// How many cores the CPUs make up, where the siblings of all are known.
+    /// How many cores the running CPUs make up, where the siblings of all are known: of those
+    /// that are offline the kernel does not tell them.
     pub fn cores(&self) -> Option<usize> {
         let cores: Option<BTreeSet<CpuId>> = self
             .cpus
             .values()
+            .filter(|c| c.online.get() != Some(false))
             .map(|c| c.smt_siblings.known().map(|s| s.first().unwrap_or(c.id)))
             .collect();
         cores.map(|c| c.len())

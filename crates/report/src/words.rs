@@ -42,9 +42,10 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// `1 node`, `2 nodes`.
+/// `1 node`, `2 nodes`, `3 processes`.
 pub fn many(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", grouped(n as u64)) }
+    let plural = if one.ends_with('s') { "es" } else { "s" };
+    if n == 1 { format!("1 {one}") } else { format!("{} {one}{plural}", grouped(n as u64)) }
 }
 
 /// `CPU 3` or `CPUs 0-3`.
@@ -81,6 +82,7 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(many(1, "node"), "1 node");
         assert_eq!(many(0, "node"), "0 nodes");
+        assert_eq!(many(2, "process"), "2 processes");
         assert_eq!(
             queues(&[QueueId::rx(0), QueueId::tx(0), QueueId::rx(1), QueueId::tx(1)]),
             "rx+tx 0-1"

@@ -40,7 +40,8 @@ fn head(d: &Diagnosed, page: &mut Page) {
     let cpus = d.host.cpus_online.known().map(|c| many(c.len(), "CPU"));
     page.line(
         dotted([
-            Line::new().ink(Ink::Strong, d.host.name.get().unwrap_or_else(|| "a host".into())),
+            Line::new()
+                .ink(Ink::Strong, d.host.name.get().unwrap_or_else(|| "unnamed host".into())),
             Line::plain(kernel.into_iter().flatten().collect::<Vec<_>>().join(" ")),
             guest.map(Line::plain).unwrap_or_default(),
             cpus.map(Line::plain).unwrap_or_default(),

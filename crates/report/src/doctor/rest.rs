@@ -8,14 +8,23 @@ use crate::{
     words::many,
 };
 
-/// Rules that found nothing wrong: a line each.
+/// So many rules with the same reason are told in one line.
+const ALIKE: usize = 3;
+
+/// Rules that found nothing wrong: a line each, those with the same reason together.
 pub fn fine(d: &Diagnosed, page: &mut Page) {
     if d.clear.is_empty() {
         return;
     }
     page.heading("LOOKED AT AND FOUND FINE");
-    let longest = d.clear.iter().map(|c| width(&c.rule)).max().unwrap_or(0).min(28);
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for c in &d.clear {
+        by_reason.entry(&c.because).or_default().push(&c.rule);
+    }
+    by_reason.retain(|_, rules| rules.len() >= ALIKE);
+    let alone = || d.clear.iter().filter(|c| !by_reason.contains_key(c.because.as_str()));
+    let longest = alone().map(|c| width(&c.rule)).max().unwrap_or(0).min(28);
+    for c in alone() {
         let label = Line::plain("  ").ink(Ink::Good, format!("{:<longest$}", c.rule)).text("  ");
         if page.look().verbose {
             page.labelled(label, &Line::plain(&c.because));
@@ -23,6 +32,9 @@ pub fn fine(d: &Diagnosed, page: &mut Page) {
             let room = page.look().width.saturating_sub(label.width()).max(20);
             page.raw(&label.text(shortened(&c.because, room)));
         }
+    }
+    for (why, rules) in by_reason {
+        page.line(Line::plain("  ").ink(Ink::Good, rules.join(", ")).text(format!(": {why}")), 4);
     }
 }
 

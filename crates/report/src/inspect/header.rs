@@ -11,7 +11,7 @@ use crate::{
 pub fn show(v: &View<'_>, page: &mut Page) {
     let h = &v.facts.host;
     let or_nothing = |r: &model::Reading<String>| r.get().map(Line::plain).unwrap_or_default();
-    let name = h.name.get().unwrap_or_else(|| "a host without a name".into());
+    let name = h.name.get().unwrap_or_else(|| "unnamed host".into());
     let kernel = [h.kernel.get().map(|k| format!("Linux {k}")), h.arch.get()];
     let runs_in = match &h.hypervisor {
         Known(x) if x == "none" => Line::plain("bare metal"),

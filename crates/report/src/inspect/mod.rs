@@ -149,7 +149,8 @@ pub(crate) fn dotted(parts: impl IntoIterator<Item = Line>) -> Line {
     let mut line = Line::new();
     for part in parts.into_iter().filter(|p| !p.is_empty()) {
         if !line.is_empty() {
-            line.push(Ink::Faint, " · ");
+            // The dot stays with what is before it.
+            line.push(Ink::Faint, "\u{a0}· ");
         }
         line.extend(if part.width() <= PIECE { part.unbroken() } else { part });
     }

@@ -27,9 +27,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
                 Line::new().ink(Ink::Strong, name),
                 if n.own { Line::plain("this one") } else { Line::new() },
                 container.map(|c| Line::plain(format!("container {c}"))).unwrap_or_default(),
-                Line::plain(
-                    many(n.process_count as usize, "process").replace("processs", "processes"),
-                ),
+                Line::plain(many(n.process_count as usize, "process")),
                 if pids.is_empty() {
                     Line::new()
                 } else {

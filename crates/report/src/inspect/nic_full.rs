@@ -22,7 +22,13 @@ pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {
         nics::show(v, nic, false, page);
     } else {
         page.line(nics::head(nic), 2);
-        page.line(Line::plain("  ").text(&nic.kind).text(" ").also(virtuals::tie(v.facts, nic)), 4);
+        page.line(
+            Line::plain("  ")
+                .text(&nic.kind)
+                .text(" ")
+                .also(dotted([virtuals::tie(v.facts, nic), virtuals::steering(nic)])),
+            4,
+        );
     }
     let mut say = |label: &str, value: Line| {
         page.labelled(Line::plain("  ").ink(Ink::Faint, format!("{label:<LABEL$}")), &value);

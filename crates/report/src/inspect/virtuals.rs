@@ -1,7 +1,7 @@
 //! Virtual devices, one line each: what they are tied to.
 
 use model::{
-    Facts, Reading,
+    CpuSet, Facts, Reading,
     nic::{KindDetails, Nic},
     reading::Known,
 };
@@ -9,7 +9,7 @@ use model::{
 use super::{View, dotted, is_physical, names, nics};
 use crate::{
     text::{Ink, Line, Page, Table},
-    words::{many, reading},
+    words::{cpus, many, reading},
 };
 
 /// From this many devices of one kind on, only their number is told.
@@ -28,7 +28,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
             Line::new().ink(Ink::Strong, &nic.name),
             Line::plain(&nic.kind),
             state(nic),
-            dotted([tie(v.facts, nic), nics::master(nic), addresses(nic)]),
+            dotted([tie(v.facts, nic), nics::master(nic), steering(nic), addresses(nic)]),
         ]);
     }
     page.table(&t, 2);
@@ -47,6 +47,17 @@ fn state(nic: &Nic) -> Line {
     let rx = nic.queues.iter().filter(|q| q.id.direction == model::ids::Direction::Rx).count();
     let queues = if rx > 1 { Line::plain(many(rx, "queue")) } else { Line::new() };
     dotted([state, mtu, queues])
+}
+
+/// CPUs that its packets are steered to.
+pub fn steering(nic: &Nic) -> Line {
+    let all = |pick: fn(&model::nic::Queue) -> &Reading<CpuSet>| {
+        nic.queues.iter().filter_map(|q| pick(q).known()).fold(CpuSet::new(), |a, b| a.union(b))
+    };
+    let say = |what: &str, set: CpuSet| {
+        if set.is_empty() { Line::new() } else { Line::plain(format!("{what} {}", cpus(&set))) }
+    };
+    dotted([say("RPS to", all(|q| &q.rps_cpus)), say("XPS from", all(|q| &q.xps_cpus))])
 }
 
 fn addresses(nic: &Nic) -> Line {
@@ -110,5 +121,67 @@ fn peer_place(facts: &Facts, inode: &Reading<u64>, container: &Reading<String>) 
             None => Line::plain(format!(" in namespace {inode}")),
         },
         None => Line::plain(format!(" in namespace {inode}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, bare_nic};
+
+    fn tied(details: KindDetails) -> String {
+        let mut nic = bare_nic("x", "x");
+        nic.details = details;
+        tie(&testing::nothing(), &nic).bare()
+    }
+
+    #[test]
+    fn says_what_a_device_is_tied_to() {
+        fn no<T>() -> Reading<T> {
+            Reading::absent("not told")
+        }
+        assert_eq!(
+            tied(KindDetails::Bond {
+                members: vec!["eth0".into(), "eth1".into()],
+                mode: Known("802.3ad".into()),
+                active: no(),
+                xmit_hash_policy: Known("layer3+4".into()),
+                miimon_ms: Known(100),
+            }),
+            "802.3ad: eth0, eth1, hash layer3+4"
+        );
+        let lower = || Known("eth0".to_owned());
+        assert_eq!(tied(KindDetails::Vlan { id: Known(10), lower: lower() }), "id 10 on eth0");
+        let mode = Reading::denied("EPERM");
+        assert_eq!(tied(KindDetails::Macvlan { lower: lower(), mode }), "on eth0, mode denied");
+        assert_eq!(tied(KindDetails::Tun { multi_queue: Known(true) }), "multi-queue");
+        let bridge = KindDetails::Bridge { ports: vec![], stp: Known(true), vlan_filtering: no() };
+        assert_eq!(tied(bridge), "ports: none");
+        assert_eq!(
+            tied(KindDetails::Veth {
+                peer_ifindex: Known(7),
+                peer: no(),
+                peer_namespace: Known(4_026_532_290),
+                peer_mtu: no(),
+                peer_container: Known("none".into()),
+            }),
+            "↔ ifindex 7 in namespace 4026532290"
+        );
+    }
+
+    #[test]
+    fn steering_of_a_virtual_device_is_told() {
+        let mut f = testing::machine(testing::Shape {
+            packages: 1,
+            nodes: 1,
+            l3s: 1,
+            cores: 4,
+            threads: 1,
+        });
+        testing::add_nic(&mut f, "v0", 0, 2, 40, &[0, 1]);
+        assert_eq!(steering(&f.nics[0]).bare(), "");
+        f.nics[0].queues[1].rps_cpus = Known("0-1".parse().unwrap());
+        f.nics[0].queues[2].xps_cpus = Known("3".parse().unwrap());
+        assert_eq!(steering(&f.nics[0]).bare(), "RPS to CPUs 0-1 · XPS from CPU 3");
     }
 }

@@ -43,12 +43,7 @@ impl Scene<'_> {
             svg.rect(at, laid.size, 5.0, Paint::framed(fill, stroke));
             let size = self.scale.label(b.kind);
             let room = laid.size.0 - 2.0 * self.scale.pad(b.kind);
-            let full = fit(&b.label, size, room);
-            let text = if full.ends_with('…') {
-                fit(b.label.split(" ·").next().unwrap_or_default(), size, room)
-            } else {
-                full
-            };
+            let text = fit_label(&b.label, size, room);
             let y = at.1 + size + 4.0;
             svg.text((at.0 + self.scale.pad(b.kind), y), Font::new(size, ink).bold(), &text);
         }
@@ -243,6 +238,17 @@ impl Scene<'_> {
         }
         lines.join("\n")
     }
+}
+
+/// The label, without its last parts where it is too long.
+fn fit_label(label: &str, size: f64, room: f64) -> String {
+    let mut text = label;
+    while text_width(text, size) > room + 0.01
+        && let Some((head, _)) = text.rsplit_once(" · ")
+    {
+        text = head;
+    }
+    fit(text, size, room)
 }
 
 fn nic_title(nic: &Nic) -> String {

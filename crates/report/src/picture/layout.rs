@@ -18,6 +18,9 @@ pub struct Laid<'a> {
     pub nics: Vec<((f64, f64), usize)>,
 }
 
+/// A box grows for its label up to this; a longer label is cut.
+const WIDEST_LABEL: f64 = 280.0;
+
 /// Lays out a box and everything in it.
 pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
     if let Kind::Core(_) = block.kind {
@@ -36,7 +39,7 @@ pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
     let (children, (w, h)) = arrange(children, s.gap(block.kind), aspect(block.kind));
     let label = super::svg::text_width(&block.label, s.label(block.kind));
     let (nics, nic_w, nic_h) = shelf(&block.nics, w.max(s.nic.0), s);
-    let inner = w.max(nic_w).max(label.min(160.0));
+    let inner = w.max(nic_w).max(label.min(WIDEST_LABEL));
     let top = head + nic_h;
     Laid {
         block,
@@ -119,14 +122,17 @@ impl Grid {
     fn new(sizes: &[(f64, f64)], columns: usize, gap: f64) -> Self {
         let mut places = vec![];
         let (mut y, mut widest) = (0.0, 0.0f64);
-        let column = sizes.iter().map(|s| s.0).fold(0.0, f64::max);
+        let column = |i: usize| {
+            let cells = sizes.iter().skip(i).step_by(columns);
+            cells.map(|s| s.0).fold(0.0, f64::max)
+        };
+        let widths: Vec<f64> = (0..columns).map(column).collect();
         for row in sizes.chunks(columns) {
             let mut x = 0.0;
-            for (i, (w, _)) in row.iter().enumerate() {
+            for ((w, _), column) in row.iter().zip(&widths) {
                 places.push((x, y));
                 widest = widest.max(x + w);
-                // Columns line up where boxes are about alike; else each follows its neighbour.
-                x += if columns > 1 && i + 1 < row.len() { column.min(w * 1.5) + gap } else { 0.0 };
+                x += column + gap;
             }
             y += row.iter().map(|s| s.1).fold(0.0, f64::max) + gap;
         }

@@ -34,23 +34,28 @@ pub fn svg(facts: &Facts) -> String {
     let highest = facts.cpus.iter().map(|c| c.id.0).max().unwrap_or(0);
     let scale = Scale::for_cpus(facts.cpus.len(), highest);
     let scene = Scene { facts, places: Places::new(facts), marks, drawn, scale };
-    let laid = blocks.iter().map(|b| lay(b, &scene.scale)).collect();
-    let (laid, (w, h)) = arrange(laid, 16.0, 1.7);
-    let width = w.max(NARROWEST);
+    // Nodes without CPUs (memory of accelerators, persistent memory) go below, side by side.
+    let (with, without): (Vec<&Block>, Vec<&Block>) =
+        blocks.iter().partition(|b| !b.inside.is_empty());
+    let lay_all = |list: Vec<_>| list.into_iter().map(|b| lay(b, &scene.scale)).collect();
+    let parts = [arrange(lay_all(with), 16.0, 1.7), arrange(lay_all(without), 16.0, 12.0)];
+    let width = parts.iter().map(|(_, size)| size.0).fold(NARROWEST, f64::max);
     let mut out = Svg::default();
     title(facts, width, &mut out);
     let mut y = HEAD + MARGIN;
     y = unplaced(&scene, &homeless, (y, width), &mut out);
-    for ((x, top), l) in &laid {
-        scene.block(l, (MARGIN + x, y + top), &mut out);
+    for (boxes, (_, height)) in &parts {
+        for ((x, top), laid) in boxes {
+            scene.block(laid, (MARGIN + x, y + top), &mut out);
+        }
+        y += if *height > 0.0 { height + 18.0 } else { 0.0 };
     }
-    y += h + 22.0;
     y = legend::draw(&scene, (MARGIN, y), width, &mut out);
     out.finish((width + 2.0 * MARGIN, y + MARGIN), &name(facts))
 }
 
 fn name(facts: &Facts) -> String {
-    facts.host.name.get().unwrap_or_else(|| "a host".into())
+    facts.host.name.get().unwrap_or_else(|| "unnamed host".into())
 }
 
 fn title(facts: &Facts, width: f64, out: &mut Svg) {
@@ -70,14 +75,18 @@ fn title(facts: &Facts, width: f64, out: &mut Svg) {
 fn hardware(facts: &Facts) -> Vec<String> {
     let p = Places::new(facts);
     let count = |n: usize, what: &str| (n > 0).then(|| many(n, what));
-    let unknown = p.packages() == 0 && !facts.cpus.is_empty();
+    let unknown = match (p.packages(), facts.numa_nodes.len()) {
+        (0, 0) => Some("topology not known".to_owned()),
+        (0, _) => Some("packages not known".to_owned()),
+        _ => None,
+    };
     let parts = [
         count(p.packages(), "package"),
         count(facts.numa_nodes.len(), "node"),
         count(p.l3_count(), "L3"),
         p.cores().and_then(|n| count(n, "core")),
         count(facts.cpus.len(), "CPU"),
-        unknown.then(|| "topology not known".to_owned()),
+        unknown.filter(|_| !facts.cpus.is_empty()),
         facts.memory_bytes.get().map(|b| b.to_string()),
         facts.host.cpu_model.get(),
     ];

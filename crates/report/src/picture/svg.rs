@@ -162,7 +162,8 @@ pub fn text_width(text: &str, size: f64) -> f64 {
 
 /// The text, cut with `…` where it would be wider than `room`; empty where nothing fits.
 pub fn fit(text: &str, size: f64, room: f64) -> String {
-    if text_width(text, size) <= room {
+    // A box made to measure has exactly this room, give or take a rounding.
+    if text_width(text, size) <= room + 0.01 {
         return text.to_owned();
     }
     let columns = (room / (size * 0.62)).floor() as usize;

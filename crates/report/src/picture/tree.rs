@@ -107,6 +107,9 @@ fn label(kind: Kind, facts: &Facts) -> String {
             let size = cache.and_then(|c| c.size_bytes.get());
             format!("L3{}", size.map(|b| format!(" {b}")).unwrap_or_default())
         }
+        Kind::Package(None) if facts.cpus.iter().any(|c| c.package_id.is_known()) => {
+            "package not known".into()
+        }
         Kind::Package(None) | Kind::Node(None) | Kind::L3(None) | Kind::Core(_) => String::new(),
     }
 }
