@@ -59,13 +59,13 @@ pub struct CpuFrequency {
     pub governor: Reading<String>,
     /// `scaling_driver`.
     pub driver: Reading<String>,
-    /// `scaling_cur_freq`, in kHz as the kernel gives it.
+    /// `scaling_cur_freq`, in kHz as the kernel gives it; the threads of a core share its clock.
     pub current_khz: Reading<u64>,
     /// `scaling_min_freq`.
     pub min_khz: Reading<u64>,
     /// `scaling_max_freq`: below `hardware_max_khz` the CPU is held back now.
     pub max_khz: Reading<u64>,
-    /// `cpuinfo_max_freq`.
+    /// `cpuinfo_max_freq`, of the core.
     pub hardware_max_khz: Reading<u64>,
     /// `energy_performance_preference`.
     pub energy_preference: Reading<String>,

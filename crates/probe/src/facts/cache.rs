@@ -51,8 +51,14 @@ pub(super) fn l3_ids(caches: &[Cache]) -> BTreeMap<CpuId, CpuId> {
     ids
 }
 
-/// Index, level and size.
-type KindKey = (u32, u32, Option<Bytes>);
+/// What does not differ between the caches of one index and size: the kernel numbers a core's
+/// caches level by level, data before instructions.
+#[derive(Clone)]
+struct Kind {
+    level: u32,
+    kind: String,
+    line_bytes: Reading<Bytes>,
+}
 
 /// One thread's part.
 struct Run<'a> {
@@ -62,8 +68,11 @@ struct Run<'a> {
     indexes: Option<Vec<u32>>,
     /// CPUs whose cache of each index is known.
     covered: BTreeMap<u32, CpuSet>,
-    /// Kind and line size by index, level and size: these do not differ within a machine.
-    kinds: BTreeMap<KindKey, (String, Reading<Bytes>)>,
+    /// What caches of the same index and size have in common.
+    kinds: BTreeMap<(u32, Bytes), Kind>,
+    /// Size last seen of each index, and whether this core's is another.
+    sizes: BTreeMap<u32, Option<Bytes>>,
+    another: bool,
     found: Vec<Cache>,
     /// A folder that told too little.
     lost: Option<String>,
@@ -77,18 +86,22 @@ impl<'a> Run<'a> {
             indexes: None,
             covered: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            another: false,
             found: vec![],
             lost: None,
         }
     }
 
     /// The caches of a core's CPUs, by the same indexes as the core before unless this one has
-    /// fewer or more (small cores without an L3).
+    /// fewer or more (small cores without an L2 or L3).
     fn core(&mut self, core: &Core) {
         if let Some(expected) = self.indexes.clone() {
-            let next = expected.last().map_or(0, |i| i + 1);
+            self.another = false;
             let all_there = expected.iter().all(|&index| self.index(core, index));
-            if all_there && !self.index(core, next) {
+            // A core with more caches is of another make: those that both have differ in size.
+            let next = expected.last().map_or(0, |i| i + 1);
+            if all_there && !(self.another && self.index(core, next)) {
                 return;
             }
         }
@@ -130,36 +143,43 @@ impl<'a> Run<'a> {
     fn instance(&mut self, cpu: CpuId, index: u32) -> Option<CpuSet> {
         let folder = format!("{CPUS}/cpu{cpu}/cache/index{index}");
         let file = |name: &str| format!("{folder}/{name}");
-        let level = self.root.number::<u32>(&file("level"));
-        if !level.is_known() && !self.root.exists(&folder) {
-            return None;
-        }
         let shared = self
             .root
             .list(&file("shared_cpu_list"))
             .or_else(|| self.root.mask(&file("shared_cpu_map")));
-        let (Reading::Known(level), Reading::Known(mut cpus)) = (level, shared) else {
+        if !shared.is_known() && !self.root.exists(&folder) {
+            return None;
+        }
+        let size_bytes = self.root.parsed(&file("size"), parse::cache_size::parse);
+        let before = self.sizes.insert(index, size_bytes.get());
+        self.another |= before != Some(size_bytes.get());
+        let (Reading::Known(cpus), Some(kind)) = (shared, self.kind(&folder, index, &size_bytes))
+        else {
             self.lost.get_or_insert(folder);
             return Some([cpu].into_iter().collect());
         };
-        cpus = cpus.intersection(self.running);
+        let mut cpus = cpus.intersection(self.running);
         // Seen after a CPU went offline and came back: a list without its own CPU.
         cpus.insert(cpu);
-        let size_bytes = self.root.parsed(&file("size"), parse::cache_size::parse);
-        let key = (index, level, size_bytes.get());
-        let (kind, line_bytes) = match self.kinds.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let kind = self.root.word(&file("type")).into_known();
-                let line = self.root.number(&file("coherency_line_size")).map(Bytes);
-                let Some(kind) = kind else {
-                    self.lost.get_or_insert(folder);
-                    return Some(cpus);
-                };
-                self.kinds.entry(key).or_insert((kind, line)).clone()
-            }
-        };
+        let Kind { level, kind, line_bytes } = kind;
         self.found.push(Cache { level, kind, cpus: cpus.clone(), size_bytes, line_bytes });
         Some(cpus)
+    }
+
+    fn kind(&mut self, folder: &str, index: u32, size: &Reading<Bytes>) -> Option<Kind> {
+        // Without a size nothing tells that it is like another.
+        let key = size.get().map(|size| (index, size));
+        if let Some(known) = key.and_then(|key| self.kinds.get(&key)) {
+            return Some(known.clone());
+        }
+        let kind = Kind {
+            level: self.root.number(&format!("{folder}/level")).into_known()?,
+            kind: self.root.word(&format!("{folder}/type")).into_known()?,
+            line_bytes: self.root.number(&format!("{folder}/coherency_line_size")).map(Bytes),
+        };
+        if let Some(key) = key {
+            self.kinds.insert(key, kind.clone());
+        }
+        Some(kind)
     }
 }

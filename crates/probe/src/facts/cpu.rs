@@ -113,7 +113,7 @@ pub(super) fn read(
     let node_of = super::numa::by_cpu(nodes);
     let l3_of = super::cache::l3_ids(caches);
     let mut places = places(root, layout);
-    let mut frequencies = super::cpufreq::read(root, &layout.online);
+    let mut frequencies = super::cpufreq::read(root, layout);
     let mut throttles = super::throttle::read(root, &layout.online);
     let in_set = |set: &Reading<CpuSet>, cpu| set.as_ref().map(|s| s.contains(cpu));
     let cpu = |&id: &CpuId| {
@@ -194,8 +194,12 @@ impl Place {
 
 /// Everything of `topology/`, read once for each core: its threads share it.
 fn places(root: &Root, layout: &Layout) -> BTreeMap<CpuId, Place> {
+    // A kernel tells the capacity of all its CPUs or of none.
+    let capacity = |cpu: CpuId| root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity"));
+    let first = layout.cores.first().map(|core| capacity(core.leader));
+    let no_capacity = first.filter(|r| matches!(r, Reading::Absent(_)));
     let per_core = parallel::by_runs(&layout.cores, |cores| {
-        let mut groups = Groups::new(root);
+        let mut groups = Groups::new(root, no_capacity.clone());
         cores.iter().map(|core| groups.place(core)).collect()
     });
     layout
@@ -215,11 +219,12 @@ struct Groups<'a> {
     packages: Vec<(CpuSet, Reading<i64>)>,
     dies: Vec<(CpuSet, Reading<i64>)>,
     clusters: Vec<(CpuSet, Reading<i64>)>,
+    no_capacity: Option<Reading<u32>>,
 }
 
 impl<'a> Groups<'a> {
-    fn new(root: &'a Root) -> Self {
-        Self { root, packages: vec![], dies: vec![], clusters: vec![] }
+    fn new(root: &'a Root, no_capacity: Option<Reading<u32>>) -> Self {
+        Self { root, packages: vec![], dies: vec![], clusters: vec![], no_capacity }
     }
 
     fn place(&mut self, core: &Core) -> Place {
@@ -242,7 +247,10 @@ impl<'a> Groups<'a> {
             package_id,
             smt_siblings: core.said.clone(),
             cluster_cpus,
-            capacity: root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity")),
+            capacity: match &self.no_capacity {
+                Some(none) => none.clone(),
+                None => root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity")),
+            },
         }
     }
 }

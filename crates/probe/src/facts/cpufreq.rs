@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Reading, cpu::CpuFrequency};
 
-use super::cpu::{CPUS, absent_frequency};
+use super::cpu::{CPUS, Core, Layout, absent_frequency};
 use crate::{Root, error::reading, facts::parallel};
+
+const PREFERENCE: &str = "energy_performance_preference";
 
 /// A folder of settings and the CPUs they are for.
 struct Policy {
@@ -14,24 +16,63 @@ struct Policy {
 }
 
 /// Frequencies by CPU; a CPU under no policy has the reason.
-pub(super) fn read(root: &Root, online: &[CpuId]) -> BTreeMap<CpuId, CpuFrequency> {
+///
+/// The threads of a core share its clock, so its frequency and limit are read once a core: on
+/// x86 the kernel wakes a CPU to learn its frequency.
+pub(super) fn read(root: &Root, layout: &Layout) -> BTreeMap<CpuId, CpuFrequency> {
+    let online = &layout.online;
     let policies = policies(root, online);
-    // There is one driver at a time (`cpufreq_register_driver`).
-    let driver = policies.first().map(|p| root.word(&format!("{}/scaling_driver", p.folder)));
+    let Some(first) = policies.first() else {
+        let none = absent_frequency(&format!("{CPUS}/cpufreq: no policy"));
+        return online.iter().map(|&cpu| (cpu, none.clone())).collect();
+    };
+    let common = Common::of(root, first);
+    let governed: CpuSet = policies.iter().flat_map(|p| p.cpus.iter()).collect();
+    let leader = |core: &Core| core.cpus.intersection(&governed).first();
+    let leaders: CpuSet = layout.cores.iter().filter_map(leader).collect();
+    let asked = |p: &Policy| !p.cpus.intersection(&leaders).is_empty();
     let read = parallel::by_runs(&policies, |run| {
-        run.iter().map(|p| policy(root, &p.folder, driver.clone())).collect()
+        run.iter().map(|p| policy(root, &p.folder, &common, asked(p))).collect()
     });
-    let none = absent_frequency(&format!("{CPUS}/cpufreq: no policy"));
-    let mut by_cpu: BTreeMap<CpuId, CpuFrequency> =
-        online.iter().map(|&cpu| (cpu, none.clone())).collect();
+    let mut by_cpu: BTreeMap<CpuId, CpuFrequency> = BTreeMap::new();
     for (policy, frequency) in policies.iter().zip(read) {
-        for cpu in policy.cpus.iter() {
-            if let Some(slot) = by_cpu.get_mut(&cpu) {
-                *slot = frequency.clone();
+        for cpu in policy.cpus.iter().filter(|&c| layout.running.contains(c)) {
+            by_cpu.insert(cpu, frequency.clone());
+        }
+    }
+    for core in &layout.cores {
+        let Some(id) = leader(core) else { continue };
+        let Some(leader) = by_cpu.get(&id).cloned() else { continue };
+        for cpu in core.cpus.iter().filter(|&c| c != id) {
+            if let Some(other) = by_cpu.get_mut(&cpu) {
+                other.current_khz = leader.current_khz.clone();
+                other.hardware_max_khz = leader.hardware_max_khz.clone();
             }
         }
     }
+    for &cpu in online {
+        by_cpu
+            .entry(cpu)
+            .or_insert_with(|| absent_frequency(&format!("{CPUS}/cpufreq: no policy for it")));
+    }
     by_cpu
+}
+
+/// What the one driver of a kernel (`cpufreq_register_driver`) gives to all policies alike.
+struct Common {
+    driver: Reading<String>,
+    /// Why no policy has an energy preference, where the driver has none.
+    no_energy_preference: Option<Reading<String>>,
+}
+
+impl Common {
+    fn of(root: &Root, first: &Policy) -> Self {
+        let preference = root.word(&format!("{}/{PREFERENCE}", first.folder));
+        Self {
+            driver: root.word(&format!("{}/scaling_driver", first.folder)),
+            no_energy_preference: matches!(preference, Reading::Absent(_)).then_some(preference),
+        }
+    }
 }
 
 /// `cpufreq/policyN` with its `affected_cpus`; in trees without, `cpuN/cpufreq`.
@@ -68,16 +109,21 @@ fn policies(root: &Root, online: &[CpuId]) -> Vec<Policy> {
         .collect()
 }
 
-fn policy(root: &Root, folder: &str, driver: Option<Reading<String>>) -> CpuFrequency {
+/// One policy; of a core that was asked already not its clock.
+fn policy(root: &Root, folder: &str, common: &Common, clock: bool) -> CpuFrequency {
     let file = |name: &str| format!("{folder}/{name}");
+    let elsewhere = || Reading::absent("read at another thread of the core");
     CpuFrequency {
         governor: root.word(&file("scaling_governor")),
-        driver: driver.unwrap_or_else(|| Reading::absent("no policy")),
-        current_khz: current(root, &file("scaling_cur_freq")),
+        driver: common.driver.clone(),
+        current_khz: if clock { current(root, &file("scaling_cur_freq")) } else { elsewhere() },
         min_khz: root.number(&file("scaling_min_freq")),
         max_khz: root.number(&file("scaling_max_freq")),
-        hardware_max_khz: root.number(&file("cpuinfo_max_freq")),
-        energy_preference: root.word(&file("energy_performance_preference")),
+        hardware_max_khz: if clock { root.number(&file("cpuinfo_max_freq")) } else { elsewhere() },
+        energy_preference: match &common.no_energy_preference {
+            Some(none) => none.clone(),
+            None => root.word(&file(PREFERENCE)),
+        },
     }
 }
 

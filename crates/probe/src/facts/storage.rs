@@ -148,7 +148,12 @@ struct Place {
 impl Place {
     /// Follows a class's link to the device and goes up to the last PCI function on the way.
     fn of(root: &Root, class: &str) -> Self {
-        let real = root.resolve(class).unwrap_or_default();
+        // A class's link leads straight to the device; only in trees without links is it asked
+        // where the folder really is.
+        let real = match root.link(class) {
+            Ok(target) => from(class, &target),
+            Err(_) => root.resolve(class).unwrap_or_default(),
+        };
         let mut end = 0;
         let mut pci = None;
         for part in real.split('/') {
@@ -206,6 +211,26 @@ impl Place {
     }
 }
 
+/// Where a link at `path` leads, by its text: `..` taken out, nothing followed.
+fn from(path: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = if target.starts_with('/') {
+        vec![]
+    } else {
+        path.split('/').filter(|p| !p.is_empty()).collect()
+    };
+    if !target.starts_with('/') {
+        parts.pop();
+    }
+    for part in target.split('/').filter(|p| !matches!(*p, "" | ".")) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
 /// `0000:3b:00.0`; the domain may be longer (`10000:e1:00.0` behind Intel's VMD).
 fn is_pci_address(part: &str) -> bool {
     let hex = |s: &str, n: std::ops::RangeInclusive<usize>| {
@@ -242,6 +267,15 @@ mod tests {
         for other in ["nvme0", "nvme0n", "nvme0n1p2", "ng0n1", "power", "nvmen1", "nvme0cn1"] {
             assert_eq!(namespace_disk(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn links_by_their_text() {
+        let class = "/sys/class/nvme/nvme0";
+        let device = "../../devices/pci0000:c0/0000:c1:00.0/nvme/nvme0";
+        assert_eq!(from(class, device), "/sys/devices/pci0000:c0/0000:c1:00.0/nvme/nvme0");
+        assert_eq!(from(class, "/a/./b/../c"), "/a/c");
+        assert_eq!(from(class, "../../../../../x"), "/x", "never above the root");
     }
 
     #[test]
