@@ -4,6 +4,7 @@
 //! Unpacked (`tar --zstd -x`) it is a tree in the shape of the host's own root, for `--root DIR`
 //! and for other tools (`HWLOC_FSROOT=DIR lstopo`).
 
+mod companions;
 pub mod redact;
 mod write;
 
@@ -119,6 +120,7 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
         };
         samples::take(&root, &options, stop, progress).ok()
     });
+    companions::read(&root);
     let mut recording = recorder.take();
     only_known_variables(&mut recording);
     let manifest = Manifest {
