@@ -91,15 +91,29 @@ fn busy_namespace() -> Namespace {
     );
     ip("link add nwbr address 02:4e:57:aa:bb:01 type bridge");
     ip("link set nwa master nwbr");
-    ip("link add link nwb name nwb.7 type vlan id 7");
-    ip("link add nwd address 02:4e:57:aa:bb:02 type dummy");
+    ip("link add nwd link nwb address 02:4e:57:aa:bb:02 type macvlan mode bridge");
     for up in ["nwa", "nwb", "nwbr", "nwd"] {
         ip(&format!("link set {up} up"));
     }
     ip("addr add 10.77.66.55/24 dev nwb");
     ip("addr add 10.77.66.56/24 dev nwb");
     ip("addr add fd12:3456:789a::77/64 dev nwd nodad");
+    settle(&ns);
     ns
+}
+
+/// The kernel tells a link's state, and gives it its own address, up to a second late.
+fn settle(ns: &Namespace) {
+    for _ in 0..100 {
+        let links = ns.run("ip", &["-o", "link"]);
+        let addresses = ns.run("ip", &["-o", "-6", "addr"]);
+        let waiting = links.lines().any(|l| !l.contains(": lo:") && !l.contains("state UP"));
+        if !waiting && !addresses.contains("tentative") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("the devices do not come up: {}", ns.run("ip", &["link"]));
 }
 
 /// A process with a telling command line and a listening socket, killed by its id when dropped.
@@ -148,7 +162,7 @@ fn a_capture_says_what_the_live_host_says() {
     let archive = folder.path().join("host.tar.zst");
     ns.run(NETWRIGHT, &["snapshot", "-o", path(&archive), "--window", "300ms", "--pid", &pid]);
     let live = ns.netwright_json(&["inspect", "--json", "--pid", &pid]);
-    assert!(live["nics"].as_array().unwrap().len() >= 6, "the namespace's own devices");
+    assert!(live["nics"].as_array().unwrap().len() >= 5, "the namespace's own devices");
     assert!(!live["listeners"].as_array().unwrap().is_empty());
 
     // Read outside the namespace: nothing may come from the reader's own host.
@@ -160,14 +174,21 @@ fn a_capture_says_what_the_live_host_says() {
     same("archive", from_archive.clone(), live);
     let tree = unpacked(&archive, folder.path());
     let from_tree = read(&tree);
-    assert_eq!(from_tree, from_archive, "volatile values too: they were recorded once");
+    // Volatile values too: they were recorded once.
+    let mut out = Vec::new();
+    differences("tree", &from_tree, &from_archive, &mut out);
+    assert!(out.is_empty(), "{}", out.join("\n"));
 
     let doctor = |root: &Path| {
         let out = output(NETWRIGHT, &["doctor", "--json", "--root", path(root)]);
         assert!(out.status.code().is_some_and(|c| c < 2), "{out:?}");
-        serde_json::from_slice::<Value>(&out.stdout).unwrap()
+        let mut said: Value = serde_json::from_slice(&out.stdout).unwrap();
+        said["source"].as_object_mut().unwrap().remove("path");
+        said
     };
-    assert_eq!(doctor(&archive), doctor(&tree));
+    let mut out = Vec::new();
+    differences("doctor", &doctor(&archive), &doctor(&tree), &mut out);
+    assert!(out.is_empty(), "{}", out.join("\n"));
 }
 
 /// What names this host, as the classic tools show it.
@@ -312,7 +333,7 @@ fn a_full_disk_is_one_line_and_leaves_nothing() {
 
 #[test]
 fn an_unprivileged_capture_reads_back_as_it_was() {
-    needs_root();
+    let ns = busy_namespace();
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
     // The build folder may be closed to others, the test's own is open.
@@ -322,7 +343,7 @@ fn an_unprivileged_capture_reads_back_as_it_was() {
     let nobody = |args: &[&str]| {
         let mut all = vec!["--reuid=65534", "--regid=65534", "--clear-groups", path(&binary)];
         all.extend(args);
-        run("setpriv", &all)
+        ns.run("setpriv", &all)
     };
     nobody(&["snapshot", "-o", path(&archive), "--window", "100ms"]);
     let live: Value = serde_json::from_str(&nobody(&["inspect", "--json"])).unwrap();
@@ -330,5 +351,11 @@ fn an_unprivileged_capture_reads_back_as_it_was() {
     let text = run(NETWRIGHT, &["inspect", "--json", "--root", path(&archive)]);
     let captured: Value = serde_json::from_str(&text).unwrap();
     assert!(text.contains("\"denied\""), "an unprivileged reader was kept from something");
-    same("unprivileged", captured, live);
+    let without_counts = |mut v: Value| {
+        // How many processes there were to be kept from.
+        let unread = v["unread"].as_array_mut().unwrap();
+        unread.retain(|u| !u["what"].as_str().unwrap().starts_with("network namespace"));
+        v
+    };
+    same("unprivileged", without_counts(captured), without_counts(live));
 }

@@ -66,6 +66,8 @@ fn what_only_looks_like_a_name_stays() {
         "00000d5c 00000000 00000000",
         "5.14.0-427.13.1.1.el9_4.x86_64",
         "1.2.3.4.5 1.2.3.4rc1 v1.2.3.4",
+        "0::/system.slice/x.service\n1:name=systemd:/",
+        "0:0:0:0:0:0:0:1",
         "12:34:56 std::vec a::zebra",
         "net:[4026531840] socket:[77]",
         "ffffffffffffffffffffffffffffffff",

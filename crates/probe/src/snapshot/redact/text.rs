@@ -149,7 +149,13 @@ impl Redactor {
         }
         let colons = word.iter().filter(|&&b| b == b':').count();
         if let Some(v6) = text(word).parse::<Ipv6Addr>().ok().filter(|_| colons >= 2) {
-            return Some(Found::Replace(n, self.addresses.v6(v6).to_string()));
+            // What stays, stays as it was written: the `0::` of a cgroup is `::` to the parser.
+            let new = self.addresses.v6(v6);
+            return Some(if new == v6 {
+                Found::Keep(n)
+            } else {
+                Found::Replace(n, new.to_string())
+            });
         }
         self.bridge_id(word).or_else(|| self.quad(rest))
     }
