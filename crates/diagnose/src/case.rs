@@ -47,7 +47,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn cpu_sample(&self, cpu: CpuId) -> Result<&'a CpuSample, Missing> {
-        let found = self.samples()?.cpus.iter().find(|c| c.id == cpu);
+        let found = by_id(&self.samples()?.cpus, cpu, |c| c.id);
         found.ok_or_else(|| Missing(format!("counters of CPU {cpu}: not in the samples")))
     }
 
@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn cpu(&self, id: CpuId) -> Option<&'a Cpu> {
-        self.facts.cpus.iter().find(|c| c.id == id)
+        by_id(&self.facts.cpus, id, |c| c.id)
     }
 
     pub(crate) fn nic(&self, name: &str) -> Option<&'a Nic> {
@@ -162,6 +162,15 @@ impl<'a> Case<'a> {
             Some(rate) if rate >= TRAFFIC_PER_S => Severity::Warning,
             _ => Severity::Info,
         }
+    }
+}
+
+/// The element with this id. Lists ascend by id, so halving finds it; one out of order (another
+/// program's JSON) is still found.
+pub(crate) fn by_id<T, K: Ord + Copy>(list: &[T], id: K, key: impl Fn(&T) -> K) -> Option<&T> {
+    match list.binary_search_by_key(&id, &key) {
+        Ok(at) => list.get(at),
+        Err(_) => list.iter().find(|t| key(t) == id),
     }
 }
 

@@ -4,6 +4,7 @@ use model::{CpuId, CpuSet, QueueId, ids::Direction, irq::Irq, nic::Nic};
 
 use crate::{
     Case,
+    case::by_id,
     load::{self, Load},
     rule::{Judgement, Missing, need, settle},
     text,
@@ -121,7 +122,7 @@ pub(crate) fn queue_irqs<'a>(case: &Case<'a>, nic: &Nic) -> Result<Vec<QueueIrq<
 /// An interrupt's growth by CPU over the window; one that is not listed did not grow.
 pub(crate) fn growth(case: &Case<'_>, irq: &Irq) -> Result<Vec<(CpuId, u64)>, Missing> {
     let all = need("/proc/interrupts over the window", &case.samples()?.irqs)?;
-    let Some(sample) = all.iter().find(|s| s.irq == irq.irq) else { return Ok(vec![]) };
+    let Some(sample) = by_id(all, irq.irq, |s| s.irq) else { return Ok(vec![]) };
     let what = format!("growth of IRQ {}", irq.irq);
     let cells = sample.cpus.iter();
     cells.map(|d| Ok((d.cpu, *need(&what, &d.count)?))).collect()
