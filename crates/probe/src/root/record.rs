@@ -138,6 +138,12 @@ impl Recorder {
         std::mem::take(&mut *self.lock()).recording
     }
 
+    /// Bytes of a file that was recorded.
+    pub fn size(&self, path: &str) -> Option<u64> {
+        let real = self.walk(path);
+        self.lock().recording.files.get(&real).map(|b| b.len() as u64)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

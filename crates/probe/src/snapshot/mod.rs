@@ -19,7 +19,10 @@ use model::{Facts, SCHEMA_VERSION, Samples, snapshot::Manifest};
 use crate::{
     Root,
     facts::{self, Request},
-    root::record::{Recorder, Recording},
+    root::{
+        Limits,
+        record::{Recorder, Recording},
+    },
     samples,
 };
 
@@ -115,7 +118,7 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
     let samples = options.window.and_then(|window| {
         let options = samples::Options {
             window,
-            readings: options.readings,
+            readings: options.readings.min(affordable(&recorder)),
             pids: facts.processes.iter().map(|p| p.pid).collect(),
         };
         samples::take(&root, &options, stop, progress).ok()
@@ -133,6 +136,13 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
         samples: std::mem::take(&mut recording.samples),
     };
     Taken { recording, manifest, facts, samples }
+}
+
+/// How many readings of the counters fit into an archive. Nearly all of one is
+/// `/proc/interrupts`: 47 MB with 1,024 CPUs and 4,096 interrupts.
+fn affordable(recorder: &Recorder) -> u32 {
+    let one = recorder.size("/proc/interrupts").unwrap_or(0).saturating_add(1 << 20);
+    u32::try_from(Limits::default().total_bytes / 2 / one).unwrap_or(u32::MAX).max(2)
 }
 
 /// An environment holds passwords, and a reader looks for a variable or two. The others are not

@@ -175,3 +175,17 @@ fn a_redacted_snapshot_says_the_same_of_the_machine() {
     assert!(program(&before.processes[0]).ends_with(&program(process)));
     assert_ne!(process.arguments, before.processes[0].arguments);
 }
+
+#[test]
+fn what_no_reader_would_take_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut taken = record(&Options::default(), &never(), &mut |_| {});
+    assert!(affordable(&Recorder::default()) > 100);
+    let half = vec![0; (Limits::default().total_bytes / 2) as usize];
+    taken.recording.files.insert("/proc/a".into(), half.clone());
+    taken.recording.files.insert("/proc/b".into(), half);
+    let pending = write::Pending::create(&folder.path().join("x"), false).unwrap();
+    let e = pending.write(&taken.recording, &taken.manifest).unwrap_err().to_string();
+    assert!(e.contains("take fewer samples"), "{e}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

@@ -11,7 +11,7 @@ use std::{
 use model::snapshot::Manifest;
 
 use super::{SnapshotError, Summary};
-use crate::root::record::Recording;
+use crate::root::{Limits, record::Recording};
 
 const MANIFEST: &str = "netwright/manifest.json";
 /// Fast, and `/proc` and `/sys` already shrink to a tenth.
@@ -49,6 +49,14 @@ impl Pending {
         recording: &Recording,
         manifest: &Manifest,
     ) -> Result<Summary, SnapshotError> {
+        let bytes: u64 = recording.files.values().map(|b| b.len() as u64).sum();
+        let most = Limits::default().total_bytes;
+        if bytes > most {
+            // Better none than one that nobody can open.
+            let why =
+                format!("would hold {bytes} bytes, and a reader takes {most}; take fewer samples");
+            return Err(not_written(&self.out, &why));
+        }
         let file = self.file.take().ok_or_else(|| not_written(&self.out, "was written before"))?;
         let whole = archive(file, recording, manifest)
             .and_then(|file| {
@@ -60,7 +68,7 @@ impl Pending {
         Ok(Summary {
             path: self.out.clone(),
             files: recording.files.len(),
-            bytes: recording.files.values().map(|b| b.len() as u64).sum(),
+            bytes,
             archive_bytes: whole,
             samples: manifest.samples.len(),
             errors: manifest.errors.iter().map(|(p, e)| (p.clone(), *e)).collect(),

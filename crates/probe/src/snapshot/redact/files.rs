@@ -87,13 +87,20 @@ pub fn is_common(name: &str, taken: &Taken) -> bool {
             && !place.contains("/cgroup/")
     };
     let comms = recording.files.iter().filter(|(place, _)| place.ends_with("/comm"));
-    name.len() < 2
+    // A dictionary word may be one of the kernel's values: `up`, `none`, `performance`.
+    let values = name.bytes().all(|b| b.is_ascii_alphabetic());
+    let values = recording.files.iter().filter(|(place, bytes)| {
+        let told = place.starts_with("/sys/") || place.starts_with("/netwright/answers/");
+        values && told && text::is_text(bytes)
+    });
+    name.len() < 3
+        || !name.bytes().any(|b| b.is_ascii_alphabetic())
         || COMMON.contains(&name)
         || recording.files.keys().filter(|p| kernels(p)).any(|p| is_word(p))
         || taken.manifest.listings.iter().any(|(place, names)| {
             kernels(place) && (is_word(place) || names.iter().any(|n| is_word(n)))
         })
-        || comms.map(|(_, name)| String::from_utf8_lossy(name)).any(|comm| is_word(&comm))
+        || comms.chain(values).any(|(_, bytes)| is_word(&String::from_utf8_lossy(bytes)))
 }
 
 impl Redactor {

@@ -246,6 +246,27 @@ fn a_host_called_like_a_part_of_the_kernel_breaks_nothing() {
 }
 
 #[test]
+fn a_host_called_like_a_value_or_a_number_breaks_nothing() {
+    for host in ["up", "performance", "7"] {
+        let mut t = taken(&[
+            ("/proc/sys/kernel/hostname", host),
+            ("/sys/class/net/eth0/operstate", "up\n"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
+            ("/proc/stat", "cpu0 7 7 7\n"),
+            ("/proc/interrupts", " 7: 7 eth-7\n"),
+        ]);
+        let before = t.recording.files.clone();
+        recording(&mut t, &Key::random().unwrap());
+        for (place, bytes) in &t.recording.files {
+            if place != "/proc/sys/kernel/hostname" {
+                assert_eq!(bytes, &before[place], "{place} of a host called {host}");
+            }
+        }
+        assert!(t.recording.files["/proc/sys/kernel/hostname"].starts_with(b"host-"));
+    }
+}
+
+#[test]
 fn a_key_is_32_hex_digits_and_never_printed() {
     let key: Key = "000102030405060708090a0b0c0d0e0f".parse().unwrap();
     assert_eq!(format!("{key:?}"), "Key(…)");
