@@ -24,6 +24,9 @@ const SERVES: f64 = 0.10;
 fn is_running(nic: &Nic) -> Result<bool, Missing> {
     match (nic.up.get(), nic.carrier.get(), nic.operstate.known().map(String::as_str)) {
         (Some(false), _, _) | (_, Some(false), _) => Ok(false),
+        // The kernel works `operstate` out up to a second after the carrier came; packets do
+        // not wait for it.
+        (Some(true), Some(true), Some(state)) => Ok(!matches!(state, "dormant" | "notpresent")),
         (_, _, Some("down" | "lowerlayerdown" | "notpresent" | "dormant")) => Ok(false),
         (Some(true), _, _) | (_, Some(true), _) | (_, _, Some("up" | "unknown")) => Ok(true),
         _ => Err(Missing(format!(

@@ -45,6 +45,28 @@ pub struct Samples {
     pub vmstat: Reading<BTreeMap<String, Delta>>,
     /// Connections in the last reading by state (`time_wait`, `established`).
     pub tcp_states: Reading<BTreeMap<String, u64>>,
+    /// Listening TCP sockets, ascending by address. **Source**: `sock_diag` at each reading.
+    #[serde(default = "not_sampled")]
+    pub listeners: Reading<Vec<ListenerSample>>,
+}
+
+/// A document from before there was such a sample.
+fn not_sampled() -> Reading<Vec<ListenerSample>> {
+    Reading::absent("not sampled")
+}
+
+/// The listening sockets of one address over the window; several may share one
+/// (`SO_REUSEPORT`), and the fullest of them stands for all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListenerSample {
+    /// Address and port, `0.0.0.0:5432`, `[::]:80`.
+    pub address: String,
+    /// The most connections that were waiting to be accepted at any reading.
+    pub fullest_accept_queue: u32,
+    /// The most that may wait there.
+    pub accept_queue_limit: u32,
+    /// At how many readings as many were waiting as may, or more.
+    pub full_readings: u32,
 }
 
 /// One CPU over the window.

@@ -1,6 +1,6 @@
 //! 20: connections refused because nobody accepted them in time.
 
-use model::{Change, Confidence, Severity, process::Listener};
+use model::{Change, Confidence, Severity};
 
 use crate::{
     Case, Rule,
@@ -31,15 +31,38 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
-/// Listeners whose queue is at its limit or beyond at this moment, fullest first. (The kernel
-/// takes one more than the limit.)
-fn full<'a>(case: &Case<'a>) -> Vec<(&'a Listener, u32, u32)> {
+/// A listener whose queue is or was at its limit or beyond. (The kernel takes one more than the
+/// limit.)
+struct Full {
+    address: String,
+    queue: u32,
+    limit: u32,
+    /// At how many readings of the window; `None` where only the facts say so.
+    readings: Option<u32>,
+}
+
+/// Those at their limit when the facts were read or at any reading of the window, fullest first.
+fn full(case: &Case<'_>) -> Vec<Full> {
     let listeners = case.facts.listeners.known().into_iter().flatten();
-    let sized = listeners.filter_map(|l| {
-        Some((l, l.accept_queue.get()?, l.accept_queue_limit.get().filter(|&n| n > 0)?))
+    let once = listeners.filter_map(|l| {
+        let limit = l.accept_queue_limit.get().filter(|&n| n > 0)?;
+        let (address, queue) = (l.address.clone(), l.accept_queue.get()?);
+        Some(Full { address, queue, limit, readings: None })
     });
-    let mut full: Vec<_> = sized.filter(|(_, queue, limit)| queue >= limit).collect();
-    full.sort_by_key(|(l, queue, _)| (std::cmp::Reverse(*queue), l.port));
+    let samples = case.samples.known().and_then(|s| s.listeners.known());
+    let seen = samples.into_iter().flatten().filter(|l| l.full_readings > 0).map(|l| Full {
+        address: l.address.clone(),
+        queue: l.fullest_accept_queue,
+        limit: l.accept_queue_limit,
+        readings: Some(l.full_readings),
+    });
+    let mut full: Vec<Full> = seen.collect();
+    for l in once.filter(|l| l.queue >= l.limit) {
+        if !full.iter().any(|f| f.address == l.address) {
+            full.push(l);
+        }
+    }
+    full.sort_by_key(|l| (std::cmp::Reverse(l.queue), l.address.clone()));
     full
 }
 
@@ -59,9 +82,9 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         n if n > WARN => (Severity::Warning, Confidence::High),
         _ => (Severity::Warning, Confidence::Medium),
     };
-    let subject = full.first().map_or("listeners".into(), |(l, ..)| l.address.clone());
+    let subject = full.first().map_or("listeners".into(), |l| l.address.clone());
     let title = if overflows > 0 {
-        format!("{} connections found the accept queue full", text::count(overflows))
+        format!("an accept queue was found full {} times", text::count(overflows))
     } else {
         format!("the accept queue of {subject} is at its limit")
     };
@@ -69,21 +92,25 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         .weigh(severity, confidence)
         .explain(
             "Connections wait here until the application accepts them; when the queue is full the \
-             client's handshake is dropped and tried again after a second or more. The limit is the \
-             smaller of the application's own backlog and somaxconn.",
+             client's handshake is dropped and tried again after a second or more, which is counted \
+             again. The limit is the smaller of the application's own backlog and somaxconn.",
         )
         .gain(Gain::Unblocks, "no connection set-ups of a second and more")
         .show(format!("ListenOverflows {}", case.over()), text::count(overflows), "/proc/net/netstat")
         .show_sysctl(case, SOMAXCONN);
-    for (l, queue, limit) in full.iter().take(4) {
+    for l in full.iter().take(4) {
+        let when = match (l.readings, case.samples.known()) {
+            (Some(n), Some(s)) => format!(" (at {n} of {} readings)", s.readings),
+            _ => String::new(),
+        };
         draft = draft.show(
-            format!("accept queue of {}{}", l.address, owner(case, l)),
-            format!("{queue} waiting, limit {limit}"),
+            format!("accept queue of {}{}", l.address, owner(case, &l.address)),
+            format!("{} waiting, limit {}{when}", l.queue, l.limit),
             "sock_diag (ss -ltn)",
         );
     }
     let changes = match full.first() {
-        Some((l, _, limit)) => remedies(case, l, u64::from(*limit)),
+        Some(l) => remedies(case, &l.address, u64::from(l.limit)),
         None => {
             draft = draft.add(unnamed(case));
             vec![]
@@ -103,7 +130,11 @@ fn unnamed(case: &Case<'_>) -> &'static str {
     }
 }
 
-fn owner(case: &Case<'_>, l: &Listener) -> String {
+fn owner(case: &Case<'_>, address: &str) -> String {
+    let listeners = case.facts.listeners.known();
+    let Some(l) = listeners.into_iter().flatten().find(|l| l.address == address) else {
+        return String::new();
+    };
     let Some(pids) = l.pids.known().filter(|p| !p.is_empty()) else { return String::new() };
     let name = |pid: &u32| {
         let process = case.facts.processes.iter().find(|p| p.pid == *pid);
@@ -113,7 +144,7 @@ fn owner(case: &Case<'_>, l: &Listener) -> String {
 }
 
 /// Raise what really limits: somaxconn where it is the smaller one, the application always.
-fn remedies(case: &Case<'_>, l: &Listener, limit: u64) -> Vec<Change> {
+fn remedies(case: &Case<'_>, address: &str, limit: u64) -> Vec<Change> {
     let new = limit.saturating_mul(2).max(LEAST_LIMIT);
     let mut changes = vec![];
     if let Ok(now) = case.sysctl_number(SOMAXCONN)
@@ -129,7 +160,7 @@ fn remedies(case: &Case<'_>, l: &Listener, limit: u64) -> Vec<Change> {
     changes.push(advice(
         &limit.to_string(),
         &new.to_string(),
-        &format!("raise the backlog in the configuration of what listens on {} and restart it", l.address),
+        &format!("raise the backlog in the configuration of what listens on {address} and restart it"),
         "restart of the application; a longer queue hides an application that is too slow to accept",
     ));
     changes

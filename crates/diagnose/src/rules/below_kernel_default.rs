@@ -141,13 +141,14 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -
         draft = draft.show(
             format!("{counter} {}", case.over()),
             text::count(n),
-            "/proc/net/snmp, netstat, snmp6",
+            match counter.split_once('.').map_or("", |c| c.0) {
+                "TcpExt" => "/proc/net/netstat",
+                "Udp6" => "/proc/net/snmp6",
+                _ => "/proc/net/snmp",
+            },
         );
     }
-    draft
-        .change(knob::sysctl(case, key, default, "low; more memory where applications use it"))
-        .on_sysctl(key)
-        .found()
+    draft.change(knob::sysctl(case, key, default, risk(key))).on_sysctl(key).found()
 }
 
 /// How the default is known.
@@ -159,5 +160,16 @@ fn default_source(sysctl: &Sysctl) -> String {
         }
         DefaultFrom::VersionTable => sysctl.default_source.clone(),
         DefaultFrom::Unknown => "not known how".into(),
+    }
+}
+
+fn risk(key: &str) -> &'static str {
+    match key {
+        "net.core.somaxconn" => {
+            "low; an application gets it only when it listens again, as by a restart, and has \
+             asked for as much itself"
+        }
+        "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => "low; more memory; new connections only",
+        _ => "low; more memory where applications use it",
     }
 }

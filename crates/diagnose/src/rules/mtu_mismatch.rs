@@ -111,6 +111,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         draft =
             draft.show(format!("MTU of {}", p.name), p.mtu.to_string(), &p.source).on_nic(&p.name);
     }
+    if pair {
+        draft = too_large_for_the_pair(case, nic, mtu == smallest, draft);
+    }
     // The other end of a veth pair may live in another namespace, out of reach by this name.
     let here = |name: &&(&str, u32)| !pair || name.0 == nic.name;
     let changes = large.iter().filter(here).map(|(name, old)| {
@@ -125,6 +128,19 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let changes: Vec<_> = changes.collect();
     let note = if changes.is_empty() { "The end to change is in the other namespace." } else { "" };
     Ok(draft.add(note).changes(changes).found())
+}
+
+/// What a veth pair drops for its size is counted at both ends, among other drops.
+fn too_large_for_the_pair(case: &Case<'_>, nic: &Nic, smaller: bool, draft: Draft) -> Draft {
+    let counter = if smaller { "rx_dropped" } else { "tx_dropped" };
+    match case.nic_statistic(&nic.name, counter) {
+        Ok(n) if n > 0 => draft.weigh(Severity::Warning, Confidence::Medium).show(
+            format!("{counter} of {} {}", nic.name, case.over()),
+            text::count(n),
+            format!("/sys/class/net/{}/statistics/{counter}", nic.name),
+        ),
+        _ => draft,
+    }
 }
 
 fn consequence(nic: &Nic) -> &'static str {

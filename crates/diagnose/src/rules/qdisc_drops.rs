@@ -27,7 +27,8 @@ const MANAGERS: [&str; 6] = ["fq_codel", "codel", "cake", "fq_pie", "pie", "red"
 const SHAPERS: [&str; 5] = ["tbf", "htb", "hfsc", "cbq", "netem"];
 /// Kinds that only add up their children.
 const SUMS: [&str; 3] = ["mq", "mqprio", "taprio"];
-/// Share of packets that a manager may drop unremarked. Our proposal.
+/// Share of packets that a manager may drop unremarked, and a shaper as information. Our
+/// proposal.
 const BY_DESIGN: f64 = 0.01;
 /// Share of packets that makes a warning. Our proposal.
 const MANY: f64 = 0.001;
@@ -65,10 +66,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     };
     let shaper = SHAPERS.contains(&worst.kind.as_str());
     let manager = MANAGERS.contains(&worst.kind.as_str());
-    let (severity, confidence) = if share >= MANY && !manager && !shaper {
-        (Severity::Warning, Confidence::High)
-    } else {
-        (Severity::Info, Confidence::Medium)
+    let (severity, confidence) = match (shaper, manager) {
+        // It works as told, and it is what limits this path.
+        (true, _) if share > BY_DESIGN => (Severity::Warning, Confidence::Medium),
+        (false, false) if share >= MANY => (Severity::Warning, Confidence::High),
+        _ => (Severity::Info, Confidence::Medium),
     };
     let mut draft = Draft::new(
         name,
@@ -76,7 +78,10 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     )
     .weigh(severity, confidence)
     .explain(match (shaper, manager) {
-        (true, _) => "This discipline holds a rate that somebody set, and drops what is above it.",
+        (true, _) => {
+            "This discipline holds a rate that somebody set, and drops what is above it: nothing \
+             else makes this path faster. `tc qdisc show` and `tc class show` tell the rate."
+        }
         (_, true) => {
             "This discipline drops to make senders slow down; so many means that more is sent \
                  than the link carries."
@@ -85,7 +90,14 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             "More was sent at once than the queue holds: bursts, or a link slower than its senders."
         }
     })
-    .gain(Gain::Improves, "fewer retransmits");
+    .gain(
+        Gain::Improves,
+        if shaper {
+            "as much as a higher rate gives, if a higher one is meant"
+        } else {
+            "fewer retransmits"
+        },
+    );
     for (q, drops, share) in dropping.iter().take(8) {
         draft = draft.show(
             format!("drops of {} {} (parent {}) {}", q.kind, q.handle, q.parent, case.over()),

@@ -15,7 +15,10 @@ pub static RULE: Rule = Rule {
     id: "syn_queue_overflow",
     number: 21,
     title: "half-open connections over a listener's limit",
-    needs: &["TCPReqQFullDrop and TCPReqQFullDoCookies over a window"],
+    needs: &[
+        "TCPReqQFullDrop and TCPReqQFullDoCookies over a window",
+        "ListenDrops and ListenOverflows where SYN cookies are off",
+    ],
     explained_by: &["accept_queue_overflow"],
     judge,
 };
@@ -27,8 +30,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 }
 
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
-    let dropped = case.protocol("TcpExt.TCPReqQFullDrop")?;
+    let full = case.protocol("TcpExt.TCPReqQFullDrop")?;
     let cookies = case.protocol("TcpExt.TCPReqQFullDoCookies")?;
+    let cookies_off = case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 0);
+    let unnamed = if cookies_off { unnamed_drops(case, full)? } else { 0 };
+    let dropped = full + unnamed;
     // Set to 2 every connection is answered by a cookie, and counted.
     if dropped == 0 && case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 2) {
         return Ok(Judgement::Clear(
@@ -52,7 +58,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
              scaling when timestamps are off.",
         )
         .gain(Gain::Improves, "no delayed or degraded connections in bursts")
-        .show(format!("TCPReqQFullDrop {}", case.over()), text::count(dropped), "/proc/net/netstat")
+        .show(format!("TCPReqQFullDrop {}", case.over()), text::count(full), "/proc/net/netstat")
         .show(
             format!("TCPReqQFullDoCookies {}", case.over()),
             text::count(cookies),
@@ -61,14 +67,27 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         .show_sysctl(case, "net.core.somaxconn")
         .show_sysctl(case, "net.ipv4.tcp_syncookies")
         .show_sysctl(case, SYN_BACKLOG);
-    let cookies_off = case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 0);
+    if unnamed > 0 {
+        draft = draft.show(
+            format!("ListenDrops beyond ListenOverflows and TCPReqQFullDrop {}", case.over()),
+            text::count(unnamed),
+            "/proc/net/netstat",
+        );
+    }
     draft = match case.sysctl_number(SYN_BACKLOG) {
-        Ok(now) if cookies_off => draft.change(knob::sysctl(
-            case,
-            SYN_BACKLOG,
-            &now.saturating_mul(2).to_string(),
-            "low; memory for half-open connections",
-        )),
+        Ok(now) if cookies_off => draft
+            .change(knob::sysctl(
+                case,
+                SYN_BACKLOG,
+                &now.saturating_mul(2).to_string(),
+                "low; memory for half-open connections",
+            ))
+            .change(knob::sysctl(
+                case,
+                "net.ipv4.tcp_syncookies",
+                "1",
+                "low: cookies are sent only when a queue is full",
+            )),
         _ => draft.change(advice(
             "the listener's backlog",
             "twice as long, with net.core.somaxconn at least as large",
@@ -77,4 +96,12 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         )),
     };
     Ok(draft.on_sysctl("net.core.somaxconn").found())
+}
+
+/// Without SYN cookies the kernel keeps the last quarter of `tcp_max_syn_backlog` for clients it
+/// knows, and drops others' requests before that limit with no counter but `ListenDrops`
+/// (`net/ipv4/tcp_input.c` `tcp_conn_request`). Full accept and request queues count there too.
+fn unnamed_drops(case: &Case<'_>, full: u64) -> Result<u64, Missing> {
+    let all = case.protocol("TcpExt.ListenDrops")?;
+    Ok(all.saturating_sub(case.protocol("TcpExt.ListenOverflows")?).saturating_sub(full))
 }

@@ -80,12 +80,19 @@ fn larger(case: &Case<'_>) -> Vec<Change> {
     let Ok(now) = case.sysctl_number(RMEM_MAX) else { return vec![] };
     let new = now.saturating_mul(2);
     vec![
-        knob::sysctl(case, RMEM_MAX, &new.to_string(), "memory: what every socket may ask for"),
         advice(
             "the socket's present SO_RCVBUF",
-            &format!("up to {new} bytes"),
-            "raise the receive buffer in the application's configuration (ss -uamp shows the socket: skmem, d)",
+            &format!("larger, up to {now} bytes as things are"),
+            "raise the receive buffer in the application's configuration (ss -uamp shows each \
+             socket's: rb is the size, d the drops)",
             "restart of the application",
+        ),
+        knob::sysctl(
+            case,
+            RMEM_MAX,
+            &new.to_string(),
+            "memory: what every socket may ask for; helps only a socket that asks for more than \
+             it gets now",
         ),
     ]
 }

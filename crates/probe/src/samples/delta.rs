@@ -15,6 +15,7 @@ use super::raw::{Counters, Raw};
 
 mod devices;
 mod irqs;
+mod listeners;
 mod threads;
 
 /// Values that `/proc/net/snmp` prints among its counters and that go up and down.
@@ -61,6 +62,7 @@ pub fn samples(readings: &[Raw]) -> Option<Samples> {
             |name| !name.starts_with("nr_") && name != "workingset_nodes",
         ),
         tcp_states: tcp_states(last),
+        listeners: listeners::all(readings),
     })
 }
 

@@ -7,7 +7,12 @@ use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
 use super::{Options, nics, threads};
 pub use super::{nics::RawNic, threads::RawThread};
-use crate::{Root, error::reading, facts};
+use crate::{
+    Root,
+    ask::sock_diag::{self, Listening},
+    error::reading,
+    facts,
+};
 
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
@@ -39,6 +44,8 @@ pub struct Raw {
     pub conntrack: Reading<Counters>,
     /// `/proc/vmstat`, gauges among them.
     pub vmstat: Reading<Counters>,
+    /// Listening TCP sockets, by `sock_diag`.
+    pub listeners: Reading<Vec<Listening>>,
 }
 
 /// Interrupt counts.
@@ -75,6 +82,7 @@ impl Raw {
                 .parsed("/proc/net/stat/nf_conntrack", parse::nf_conntrack_stat::parse)
                 .map(|t| t.counters),
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
+            listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
         }
     }
 }

@@ -24,6 +24,7 @@ fn samples() -> Samples {
         conntrack: Reading::absent("x"),
         vmstat: Reading::absent("x"),
         tcp_states: Reading::absent("x"),
+        listeners: Reading::absent("x"),
     }
 }
 

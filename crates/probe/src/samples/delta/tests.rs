@@ -18,6 +18,7 @@ fn empty(start_ns: u64) -> Raw {
         threads: BTreeMap::new(),
         conntrack: Reading::absent("none"),
         vmstat: Reading::absent("none"),
+        listeners: Reading::absent("none"),
     }
 }
 
@@ -304,6 +305,36 @@ fn threads_by_schedstat_else_by_ticks_and_never_across_a_reused_id() {
     assert_eq!(began.migrations.why_not(), Some("the thread began within the window"));
 }
 
+#[test]
+fn an_accept_queue_is_as_full_as_it_ever_was() {
+    let socket = |address: &str, waiting, limit| crate::ask::sock_diag::Listening {
+        address: address.parse().unwrap(),
+        ifindex: 0,
+        waiting,
+        limit,
+        inode: 1,
+    };
+    let at = |n: u64, sockets: Reading<Vec<_>>| Raw { listeners: sockets, ..empty(n) };
+    let readings = [
+        at(0, Reading::Known(vec![socket("[::]:80", 0, 4), socket("10.0.0.1:22", 1, 128)])),
+        // Two that share an address: the fuller one counts.
+        at(1, Reading::Known(vec![socket("[::]:80", 5, 4), socket("[::]:80", 1, 4)])),
+        at(2, Reading::absent("interrupted")),
+        at(3, Reading::Known(vec![socket("[::]:80", 4, 4)])),
+    ];
+    let seen: Vec<_> = samples(&readings)
+        .unwrap()
+        .listeners
+        .into_known()
+        .unwrap()
+        .into_iter()
+        .map(|l| (l.address, l.fullest_accept_queue, l.accept_queue_limit, l.full_readings))
+        .collect();
+    assert_eq!(seen, [("10.0.0.1:22".into(), 1, 128, 0), ("[::]:80".into(), 5, 4, 2)]);
+    let none = samples(&[empty(0), empty(1)]).unwrap().listeners;
+    assert_eq!(none, Reading::absent("none"));
+}
+
 fn any_raw() -> impl Strategy<Value = Raw> {
     let counters = || proptest::collection::btree_map("[a-c]", any::<u64>(), 0..3);
     (
@@ -345,6 +376,7 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                     .collect(),
                 conntrack: Reading::Known(a),
                 vmstat: Reading::absent("none"),
+                listeners: Reading::absent("none"),
             }
         })
 }
