@@ -41,7 +41,11 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     for nic in &nics {
         flows.push((*nic, queue_flows(nic)?));
     }
-    let total: u64 = flows.iter().flat_map(|(_, f)| f).map(|f| u64::from(f.1)).sum();
+    // Virtual interfaces can steer too; only the physical ones are proposed for it.
+    let others = case.facts.nics.iter().filter(|n| !nics.iter().any(|own| own.name == n.name));
+    let elsewhere = others.flat_map(|n| &n.queues).filter_map(|q| q.rfs_flows.get());
+    let physical = flows.iter().flat_map(|(_, f)| f).map(|f| f.1);
+    let total: u64 = physical.chain(elsewhere).map(u64::from).sum();
     Ok(match (entries, total) {
         (0, 0) => Judgement::Clear("neither table is set".into()),
         (0, _) => global_missing(case, total),

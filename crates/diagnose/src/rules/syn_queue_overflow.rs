@@ -19,11 +19,13 @@ pub static RULE: Rule = Rule {
         "TCPReqQFullDrop and TCPReqQFullDoCookies over a window",
         "ListenDrops and ListenOverflows where SYN cookies are off",
     ],
-    explained_by: &["accept_queue_overflow"],
+    explained_by: &["accept_queue_overflow", "below_kernel_default"],
     judge,
 };
 
 const SYN_BACKLOG: &str = "net.ipv4.tcp_max_syn_backlog";
+const SOMAXCONN: &str = "net.core.somaxconn";
+const COOKIES: &str = "net.ipv4.tcp_syncookies";
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
@@ -32,11 +34,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let full = case.protocol("TcpExt.TCPReqQFullDrop")?;
     let cookies = case.protocol("TcpExt.TCPReqQFullDoCookies")?;
-    let cookies_off = case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 0);
+    let cookies_off = case.sysctl_number(COOKIES).is_ok_and(|n| n == 0);
     let unnamed = if cookies_off { unnamed_drops(case, full)? } else { 0 };
     let dropped = full + unnamed;
     // Set to 2 every connection is answered by a cookie, and counted.
-    if dropped == 0 && case.sysctl_number("net.ipv4.tcp_syncookies").is_ok_and(|n| n == 2) {
+    if dropped == 0 && case.sysctl_number(COOKIES).is_ok_and(|n| n == 2) {
         return Ok(Judgement::Clear(
             "net.ipv4.tcp_syncookies is 2: cookies are sent on purpose".into(),
         ));
@@ -52,9 +54,9 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let mut draft = Draft::new("listeners", "more half-open connections than a listener may have")
         .weigh(severity, Confidence::Medium)
         .explain(
-            "A burst of connections or a SYN flood. The limit behind these counters is the \
-             listener's own backlog (at most somaxconn); tcp_max_syn_backlog limits only where \
-             SYN cookies are off. Cookies keep the service up but lose TCP options such as window \
+            "A burst of connections or a SYN flood. The limit behind TCPReqQFull… is the listener's \
+             own backlog (at most somaxconn); tcp_max_syn_backlog limits only where SYN cookies \
+             are off. Cookies keep the service up but lose TCP options such as window \
              scaling when timestamps are off.",
         )
         .gain(Gain::Improves, "no delayed or degraded connections in bursts")
@@ -64,8 +66,8 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             text::count(cookies),
             "/proc/net/netstat",
         )
-        .show_sysctl(case, "net.core.somaxconn")
-        .show_sysctl(case, "net.ipv4.tcp_syncookies")
+        .show_sysctl(case, SOMAXCONN)
+        .show_sysctl(case, COOKIES)
         .show_sysctl(case, SYN_BACKLOG);
     if unnamed > 0 {
         draft = draft.show(
@@ -74,20 +76,14 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "/proc/net/netstat",
         );
     }
+    let limit = if unnamed > 0 { SYN_BACKLOG } else { SOMAXCONN };
     draft = match case.sysctl_number(SYN_BACKLOG) {
-        Ok(now) if cookies_off => draft
-            .change(knob::sysctl(
-                case,
-                SYN_BACKLOG,
-                &now.saturating_mul(2).to_string(),
-                "low; memory for half-open connections",
-            ))
-            .change(knob::sysctl(
-                case,
-                "net.ipv4.tcp_syncookies",
-                "1",
-                "low: cookies are sent only when a queue is full",
-            )),
+        Ok(now) if unnamed > 0 => draft.change(knob::sysctl(
+            case,
+            SYN_BACKLOG,
+            &now.saturating_mul(2).to_string(),
+            "low; memory for half-open connections",
+        )),
         _ => draft.change(advice(
             "the listener's backlog",
             "twice as long, with net.core.somaxconn at least as large",
@@ -95,7 +91,11 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "restart of the application; against a flood this only buys time",
         )),
     };
-    Ok(draft.on_sysctl("net.core.somaxconn").found())
+    if cookies_off {
+        let risk = "low: cookies are sent only when a queue is full";
+        draft = draft.change(knob::sysctl(case, COOKIES, "1", risk));
+    }
+    Ok(draft.on_sysctl(limit).found())
 }
 
 /// Without SYN cookies the kernel keeps the last quarter of `tcp_max_syn_backlog` for clients it

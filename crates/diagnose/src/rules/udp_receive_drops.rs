@@ -83,8 +83,7 @@ fn larger(case: &Case<'_>) -> Vec<Change> {
         advice(
             "the socket's present SO_RCVBUF",
             &format!("larger, up to {now} bytes as things are"),
-            "raise the receive buffer in the application's configuration (ss -uamp shows each \
-             socket's: rb is the size, d the drops)",
+            "set a larger SO_RCVBUF in the application (ss -uamp: rb is its size, d its drops)",
             "restart of the application",
         ),
         knob::sysctl(
