@@ -15,7 +15,7 @@ pub static RULE: Rule = Rule {
     number: 22,
     title: "local ports running out",
     needs: &["net.ipv4.ip_local_port_range", "connections by state, or TCP tw of sockstat"],
-    explained_by: &[],
+    explained_by: &["below_kernel_default"],
     judge,
 };
 
