@@ -62,11 +62,12 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
     check(spec)?;
     let spaces = [netns::make(lab, HOSTS[0])?, netns::make(lab, HOSTS[1])?];
     let mut addresses = [Vec::new(), Vec::new()];
+    let impaired = spec.delay.is_some() || spec.loss > 0.0;
+    let netem = impaired && has_netem(&spaces[0]);
+    let carried = impaired && !netem;
     for wire in 0..spec.wires {
         let link = format!("eth{wire}");
-        let impaired = spec.delay.is_some() || spec.loss > 0.0;
-        let netem = impaired && has_netem(&spaces[0]);
-        if impaired && !netem {
+        if carried {
             start_wire(lab, spec, &spaces, &link)?;
         } else {
             tool::ip(&format!(
@@ -94,7 +95,12 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
             name: (*name).to_owned(),
             reach: Reach::Namespace { namespace: space.clone(), cgroups: Vec::new() },
             addresses,
-            about: format!("namespace, {} veth with {} queues", spec.wires, spec.queues),
+            about: format!(
+                "namespace, {} {} with {} queue(s)",
+                spec.wires,
+                if carried { "tap" } else { "veth" },
+                spec.queues
+            ),
         });
     }
     Ok(())

@@ -439,6 +439,7 @@ fn end(resource: &Resource) -> Result<(), LabError> {
             if !Path::new("/run/netns").join(name).exists() {
                 return Ok(());
             }
+            end_inhabitants(name)?;
             tool::ip(&format!("netns del {name}")).map(drop)
         }
         Resource::Link { name } => {
@@ -450,6 +451,25 @@ fn end(resource: &Resource) -> Result<(), LabError> {
         Resource::Process { pid, start_ticks, what } => end_process(*pid, *start_ticks, what),
         Resource::Cgroup { path } => end_cgroup(path),
     }
+}
+
+/// Ends what still runs in a namespace of ours: servers that somebody started on the host.
+fn end_inhabitants(name: &str) -> Result<(), LabError> {
+    for attempt in 0..100 {
+        let pids = tool::ip(&format!("netns pids {name}"))?;
+        if pids.trim().is_empty() {
+            return Ok(());
+        }
+        let signal = if attempt < 25 { libc::SIGTERM } else { libc::SIGKILL };
+        for pid in pids.lines().filter_map(|l| l.trim().parse::<i32>().ok()) {
+            // SAFETY: a signal to a process in a namespace that only this lab uses.
+            unsafe { libc::kill(pid, signal) };
+            // SAFETY: reaps it where it is our own child.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Err(LabError::failed(format!("ending the processes in {name}"), "they do not end"))
 }
 
 fn end_process(pid: u32, ticks: u64, what: &str) -> Result<(), LabError> {

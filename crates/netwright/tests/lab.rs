@@ -99,9 +99,14 @@ fn a_pair_has_the_queues_mtu_masks_and_addresses_asked_for() {
     for to in ["10.99.0.2", "10.99.1.2", "fd99:0:0:1::2"] {
         assert_eq!(ping_ms(&lab, "left", to, 3).1, 3, "{to}");
     }
+    // A server left running on a host goes with it.
+    stdout(&lab, "left", &["sh", "-c", "iperf3 -s -D"]);
+    let inside = || output("ip", &["netns", "pids", &format!("nw-{}-left", lab.state.name)]).stdout;
+    let pid = String::from_utf8_lossy(&inside()).trim().to_owned();
+    assert!(std::path::Path::new("/proc").join(&pid).exists(), "iperf3 does not run");
     let folder = lab.folder();
     drop(lab);
-    assert!(!folder.exists());
+    assert!(!folder.exists() && !std::path::Path::new("/proc").join(&pid).exists());
 }
 
 #[test]
