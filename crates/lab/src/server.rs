@@ -286,7 +286,7 @@ fn arguments(
         image.initramfs.display()
     ));
     a.push(format!(
-        "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable netwright.agent={} netwright.modules={} netwright.host={name}",
+        "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=4000000 netwright.agent={} netwright.modules={} netwright.host={name}",
         spec.agent.display(),
         spec.cache.join("lib/modules").display()
     ));
