@@ -285,4 +285,67 @@ mod tests {
             assert!(!is_pci_address(other), "{other}");
         }
     }
+
+    #[test]
+    fn controllers_of_three_kinds() {
+        const NVME: &str = "sys/devices/pci0000:80/0000:81:00.0";
+        const HBA: &str = "sys/devices/pci0000:00/0000:02:00.0";
+        const VIRTIO: &str = "sys/devices/platform/LNRO0005:01/virtio1";
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            path
+        };
+        let file = |path: &str, text: &str| std::fs::write(at(path), text).unwrap();
+        let link = |path: &str, to: &str| std::os::unix::fs::symlink(to, at(path)).unwrap();
+        for (path, text) in [
+            (format!("{NVME}/numa_node"), "1\n"),
+            (format!("{NVME}/msi_irqs/131"), "msix\n"),
+            (format!("{NVME}/msi_irqs/30"), "msix\n"),
+            (format!("{NVME}/nvme/nvme0/model"), "SAMSUNG MZQL21T9HCJR-00A07              \n"),
+            (format!("{NVME}/nvme/nvme0/transport"), "pcie\n"),
+            (format!("{NVME}/nvme/nvme0/nvme0c0n1/size"), "1\n"),
+            (format!("{HBA}/numa_node"), "-1\n"),
+            (format!("{HBA}/irq"), "17\n"),
+            (format!("{HBA}/host10/scsi_host/host10/proc_name"), "mpt3sas\n"),
+            (format!("{HBA}/host9/scsi_host/host9/proc_name"), "(null)\n"),
+            (format!("{VIRTIO}/device"), "0x0002\n"),
+        ] {
+            file(&path, text);
+        }
+        link(&format!("{NVME}/driver"), "../../../bus/pci/drivers/nvme");
+        link(&format!("{HBA}/driver"), "../../../bus/pci/drivers/ahci");
+        link("sys/class/nvme/nvme0", "../../devices/pci0000:80/0000:81:00.0/nvme/nvme0");
+        for host in ["host9", "host10"] {
+            let to = format!("../../devices/pci0000:00/0000:02:00.0/{host}/scsi_host/{host}");
+            link(&format!("sys/class/scsi_host/{host}"), &to);
+        }
+        link("sys/block/sda", &format!("../../{HBA}/host10/target10:0:0/10:0:0:0/block/sda"));
+        link("sys/block/vda", &format!("../../{VIRTIO}/block/vda"));
+        link("sys/bus/virtio/drivers/virtio_blk/virtio1", &format!("../../../../../{VIRTIO}"));
+
+        let all = read(&Root::open(dir.path()).unwrap());
+        let names: Vec<_> = all.iter().map(|c| (c.kind.as_str(), c.name.as_str())).collect();
+        let expected =
+            [("nvme", "nvme0"), ("scsi", "host9"), ("scsi", "host10"), ("virtio_blk", "virtio1")];
+        assert_eq!(names, expected);
+        let [nvme, sata, sas, virtio] = all.try_into().unwrap();
+        assert_eq!(nvme.driver, Reading::Known("nvme".into()));
+        assert_eq!(nvme.model, Reading::Known("SAMSUNG MZQL21T9HCJR-00A07".into()));
+        assert_eq!(nvme.bus_address, Reading::Known("0000:81:00.0".into()));
+        assert_eq!(nvme.numa_node, Reading::Known(NumaNode(1)));
+        assert_eq!((nvme.disks, nvme.irqs), (vec!["nvme0n1".into()], vec![IrqId(30), IrqId(131)]));
+        assert_eq!(
+            sata.driver,
+            Reading::Known("ahci".into()),
+            "the PCI driver's where it has no name"
+        );
+        assert!(sata.disks.is_empty());
+        assert_eq!(sas.driver, Reading::Known("mpt3sas".into()));
+        assert_eq!((sas.disks, sas.irqs), (vec!["sda".to_owned()], vec![IrqId(17)]));
+        assert!(!sas.numa_node.is_known(), "−1 is no node");
+        assert_eq!(virtio.disks, ["vda"]);
+        assert!(!virtio.bus_address.is_known() && virtio.irqs.is_empty(), "not on PCI");
+    }
 }

@@ -3,7 +3,7 @@
 //! No single source knows. The firmware's tables name the most specific product, the CPU's own
 //! leaf names the technology, and the cpuinfo flag only says that there is one.
 
-use model::Reading;
+use model::{Reading, facts::Unread};
 use parse::cpuinfo::CpuInfo;
 
 use crate::{ReadError, Root};
@@ -15,8 +15,8 @@ struct Evidence {
     sys_hypervisor: Option<String>,
     /// Vendor and product strings of the firmware, product first.
     dmi: Vec<String>,
-    /// Maker of the ACPI tables.
-    acpi_oem: Option<String>,
+    /// Maker of the ACPI tables, where there are any.
+    acpi: Option<Reading<String>>,
     /// Signature in CPUID leaf 0x40000000.
     cpuid: Option<String>,
     /// x86: the cpuinfo flag.
@@ -39,8 +39,21 @@ struct Evidence {
 
 /// The hypervisor by name, `none` on bare metal, `unknown` where there is one that does not
 /// say its name.
-pub(super) fn read(root: &Root, cpuinfo: Option<&CpuInfo>) -> Reading<String> {
-    match decide(&gather(root, cpuinfo)) {
+pub(super) fn read(
+    root: &Root,
+    cpuinfo: Option<&CpuInfo>,
+    unread: &mut Vec<Unread>,
+) -> Reading<String> {
+    let evidence = gather(root, cpuinfo);
+    let name = decide(&evidence);
+    if let (Some("kvm" | "qemu" | "unknown"), Some(Reading::Denied(why))) = (name, &evidence.acpi) {
+        unread.push(Unread {
+            what: "which product the hypervisor is".into(),
+            why: why.clone(),
+            remedy: "run as root: only root may read the firmware's tables".into(),
+        });
+    }
+    match name {
         Some(name) => Reading::Known(name.to_owned()),
         None => Reading::absent(
             "/sys/hypervisor, /sys/class/dmi, /proc/device-tree: not there, and /proc/cpuinfo does not tell",
@@ -59,7 +72,7 @@ fn gather(root: &Root, cpuinfo: Option<&CpuInfo>) -> Evidence {
             .filter_map(|f| word(&format!("/sys/class/dmi/id/{f}")))
             .collect(),
         // Only a guest's tables are worth reading, and only root may.
-        acpi_oem: (flag != Some(false)).then(|| acpi_oem(root)).flatten(),
+        acpi: (flag != Some(false)).then(|| acpi_oem(root)),
         cpuid: (flag == Some(true)).then(|| root.ask("cpuid/40000000", ask_cpuid).ok()).flatten(),
         flag,
         device_tree: word("/proc/device-tree/hypervisor/compatible"),
@@ -72,11 +85,14 @@ fn gather(root: &Root, cpuinfo: Option<&CpuInfo>) -> Evidence {
     }
 }
 
-fn acpi_oem(root: &Root) -> Option<String> {
-    ["FACP", "APIC", "DSDT"].iter().find_map(|table| {
-        let path = format!("/sys/firmware/acpi/tables/{table}");
-        root.parsed(&path, parse::acpi::header).into_known().map(|h| h.oem_id)
-    })
+fn acpi_oem(root: &Root) -> Reading<String> {
+    root.parsed("/sys/firmware/acpi/tables/FACP", parse::acpi::header).map(|h| h.oem_id)
+}
+
+impl Evidence {
+    fn acpi_oem(&self) -> Option<&str> {
+        self.acpi.as_ref()?.known().map(String::as_str)
+    }
 }
 
 fn decide(e: &Evidence) -> Option<&'static str> {
@@ -108,7 +124,7 @@ fn decide(e: &Evidence) -> Option<&'static str> {
 }
 
 fn by_firmware(e: &Evidence) -> Option<&'static str> {
-    match e.acpi_oem.as_deref() {
+    match e.acpi_oem() {
         Some("FIRECK") => return Some("firecracker"),
         Some("CLOUDH") => return Some("cloud-hypervisor"),
         Some("AMAZON") => return Some("amazon"),
@@ -142,7 +158,7 @@ fn by_firmware(e: &Evidence) -> Option<&'static str> {
         return Some(name);
     }
     // QEMU runs with KVM or by emulation: the CPU knows which.
-    (dmi("QEMU") || e.acpi_oem.as_deref() == Some("BOCHS"))
+    (dmi("QEMU") || e.acpi_oem() == Some("BOCHS"))
         .then(|| e.cpuid.as_deref().and_then(by_cpuid).unwrap_or("qemu"))
 }
 
@@ -223,13 +239,13 @@ mod tests {
         qemu.cpuid = Some("KVMKVMKVM".into());
         assert_eq!(decide(&qemu), Some("kvm"));
         let firecracker = Evidence {
-            acpi_oem: Some("FIRECK".into()),
+            acpi: Some(Reading::Known("FIRECK".into())),
             cpuid: Some("KVMKVMKVM".into()),
             flag: Some(true),
             ..Evidence::default()
         };
         assert_eq!(decide(&firecracker), Some("firecracker"));
-        let without_root = Evidence { acpi_oem: None, ..firecracker };
+        let without_root = Evidence { acpi: Some(Reading::denied("root")), ..firecracker };
         assert_eq!(decide(&without_root), Some("kvm"));
         assert_eq!(decide(&dmi(&[])), Some("unknown"), "the flag alone");
     }

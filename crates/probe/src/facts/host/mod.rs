@@ -33,7 +33,7 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
         kernel_version: root.word("/proc/sys/kernel/version"),
         arch: arch(root, &cpuinfo),
         distribution: distribution(root),
-        hypervisor: hypervisor::read(root, cpuinfo.known()),
+        hypervisor: hypervisor::read(root, cpuinfo.known(), unread),
         container: container::read(root),
         lockdown: lockdown(root, unread),
         cmdline: root.word("/proc/cmdline"),
@@ -196,3 +196,6 @@ fn ask_machine() -> Result<String, ReadError> {
     let bytes: Vec<u8> = names.machine.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+#[cfg(test)]
+mod tests;
