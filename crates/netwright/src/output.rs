@@ -20,6 +20,28 @@ pub enum Sink {
     File(PathBuf),
 }
 
+/// What a sink opens.
+enum Out {
+    Stdout(io::StdoutLock<'static>),
+    File(File),
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(to) => to.write(bytes),
+            Self::File(to) => to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(to) => to.flush(),
+            Self::File(to) => to.flush(),
+        }
+    }
+}
+
 impl Sink {
     /// `-` or nothing is standard output.
     pub fn new(path: Option<PathBuf>) -> Self {
@@ -56,35 +78,36 @@ impl Sink {
 
     /// Writes one JSON document and a line end: on a terminal over many lines, else on one.
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
-        // Made whole first: thousands of small writes through a trait object take longer.
-        let mut bytes = Vec::with_capacity(1 << 16);
-        let made = if self.is_terminal() {
-            serde_json::to_writer_pretty(&mut bytes, document)
-        } else {
-            serde_json::to_writer(&mut bytes, document)
+        let pretty = self.is_terminal();
+        // Not through `with`: thousands of small writes through a trait object take longer.
+        let write = |to: &mut Out| {
+            let mut w = BufWriter::with_capacity(1 << 16, to);
+            if pretty {
+                serde_json::to_writer_pretty(&mut w, document)?;
+            } else {
+                serde_json::to_writer(&mut w, document)?;
+            }
+            w.write_all(b"\n")?;
+            w.flush()
         };
-        self.with(|w| {
-            made?;
-            bytes.push(b'\n');
-            w.write_all(&bytes)
-        })
+        self.to(write)
     }
 
     fn with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        fn run(
-            to: impl Write,
-            write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-        ) -> io::Result<()> {
+        self.to(|to| {
             let mut w = BufWriter::with_capacity(1 << 16, to);
             write(&mut w)?;
             w.flush()
-        }
+        })
+    }
+
+    fn to(&self, write: impl FnOnce(&mut Out) -> io::Result<()>) -> Result<(), Failure> {
         match self {
-            Self::Stdout => run(io::stdout().lock(), write)
+            Self::Stdout => write(&mut Out::Stdout(io::stdout().lock()))
                 .map_err(|e| Failure::io(Path::new("standard output"), &e)),
-            Self::File(path) => {
-                File::create(path).and_then(|f| run(f, write)).map_err(|e| Failure::io(path, &e))
-            }
+            Self::File(path) => File::create(path)
+                .and_then(|f| write(&mut Out::File(f)))
+                .map_err(|e| Failure::io(path, &e)),
         }
     }
 

@@ -43,7 +43,7 @@ const SHARDS: usize = 16;
 /// Folders remembered in each list.
 const RECENT: usize = 4;
 /// Nearly all files are smaller, CPU masks of 1,024 CPUs among them.
-const SMALL: usize = 1024;
+const SMALL: usize = 512;
 /// Names of one folder; `/proc` and a CPU's folders have some ten thousand at most.
 const MAX_NAMES: usize = 4 << 20;
 const RESOLVE_IN_ROOT: u64 = 0x10;
@@ -296,7 +296,10 @@ impl DirRoot {
         if let Some(names) = self.manifest.as_ref().and_then(|m| m.listings.get(path)) {
             return Ok(names.clone());
         }
-        let fd = open_at(&*self.folder(path)?, ".", libc::O_RDONLY | libc::O_DIRECTORY)?;
+        let fd = match self.open_folder_quickly(path) {
+            Some(fd) => fd,
+            None => open_at(&*self.folder(path)?, ".", libc::O_RDONLY | libc::O_DIRECTORY)?,
+        };
         names(fd)
     }
 
@@ -309,6 +312,9 @@ impl DirRoot {
 
     pub fn resolve(&self, path: &str) -> Result<String, i32> {
         Op::Resolve.recorded(self.manifest.as_ref(), path)?;
+        if let Some(settled) = self.resolve_quickly(path) {
+            return settled;
+        }
         Ok(self.walk(path, true)?.path())
     }
 }

@@ -35,7 +35,7 @@ pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<Irq>> {
         Ok(table) => table,
         Err(e) => return e.into_reading(),
     };
-    let devices = msi_devices(root);
+    let devices = msi_devices(root, nics, &table.irqs);
     let ids: Vec<IrqId> = table.irqs.iter().map(|r| r.irq).collect();
     let mut irqs: Vec<Irq> = table
         .irqs
@@ -102,11 +102,20 @@ pub(crate) fn interrupts(root: &Root) -> Result<Interrupts, ReadError> {
     }
 }
 
-/// PCI address by MSI or MSI-X interrupt.
-fn msi_devices(root: &Root) -> HashMap<u32, String> {
+/// PCI address by MSI or MSI-X interrupt: of the NICs' functions, and of all where the kernel's
+/// chip names (before 6.2) do not tell the function of each interrupt.
+fn msi_devices(root: &Root, nics: &[Nic], rows: &[IrqRow]) -> HashMap<u32, String> {
     const PCI: &str = "/sys/bus/pci/devices";
+    let nameless = |r: &IrqRow| r.chip.contains("MSI") && address_of_chip(&r.chip).is_none();
+    let addresses = if rows.iter().any(nameless) {
+        root.entries(PCI).unwrap_or_default()
+    } else {
+        let mut own: Vec<String> = nics.iter().filter_map(|n| n.bus_address.get()).collect();
+        own.dedup();
+        own
+    };
     let mut found = HashMap::new();
-    for address in root.entries(PCI).unwrap_or_default() {
+    for address in addresses {
         for irq in root.entries(&format!("{PCI}/{address}/msi_irqs")).unwrap_or_default() {
             if let Ok(n) = irq.parse() {
                 found.insert(n, address.clone());

@@ -13,8 +13,9 @@ use std::{
 };
 
 use super::{
+    super::{MAX_LINK_HOPS, archive::is_magic},
     DirRoot, FOLDER, MAX_FILE_BYTES, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, SMALL, errno,
-    last_errno, read_rest,
+    last_errno, read_rest, walk,
 };
 
 /// What is known of the tree's mounts.
@@ -168,7 +169,7 @@ impl DirRoot {
     /// Without following any link, which is quicker: there is nothing to keep within the root
     /// then, but `..`, which therefore goes the other way.
     fn open_directly(&self, quick: &Quick, path: &str) -> Result<OwnedFd, i32> {
-        if path.contains("..") {
+        if path.as_bytes().windows(2).any(|pair| pair == b"..") {
             return Err(libc::ELOOP);
         }
         for (prefix, cell) in BUSY.iter().zip(&quick.busy) {
@@ -200,6 +201,69 @@ impl DirRoot {
             Err(_) => None,
         }
     }
+}
+
+impl DirRoot {
+    /// A folder, open for listing; `None` where the careful way must be asked.
+    pub(super) fn open_folder_quickly(&self, path: &str) -> Option<OwnedFd> {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        self.openat2.then(|| open(&self.fd, path, flags, within).ok())?
+    }
+
+    /// The real path, asking once for each link instead of once for each component; `None`
+    /// where the careful way must be asked.
+    pub(super) fn resolve_quickly(&self, path: &str) -> Option<Result<String, i32>> {
+        let mut path = if self.openat2 { plain(path)? } else { return None };
+        for _ in 0..MAX_LINK_HOPS {
+            let below = path.trim_start_matches('/');
+            match open(&self.fd, below, libc::O_PATH | libc::O_CLOEXEC, RESOLVE_NO_SYMLINKS) {
+                Ok(_) => return Some(Ok(path)),
+                Err(libc::ELOOP) => {}
+                Err(e @ (libc::ENOENT | libc::ENOTDIR)) => return Some(Err(e)),
+                Err(_) => return None,
+            }
+            let (folder, name) = path.rsplit_once('/').filter(|(f, _)| !f.is_empty())?;
+            match open(&self.fd, folder.trim_start_matches('/'), FOLDER, RESOLVE_NO_SYMLINKS) {
+                // Only the last is a link, so what it climbs from has no link either.
+                Ok(fd) => path = joined(folder, &walk::target(&fd, name).ok()?)?,
+                Err(libc::ELOOP) => match self.resolve_quickly(folder)? {
+                    Ok(real) => path = format!("{real}/{name}"),
+                    Err(e) => return Some(Err(e)),
+                },
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+/// An absolute path that says nothing twice; `None` for one with `.` or `..` in it.
+fn plain(path: &str) -> Option<String> {
+    let whole = path.starts_with('/') && path.len() > 1;
+    let parts = || path.split('/').skip(1);
+    (whole && parts().all(|p| !matches!(p, "" | "." | ".."))).then(|| path.to_owned())
+}
+
+/// Where a link in a folder leads. It may climb first (`../../devices/x`), but not later: what
+/// it went through by then might be a link.
+fn joined(folder: &str, link: &str) -> Option<String> {
+    if is_magic(link) {
+        return None;
+    }
+    if link.starts_with('/') {
+        return plain(link);
+    }
+    let (mut folder, mut link) = (folder, link);
+    while let Some(rest) = link.strip_prefix("../") {
+        link = rest;
+        folder = folder.rsplit_once('/').map_or("", |(up, _)| up);
+    }
+    if link == ".." {
+        let up = folder.rsplit_once('/').map_or("", |(up, _)| up);
+        return plain(up);
+    }
+    plain(&format!("{folder}/{link}"))
 }
 
 const RESOLVE_NO_XDEV: u64 = 0x01;
