@@ -12,6 +12,8 @@ pub struct Irq {
     pub number: usize,
     /// PCI address; empty for those of the chipset.
     pub device: String,
+    /// Its node.
+    pub node: Option<usize>,
     /// Vector of the device.
     pub vector: usize,
     pub name: String,
@@ -22,6 +24,16 @@ pub struct Irq {
 /// The address of a NIC.
 pub fn nic_address(nic: usize) -> String {
     format!("0000:{:02x}:00.0", 0x41 + nic)
+}
+
+/// The node of a NIC.
+pub fn nic_node(shape: &Shape, nic: usize) -> usize {
+    nic * shape.nodes / shape.nics
+}
+
+/// The node of an NVMe controller.
+pub fn nvme_node(shape: &Shape, n: usize) -> usize {
+    n % shape.nodes
 }
 
 /// The address of an NVMe controller.
@@ -44,10 +56,11 @@ pub fn plan(shape: &Shape) -> Vec<Irq> {
         (16, "xhci_hcd:usb1, ahci[0000:00:17.0]"),
     ] {
         let cpus = (number != 0).then(|| vec![dice.below(shape.cpus)]);
-        all.push(Irq { number, device: String::new(), vector: number, name: name.into(), cpus });
+        let device = String::new();
+        all.push(Irq { number, device, node: None, vector: number, name: name.into(), cpus });
     }
     let mut number = 24;
-    let mut add = |device: String, vector: usize, name: String, dice: &mut Dice| {
+    let mut add = |(device, node): (String, usize), vector: usize, name: String| {
         // One to three CPUs: where it is now, and where it was before somebody moved it. One
         // in 200 has been everywhere.
         let places = 1 + dice.below(3);
@@ -55,21 +68,22 @@ pub fn plan(shape: &Shape) -> Vec<Irq> {
         cpus.sort_unstable();
         cpus.dedup();
         let cpus = (number % 200 != 0).then_some(cpus);
-        all.push(Irq { number, device, vector, name, cpus });
+        all.push(Irq { number, device, node: Some(node), vector, name, cpus });
         number += 1;
         all.len() < shape.irqs
     };
     for nic in 0..shape.nics {
-        let address = nic_address(nic);
-        add(address.clone(), 0, format!("ice-{address}:misc"), &mut dice);
+        let place = (nic_address(nic), nic_node(shape, nic));
+        add(place.clone(), 0, format!("ice-{}:misc", place.0));
         for queue in 0..shape.queues {
-            add(address.clone(), queue + 1, format!("ice-eth{nic}-TxRx-{queue}"), &mut dice);
+            add(place.clone(), queue + 1, format!("ice-eth{nic}-TxRx-{queue}"));
         }
     }
     let mut nvme = 0;
     'full: loop {
         for vector in 0..NVME_VECTORS {
-            if !add(nvme_address(nvme), vector, format!("nvme{nvme}q{vector}"), &mut dice) {
+            let place = (nvme_address(nvme), nvme_node(shape, nvme));
+            if !add(place, vector, format!("nvme{nvme}q{vector}")) {
                 break 'full;
             }
         }
@@ -85,10 +99,7 @@ pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
     for irq in irqs {
         let dir = format!("proc/irq/{}", irq.number);
         let effective: Vec<usize> = irq.cpus.iter().flatten().take(1).copied().collect();
-        let node = match effective.first() {
-            Some(&cpu) if !irq.device.is_empty() => shape.node(cpu).to_string(),
-            _ => "-1".into(),
-        };
+        let node = irq.node.map_or("-1".into(), |n| n.to_string());
         tree.files(
             &dir,
             &[

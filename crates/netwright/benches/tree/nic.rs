@@ -4,7 +4,7 @@ use std::io;
 
 use super::{
     Shape, Tree,
-    irq::{Irq, nic_address},
+    irq::{Irq, nic_address, nic_node},
     list, mask,
 };
 
@@ -13,7 +13,7 @@ pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
         tree.dir(dir)?;
     }
     for nic in 0..shape.nics {
-        let node = nic * shape.nodes / shape.nics;
+        let node = nic_node(shape, nic);
         pci(tree, shape, &nic_address(nic), node, ["0x8086", "0x1592", "0x020000", "ice"], irqs)?;
         interface(tree, shape, nic)?;
     }

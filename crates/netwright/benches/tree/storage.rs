@@ -4,7 +4,7 @@ use std::io;
 
 use super::{
     Shape, Tree,
-    irq::{Irq, NVME_VECTORS, nvme_address},
+    irq::{Irq, NVME_VECTORS, nvme_address, nvme_node},
     nic::pci,
 };
 
@@ -13,7 +13,7 @@ pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
     tree.dir("sys/class/nvme")?;
     let count = irqs.iter().filter(|i| i.name.starts_with("nvme")).count().div_ceil(NVME_VECTORS);
     for n in 0..count {
-        let (address, node) = (nvme_address(n), n % shape.nodes);
+        let (address, node) = (nvme_address(n), nvme_node(shape, n));
         pci(tree, shape, &address, node, ["0x144d", "0xa80a", "0x010802", "nvme"], irqs)?;
         let at = format!("devices/pci0000:40/0000:40:01.1/{address}/nvme/nvme{n}");
         let node = node.to_string();

@@ -3,7 +3,7 @@
 use std::{
     num::NonZero,
     sync::{
-        Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -24,7 +24,9 @@ pub(super) fn by_runs<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&[T]) -> Vec<R> + Sync,
 ) -> Vec<R> {
-    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    // Found out once: it reads a handful of cgroup files.
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    let cpus = *CPUS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get));
     let threads = cpus.min(MAX_THREADS).min(items.len() / MIN_PER_THREAD);
     if threads < 2 {
         return work(items);

@@ -28,21 +28,21 @@ const TRIES: usize = 3;
 /// instances they were given by netdev netlink, then by `msi_irqs` of their PCI devices, then
 /// by the action names alone.
 ///
-/// **Source**: `/proc/interrupts`, `/proc/irq/N/`, `/sys/bus/pci/devices/*/msi_irqs/`, debugfs
-/// `irq/irqs/N`. An interrupt that vanishes in between has absent affinities.
+/// **Source**: `/proc/interrupts`, `/proc/irq/N/`, `msi_irqs/` and `numa_node` of
+/// `/sys/bus/pci/devices/*`, debugfs `irq/irqs/N`. An interrupt that vanishes in between has absent affinities.
 pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<Irq>> {
     let table = match interrupts(root) {
         Ok(table) => table,
         Err(e) => return e.into_reading(),
     };
     let devices = msi_devices(root, nics, &table.irqs);
-    let ids: Vec<IrqId> = table.irqs.iter().map(|r| r.irq).collect();
-    let mut irqs: Vec<Irq> = table
-        .irqs
-        .into_iter()
-        .zip(files::read(root, &ids))
-        .map(|(row, files)| irq(row, files, &devices))
-        .collect();
+    let device = |r: &IrqRow| devices.get(&r.irq.0).cloned().or_else(|| address_of_chip(&r.chip));
+    let of: Vec<Option<String>> = table.irqs.iter().map(device).collect();
+    let raised: Vec<files::Raised> =
+        table.irqs.iter().zip(&of).map(|(r, d)| (r.irq, d.as_deref())).collect();
+    let files = files::read(root, &raised);
+    let mut irqs: Vec<Irq> =
+        table.irqs.into_iter().zip(files).zip(of).map(|((r, f), d)| irq(r, f, d)).collect();
     irqs.sort_by_key(|i| i.irq);
     owner::find(root, nics, &mut irqs);
     Reading::Known(irqs)
@@ -125,7 +125,7 @@ fn msi_devices(root: &Root, nics: &[Nic], rows: &[IrqRow]) -> HashMap<u32, Strin
     found
 }
 
-fn irq(row: IrqRow, files: files::Files, devices: &HashMap<u32, String>) -> Irq {
+fn irq(row: IrqRow, files: files::Files, device: Option<String>) -> Irq {
     let told = |text: String, what: &str| {
         if text.is_empty() {
             Reading::Absent(format!("{INTERRUPTS} tells no {what}"))
@@ -133,7 +133,6 @@ fn irq(row: IrqRow, files: files::Files, devices: &HashMap<u32, String>) -> Irq 
             Reading::Known(text)
         }
     };
-    let device = devices.get(&row.irq.0).cloned().or_else(|| address_of_chip(&row.chip));
     Irq {
         irq: row.irq,
         name: row.name,

@@ -155,6 +155,21 @@ fn missing_files_and_no_node_are_absent() {
 }
 
 #[test]
+fn the_node_is_the_functions_or_else_the_interrupts() {
+    let mut tree = Tree::new();
+    tree.pci("0000:03:00.0", 60..61);
+    tree.pci("0000:04:00.0", 61..62);
+    tree.pci("0000:05:00.0", 62..63);
+    for irq in 60..64 {
+        tree.irq(irq, MSIX, "x");
+    }
+    tree.write("sys/devices/pci0000:00/0000:03:00.0/numa_node", "7\n");
+    tree.write("sys/devices/pci0000:00/0000:04:00.0/numa_node", "-1\n");
+    let nodes: Vec<_> = tree.read(&[]).iter().map(|i| i.numa_node.get().map(|n| n.0)).collect();
+    assert_eq!(nodes, [Some(7), None, Some(1), Some(1)]);
+}
+
+#[test]
 fn the_kernels_word_goes_before_names() {
     let mut tree = Tree::new();
     tree.pci("0000:03:00.0", 60..62);
