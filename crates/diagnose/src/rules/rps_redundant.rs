@@ -36,15 +36,15 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let set: Vec<_> = sets.iter().filter(|(_, s)| !s.is_empty()).collect();
     // RSS may feed fewer queues than there are.
-    let fed = nic.rss.known().filter(|r| !r.table.is_empty());
-    let fed = fed.map_or(sets.len(), |r| r.table.iter().collect::<BTreeSet<_>>().len());
+    let rss = nic.rss.known().filter(|r| !r.table.is_empty());
+    let fed = rss.map_or(sets.len(), |r| r.table.iter().collect::<BTreeSet<_>>().len());
     let clear = |text: String| Ok(Judgement::Clear(text));
     if set.is_empty() {
         return clear(format!("{name} steers no packets"));
     }
     if fed < cpus || cpus == 1 {
         return clear(format!(
-            "{name}: {} with packets for {}",
+            "{name}: {} for {}",
             text::plural(fed, "queue"),
             text::plural(cpus, "CPU")
         ));
@@ -67,7 +67,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     )
     .gain(Gain::Tidies, "a little less CPU per packet")
     .show(
-        format!("receive queues of {name} with packets"),
+        format!("receive queues of {name}{}", if rss.is_some() { " that RSS feeds" } else { "" }),
         fed.to_string(),
         format!("ethtool -x {name}, /sys/class/net/{name}/queues"),
     )
