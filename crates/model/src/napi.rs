@@ -27,7 +27,7 @@ pub struct SoftnetRow {
     pub backlog_len: Reading<u64>,
 }
 
-/// One NAPI instance of a NIC. **Source**: `netdev` generic-netlink `napi-get`, since 6.7.
+/// One NAPI instance of a NIC. **Source**: `netdev` generic-netlink `napi-get`, since 6.8.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Napi {
     /// The kernel's NAPI id.
