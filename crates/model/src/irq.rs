@@ -24,8 +24,8 @@ pub struct Irq {
     pub affinity: Reading<CpuSet>,
     /// Where it really goes. **Source**: `/proc/irq/N/effective_affinity_list` (since 4.13).
     pub effective_affinity: Reading<CpuSet>,
-    /// Node of the device. **Source**: `numa_node` of its PCI function, else `/proc/irq/N/node`;
-    /// −1 is absent.
+    /// Node of the device. **Source**: `numa_node` of its PCI function; where that is −1 or it
+    /// has none `/proc/irq/N/node`; −1 there is absent.
     pub numa_node: Reading<NumaNode>,
     /// Whether the kernel alone decides its affinity (writes answer EIO). **Source**:
     /// debugfs `irq/irqs/N` (`IRQD_AFFINITY_MANAGED`), needs root and debugfs.

@@ -26,40 +26,30 @@ pub(super) fn read(root: &Root, irqs: &[Raised]) -> Vec<Files> {
     let debugfs = reading(root.entries(DEBUGFS)).map(drop);
     let nodes = device_nodes(root, irqs);
     parallel::by_runs(irqs, |irqs| {
-        let node = |device: Option<&str>| device.and_then(|d| nodes.get(d)?.clone());
+        let node = |device: Option<&str>| device.and_then(|d| *nodes.get(d)?);
         irqs.iter().map(|&(irq, device)| of(root, irq, node(device), &debugfs)).collect()
     })
 }
 
-/// The node of each function: one file instead of one for each of its interrupts, which say
-/// the same. `None` where a function has no such file.
-fn device_nodes<'a>(
-    root: &Root,
-    irqs: &[Raised<'a>],
-) -> HashMap<&'a str, Option<Reading<NumaNode>>> {
+/// The node of each function that has one: one file instead of one for each of its interrupts.
+/// Those say the same, but for managed ones (the node of the CPUs they are for).
+fn device_nodes<'a>(root: &Root, irqs: &[Raised<'a>]) -> HashMap<&'a str, Option<NumaNode>> {
     let mut nodes = HashMap::new();
     for device in irqs.iter().filter_map(|i| i.1) {
         nodes.entry(device).or_insert_with(|| {
             let path = format!("/sys/bus/pci/devices/{device}/numa_node");
-            root.number::<i64>(&path).into_known().map(|n| node(&path, n))
+            root.number::<i64>(&path).get().and_then(node)
         });
     }
     nodes
 }
 
-fn node(path: &str, n: i64) -> Reading<NumaNode> {
-    match u32::try_from(n) {
-        Ok(n) => Reading::Known(NumaNode(n)),
-        Err(_) => Reading::Absent(format!("{path}: {n}, no node")),
-    }
+/// The kernel's −1 is no node.
+fn node(n: i64) -> Option<NumaNode> {
+    u32::try_from(n).ok().map(NumaNode)
 }
 
-fn of(
-    root: &Root,
-    irq: IrqId,
-    device_node: Option<Reading<NumaNode>>,
-    debugfs: &Reading<()>,
-) -> Files {
+fn of(root: &Root, irq: IrqId, device_node: Option<NumaNode>, debugfs: &Reading<()>) -> Files {
     // One path for all, since there are thousands.
     let mut path = format!("/proc/irq/{irq}/");
     let folder = path.len();
@@ -71,16 +61,21 @@ fn of(
     Files {
         affinity: list("smp_affinity_list"),
         effective_affinity: list("effective_affinity_list"),
-        numa_node: device_node.unwrap_or_else(|| {
-            let path = format!("/proc/irq/{irq}/node");
-            root.number::<i64>(&path).and_then(|n| node(&path, n))
-        }),
+        numa_node: device_node.map_or_else(|| own_node(root, irq), Reading::Known),
         managed: match debugfs {
             Reading::Known(()) => managed(root, irq),
             Reading::Absent(why) => Reading::Absent(why.clone()),
             Reading::Denied(why) => Reading::Denied(why.clone()),
         },
     }
+}
+
+fn own_node(root: &Root, irq: IrqId) -> Reading<NumaNode> {
+    let path = format!("/proc/irq/{irq}/node");
+    root.number::<i64>(&path).and_then(|n| match node(n) {
+        Some(node) => Reading::Known(node),
+        None => Reading::Absent(format!("{path}: {n}, no node")),
+    })
 }
 
 /// The state flags are names, one a line.
