@@ -118,8 +118,12 @@ impl ProcStat {
     }
 
     /// All time, where every part is known.
+    ///
+    /// Only `iowait` may be unknown: the kernel lets it shrink on hosts that wait for disks
+    /// (proc(5)). One that shrank added nothing to the window, and leaving it out keeps the
+    /// rest of the CPU's account, which never shrinks.
     pub fn total_ns(&self) -> Option<u64> {
-        Some(self.busy_ns()? + self.idle_ns.get()? + self.iowait_ns.get()?)
+        Some(self.busy_ns()? + self.idle_ns.get()? + self.iowait_ns.get().unwrap_or(0))
     }
 
     /// Busy share of all time, 0 to 1; `None` when unknown or when no tick passed.
@@ -238,4 +242,28 @@ pub struct ThreadSample {
     pub on_cpus: Vec<CpuId>,
     /// Resident memory in the last reading.
     pub rss_bytes: Reading<Bytes>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shrunken_iowait_costs_no_other_figure_but_an_unknown_idle_does() {
+        let mut cpu = ProcStat {
+            user_ns: Reading::Known(30),
+            nice_ns: Reading::Known(0),
+            system_ns: Reading::Known(10),
+            idle_ns: Reading::Known(50),
+            iowait_ns: Reading::Known(10),
+            irq_ns: Reading::Known(0),
+            softirq_ns: Reading::Known(0),
+            steal_ns: Reading::Known(0),
+        };
+        assert_eq!(cpu.busy_share(), Some(0.4));
+        cpu.iowait_ns = Reading::absent("went backwards");
+        assert_eq!(cpu.total_ns(), Some(90));
+        cpu.idle_ns = Reading::absent("went backwards");
+        assert_eq!(cpu.busy_share(), None);
+    }
 }
