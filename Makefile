@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test check bench fuzz deps test-deps build
+.PHONY: run test check bench fuzz deps test-deps build aarch64
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -10,6 +10,10 @@ run: build
 
 build: deps
 	$(CARGO) build --release --locked -p netwright
+
+# The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
+aarch64: deps
+	CARGO="$(CARGO)" scripts/cross --release
 
 # Rust comes with the machine; the C compiler builds the zstd library.
 deps:
@@ -20,13 +24,14 @@ test-deps: deps
 	@scripts/need ip:iproute2 tc:iproute2 ethtool:ethtool lspci:pciutils lscpu:util-linux \
 	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance \
 	  ping:iputils-ping iperf3:iperf3 setpriv:util-linux \
-	  qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dpkg-deb:dpkg \
+	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm busybox:busybox-static dpkg-deb:dpkg \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	CARGO="$(CARGO)" scripts/cross
 	$(CARGO) test --workspace --locked --no-fail-fast
 
 # The fast inner loop: no root, seconds when warm.

@@ -9,8 +9,11 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, mpsc},
-    time::{Duration, Instant},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
 };
 
 use crate::{
@@ -102,40 +105,77 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
         Err(e) => return refuse(&mut writer, &format!("{program}: {e}\n")),
     };
     let writer = Arc::new(Mutex::new(writer));
-    let (done, drained) = mpsc::channel();
-    if let Some(out) = child.stdout.take() {
-        pump(out, Kind::Stdout, &writer, &done);
+    let state = Arc::new(AtomicU8::new(RUNS));
+    let pumps: Vec<_> = [
+        child.stdout.take().map(|out| pump(out, Kind::Stdout, &writer, &state)),
+        child.stderr.take().map(|err| pump(err, Kind::Stderr, &writer, &state)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let status = match tend(&mut child, port) {
+        Ok(status) => status,
+        Err(e) => {
+            state.store(ABANDONED, Ordering::SeqCst);
+            return Err(e);
+        }
+    };
+    state.store(ENDED, Ordering::SeqCst);
+    // All output goes before the exit code: what came after it would be the next client's.
+    for p in pumps {
+        let _ = p.join();
     }
-    if let Some(err) = child.stderr.take() {
-        pump(err, Kind::Stderr, &writer, &done);
-    }
-    drop(done);
-    let status = tend(&mut child, port)?;
-    // What a child in the background holds open is not waited for.
-    let deadline = Instant::now() + Duration::from_millis(300);
-    while drained.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
     let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     frame::write(&mut *writer, Kind::Exit, &status.to_le_bytes())
 }
 
+/// The command runs.
+const RUNS: u8 = 0;
+/// It ended: what it wrote is in its pipes.
+const ENDED: u8 = 1;
+/// Its client is gone: nothing may be written any more.
+const ABANDONED: u8 = 2;
+
+/// No pipe holds more.
+const PIPE: usize = 1 << 20;
+
+/// Passes output on until its end, or until the command has ended and all is passed on that it
+/// wrote itself: a child of its own in the background may hold the pipe open for ever.
 fn pump(
-    mut from: impl Read + Send + 'static,
+    mut from: impl Read + AsRawFd + Send + 'static,
     kind: Kind,
     to: &Arc<Mutex<File>>,
-    done: &mpsc::Sender<()>,
-) {
-    let (to, done) = (Arc::clone(to), done.clone());
+    state: &Arc<AtomicU8>,
+) -> std::thread::JoinHandle<()> {
+    let (to, state) = (Arc::clone(to), Arc::clone(state));
     std::thread::spawn(move || {
         let mut buffer = vec![0; 32 * 1024];
-        while let Ok(n) = from.read(&mut buffer) {
-            let Some(bytes) = buffer.get(..n).filter(|b| !b.is_empty()) else { break };
+        let mut left = PIPE;
+        loop {
+            // Asked before looking into the pipe, which is then no emptier than at the end.
+            let ended = state.load(Ordering::SeqCst) != RUNS;
+            if !readable(&from, if ended { 0 } else { 20 }) {
+                if ended {
+                    return;
+                }
+                continue;
+            }
+            let Ok(n) = from.read(&mut buffer) else { return };
+            let Some(bytes) = buffer.get(..n).filter(|b| !b.is_empty()) else { return };
+            left = if ended { left.saturating_sub(n) } else { PIPE };
             let mut to = to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if frame::write(&mut *to, kind, bytes).is_err() {
-                break;
+            let abandoned = state.load(Ordering::SeqCst) == ABANDONED;
+            if abandoned || frame::write(&mut *to, kind, bytes).is_err() || left == 0 {
+                return;
             }
         }
-        let _ = done.send(());
-    });
+    })
+}
+
+fn readable(file: &impl AsRawFd, wait_ms: i32) -> bool {
+    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, alive through the call.
+    unsafe { libc::poll(&raw mut poll, 1, wait_ms) > 0 }
 }
 
 /// Feeds standard input until the child ends; ends the child's group when the client goes.

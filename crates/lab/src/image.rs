@@ -1,33 +1,33 @@
 //! What a guest boots: Debian's kernel and a small initramfs, built once and cached. The guest
-//! needs no disk image: its root is this machine's own, read-only over 9p, under a tmpfs.
+//! needs no disk image: its root is this machine's own, read-only over 9p, under a tmpfs; or,
+//! where this machine's programs do not run in it, the initramfs itself.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     fs,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
 
-use crate::{LabError, cpio::Archive, tool};
+use crate::{
+    LabError,
+    arch::Arch,
+    cpio::Archive,
+    modules::{closure, depends, find_modules, modules_dep},
+    package::Apt,
+};
 
 /// Where kernels are cached.
 pub const DEFAULT_CACHE: &str = "/var/cache/netwright/lab";
 
-/// The package that always depends on Debian's newest kernel.
-const KERNEL_PACKAGE: &str = "linux-image-amd64";
-
 /// Modules a guest loads before its root is there; what they depend on is found by itself.
-const MODULES: &[&str] = &[
-    "virtio_pci",
-    "9pnet_virtio",
-    "9p",
-    "overlay",
-    "virtio_console",
-    "virtio_net",
-    "vmxnet3",
-    "virtio_blk",
-    "nvme",
-];
+const MODULES: &[&str] =
+    &["virtio_pci", "virtio_console", "virtio_net", "vmxnet3", "virtio_blk", "nvme"];
+
+/// What a guest needs beyond these to reach this machine's root.
+const ROOT_MODULES: &[&str] = &["9pnet_virtio", "9p", "overlay"];
+
+/// Where a guest that is its own root has its `netwright`.
+pub const GUEST_PROGRAM: &str = "/bin/netwright";
 
 /// A bootable pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,12 @@ pub struct Image {
 ///
 /// # Errors
 /// When a tool is missing, the package cannot be had, or the cache cannot be written.
-pub fn prepare(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Image, LabError> {
+pub fn prepare(
+    cache: &Path,
+    arch: Arch,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Image, LabError> {
+    let cache = &folder(cache, arch);
     fs::create_dir_all(cache)
         .map_err(|e| LabError::failed(format!("making {}", cache.display()), e))?;
     let _lock = lock(cache)?;
@@ -53,25 +58,58 @@ pub fn prepare(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Image, La
         Some(r) => r,
         None => {
             progress("fetching Debian's kernel package (once, about 70 MB)");
-            fetch_kernel(cache)?
+            fetch(cache, arch)?
         }
     };
-    let initramfs = cache.join(format!("initramfs-{release}-{}", version()));
+    let initramfs = cache.join(format!("initramfs-{release}-{}", version(arch)));
     if !initramfs.exists() {
         progress("building the initramfs");
-        let bytes = build_initramfs(&cache.join("lib/modules").join(&release))?;
+        let bytes = build_initramfs(cache, arch, &release)?;
         write_whole(&initramfs, &bytes)?;
     }
     Ok(Image { kernel: cache.join(format!("vmlinuz-{release}")), initramfs, release })
 }
 
+/// An architecture's part of the cache.
+pub fn folder(cache: &Path, arch: Arch) -> PathBuf {
+    match arch {
+        Arch::X86_64 => cache.to_owned(),
+        Arch::Aarch64 => cache.join(arch.debian()),
+    }
+}
+
+/// Writes an initramfs to which a program is added as [`GUEST_PROGRAM`]: the kernel unpacks one
+/// archive after the other. A copy, so that the guest does not notice when it is built anew.
+///
+/// # Errors
+/// When one of them cannot be read or `to` not be written.
+pub fn with_program(initramfs: &Path, program: &Path, to: &Path) -> Result<(), LabError> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|e| LabError::failed(format!("reading {}", path.display()), e))
+    };
+    let mut bytes = read(initramfs)?;
+    let mut archive = Archive::default();
+    archive.file(GUEST_PROGRAM.trim_start_matches('/'), &read(program)?);
+    bytes.extend(archive.finish());
+    write_whole(to, &bytes)
+}
+
 /// Changes whenever the initramfs' own text does, so that an old cache is not used (FNV-1a).
-fn version() -> String {
-    let text = INIT.bytes().chain(MODULES.iter().flat_map(|m| m.bytes()));
+fn version(arch: Arch) -> String {
+    let text = init(arch).bytes().chain(modules_of(arch).flat_map(str::bytes));
     let hash = text.fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     format!("{hash:016x}")
+}
+
+fn modules_of(arch: Arch) -> impl Iterator<Item = &'static str> {
+    let root = if arch.shares_root() { ROOT_MODULES } else { &[] };
+    MODULES.iter().chain(root).copied()
+}
+
+const fn init(arch: Arch) -> &'static str {
+    if arch.shares_root() { INIT } else { INIT_OF_ITSELF }
 }
 
 fn lock(cache: &Path) -> Result<fs::File, LabError> {
@@ -100,72 +138,63 @@ fn cached_release(cache: &Path) -> Option<String> {
     releases.pop()
 }
 
-fn fetch_kernel(cache: &Path) -> Result<String, LabError> {
-    let package = kernel_package().or_else(|_| {
-        tool::run("apt-get", &["update", "-q"])?;
-        kernel_package()
+/// Fetches the kernel and what else this machine does not have itself.
+fn fetch(cache: &Path, arch: Arch) -> Result<String, LabError> {
+    let apt =
+        if arch == Arch::here() { Apt::machine() } else { Apt::foreign(arch, &cache.join("apt"))? };
+    let find = || apt.dependency(arch.kernel_package(), "linux-image-");
+    let package = find().or_else(|e| match e {
+        LabError::Missing { .. } => Err(LabError::failed(
+            "fetching a kernel",
+            format!(
+                "this is no Debian; put vmlinuz-RELEASE and lib/modules/RELEASE into {} by hand",
+                cache.display()
+            ),
+        )),
+        _ => apt.update().and_then(|()| find()),
     })?;
     let work = cache.join(format!("new-{}", std::process::id()));
     let _ = fs::remove_dir_all(&work);
-    let result = unpack_kernel(cache, &work, &package);
+    let result = keep_busybox(cache, arch, &work, &apt)
+        .and_then(|()| keep_kernel(cache, &apt.unpack(&package, &work)?));
     let _ = fs::remove_dir_all(&work);
     result
 }
 
-fn kernel_package() -> Result<String, LabError> {
-    let text = tool::run("apt-cache", &["depends", KERNEL_PACKAGE]).map_err(|e| match e {
-        LabError::Missing { .. } => LabError::failed(
-            "fetching a kernel",
-            format!("this is no Debian; put vmlinuz-RELEASE and lib/modules/RELEASE into {DEFAULT_CACHE} by hand"),
-        ),
-        other => other,
-    })?;
-    text.lines()
-        .filter_map(|l| l.trim().strip_prefix("Depends: "))
-        .find(|p| p.starts_with("linux-image-"))
-        .map(str::to_owned)
-        .ok_or_else(|| {
-            LabError::failed(
-                "fetching a kernel",
-                format!("{KERNEL_PACKAGE} names no kernel; is apt's package list there?"),
-            )
-        })
+/// Where a guest that does not run this machine's busybox has its own from.
+fn busybox_of(cache: &Path) -> PathBuf {
+    cache.join("busybox")
 }
 
-fn unpack_kernel(cache: &Path, work: &Path, package: &str) -> Result<String, LabError> {
+fn keep_busybox(cache: &Path, arch: Arch, work: &Path, apt: &Apt) -> Result<(), LabError> {
+    if arch.shares_root() || busybox_of(cache).exists() {
+        return Ok(());
+    }
+    let tree = apt.unpack("busybox-static", work)?;
+    let bytes = find_busybox(&tree)?;
+    write_whole(&busybox_of(cache), &bytes)
+}
+
+fn find_busybox(root: &Path) -> Result<Vec<u8>, LabError> {
+    ["bin/busybox", "usr/bin/busybox"].iter().find_map(|p| fs::read(root.join(p)).ok()).ok_or_else(
+        || LabError::Missing { tool: "busybox".into(), package: "busybox-static".into() },
+    )
+}
+
+/// Moves an unpacked kernel into the cache.
+fn keep_kernel(cache: &Path, tree: &Path) -> Result<String, LabError> {
     let io = |what: &str| {
         let what = what.to_owned();
         move |e: std::io::Error| LabError::failed(what, e)
     };
-    fs::create_dir_all(work).map_err(io("making a folder in the cache"))?;
-    let out = tool::command("apt-get")
-        .args(["download", "-q", package])
-        .current_dir(work)
-        .output()
-        .map_err(io("running apt-get"))?;
-    if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr);
-        let last = said.lines().next_back().unwrap_or("no message");
-        return Err(LabError::failed(format!("apt-get download {package}"), last));
-    }
-    let deb = fs::read_dir(work)
-        .map_err(io("reading the cache"))?
-        .filter_map(|e| Some(e.ok()?.path()))
-        .find(|p| p.extension().is_some_and(|x| x == "deb"))
-        .ok_or_else(|| {
-            LabError::failed(format!("apt-get download {package}"), "it left no package")
-        })?;
-    let tree = work.join("tree");
-    let paths = [deb.to_string_lossy(), tree.to_string_lossy()];
-    tool::run("dpkg-deb", &["-x", &paths[0], &paths[1]])?;
     let release = fs::read_dir(tree.join("lib/modules"))
         .ok()
         .and_then(|mut d| d.next()?.ok()?.file_name().into_string().ok())
-        .ok_or_else(|| LabError::failed(format!("unpacking {package}"), "it holds no modules"))?;
+        .ok_or_else(|| LabError::failed("unpacking the kernel", "it holds no modules"))?;
     let modules = tree.join("lib/modules").join(&release);
     if find_modules(&modules).is_empty() {
         return Err(LabError::failed(
-            format!("unpacking {package}"),
+            "unpacking the kernel",
             "its modules are compressed, which the lab's initramfs does not understand",
         ));
     }
@@ -189,98 +218,30 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
         .map_err(|e| LabError::failed(format!("writing {}", path.display()), e))
 }
 
-/// Modules by name (`-` and `_` are one), with their paths.
-fn find_modules(folder: &Path) -> BTreeMap<String, PathBuf> {
-    let mut found = BTreeMap::new();
-    let mut todo = vec![folder.to_owned()];
-    while let Some(folder) = todo.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for path in entries.filter_map(|e| Some(e.ok()?.path())) {
-            if path.is_dir() && !path.is_symlink() {
-                todo.push(path);
-            } else if let Some(name) =
-                path.file_name().and_then(|n| n.to_str()?.strip_suffix(".ko"))
-            {
-                found.insert(name.replace('-', "_"), path.clone());
-            }
-        }
-    }
-    found
-}
-
-/// What a module says it depends on, in its `.modinfo` section.
-fn depends(module: &[u8]) -> Vec<String> {
-    let key = b"\0depends=";
-    let Some(at) = module.windows(key.len()).position(|w| w == key) else { return Vec::new() };
-    let rest = module.get(at + key.len()..).unwrap_or_default();
-    let end = rest.iter().position(|&b| b == 0).unwrap_or(0);
-    String::from_utf8_lossy(rest.get(..end).unwrap_or_default())
-        .split(',')
-        .filter(|d| !d.is_empty())
-        .map(|d| d.replace('-', "_"))
-        .collect()
-}
-
-/// `modules.dep` as depmod writes it, so that `modprobe` works in the guest.
-fn modules_dep(folder: &Path) -> String {
-    let modules = find_modules(folder);
-    let relative = |name: &str| {
-        modules.get(name).and_then(|p| p.strip_prefix(folder).ok()).map(|p| p.display().to_string())
+fn build_initramfs(cache: &Path, arch: Arch, release: &str) -> Result<Vec<u8>, LabError> {
+    let busybox = if arch.shares_root() {
+        find_busybox(Path::new("/"))?
+    } else {
+        let path = busybox_of(cache);
+        fs::read(&path).map_err(|e| LabError::failed(format!("reading {}", path.display()), e))?
     };
-    let direct: BTreeMap<&String, Vec<String>> = modules
-        .iter()
-        .map(|(name, path)| (name, depends(&fs::read(path).unwrap_or_default())))
-        .collect();
-    let mut text = String::new();
-    for name in modules.keys() {
-        let mut ordered = Vec::new();
-        closure(name, &|n| direct.get(&n.to_owned()).cloned().unwrap_or_default(), &mut ordered);
-        // modprobe loads from the right.
-        let line: Vec<String> = ordered.iter().rev().skip(1).filter_map(|n| relative(n)).collect();
-        text.push_str(&format!("{}: {}\n", relative(name).unwrap_or_default(), line.join(" ")));
-    }
-    text
-}
-
-/// What `name` needs, each after what it needs itself, `name` last.
-fn closure(name: &str, depends: &dyn Fn(&str) -> Vec<String>, ordered: &mut Vec<String>) {
-    fn visit(
-        name: &str,
-        depends: &dyn Fn(&str) -> Vec<String>,
-        seen: &mut BTreeSet<String>,
-        ordered: &mut Vec<String>,
-    ) {
-        if ordered.iter().any(|o| o == name) || !seen.insert(name.to_owned()) {
-            return;
-        }
-        for d in depends(name) {
-            visit(&d, depends, seen, ordered);
-        }
-        ordered.push(name.to_owned());
-    }
-    visit(name, depends, &mut BTreeSet::new(), ordered);
-}
-
-fn build_initramfs(modules: &Path) -> Result<Vec<u8>, LabError> {
-    let busybox =
-        ["/bin/busybox", "/usr/bin/busybox"].iter().find_map(|p| fs::read(p).ok()).ok_or_else(
-            || LabError::Missing { tool: "busybox".into(), package: "busybox-static".into() },
-        )?;
-    let found = find_modules(modules);
+    let found = find_modules(&cache.join("lib/modules").join(release));
     let content = |name: &str| found.get(name).and_then(|p| fs::read(p).ok());
     let mut ordered = Vec::new();
-    for wanted in MODULES {
+    for wanted in modules_of(arch) {
         let depends = |n: &str| content(n).map(|m| depends(&m)).unwrap_or_default();
         closure(wanted, &depends, &mut ordered);
     }
     let mut archive = Archive::default();
-    for folder in ["bin", "dev", "proc", "sys", "host", "over", "root", "modules"] {
+    for folder in
+        ["bin", "dev", "etc", "proc", "sys", "run", "tmp", "host", "over", "root", "modules"]
+    {
         archive.folder(folder);
     }
     archive.console();
     archive.file("bin/busybox", &busybox);
     archive.link("bin/sh", "busybox");
-    archive.file("init", INIT.as_bytes());
+    archive.file("init", init(arch).as_bytes());
     let mut order = String::new();
     for name in &ordered {
         // Built into the kernel where there is no file.
@@ -335,27 +296,28 @@ echo "lab: the agent ended with $?"
 $b poweroff -f
 "#;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_module_says_what_it_needs() {
-        assert_eq!(depends(b"xx\0license=GPL\0depends=a,b-c\0name=d\0"), ["a", "b_c"]);
-        assert!(depends(b"xx\0depends=\0").is_empty());
-        assert!(depends(b"").is_empty());
-    }
-
-    #[test]
-    fn what_is_needed_comes_first_and_a_circle_ends() {
-        let depends = |n: &str| match n {
-            "a" => vec!["b".to_owned(), "c".to_owned()],
-            "b" => vec!["c".to_owned()],
-            "c" => vec!["a".to_owned()],
-            _ => vec![],
-        };
-        let mut ordered = Vec::new();
-        closure("a", &depends, &mut ordered);
-        assert_eq!(ordered, ["c", "b", "a"]);
-    }
-}
+/// The same where the initramfs stays the root: all programs are busybox's, and `netwright`.
+const INIT_OF_ITSELF: &str = r#"#!/bin/sh
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+while read -r m; do insmod /modules/$m.ko || echo "lab: module $m not loaded"; done < /modules/order
+for word in $(cat /proc/cmdline); do
+  case $word in netwright.host=*) host=${word#*=} ;; esac
+done
+mount -t tmpfs -o mode=755 run /run
+mount -t tmpfs -o mode=1777 tmp /tmp
+mkdir -p /dev/pts /dev/shm
+mount -t devpts pts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t tracefs trace /sys/kernel/tracing
+mount -t debugfs debug /sys/kernel/debug
+mount -t cgroup2 cgroup /sys/fs/cgroup
+hostname "${host:-server}"
+echo "lab: $(cut -d' ' -f1 /proc/uptime) s: serving"
+netwright lab agent
+echo "lab: the agent ended with $?"
+poweroff -f
+"#;

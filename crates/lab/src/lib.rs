@@ -7,6 +7,7 @@
 //! nothing else is ever touched.
 
 pub mod agent;
+pub mod arch;
 pub mod cgroup;
 pub mod channel;
 pub mod containers;
@@ -15,9 +16,12 @@ pub mod error;
 pub mod frame;
 pub mod host;
 pub mod image;
+mod modules;
 pub mod netns;
+pub mod package;
 pub mod pair;
 pub mod preset;
+mod qemu;
 pub mod server;
 pub mod state;
 pub mod testing;

@@ -10,9 +10,10 @@ use std::{
 
 use crate::{
     LabError,
-    channel::{self, Channel},
+    arch::{self, Arch},
+    channel::Channel,
     image::{self, Image},
-    netns,
+    netns, qemu,
     state::{HostState, Lab, Reach},
     tool,
 };
@@ -40,25 +41,33 @@ pub enum DiskModel {
 /// The shape of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
+    /// Architecture.
+    pub arch: Arch,
     /// CPUs.
     pub cpus: u32,
     /// Hardware threads a core.
     pub threads: u32,
-    /// NUMA nodes, each a package.
+    /// NUMA nodes.
     pub nodes: u32,
+    /// Packages; each node is one by default.
+    pub packages: Option<u32>,
+    /// Cores that share a cluster; only an aarch64 board describes clusters.
+    pub cluster: Option<u32>,
     /// Memory in MiB over all nodes.
     pub memory_mib: u32,
     /// Queues of the NIC.
     pub queues: u32,
     /// NICs.
     pub nics: u32,
-    /// Node of the NICs.
+    /// Node of the NICs. Not used on aarch64: that board tells a PCI bus's node by ACPI only,
+    /// which needs firmware, so the NICs have none there.
     pub nic_node: u32,
     /// NIC model.
     pub nic: NicModel,
     /// Disk model.
     pub disk: DiskModel,
-    /// The binary that serves inside; must be reachable under this machine's root.
+    /// The binary that serves inside: reachable under this machine's root, or, for another
+    /// architecture, a static one that is copied into the guest.
     pub agent: PathBuf,
     /// Where kernels are cached.
     pub cache: PathBuf,
@@ -70,9 +79,12 @@ impl ServerSpec {
     /// The default shape with a given binary inside.
     pub fn new(agent: impl Into<PathBuf>) -> Self {
         Self {
+            arch: Arch::here(),
             cpus: 4,
             threads: 1,
             nodes: 2,
+            packages: None,
+            cluster: None,
             memory_mib: 1024,
             queues: 4,
             nics: 1,
@@ -83,6 +95,24 @@ impl ServerSpec {
             cache: image::DEFAULT_CACHE.into(),
             patience: Duration::from_secs(90),
         }
+    }
+
+    /// What QEMU can describe of a Kunpeng 920 server, in small: 2 packages, 2 nodes in each,
+    /// clusters of 4 cores; aarch64. Not its caches (QEMU tells of none) and not the nodes of
+    /// its NICs.
+    pub fn kunpeng(agent: impl Into<PathBuf>) -> Self {
+        Self {
+            arch: Arch::Aarch64,
+            cpus: 16,
+            nodes: 4,
+            packages: Some(2),
+            cluster: Some(4),
+            ..Self::new(agent)
+        }
+    }
+
+    pub(crate) fn packages(&self) -> u32 {
+        self.packages.unwrap_or(self.nodes)
     }
 
     fn check(&self) -> Result<(), LabError> {
@@ -100,11 +130,36 @@ impl ServerSpec {
         within("--nics", self.nics, 1, 4)?;
         within("--memory", self.memory_mib, 256, 65_536)?;
         within("--nic-node", self.nic_node, 0, self.nodes - 1)?;
-        if !self.cpus.is_multiple_of(self.nodes * self.threads) {
-            return Err(LabError::Usage(format!(
-                "--cpus {} cannot be shared evenly by --nodes {} with --threads {}",
-                self.cpus, self.nodes, self.threads
-            )));
+        within("--packages", self.packages(), 1, 8)?;
+        self.check_shares()?;
+        match self.arch {
+            Arch::X86_64 if Arch::here() != Arch::X86_64 => Err(LabError::Usage(
+                "--arch x86_64 runs this machine's own programs in the guest and needs an x86-64 machine"
+                    .into(),
+            )),
+            Arch::X86_64 if self.cluster.is_some() => {
+                Err(LabError::Usage("--cluster needs --arch aarch64: q35 describes none".into()))
+            }
+            Arch::X86_64 => Ok(()),
+            Arch::Aarch64 => arch::check_guest_program(&self.agent),
+        }
+    }
+
+    /// Nodes, packages and clusters hold whole cores, all as many.
+    fn check_shares(&self) -> Result<(), LabError> {
+        let cluster = self.cluster.unwrap_or(1).max(1);
+        for (option, parts) in [("--nodes", self.nodes), ("--packages", self.packages())] {
+            let each = parts * cluster * self.threads;
+            if !self.cpus.is_multiple_of(each) {
+                let of = match self.cluster {
+                    Some(cores) => format!(" in clusters of {cores} cores"),
+                    None => String::new(),
+                };
+                return Err(LabError::Usage(format!(
+                    "--cpus {} cannot be shared evenly by {option} {parts} with --threads {}{of}",
+                    self.cpus, self.threads
+                )));
+            }
         }
         Ok(())
     }
@@ -122,7 +177,12 @@ pub fn up(
 ) -> Result<(), LabError> {
     spec.check()?;
     check_memory(spec)?;
-    let image = image::prepare(&spec.cache, progress)?;
+    let mut image = image::prepare(&spec.cache, spec.arch, progress)?;
+    if !spec.arch.shares_root() {
+        let whole = lab.folder.join("initramfs");
+        image::with_program(&image.initramfs, &spec.agent, &whole)?;
+        image.initramfs = whole;
+    }
     let client = netns::make(lab, "client")?;
     let mut addresses = Vec::new();
     for nic in 0..spec.nics {
@@ -147,12 +207,24 @@ pub fn up(
         name: "server".into(),
         reach: Reach::Guest { ports: lab.folder.clone() },
         addresses,
-        about: format!(
-            "guest, {} CPUs, {} nodes, {} NIC(s) with {} queues on node {}, Linux {}",
-            spec.cpus, spec.nodes, spec.nics, spec.queues, spec.nic_node, image.release
-        ),
+        about: about(spec, &image.release),
     });
     Ok(())
+}
+
+fn about(spec: &ServerSpec, release: &str) -> String {
+    let place = match spec.arch {
+        Arch::X86_64 => format!("on node {}", spec.nic_node),
+        Arch::Aarch64 => "on no known node".into(),
+    };
+    format!(
+        "guest, {}, {} CPUs, {} nodes, {} NIC(s) with {} queues {place}, Linux {release}",
+        spec.arch.name(),
+        spec.cpus,
+        spec.nodes,
+        spec.nics,
+        spec.queues
+    )
 }
 
 /// A guest that does not fit would make this machine swap or kill; better to say so.
@@ -186,11 +258,11 @@ fn start(
     let failed = |e: std::io::Error| LabError::failed("starting the guest", e);
     let log_file = fs::File::create(&log).map_err(failed)?;
     // Asked for first, so that a missing QEMU is named rather than `ip`'s failure to run it.
-    tool::run("qemu-system-x86_64", &["--version"])?;
+    tool::run(spec.arch.qemu(), &["--version"])?;
     let mut command = tool::command("ip");
     command
-        .args(["netns", "exec", client, "qemu-system-x86_64"])
-        .args(arguments(spec, image, &lab.folder, console, &lab.state.name))
+        .args(["netns", "exec", client, spec.arch.qemu()])
+        .args(qemu::arguments(spec, image, &lab.folder, console, &lab.state.name))
         .stdin(Stdio::null())
         .stdout(log_file.try_clone().map_err(failed)?)
         .stderr(log_file);
@@ -206,91 +278,6 @@ fn start(
     // `ip netns exec` becomes QEMU: same pid.
     lab.made_process(child.id(), "the guest's QEMU")?;
     Ok(child.id())
-}
-
-/// QEMU's arguments; a pure function of the shape.
-fn arguments(
-    spec: &ServerSpec,
-    image: &Image,
-    folder: &Path,
-    console: &Path,
-    name: &str,
-) -> Vec<String> {
-    let mut a: Vec<String> = Vec::new();
-    let mut add = |words: &str| a.extend(words.split(' ').map(str::to_owned));
-    let cores = spec.cpus / spec.nodes / spec.threads;
-    add(
-        "-nodefaults -no-user-config -no-reboot -display none -M q35 -accel tcg,thread=multi -cpu max",
-    );
-    add(&format!(
-        "-smp {},sockets={},cores={cores},threads={}",
-        spec.cpus, spec.nodes, spec.threads
-    ));
-    add(&format!("-m {}", spec.memory_mib / spec.nodes * spec.nodes));
-    let each = spec.cpus / spec.nodes;
-    for node in 0..spec.nodes {
-        add(&format!(
-            "-object memory-backend-ram,id=m{node},size={}M",
-            spec.memory_mib / spec.nodes
-        ));
-        let (first, last) = (node * each, (node + 1) * each - 1);
-        add(&format!("-numa node,nodeid={node},cpus={first}-{last},memdev=m{node}"));
-    }
-    add(&format!("-device pxb-pcie,id=pxb,bus_nr=128,numa_node={},bus=pcie.0", spec.nic_node));
-    for nic in 0..spec.nics {
-        add(&format!("-device pcie-root-port,id=rp{nic},bus=pxb,chassis={},slot={nic}", nic + 1));
-        let queues = if spec.queues > 1 && spec.nic == NicModel::Virtio {
-            format!(",queues={}", spec.queues)
-        } else {
-            String::new()
-        };
-        add(&format!("-netdev tap,id=n{nic},ifname=tap{nic},script=no,downscript=no{queues}"));
-        let mac = format!("52:54:00:6e:77:{nic:02x}");
-        add(&match spec.nic {
-            NicModel::Virtio => format!(
-                "-device virtio-net-pci,netdev=n{nic},mq=on,vectors={},bus=rp{nic},romfile=,mac={mac}",
-                2 * spec.queues + 2
-            ),
-            NicModel::Vmxnet3 => {
-                format!("-device vmxnet3,netdev=n{nic},bus=rp{nic},romfile=,mac={mac}")
-            }
-        });
-    }
-    match spec.disk {
-        DiskModel::None => {}
-        DiskModel::Virtio => add(&format!(
-            "-drive driver=null-co,size=1G,read-zeroes=on,if=none,id=d0 -device virtio-blk-pci,drive=d0,num-queues={},bus=pcie.0",
-            spec.cpus.min(16)
-        )),
-        DiskModel::Nvme => add(
-            "-drive driver=null-co,size=1G,read-zeroes=on,if=none,id=d0 -device nvme,drive=d0,serial=lab,bus=pcie.0",
-        ),
-    }
-    add("-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap");
-    add("-device virtio-9p-pci,fsdev=host,mount_tag=host,bus=pcie.0");
-    add("-device virtio-serial-pci,id=ports,max_ports=8,bus=pcie.0");
-    for n in 0..channel::PORTS {
-        add(&format!(
-            "-chardev socket,id=c{n},path={},server=on,wait=off",
-            channel::socket(folder, n).display()
-        ));
-        add(&format!(
-            "-device virtserialport,bus=ports.0,nr={},chardev=c{n},name=netwright.{n}",
-            n + 1
-        ));
-    }
-    add(&format!("-serial file:{}", console.display()));
-    add(&format!(
-        "-kernel {} -initrd {} -append",
-        image.kernel.display(),
-        image.initramfs.display()
-    ));
-    a.push(format!(
-        "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=4000000 netwright.agent={} netwright.modules={} netwright.host={name}",
-        spec.agent.display(),
-        spec.cache.join("lib/modules").display()
-    ));
-    a
 }
 
 /// Waits until the guest takes commands, or ends, panics, or takes too long.

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
   netwright lab up containers                  c1 and c2 on a bridge
   netwright lab up server                      a guest: 4 CPUs, 2 nodes, a NIC with 4 queues on node 1
   netwright lab exec server -- netwright inspect
+  netwright lab up server --shape kunpeng      an aarch64 guest, see docs/aarch64.md
   netwright lab up server --preset queues      the situation of a field case, see docs/lab.md
   netwright lab list
   netwright lab down                           the only lab, or all with --all
@@ -145,22 +146,37 @@ pub struct ContainersArgs {
 pub struct ServerArgs {
     #[command(flatten)]
     pub common: NameArgs,
-    /// CPUs.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    pub cpus: u32,
+    /// Architecture; this machine's by default.
+    #[arg(long, value_enum, value_name = "ARCH")]
+    pub arch: Option<ArchKind>,
+    /// A known machine's shape: its architecture, packages, nodes and clusters.
+    #[arg(long, value_enum, value_name = "SHAPE", conflicts_with_all = ["arch", "threads", "nodes", "packages", "cluster"])]
+    pub shape: Option<ShapeKind>,
+    /// The netwright that runs inside, of --arch; `make aarch64` builds the default one.
+    #[arg(long, value_name = "FILE")]
+    pub binary: Option<PathBuf>,
+    /// CPUs; 4 by default, with --shape the shape's.
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
     /// Hardware threads of a core, 1 or 2.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: u32,
-    /// NUMA nodes, each a package.
+    /// NUMA nodes.
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub nodes: u32,
+    /// Packages; each node is one by default.
+    #[arg(long, value_name = "N")]
+    pub packages: Option<u32>,
+    /// Cores that share a cluster; aarch64 only.
+    #[arg(long, value_name = "CORES")]
+    pub cluster: Option<u32>,
     /// Queues of each NIC.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub queues: u32,
     /// NICs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub nics: u32,
-    /// Node of the NICs.
+    /// Node of the NICs; the last by default. Not with aarch64, whose board tells none.
     #[arg(long, value_name = "NODE")]
     pub nic_node: Option<u32>,
     /// NIC model.
@@ -175,6 +191,23 @@ pub struct ServerArgs {
     /// Where Debian's kernel is cached.
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
+}
+
+/// Architectures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArchKind {
+    /// Runs this machine's own programs.
+    #[value(name = "x86_64")]
+    X86_64,
+    /// Runs busybox and a cross-built netwright.
+    Aarch64,
+}
+
+/// Shapes of known machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShapeKind {
+    /// aarch64: 2 packages, 4 nodes, clusters of 4 cores; 16 CPUs.
+    Kunpeng,
 }
 
 /// NIC models.

@@ -4,6 +4,7 @@ use std::{path::Path, time::Instant};
 
 use lab::{
     Lab, LabError, Registry,
+    arch::Arch,
     containers::{self, ContainersSpec},
     image,
     pair::{self, PairSpec},
@@ -14,7 +15,10 @@ use lab::{
 use model::{Bytes, Nanos};
 
 use super::{
-    args::{DiskKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape, UpArgs},
+    args::{
+        ArchKind, DiskKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape, ShapeKind,
+        UpArgs,
+    },
     failure,
 };
 use crate::exit::{Done, Failure};
@@ -62,7 +66,7 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
             let spec = ContainersSpec { count: a.count, cpus: a.cpus, mtu: a.mtu };
             containers::up(&mut lab, &spec)?;
         }
-        Shape::Server(a) => server::up(&mut lab, &server_spec(a)?, &mut progress)?,
+        Shape::Server(a) => server::up(&mut lab, &server_spec(a, chosen)?, &mut progress)?,
     }
     if let Some(preset) = chosen {
         preset.apply(&mut lab)?;
@@ -119,18 +123,18 @@ fn pair_spec(a: PairArgs, chosen: Option<preset::Preset>) -> Result<PairSpec, La
     })
 }
 
-fn server_spec(a: ServerArgs) -> Result<ServerSpec, LabError> {
+fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSpec, LabError> {
     let mib = u32::try_from(a.memory.0 >> 20)
         .map_err(|_| LabError::Usage(format!("--memory {} is too much", Bytes(a.memory.0))))?;
-    let base = ServerSpec::new(program()?);
+    let base = machine(&a)?;
+    if base.arch == Arch::Aarch64 {
+        refuse_on_aarch64(&a, chosen)?;
+    }
     Ok(ServerSpec {
-        cpus: a.cpus,
-        threads: a.threads,
-        nodes: a.nodes,
         memory_mib: mib,
         queues: a.queues,
         nics: a.nics,
-        nic_node: a.nic_node.unwrap_or_else(|| a.nodes.saturating_sub(1)),
+        nic_node: a.nic_node.unwrap_or_else(|| base.nodes.saturating_sub(1)),
         nic: match a.nic {
             NicKind::Virtio => NicModel::Virtio,
             NicKind::Vmxnet3 => NicModel::Vmxnet3,
@@ -143,6 +147,49 @@ fn server_spec(a: ServerArgs) -> Result<ServerSpec, LabError> {
         cache: a.cache.unwrap_or_else(|| image::DEFAULT_CACHE.into()),
         ..base
     })
+}
+
+/// The guest's processors and the binary inside.
+fn machine(a: &ServerArgs) -> Result<ServerSpec, LabError> {
+    let arch = match (a.shape, a.arch) {
+        (Some(ShapeKind::Kunpeng), _) | (None, Some(ArchKind::Aarch64)) => Arch::Aarch64,
+        (None, Some(ArchKind::X86_64)) => Arch::X86_64,
+        (None, None) => Arch::here(),
+    };
+    let binary = match (&a.binary, arch) {
+        (Some(file), _) => file.clone(),
+        (None, Arch::X86_64) => program()?,
+        (None, Arch::Aarch64) => lab::arch::cross_built(&program()?),
+    };
+    let spec = match a.shape {
+        Some(ShapeKind::Kunpeng) => ServerSpec::kunpeng(binary),
+        None => ServerSpec {
+            arch,
+            threads: a.threads,
+            nodes: a.nodes,
+            packages: a.packages,
+            cluster: a.cluster,
+            ..ServerSpec::new(binary)
+        },
+    };
+    Ok(ServerSpec { cpus: a.cpus.unwrap_or(spec.cpus), ..spec })
+}
+
+/// What an aarch64 guest cannot be asked for.
+fn refuse_on_aarch64(a: &ServerArgs, chosen: Option<preset::Preset>) -> Result<(), LabError> {
+    if a.nic_node.is_some() {
+        return Err(LabError::Usage(
+            "--nic-node cannot be had with aarch64: QEMU's board tells a NIC's node by ACPI only, which needs firmware; leave it out"
+                .into(),
+        ));
+    }
+    match chosen {
+        Some(p) => Err(LabError::Usage(format!(
+            "the preset {} needs ethtool in the guest and a NIC on a node; an aarch64 guest has neither",
+            p.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// This very binary, which also serves as the wire and inside the guest.
