@@ -314,6 +314,7 @@ mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tracefs trace /sys/kernel/tracing
 mount -t debugfs debug /sys/kernel/debug
+mount -t securityfs security /sys/kernel/security
 mount -t cgroup2 cgroup /sys/fs/cgroup
 hostname "${host:-server}"
 echo "lab: $(cut -d' ' -f1 /proc/uptime) s: serving"
