@@ -122,8 +122,9 @@ fn a_captured_aarch64_host_is_read_as_it_described_itself() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured");
     let archive = folder.join("aarch64-16cpu-4node.tar.zst").display().to_string();
     let truth = fs::read_to_string(folder.join("aarch64-16cpu-4node.truth.txt")).unwrap();
+    let truth = format!("\n{truth}");
     let said: BTreeMap<&str, &str> =
-        format!("\n{truth}").leak().split("\n$ ").filter_map(|p| p.split_once('\n')).collect();
+        truth.split("\n$ ").filter_map(|p| p.split_once('\n')).collect();
     let facts: Value =
         serde_json::from_str(&run(NETWRIGHT, &["inspect", "--json", "--root", &archive])).unwrap();
 
