@@ -8,15 +8,34 @@ fn errno(e: &std::io::Error) -> i32 {
     e.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// A whole file; interrupted reads are taken up again by the standard library.
+/// A whole file. The kernel makes the text of its own files while they are read, so it is asked
+/// for as much as it gives at a time, and first into the stack: most are a line long. The
+/// standard library would begin with 32 bytes.
 pub fn read(path: &str) -> Result<Vec<u8>, i32> {
-    let file = fs::File::open(path).map_err(|e| errno(&e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| errno(&e))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(libc::EFBIG);
+    let mut file = fs::File::open(path).map_err(|e| errno(&e))?;
+    let mut buffer = [0u8; 4096];
+    let n = once(&mut file, &mut buffer)?;
+    let mut bytes = buffer.get(..n).unwrap_or_default().to_vec();
+    if n == 0 {
+        return Ok(bytes);
     }
+    let n = once(&mut file, &mut buffer)?;
+    bytes.extend_from_slice(buffer.get(..n).unwrap_or_default());
+    if n == 0 {
+        return Ok(bytes);
+    }
+    drain(file, &mut |piece| bytes.extend_from_slice(piece))?;
     Ok(bytes)
+}
+
+/// One read, taken up again when a signal interrupts it.
+fn once(file: &mut fs::File, buffer: &mut [u8]) -> Result<usize, i32> {
+    loop {
+        match file.read(buffer) {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other.map_err(|e| errno(&e)),
+        }
+    }
 }
 
 /// The first `most` bytes of a file, and no byte more is asked for.
@@ -37,18 +56,15 @@ pub fn drain(mut file: fs::File, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32
     let mut buffer = vec![0u8; 256 << 10];
     let mut total = 0u64;
     loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(n) => {
-                total += n as u64;
-                if total > MAX_FILE_BYTES {
-                    return Err(libc::EFBIG);
-                }
-                piece(buffer.get(..n).unwrap_or_default());
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(errno(&e)),
+        let n = once(&mut file, &mut buffer)?;
+        if n == 0 {
+            return Ok(());
         }
+        total += n as u64;
+        if total > MAX_FILE_BYTES {
+            return Err(libc::EFBIG);
+        }
+        piece(buffer.get(..n).unwrap_or_default());
     }
 }
 
