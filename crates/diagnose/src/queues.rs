@@ -147,6 +147,9 @@ pub(crate) fn irq_cpus(case: &Case<'_>, irq: &Irq) -> Result<CpuSet, Missing> {
         let serves = |g: &&(CpuId, u64)| g.1 as f64 >= all as f64 * SERVES;
         return Ok(grown.iter().filter(serves).map(|g| g.0).collect());
     }
+    if irq.move_waits() {
+        return need(&format!("/proc/irq/{}/smp_affinity_list", irq.irq), &irq.affinity).cloned();
+    }
     let what = format!("/proc/irq/{}/effective_affinity_list", irq.irq);
     match need(&what, &irq.effective_affinity) {
         Ok(set) => Ok(set.clone()),
@@ -208,6 +211,15 @@ pub(crate) fn not_threaded(nic: &Nic) -> Result<(), Missing> {
         )));
     }
     Ok(())
+}
+
+/// Why nothing is said about the bus of a function that is software.
+pub(crate) fn emulated(nic: &Nic) -> Judgement {
+    let driver = nic.driver.known().map_or("its driver", String::as_str);
+    Judgement::Clear(format!(
+        "{}: an emulated device ({driver}), whose PCIe registers describe no bus",
+        nic.name
+    ))
 }
 
 /// `eth0: 12,000/s received`.

@@ -50,6 +50,31 @@ pub struct Irq {
     pub mapped_by: Reading<Mapping>,
 }
 
+impl Irq {
+    /// Whether a requested move still waits: the kernel tells another CPU than was asked for,
+    /// and no interrupt has come yet. Message interrupts are moved while one is handled
+    /// (`irq_move_masked_irq`), so one that never fired stays where it was set up.
+    pub fn move_waits(&self) -> bool {
+        let fired = self.counts.known().is_none_or(|c| c.iter().any(|n| n.count > 0));
+        let elsewhere = match (self.affinity.known(), self.effective_affinity.known()) {
+            (Some(asked), Some(real)) => {
+                !asked.is_empty() && !real.is_empty() && !real.is_subset(asked)
+            }
+            _ => false,
+        };
+        elsewhere && !fired
+    }
+
+    /// Where its next interrupts go: the effective affinity; the requested one where the kernel
+    /// tells no effective one, or where a requested move waits.
+    pub fn target(&self) -> Reading<CpuSet> {
+        if self.move_waits() {
+            return self.affinity.clone();
+        }
+        self.effective_affinity.clone().or_else(|| self.affinity.clone())
+    }
+}
+
 /// One cell of `/proc/interrupts`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqCount {

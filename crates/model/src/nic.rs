@@ -183,6 +183,17 @@ pub struct PciFunction {
     pub usable_bps: Reading<BitsPerSec>,
 }
 
+/// PCI vendors whose functions are software: virtio, QEMU's own, VMware's.
+const EMULATED: [&str; 3] = ["1af4", "1b36", "15ad"];
+
+impl PciFunction {
+    /// Whether a hypervisor makes this function up: its link and request sizes then say nothing
+    /// about a bus.
+    pub fn is_emulated(&self) -> bool {
+        self.vendor_id.known().is_some_and(|v| EMULATED.contains(&v.as_str()))
+    }
+}
+
 /// Channels now and at most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {

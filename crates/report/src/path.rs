@@ -23,7 +23,7 @@ pub struct Row {
     pub no_irq: Reading<()>,
     /// The interrupts' names.
     pub name: String,
-    /// Where they go: the effective affinity, where the kernel has none the requested one.
+    /// Where they go ([`Irq::target`]).
     pub target: Reading<CpuSet>,
     /// Interrupts since boot.
     pub count: Reading<u64>,
@@ -45,11 +45,6 @@ pub type Irqs<'a> = BTreeMap<IrqId, &'a Irq>;
 /// The host's interrupts by number; empty when they are not known.
 pub fn irqs(facts: &Facts) -> Irqs<'_> {
     facts.irqs.known().into_iter().flatten().map(|i| (i.irq, i)).collect()
-}
-
-/// Where an interrupt goes.
-pub fn target(irq: &Irq) -> Reading<CpuSet> {
-    irq.effective_affinity.clone().or_else(|| irq.affinity.clone())
 }
 
 /// The rows of one NIC: queues by their lowest number, then interrupts that serve no queue.
@@ -88,7 +83,7 @@ fn row(irq: Option<IrqId>, queues: &[&Queue], irqs: &Irqs<'_>, places: &Places<'
         _ => Known(()),
     };
     let nothing = || Reading::absent("no interrupt is known");
-    let target = known.map_or_else(nothing, |i| target(i));
+    let target = known.map_or_else(nothing, |i| i.target());
     let set = target.get().unwrap_or_default();
     Row {
         irqs: irq.into_iter().collect(),

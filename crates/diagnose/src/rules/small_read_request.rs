@@ -36,6 +36,9 @@ fn one(nic: &Nic) -> Result<Judgement, Missing> {
         )));
     }
     let pci = need(&format!("PCI function of {name}"), &nic.pci)?;
+    if pci.is_emulated() {
+        return Ok(queues::emulated(nic));
+    }
     let (size, register) = match (&pci.pcix_mmrbc_bytes, &pci.read_request_bytes) {
         (model::Reading::Known(size), _) => (*size, "PCI-X command register, MMRBC"),
         (_, express) => {

@@ -4,7 +4,6 @@ use model::{Reading, irq::Mapping};
 
 use super::View;
 use crate::{
-    path,
     text::{Ink, Line, Page, Table},
     words::{grouped, ranges, reading, reading_as},
 };
@@ -29,7 +28,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         .wrapping("BY CPU")
         .left("FOUND BY");
     for i in list {
-        let target = path::target(i).get().unwrap_or_default();
+        let target = i.target().get().unwrap_or_default();
         let by = i.counts.as_ref().map(|c| {
             let most = c.iter().max_by_key(|n| n.count).map(|n| format!("most on {}", n.cpu));
             format!("{} ({})", ranges(c.iter().map(|n| n.cpu.0)), most.unwrap_or_default())

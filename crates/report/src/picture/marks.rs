@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, Facts, IrqId, reading::Known};
 
-use crate::{path, words::queues};
+use crate::words::queues;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito, "Color Universal
 /// Design", 2008), dark enough for white figures on them.
@@ -81,7 +81,7 @@ fn interrupts(facts: &Facts, m: &mut Marks) {
         else {
             continue;
         };
-        let Known(target) = path::target(irq) else { continue };
+        let Known(target) = irq.target() else { continue };
         if target.len() > WIDE {
             *wide.entry(name).or_default() += 1;
             continue;
