@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test check bench fuzz deps test-deps build aarch64
+.PHONY: run test check bench fuzz captures deps test-deps build aarch64
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -49,3 +49,7 @@ bench: test-deps
 # Every parser and the reading of archives under libFuzzer, FUZZ_SECONDS (10) each.
 fuzz: deps
 	CARGO="$(CARGO)" scripts/fuzz
+
+# The captured hosts of crates/netwright/tests/captured again, from lab guests. Needs root.
+captures: test-deps build
+	scripts/capture-hosts target/release/netwright $(ARGS)
