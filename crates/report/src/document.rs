@@ -85,6 +85,10 @@ pub struct Window {
     pub reading_ns: Nanos,
     /// Whether it was ended before the time asked for (Ctrl-C).
     pub cut_short: bool,
+    /// CPUs that went on- or offline and NICs that came or went meanwhile, with what happened:
+    /// their counters are not judged. Mostly empty.
+    #[serde(default)]
+    pub changes: Vec<String>,
 }
 
 impl Diagnosed {
@@ -97,8 +101,12 @@ impl Diagnosed {
         source: Source,
         diagnosis: Diagnosis,
     ) -> Self {
-        let window =
-            |s: &Samples| Window { readings: s.readings, reading_ns: s.reading_ns, cut_short };
+        let window = |s: &Samples| Window {
+            readings: s.readings,
+            reading_ns: s.reading_ns,
+            cut_short,
+            changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
+        };
         Self {
             schema_version: SCHEMA_VERSION,
             host: facts.host.clone(),

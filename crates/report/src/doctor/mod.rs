@@ -49,6 +49,10 @@ fn head(d: &Diagnosed, page: &mut Page) {
         2,
     );
     page.line(seen(d), 2);
+    if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
+        let text = format!("Changed while watched: {}.", changes.join("; "));
+        page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
 }
 
 fn seen(d: &Diagnosed) -> Line {
