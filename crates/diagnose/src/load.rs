@@ -62,7 +62,10 @@ pub(crate) fn load(case: &Case<'_>, cpu: CpuId) -> Result<Load, Missing> {
     let thread = ksoftirqd_share(case, cpu).unwrap_or(0.0);
     let apart = case.facts.host.build.irq_time_accounting.get() == Some(true);
     let softirq = if apart { softirq + thread } else { softirq.max(thread) };
-    Ok(Load { busy, network: (irq + softirq).min(1.0) })
+    let network = (irq + softirq).min(1.0);
+    // The scheduler's clock and the tick's may differ: time at work is never less than that at
+    // network work.
+    Ok(Load { busy: busy.max(network), network })
 }
 
 /// CPU share of `ksoftirqd/N`.
