@@ -213,13 +213,16 @@ pub(crate) fn not_threaded(nic: &Nic) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Why nothing is said about the bus of a function that is software.
-pub(crate) fn emulated(nic: &Nic) -> Judgement {
-    let driver = nic.driver.known().map_or("its driver", String::as_str);
-    Judgement::Clear(format!(
-        "{}: an emulated device ({driver}), whose PCIe registers describe no bus",
-        nic.name
-    ))
+/// Nothing is said about the bus of a device that is software: its hypervisor reads memory.
+pub(crate) fn emulated(nic: &Nic) -> Option<Judgement> {
+    let driver = nic.driver.known().map_or("driver not known", String::as_str);
+    let vendor = nic.pci.known().is_some_and(|p| p.is_emulated());
+    (vendor || driver == "virtio_net").then(|| {
+        Judgement::Clear(format!(
+            "{}: an emulated device ({driver}), whose PCIe registers describe no bus",
+            nic.name
+        ))
+    })
 }
 
 /// `eth0: 12,000/s received`.

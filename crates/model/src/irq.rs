@@ -97,3 +97,43 @@ pub enum Mapping {
     /// By the name in `/proc/interrupts`.
     Name,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::Known;
+
+    fn irq(asked: &str, real: Option<&str>, counts: Reading<Vec<IrqCount>>) -> Irq {
+        let no = || Reading::absent("not needed");
+        Irq {
+            irq: IrqId(31),
+            name: "virtio2-output.0".into(),
+            chip: no(),
+            hwirq: no(),
+            affinity: Known(asked.parse().unwrap()),
+            effective_affinity: real
+                .map_or_else(|| Reading::absent("4.12"), |r| Known(r.parse().unwrap())),
+            numa_node: Reading::absent("-1"),
+            managed: Reading::absent("no debugfs"),
+            counts,
+            device: no(),
+            nic: no(),
+            also_nics: vec![],
+            queues: vec![],
+            queue: no(),
+            mapped_by: Reading::absent("not needed"),
+        }
+    }
+
+    #[test]
+    fn goes_where_the_kernel_says_unless_a_move_waits() {
+        let fired = || Known(vec![IrqCount { cpu: CpuId(3), count: 5 }]);
+        let target = |i: Irq| i.target().get().unwrap().to_string();
+        assert_eq!(target(irq("0", Some("3"), Known(vec![]))), "0", "waits for its first");
+        assert_eq!(target(irq("0", Some("3"), fired())), "3", "it had its chance to move");
+        assert_eq!(target(irq("0", Some("3"), Reading::absent("torn"))), "3", "counts unknown");
+        assert_eq!(target(irq("0-3", Some("3"), Known(vec![]))), "3", "as asked");
+        assert_eq!(target(irq("0", None, Known(vec![]))), "0", "an old kernel tells no better");
+        assert_eq!(target(irq("0", Some(""), Known(vec![]))), "", "shut down");
+    }
+}

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BitsPerSec, CpuId, CpuSet, Facts, NumaNode,
+    BitsPerSec, CpuId, CpuSet, Facts, IrqId, NumaNode,
     ids::Direction,
     nic::{Nic, PciFunction},
 };
@@ -172,20 +172,28 @@ fn of_node(n: usize, node: Option<NumaNode>) -> String {
     if n == 1 { format!("1 CPU{whose} has") } else { format!("{n} CPUs{whose} have") }
 }
 
-/// The kernel delivers elsewhere than asked; one that never fired moves when it first does.
+/// The kernel delivers elsewhere than asked.
 fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
     let off = rows.iter().flat_map(|r| &r.irqs).filter_map(|id| {
         let irq = irqs.get(id).filter(|i| !i.move_waits())?;
         let (asked, real) = (irq.affinity.known()?, irq.effective_affinity.known()?);
         (!real.is_empty() && !real.is_subset(asked)).then(|| {
-            let text =
-                format!("IRQ {id} was asked to go to {} and goes to {}", cpus(asked), cpus(real));
-            // Most chips take a new target only with the next interrupt.
-            let idle = irq.counts.known().is_some_and(Vec::is_empty);
-            if idle { note(format!("{text} until it first occurs")) } else { warn(text) }
+            warn(format!("IRQ {id} was asked to go to {} and goes to {}", cpus(asked), cpus(real)))
         })
     });
-    off.collect()
+    let mut notes: Vec<Note> = off.collect();
+    // Most chips take a new target only with the next interrupt; the rows tell the new one.
+    let waits = |id: &&IrqId| irqs.get(id).is_some_and(|i| i.move_waits());
+    let waiting: Vec<u32> = rows.iter().flat_map(|r| &r.irqs).filter(waits).map(|i| i.0).collect();
+    if !waiting.is_empty() {
+        let what = if waiting.len() == 1 {
+            format!("IRQ {} goes", ranges(waiting))
+        } else {
+            format!("{} ({}) go", many(waiting.len(), "IRQ"), ranges(waiting))
+        };
+        notes.push(note(format!("{what} where asked only from the first interrupt on")));
+    }
+    notes
 }
 
 fn isolated(rows: &[Row], places: &Places<'_>) -> Option<Note> {
@@ -329,7 +337,7 @@ mod tests {
         let mut irqs = f.irqs.get().unwrap();
         irqs[0].counts = Known(vec![]);
         f.irqs = Known(irqs);
-        let waits = "IRQ 40 was asked to go to CPUs 2-3 and goes to CPU 0 until it first occurs";
+        let waits = "IRQ 40 goes where asked only from the first interrupt on";
         assert!(texts(&f).contains(&waits.to_owned()), "{:?}", texts(&f));
     }
 
@@ -342,12 +350,13 @@ mod tests {
             irqs[n].counts = Known(vec![]);
         }
         f.irqs = Known(irqs.clone());
-        assert_eq!(texts(&f), [""; 0], "they will go where they were asked to");
+        let waits = "2 IRQs (42-43) go where asked only from the first interrupt on";
+        assert_eq!(texts(&f), [waits], "each has its CPU of the right node");
         irqs[2].affinity = Known("5".parse().unwrap());
         f.irqs = Known(irqs);
         assert_eq!(
             texts(&f),
-            ["! IRQ 42 (rx+tx 2) goes to CPU 5 on node 1; the NIC is on node 0"],
+            ["! IRQ 42 (rx+tx 2) goes to CPU 5 on node 1; the NIC is on node 0", waits],
             "and that may be wrong already"
         );
     }

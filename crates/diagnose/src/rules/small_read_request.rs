@@ -30,15 +30,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 
 fn one(nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    if nic.driver.known().is_some_and(|d| d == "virtio_net") {
-        return Ok(Judgement::Clear(format!(
-            "{name}: a virtio device's memory is read by its hypervisor, not over a bus"
-        )));
+    if let Some(clear) = queues::emulated(nic) {
+        return Ok(clear);
     }
     let pci = need(&format!("PCI function of {name}"), &nic.pci)?;
-    if pci.is_emulated() {
-        return Ok(queues::emulated(nic));
-    }
     let (size, register) = match (&pci.pcix_mmrbc_bytes, &pci.read_request_bytes) {
         (model::Reading::Known(size), _) => (*size, "PCI-X command register, MMRBC"),
         (_, express) => {

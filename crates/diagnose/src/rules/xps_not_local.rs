@@ -90,16 +90,28 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return Err(Missing(format!("node of CPU {cpu}: not known")));
     }
     let busy = strays.iter().any(|r| r.rate >= BUSY_IRQ_PER_S);
-    let mut draft = Draft::new(name, format!("{} of {} transmit queues of {name} are used by CPUs of another node than their interrupt", strays.len(), rows.len()))
-        .weigh(
-            if busy { Severity::Warning } else { Severity::Info },
-            if busy { Confidence::Medium } else { Confidence::Low },
-        )
-        .explain(
-            "A packet sent on one CPU is freed where the queue's interrupt completes it; across \
+    let mut draft = Draft::new(
+        name,
+        format!(
+            "{} of {} transmit queues of {name} {} interrupt",
+            strays.len(),
+            rows.len(),
+            if strays.len() == 1 {
+                "is used by CPUs of another node than its"
+            } else {
+                "are used by CPUs of another node than their"
+            },
+        ),
+    )
+    .weigh(
+        if busy { Severity::Warning } else { Severity::Info },
+        if busy { Confidence::Medium } else { Confidence::Low },
+    )
+    .explain(
+        "A packet sent on one CPU is freed where the queue's interrupt completes it; across \
              nodes both touch the same lines. One queue per CPU, near its interrupt, avoids that.",
-        )
-        .gain(Gain::Improves, "fewer cycles per packet sent");
+    )
+    .gain(Gain::Improves, "fewer cycles per packet sent");
     for r in strays.iter().take(8) {
         draft = draft.show(
             format!("{} of {name}", r.queue),
