@@ -29,11 +29,11 @@ macro_rules! examples {
 /// would add.
 #[derive(Debug, Parser)]
 #[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
-    "  netwright doctor                     diagnose this host
-  netwright inspect                    its packet path: NIC, queue, IRQ, CPU
-  netwright snapshot -o host.tar.zst   take it along, diagnose it elsewhere
-  netwright doctor --root host.tar.zst
-  netwright inspect --json | jq .nics  for programs"
+    "  netwright doctor                       # diagnose this host
+  netwright inspect                      # its packet path: NIC, queue, IRQ, CPU
+  netwright snapshot -o host.tar.zst     # take it along
+  netwright doctor --root host.tar.zst   # diagnose it elsewhere
+  netwright inspect --json | jq .nics    # for programs"
 ))]
 pub struct Cli {
     /// What to do.
@@ -114,11 +114,11 @@ pub struct TalkArgs {
 /// `netwright inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright inspect                    the packet path at a glance
-  netwright inspect cpus numa          CPUs and nodes in full
-  netwright inspect --nic eth0         everything about one NIC, every queue
+    "  netwright inspect                      # the packet path at a glance
+  netwright inspect cpus numa            # CPUs and nodes in full
+  netwright inspect --nic eth0           # everything about one NIC, every queue
   netwright inspect processes --name nginx --port 5432
-  netwright inspect --picture host.svg sockets, nodes, caches, cores, NICs and IRQs, drawn
+  netwright inspect --picture host.svg   # packages, nodes, caches, cores, NICs and IRQs
   netwright inspect --json --root host.tar.zst | jq '.nics[].channels'"
 ))]
 pub struct InspectArgs {
@@ -171,10 +171,10 @@ pub enum Section {
 /// `netwright doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright doctor                     watch this host for 5 s and diagnose it
+    "  netwright doctor                       # watch this host for 5 s and diagnose it
   netwright doctor --window 30s --for latency --name postgres
-  netwright doctor --fail-on warning --json > report.json   for a pipeline
-  netwright doctor --root host.tar.zst someone else's host
+  netwright doctor --fail-on warning --json > report.json   # for a pipeline
+  netwright doctor --root host.tar.zst   # someone else's host
 
 Ctrl-C ends the window early: what was seen until then is judged (exit code as usual);
 a second Ctrl-C ends netwright."
@@ -222,7 +222,7 @@ pub enum SeverityArg {
 #[command(after_help = examples!(
     "  netwright snapshot -o host.tar.zst
   netwright snapshot -o host.tar.zst --redact --window 30s --name postgres
-  netwright doctor --root host.tar.zst anywhere else"
+  netwright doctor --root host.tar.zst   # anywhere else"
 ))]
 pub struct SnapshotArgs {
     /// The archive to write.
