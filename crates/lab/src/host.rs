@@ -25,7 +25,9 @@ pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
         return Err(LabError::Usage("nothing to run: write it after --".into()));
     }
     let mut c = tool::command("ip");
-    c.args(["netns", "exec", namespace]).args(argv).stdin(Stdio::inherit());
+    // `ip` gives 1 for a command that is not there; a shell gives 127, as a guest does.
+    c.args(["netns", "exec", namespace, "sh", "-c", "exec \"$@\"", "sh"]).args(argv);
+    c.stdin(Stdio::inherit());
     let cgroups: Vec<_> = cgroups.iter().map(|g| g.join("cgroup.procs")).collect();
     if !cgroups.is_empty() {
         let enter = move || {

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    net::Ipv6Addr,
     path::PathBuf,
     process::Stdio,
 };
@@ -79,7 +80,7 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
         }
         for (side, space) in spaces.iter().enumerate() {
             let v4 = format!("10.99.{wire}.{}", side + 1);
-            let v6 = format!("fd99:0:0:{wire}::{}", side + 1);
+            let v6 = Ipv6Addr::new(0xfd99, 0, 0, wire as u16, 0, 0, 0, side as u16 + 1).to_string();
             if let Some(mtu) = spec.mtu {
                 tool::ip(&format!("-n {space} link set {link} mtu {mtu}"))?;
             }
@@ -96,10 +97,9 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
             reach: Reach::Namespace { namespace: space.clone(), cgroups: Vec::new() },
             addresses,
             about: format!(
-                "namespace, {} {} with {} queue(s)",
-                spec.wires,
-                if carried { "tap" } else { "veth" },
-                spec.queues
+                "namespace, {}, {} each",
+                many(spec.wires, if carried { "tap" } else { "veth" }),
+                many(spec.queues, "queue")
             ),
         });
     }
@@ -119,10 +119,25 @@ fn check(spec: &PairSpec) -> Result<(), LabError> {
     if let Some(mtu) = spec.mtu {
         within("--mtu", mtu, 68, 65_535)?;
     }
+    if let Some(mask) = spec.rps.as_ref().filter(|m| !is_mask(m)) {
+        return Err(LabError::Usage(format!(
+            "--rps {mask:?} is no mask of CPUs; write it in hexadecimal, like 3 or f0 or 1,00000000"
+        )));
+    }
     if !(0.0..=1.0).contains(&spec.loss) {
         return Err(LabError::Usage("--loss must be 0% to 100%".into()));
     }
     Ok(())
+}
+
+/// Whether sysfs takes it for a mask of CPUs: groups of at most eight hexadecimal digits.
+fn is_mask(text: &str) -> bool {
+    text.split(',').all(|g| (1..=8).contains(&g.len()) && g.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// `1 veth`, `2 veths`.
+fn many(n: u32, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Whether this kernel can delay and lose packets by itself: asked by trying, on a namespace's
@@ -178,7 +193,7 @@ fn start_wire(
             .unwrap_or_default();
         return Err(LabError::failed("starting the wire", said.trim()));
     }
-    lab.note(format!("{link}: this kernel has no netem, so a process carries the frames (see `netwright lab list`)"));
+    lab.note(format!("{link}: this kernel has no netem, so a process carries the frames"));
     Ok(())
 }
 

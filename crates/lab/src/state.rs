@@ -188,9 +188,11 @@ impl Registry {
             .flat_map(|l| l.hosts.iter().map(move |h| (l, h)))
             .collect();
         let mut hits = all.iter().filter(|(_, h)| h.name == host);
-        let names = || {
+        let names = |which: &dyn Fn(&HostState) -> bool| {
             labs.iter()
-                .flat_map(|l| l.hosts.iter().map(move |h| format!("{}/{}", l.name, h.name)))
+                .flat_map(|l| l.hosts.iter().map(move |h| (l, h)))
+                .filter(|(_, h)| which(h))
+                .map(|(l, h)| format!("{}/{}", l.name, h.name))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
@@ -198,14 +200,14 @@ impl Registry {
             (Some((l, h)), None) => Ok(((*l).clone(), (*h).clone())),
             (Some(_), Some(_)) => Err(LabError::Unknown {
                 what: format!("more than one host is called {host:?}"),
-                hint: format!("say which lab: {}", names()),
+                hint: format!("say which: {}", names(&|h| h.name == host)),
             }),
             (None, _) => Err(LabError::Unknown {
                 what: format!("there is no practice host {name:?}"),
                 hint: if labs.is_empty() {
                     "no lab is up; `netwright lab up pair` brings one up".into()
                 } else {
-                    format!("there are: {}", names())
+                    format!("there are: {}", names(&|_| true))
                 },
             }),
         }

@@ -256,6 +256,8 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
     let host = format!("{name}/left");
     let exec = output(NETWRIGHT, &["lab", "exec", &host, "--", "sh", "-c", "exit 9"]);
     assert_eq!(exec.status.code(), Some(9));
+    let exec = output(NETWRIGHT, &["lab", "exec", &host, "--", "no-such-command"]);
+    assert_eq!(exec.status.code(), Some(127), "{}", String::from_utf8_lossy(&exec.stderr));
     assert!(output(NETWRIGHT, &["lab", "down", &name]).status.success());
     assert!(output(NETWRIGHT, &["lab", "down", &name]).status.success(), "down is idempotent");
     assert_eq!(new_since(&before), BTreeSet::new());
@@ -274,6 +276,7 @@ fn refusals_are_one_line_with_the_right_code() {
     refuse(&["lab", "up", "pair", "--name", "../x"], 2, "no lab name");
     refuse(&["lab", "up", "pair", "--loss", "1", "--name", "t0-x"], 2, "0.1%");
     refuse(&["lab", "up", "pair", "--queues", "0", "--name", "t0-x"], 2, "--queues");
+    refuse(&["lab", "up", "pair", "--rps", "zz", "--name", "t0-x"], 2, "hexadecimal");
     refuse(&["lab", "up", "pair", "--preset", "queues", "--name", "t0-x"], 2, "server");
     refuse(&["lab", "up", "server", "--cpus", "3", "--name", "t0-x"], 2, "evenly");
     refuse(&["lab", "up", "server", "--memory", "60G", "--name", "t0-x"], 4, "MiB");

@@ -215,9 +215,10 @@ pub fn wire_lines(folder: &Path) -> Vec<String> {
             let name = path.file_name()?.to_str()?.strip_prefix("wire-")?.strip_suffix(".json")?.to_owned();
             let stats: WireStats = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
             let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
+            let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
             Some(format!(
-                "wire {name}: carried {:?}, lost on purpose {:?}, overflowed {:?}; its own lateness p50 {} p99 {} max {} over {} frames",
-                stats.carried, stats.lost, stats.overflowed,
+                "wire {name}, left to right and back: carried {}, lost on purpose {}, overflowed {}; its own lateness p50 {} p99 {} max {} over {} frames",
+                both(stats.carried), both(stats.lost), both(stats.overflowed),
                 time(stats.late_ns.p50), time(stats.late_ns.p99), time(stats.late_ns.max), stats.late_ns.n
             ))
         })
