@@ -1,11 +1,14 @@
 //! Checked values made of what was typed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
 
 use model::{Facts, Goal, Nanos, Severity};
 use probe::{
     Root,
-    facts::{NOT_FOUND, Request, Selector},
+    facts::{ELSEWHERE, NOT_FOUND, Request, Selector},
 };
 
 use crate::{
@@ -170,6 +173,14 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// Whether `/sys` is this network namespace's own, so that no mixture is archived.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn interfaces_are_ours(&self) -> Result<(), Failure> {
+        probe::facts::elsewhere(&Root::live()).map_or(Ok(()), |why| Err(Failure::Environment(why)))
+    }
+
     /// Whether every process asked for is there, before anybody waits for a window.
     ///
     /// # Errors
@@ -197,7 +208,12 @@ impl Source {
         let opened = if whole.is_dir() {
             std::fs::read_dir(&whole).map(drop)
         } else {
-            std::fs::File::open(&whole).map(drop)
+            // Not waiting for a pipe's writer: reading refuses pipes.
+            std::fs::File::options()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&whole)
+                .map(drop)
         };
         opened.map_err(|e| Failure::io(&path, &e))?;
         let root = Root::open(&path).map_err(|e| Failure::Environment(e.to_string()))?;
@@ -221,6 +237,9 @@ impl Source {
                  FILE`) or a folder holding copies of /proc and /sys",
                 self.name
             )));
+        }
+        if let Some(u) = facts.unread.iter().find(|u| u.what == ELSEWHERE) {
+            return Err(Failure::Environment(u.why.clone()));
         }
         all_found(facts.unread.iter().filter(|u| u.what == NOT_FOUND).map(|u| u.why.as_str()))?;
         Ok(facts)

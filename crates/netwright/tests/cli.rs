@@ -89,6 +89,10 @@ fn what_the_environment_refuses_is_4_in_one_line() {
     fs::write(at("garbage"), b"this is no snapshot, but it is long enough to be mistaken for one")
         .unwrap();
     refuses(&["inspect", "--json", "--root", &at("garbage")], 4, "not a usable snapshot");
+    let pipe = std::ffi::CString::new(at("pipe")).unwrap();
+    // SAFETY: the path ends with NUL.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    refuses(&["inspect", "--root", &at("pipe")], 4, "neither a file nor a folder");
     fs::write(at("cut.tar.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();
     refuses(&["doctor", "--root", &at("cut.tar.zst")], 4, "not a usable snapshot");
     fs::write(at("nothing"), b"").unwrap();

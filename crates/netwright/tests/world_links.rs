@@ -621,3 +621,49 @@ fn without_privilege_the_rest_is_named_with_the_capability() {
         assert!(remedies.iter().any(|r| r.contains(capability)), "{capability}: {remedies:?}");
     }
 }
+
+/// The classic way into a container's network leaves the host's `/sys` in place.
+#[test]
+fn another_namespaces_sysfs_is_refused_and_the_way_out_works() {
+    let ns = Namespace::new();
+    ip(&ns, &["link", "add", "nwdummy0", "type", "bridge"]);
+    let enter = format!("--net=/run/netns/{}", ns.name);
+    for command in [&["inspect"][..], &["doctor", "--window", "100ms"], &["snapshot", "-o", "/x"]] {
+        let out = support::output("nsenter", &[&[&*enter, NETWRIGHT], command].concat());
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(4), "{command:?}: {said}");
+        assert!(said.contains("another network namespace's interfaces"), "{said}");
+        assert!(said.contains("(nwdummy0)"), "{said}");
+    }
+    let own = format!("mount -t sysfs sysfs /sys && exec {NETWRIGHT} inspect --json");
+    let text = run("nsenter", &[&enter, "unshare", "-m", "sh", "-c", &own]);
+    let facts: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(nic(&facts, "nwdummy0")["kind"], "bridge");
+}
+
+/// A process that lives elsewhere is not silently judged by this namespace's counters.
+#[test]
+fn a_chosen_process_of_another_namespace_is_named_as_such() {
+    let ns = Namespace::new();
+    let mut sleeper = std::process::Command::new("ip")
+        .args(["netns", "exec", &ns.name, "sleep", "30"])
+        .spawn()
+        .unwrap();
+    let pid = sleeper.id().to_string();
+    let inside = inode(&ns);
+    let begun = Instant::now();
+    let line = loop {
+        let out = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
+        let facts: Value = serde_json::from_str(&out).unwrap();
+        let unread = facts["unread"].as_array().unwrap().clone();
+        let of = |u: &&Value| u["why"].as_str().unwrap().contains(&format!("net:[{inside}]"));
+        match unread.iter().find(of) {
+            Some(line) => break line.clone(),
+            None => assert!(begun.elapsed() < Duration::from_secs(10), "{unread:#?}"),
+        }
+    };
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(line["what"], format!("counters and NICs as sleep ({pid}) has them"));
+    assert!(line["remedy"].as_str().unwrap().starts_with(&format!("nsenter -t {pid} -n ")));
+}

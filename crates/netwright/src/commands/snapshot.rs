@@ -14,6 +14,7 @@ use crate::{
 
 /// Reads everything, watches the counters, writes the archive, says what is in it.
 pub fn run(request: &Snapshot) -> Result<Done, Failure> {
+    request.interfaces_are_ours()?;
     request.processes_are_there()?;
     let options = Options {
         request: request.request.clone(),

@@ -42,6 +42,43 @@ impl Answers {
     }
 }
 
+/// Why the interfaces of `/sys` are not those of this network namespace, if they are not: sysfs
+/// shows those of the namespace in which it was mounted, so after `nsenter -n` alone two hosts
+/// would be told as one.
+pub fn contradiction(nics: &[Nic], answers: &Answers) -> Option<String> {
+    let links = &answers.links.as_ref().ok()?.entries;
+    let same = |n: &Nic, l: &LinkMessage| {
+        l.name == n.name
+            && n.ifindex.get().is_none_or(|i| i == l.ifindex)
+            && n.mac.known().zip(l.mac.as_ref()).is_none_or(|(a, b)| a == b)
+    };
+    // Every namespace has a loopback of the same name, index and address.
+    let nics: Vec<&Nic> = nics.iter().filter(|n| n.name != "lo").collect();
+    let here: Vec<&str> = links.iter().map(|l| l.name.as_str()).filter(|n| *n != "lo").collect();
+    if nics.is_empty() || nics.iter().any(|n| links.iter().any(|l| same(n, l))) {
+        return None;
+    }
+    let theirs: Vec<&str> = nics.iter().map(|n| n.name.as_str()).collect();
+    Some(format!(
+        "/sys shows another network namespace's interfaces ({}) than this one has ({}), as after \
+         `nsenter -n` alone; run it with a /sys of its own: unshare -m sh -c 'mount -t sysfs sysfs \
+         /sys && exec netwright …', or by `ip netns exec`",
+        few(&theirs),
+        few(&here)
+    ))
+}
+
+/// The first names of a list.
+fn few(names: &[&str]) -> String {
+    const SHOWN: usize = 4;
+    if names.is_empty() {
+        return "only lo".into();
+    }
+    let shown: Vec<&str> = names.iter().copied().take(SHOWN).collect();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
 /// Adds to each interface what netlink knows of it. In a tree of files that has no such
 /// answers the details come from `/sys` and `/proc`, and the rest stays absent.
 pub fn enrich(

@@ -34,7 +34,7 @@ use model::{
     irq::Irq,
     netns::NetNamespace,
     nic::Nic,
-    process::Listener,
+    process::{Listener, Process},
     rival::Rival,
     storage::StorageController,
     sysctl::Sysctl,
@@ -67,6 +67,14 @@ pub struct Request {
 /// What [`Facts::unread`] calls a request that no process answers to.
 pub const NOT_FOUND: &str = "process";
 
+/// What [`Facts::unread`] calls a `/sys` that belongs to another network namespace.
+pub const ELSEWHERE: &str = "interfaces of this network namespace";
+
+/// Why this process's `/sys` is not that of its network namespace, if it is not.
+pub fn elsewhere(root: &Root) -> Option<String> {
+    link::contradiction(&nic::read(root), &link::Answers::ask(root))
+}
+
 /// Reads everything that the host is. The two halves need nothing of each other and are read
 /// at the same time: each waits for the kernel, file by file.
 pub fn collect(root: &Root, request: &Request) -> Facts {
@@ -79,6 +87,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         why,
         remedy: String::new(),
     }));
+    unread.extend(apart(&network.namespaces, &processes));
     let softnet = softnet::read(root, &machine.host.cpus_online);
     Facts {
         schema_version: SCHEMA_VERSION,
@@ -101,6 +110,36 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     }
 }
 
+/// Chosen processes in other network namespaces: what their sockets, drops and interfaces do is
+/// counted there, and only the namespace of this process is read in full.
+fn apart(namespaces: &Reading<Vec<NetNamespace>>, processes: &[Process]) -> Vec<Unread> {
+    let own = namespaces.known().and_then(|all| all.iter().find(|n| n.own));
+    let Some(own) = own.map(|n| n.inode) else { return vec![] };
+    let mut others: BTreeMap<u64, Vec<&Process>> = BTreeMap::new();
+    for p in processes {
+        if let Some(inode) = p.net_namespace.get().filter(|inode| *inode != own) {
+            others.entry(inode).or_default().push(p);
+        }
+    }
+    let line = |(inode, inside): (u64, Vec<&Process>)| {
+        let first = inside.first()?;
+        let more = match inside.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        Some(Unread {
+            what: format!("counters and NICs as {} ({}){more} has them", first.name, first.pid),
+            why: format!("net:[{inode}] is another network namespace than this one"),
+            remedy: format!(
+                "nsenter -t {} -n unshare -m sh -c 'mount -t sysfs sysfs /sys && exec netwright \
+                 doctor' reads it",
+                first.pid
+            ),
+        })
+    };
+    others.into_iter().filter_map(line).collect()
+}
+
 /// NICs, their namespaces and interrupts.
 struct Network {
     nics: Vec<Nic>,
@@ -113,7 +152,13 @@ struct Network {
 impl Network {
     fn read(root: &Root) -> Self {
         let mut nics = nic::read(root);
-        let links = link::Answers::ask(root);
+        let mut links = link::Answers::ask(root);
+        if link::contradiction(&nics, &links).is_some() {
+            // Perhaps the only interface came or went between the two.
+            nics = nic::read(root);
+            links = link::Answers::ask(root);
+        }
+        let elsewhere = link::contradiction(&nics, &links);
         let (namespaces, unseen) = netns::read(root, &links);
         let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
         let irqs = irq::read(root, &nics);
@@ -122,6 +167,11 @@ impl Network {
         unread.extend(irq::unread(known));
         unread.extend(unseen);
         unread.extend(nic::unread(&nics));
+        unread.extend(elsewhere.map(|why| Unread {
+            what: ELSEWHERE.into(),
+            why,
+            remedy: String::new(),
+        }));
         Self { nics, namespaces, irqs, listeners: listener::read(root), unread }
     }
 }
