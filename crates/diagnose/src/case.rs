@@ -12,10 +12,6 @@ use model::{
 
 use crate::rule::{Missing, need};
 
-/// Packets a second, all CPUs together, from which a host counts as carrying traffic: below it
-/// no setting can cost anything measurable. Our proposal.
-const TRAFFIC_PER_S: f64 = 1_000.0;
-
 /// One host to judge.
 pub struct Case<'a> {
     /// What the host is. The chosen processes are those in `facts.processes`.
@@ -159,7 +155,7 @@ impl<'a> Case<'a> {
     /// costs or soon will, on an idle or unsampled one it is worth knowing.
     pub(crate) fn setting_severity(&self) -> Severity {
         match self.packets_per_s() {
-            Some(rate) if rate >= TRAFFIC_PER_S => Severity::Warning,
+            Some(rate) if rate >= model::samples::TRAFFIC_PER_S => Severity::Warning,
             _ => Severity::Info,
         }
     }

@@ -11,6 +11,10 @@ use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading};
 /// its device, never a huge number.
 pub type Delta = Reading<u64>;
 
+/// Packets a second, all CPUs together, from which a host counts as carrying traffic: below it
+/// no setting can cost anything measurable. Our proposal.
+pub const TRAFFIC_PER_S: f64 = 1_000.0;
+
 /// Counters over one window, as deltas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {

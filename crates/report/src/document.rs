@@ -89,6 +89,17 @@ pub struct Window {
     /// their counters are not judged. Mostly empty.
     #[serde(default)]
     pub changes: Vec<String>,
+    /// Packets received by all CPUs in it, in every network namespace. **Source**:
+    /// `/proc/net/softnet_stat`.
+    pub packets: Reading<u64>,
+}
+
+fn packets(s: &Samples) -> Reading<u64> {
+    let seen: Vec<u64> = s.cpus.iter().filter_map(|c| c.softnet.known()?.processed.get()).collect();
+    if seen.is_empty() {
+        return Reading::absent("no CPU's softnet counters");
+    }
+    Reading::Known(seen.iter().sum())
 }
 
 impl Diagnosed {
@@ -106,6 +117,7 @@ impl Diagnosed {
             reading_ns: s.reading_ns,
             cut_short,
             changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
+            packets: packets(s),
         };
         Self {
             schema_version: SCHEMA_VERSION,

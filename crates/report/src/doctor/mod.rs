@@ -7,6 +7,7 @@ mod rest;
 use model::{
     Goal, Severity,
     reading::{Absent, Denied, Known},
+    samples::TRAFFIC_PER_S,
 };
 
 use crate::{
@@ -72,7 +73,7 @@ fn seen(d: &Diagnosed) -> Line {
     line = match (&d.window, d.window_ns.get()) {
         (Known(w), Some(ns)) => {
             let cut = if w.cut_short { ", cut short" } else { "" };
-            line.text(format!("watched for {ns}{cut} in {}", many(w.readings as usize, "reading")))
+            line.text(format!("watched for {ns} in {}{cut}", many(w.readings as usize, "reading")))
         }
         (Absent(why) | Denied(why), _) => {
             line.ink(Ink::Warn, format!("judged by settings alone, no counters ({why})"))
@@ -111,10 +112,27 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
             .text(format!(" ({}). First: {first}.", parts.join(", "))),
     };
     page.line(line, 2);
+    if let (0, 0, Some(quiet)) = (critical, warning, quiet(d)) {
+        page.line(quiet, 2);
+    }
     if d.findings.is_empty() && !d.not_judged.is_empty() {
         let n = many(d.not_judged.len(), "question");
         page.line(Line::plain(format!("{n} could not be judged; see the end.")), 2);
     }
+}
+
+/// A host without traffic passes most questions: that is no proof that it stands load.
+fn quiet(d: &Diagnosed) -> Option<Line> {
+    let packets = d.window.known()?.packets.get()?;
+    let seconds = d.window_ns.get()?.0 as f64 / 1e9;
+    (seconds > 0.0 && (packets as f64) < TRAFFIC_PER_S * seconds).then(|| {
+        let text = format!(
+            "Hardly any traffic: {} received meanwhile. What shows only under load cannot have \
+             shown; run it again under load.",
+            many(packets as usize, "packet")
+        );
+        Line::new().ink(Ink::Warn, text)
+    })
 }
 
 #[cfg(test)]

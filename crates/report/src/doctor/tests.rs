@@ -171,12 +171,30 @@ fn a_quiet_host_is_told_so_and_what_was_not_judged_is_not_hidden() {
 }
 
 #[test]
+fn a_verdict_without_traffic_says_so() {
+    let mut d = diagnosed(vec![]);
+    let mut with = |packets| {
+        if let Known(w) = &mut d.window {
+            w.packets = packets;
+        }
+        text(&d, Look::default())
+    };
+    assert!(with(Known(4_999)).contains("Hardly any traffic: 4,999 packets received"));
+    assert!(!with(Known(5_000)).contains("Hardly"), "1,000 a second");
+    assert!(!with(Reading::absent("no counters")).contains("Hardly"), "not known");
+    let d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
+    assert!(!text(&d, Look::default()).contains("Hardly"));
+}
+
+#[test]
 fn without_counters_and_cut_short_are_said() {
     let mut d = diagnosed(vec![]);
     if let Known(w) = &mut d.window {
         w.cut_short = true;
     }
-    assert!(text(&d, Look::default()).contains("Watched for 5 s, cut short in 11 readings"));
+    assert!(
+        text(&d, Look::default()).contains("Watched for 5 s in 11 readings, cut short, as user")
+    );
     d.window = Reading::absent("the tree holds no samples");
     d.window_ns = Reading::absent("the tree holds no samples");
     d.source = Source::path("/tmp/tree", None);
