@@ -35,11 +35,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         .collect();
     if over.is_empty() {
         let most = rows.iter().map(|r| r.1).max().unwrap_or(0);
-        out.push(Judgement::Clear(format!(
-            "at most {} dropped a CPU {}",
-            text::count(most),
-            case.over()
-        )));
+        out.push(Judgement::Clear(match most {
+            0 => format!("none dropped {}", case.over()),
+            n => format!("at most {} dropped a CPU {}", text::count(n), case.over()),
+        }));
         return out;
     }
     out.push(finding(case, &over, window));

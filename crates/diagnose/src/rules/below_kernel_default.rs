@@ -56,7 +56,7 @@ const LOWER_IS_WORSE: [(&str, Part, &[&str]); 16] = [
 ];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    let (mut out, mut compared, mut keys) = (vec![], 0, 0);
+    let (mut out, mut fine, mut keys) = (vec![], 0, 0);
     for (key, part, harm) in LOWER_IS_WORSE {
         let Ok(sysctl) = case.sysctl(key) else { continue };
         // Without connection tracking there is nothing to be low.
@@ -70,9 +70,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         ) {
             (Err(missing), _) | (_, Err(missing)) => out.push(missing.of(key)),
             (Ok(value), Ok(default)) => {
-                compared += 1;
                 if value < default {
                     out.push(one(case, key, sysctl, part, harm));
+                } else {
+                    fine += 1;
                 }
             }
         }
@@ -80,10 +81,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     if keys == 0 {
         return vec![Missing("kernel settings: none was read".into()).of("")];
     }
-    if compared > 0 {
+    if fine > 0 {
         out.push(Judgement::Clear(format!(
             "{} at or above this kernel's default",
-            text::plural(compared, "setting")
+            text::plural(fine, "setting")
         )));
     }
     out

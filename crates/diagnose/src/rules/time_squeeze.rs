@@ -43,11 +43,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         .collect();
     if over.is_empty() {
         let most = rows.iter().map(|r| r.1).max().unwrap_or(0);
-        out.push(Judgement::Clear(format!(
-            "at most {} a CPU {}: a few are noise",
-            text::count(most),
-            case.over()
-        )));
+        out.push(Judgement::Clear(match most {
+            0 => format!("none {}", case.over()),
+            n => format!("at most {} a CPU {}: a few are noise", text::count(n), case.over()),
+        }));
         return out;
     }
     out.push(finding(case, &rows, &over, window));

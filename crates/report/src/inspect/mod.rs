@@ -126,8 +126,8 @@ pub(crate) fn not_visible(unread: &[Unread], page: &mut Page) {
     page.heading("NOT VISIBLE");
     for u in unread {
         let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
-        // Most reasons already end with what would grant it.
-        if !u.remedy.is_empty() && !u.why.contains("would show it") {
+        // Most reasons already say what would show it, or the rest of it.
+        if !u.remedy.is_empty() && !u.why.contains("would show") {
             line.push(Ink::Plain, format!("; {}", u.remedy));
         }
         page.line(line, 4);
