@@ -102,7 +102,9 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
-        Err(e) => return refuse(&mut writer, &format!("{program}: {e}\n")),
+        Err(e) => {
+            return refuse(&mut writer, &format!("cannot run {program} on this guest: {e}\n"));
+        }
     };
     let writer = Arc::new(Mutex::new(writer));
     let state = Arc::new(AtomicU8::new(RUNS));

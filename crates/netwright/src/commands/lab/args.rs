@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
   netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
   netwright lab up containers                  # c1 and c2 on a bridge
   netwright lab up server                      # a guest: 4 CPUs, 2 nodes, 4 queues
-  netwright lab exec server -- netwright inspect
+  netwright lab exec server -- $(command -v netwright) inspect
   netwright lab up server --shape kunpeng      # an aarch64 guest, see docs/aarch64.md
   netwright lab up server --preset queues      # the situation of a field case, see docs/lab.md
   netwright lab list
