@@ -46,6 +46,16 @@ pub(crate) fn candidates(case: &Case<'_>, node: Option<NumaNode>) -> Vec<CpuId> 
     first
 }
 
+/// Whether the chosen processes' threads last ran mostly on the nodes of these CPUs.
+pub(crate) fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
+    let nodes: Vec<_> = cpus.iter().filter_map(|c| case.node_of(c)).collect();
+    let threads = case.facts.processes.iter().flat_map(|p| &p.threads);
+    let at: Vec<_> =
+        threads.filter_map(|t| t.last_cpu.get()).filter_map(|c| case.node_of(c)).collect();
+    let there = at.iter().filter(|n| nodes.contains(n)).count();
+    there * 2 > at.len()
+}
+
 /// Hands out `n` CPUs: those not `taken` first, then from the start again; never one of `not`.
 pub(crate) fn hand_out(pool: &[CpuId], taken: &CpuSet, not: &CpuSet, n: usize) -> Vec<CpuId> {
     let allowed = || pool.iter().copied().filter(|c| !not.contains(*c));

@@ -94,7 +94,7 @@ fn finding(
 ) -> Judgement {
     let source = node_path(nic);
     let away = strays.iter().fold(CpuSet::new(), |set, s| set.union(&s.away));
-    let together = processes_live_with(case, &away);
+    let together = spread::processes_live_with(case, &away);
     let numbers: Vec<_> = strays.iter().map(|s| s.queue.irq.irq).collect();
     let mut draft = Draft::new(
         &nic.name,
@@ -145,16 +145,6 @@ fn finding(
         draft = draft.add(&format!("All of them: {}.", text::irqs(&numbers)));
     }
     draft.on_nic(&nic.name).on_cpus(&away).found()
-}
-
-/// Whether the chosen processes' threads last ran mostly on the nodes of these CPUs.
-fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
-    let nodes: Vec<_> = cpus.iter().filter_map(|c| case.node_of(c)).collect();
-    let threads = case.facts.processes.iter().flat_map(|p| &p.threads);
-    let at: Vec<_> =
-        threads.filter_map(|t| t.last_cpu.get()).filter_map(|c| case.node_of(c)).collect();
-    let there = at.iter().filter(|n| nodes.contains(n)).count();
-    there * 2 > at.len()
 }
 
 fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>], taken: &CpuSet) -> Vec<Change> {

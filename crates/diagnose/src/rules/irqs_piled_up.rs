@@ -190,8 +190,14 @@ fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Change>, String) {
         )
     };
     let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).collect();
-    let pool = spread::candidates(case, nic.numa_node.get());
     let away = [p.cpu].into_iter().collect();
+    // Application and softirq on one node matters more than the NIC's own node.
+    let node = if spread::processes_live_with(case, &away) {
+        case.node_of(p.cpu)
+    } else {
+        nic.numa_node.get()
+    };
+    let pool = spread::candidates(case, node);
     let movable: Vec<_> =
         pile.into_iter().skip(1).filter(|g| !managed.contains(&g.queue.irq.irq)).collect();
     let targets = spread::hand_out(&pool, &taken, &away, movable.len());
