@@ -285,3 +285,120 @@ fn refusals_are_one_line_with_the_right_code() {
         output("setpriv", &["--reuid=65534", "--clear-groups", NETWRIGHT, "lab", "up", "pair"]);
     assert_eq!(out.status.code(), Some(3), "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+/// Brings a preset up by the command line, and takes it down when dropped.
+struct CommandLab {
+    name: String,
+}
+
+impl CommandLab {
+    fn up(shape: &str, preset: &str) -> Self {
+        needs_root();
+        let name = format!("t{}-{preset}", std::process::id());
+        let out =
+            output(NETWRIGHT, &["lab", "up", shape, "--preset", preset, "-q", "--name", &name]);
+        assert!(out.status.success(), "{preset}: {}", String::from_utf8_lossy(&out.stderr));
+        Self { name }
+    }
+
+    fn exec(&self, host: &str, argv: &[&str]) -> String {
+        let host = format!("{}/{host}", self.name);
+        let mut args = vec!["lab", "exec", host.as_str(), "--"];
+        args.extend(argv);
+        let out = output(NETWRIGHT, &args);
+        assert!(out.status.success(), "{argv:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+}
+
+impl Drop for CommandLab {
+    fn drop(&mut self) {
+        let _ = output(NETWRIGHT, &["lab", "down", &self.name]);
+    }
+}
+
+#[test]
+fn the_latency_preset_is_slower_than_loopback_by_what_it_says() {
+    let before = traces();
+    let lab = CommandLab::up("pair", "latency");
+    let min = |to: &str| -> f64 {
+        let said = lab.exec("left", &["ping", "-q", "-i", "0.005", "-c", "200", to]);
+        let line = said.lines().find_map(|l| l.strip_prefix("rtt min/avg/max/mdev = ")).unwrap();
+        line.split('/').next().unwrap().parse().unwrap()
+    };
+    let (wire, loopback) = (min("10.99.0.2"), min("127.0.0.1"));
+    assert!((0.08..0.4).contains(&(wire - loopback)), "{wire} ms beside {loopback} ms on loopback");
+    drop(lab);
+    assert_eq!(new_since(&before), BTreeSet::new());
+}
+
+#[test]
+fn the_tengig_preset_holds_tcp_back_by_its_buffers() {
+    let before = traces();
+    let lab = CommandLab::up("pair", "tengig");
+    assert!(lab.exec("left", &["tc", "qdisc", "show", "dev", "eth0"]).contains("rate 1Gbit"));
+    assert!(lab.exec("left", &["ip", "link", "show", "eth0"]).contains("mtu 1500"));
+    for host in ["left", "right"] {
+        let buffers = lab.exec(host, &["sysctl", "-n", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]);
+        assert!(buffers.lines().all(|l| l.ends_with("\t131072")), "{buffers}");
+    }
+    lab.exec("right", &["sh", "-c", "iperf3 -s -1 -D; sleep 0.5"]);
+    let text = lab.exec("left", &["iperf3", "-c", "10.99.0.2", "-t", "3", "-J"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rate = json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    // One window of at most 128 KiB a round trip of at least 4 ms: 262 Mbit/s of 1 Gbit/s.
+    assert!((10e6..262e6).contains(&rate), "{rate} bit/s");
+    drop(lab);
+    assert_eq!(new_since(&before), BTreeSet::new());
+}
+
+#[test]
+fn the_migration_preset_lets_two_containers_wander_and_inspect_finds_them() {
+    let before = traces();
+    let lab = CommandLab::up("containers", "migration");
+    let allowed = lab.exec("c1", &["grep", "Cpus_allowed_list", "/proc/self/status"]);
+    let here = output("grep", &["Cpus_allowed_list", "/proc/self/status"]).stdout;
+    assert_eq!(allowed, String::from_utf8_lossy(&here), "all CPUs of this machine");
+    lab.exec("c2", &["sh", "-c", "iperf3 -s -D; sleep 0.5"]);
+    let text = output(NETWRIGHT, &["inspect", "--json", "--name", "iperf3"]).stdout;
+    let facts: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let cgroup = lab.exec("c2", &["cat", "/proc/self/cgroup"]);
+    let id = cgroup.split("docker-").nth(1).and_then(|r| r.split('.').next()).unwrap();
+    let found = facts["processes"].as_array().unwrap().iter().any(|p| p["container"] == id);
+    assert!(found, "no process in container {id}: {}", facts["processes"]);
+    drop(lab);
+    assert_eq!(new_since(&before), BTreeSet::new());
+}
+
+#[test]
+fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
+    let before = traces();
+    let lab = CommandLab::up("server", "softirq");
+    let text = lab.exec("server", &[NETWRIGHT, "inspect", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let nic = facts["nics"].as_array().unwrap().iter().find(|n| n["name"] == "eth0").unwrap();
+    assert_eq!(nic["numa_node"], 1);
+    let script = "for i in /proc/irq/*; do ls $i | grep -qE 'input|output' && cat $i/smp_affinity_list; done; true";
+    let masks = lab.exec("server", &["sh", "-c", script]);
+    assert!(masks.lines().count() >= 8 && masks.lines().all(|l| l == "0-1"), "{masks}");
+    drop(lab);
+    assert_eq!(new_since(&before), BTreeSet::new());
+}
+
+#[test]
+fn a_guest_that_cannot_start_or_takes_too_long_says_so_and_leaves_nothing() {
+    needs_root();
+    let before = traces();
+    let late = ServerSpec { patience: Duration::from_millis(300), ..ServerSpec::new(NETWRIGHT) };
+    let said = TestLab::server(&late).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(said.contains("did not happen within"), "{said}");
+
+    let cache = tempfile::tempdir().unwrap();
+    fs::create_dir_all(cache.path().join("lib/modules/9.9.9")).unwrap();
+    fs::write(cache.path().join("lib/modules/9.9.9/modules.dep"), "").unwrap();
+    fs::write(cache.path().join("vmlinuz-9.9.9"), "no kernel at all").unwrap();
+    let broken = ServerSpec { cache: cache.path().to_owned(), ..ServerSpec::new(NETWRIGHT) };
+    let said = TestLab::server(&broken).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(said.contains("QEMU ended") && said.contains("  | "), "{said}");
+    assert_eq!(new_since(&before), BTreeSet::new());
+}

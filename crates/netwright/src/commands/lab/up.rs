@@ -82,8 +82,8 @@ fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<Done, LabError> {
         crate::output::note(&format!("{} is up after {took}: {}", state.name, hosts.join(", ")));
         if let Some(h) = hosts.first() {
             crate::output::note(&format!(
-                "try: netwright lab exec {h} -- ip -br addr; when done: netwright lab down {}",
-                state.name
+                "try: netwright lab exec {name}/{h} -- ip -br addr; when done: netwright lab down {name}",
+                name = state.name
             ));
         }
     }
