@@ -13,7 +13,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU8, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -58,25 +58,29 @@ fn ports() -> Vec<PathBuf> {
 }
 
 fn serve_port(path: &Path) {
+    let mut port = loop {
+        match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(port) => break port,
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
+        }
+    };
+    // Never closed: the kernel would throw away what a new client has sent already, when the
+    // word that the old one left comes late.
     loop {
-        let Ok(port) = OpenOptions::new().read(true).write(true).open(path) else {
-            std::thread::sleep(Duration::from_millis(200));
-            continue;
-        };
-        let _ = serve_client(port);
+        let _ = serve_client(&mut port);
         // Nobody at the other end: the port reads as ended until a client comes.
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Serves one client until it goes away.
-fn serve_client(mut port: File) -> io::Result<()> {
+fn serve_client(port: &mut File) -> io::Result<()> {
     loop {
-        match frame::read(&mut port)? {
-            (Kind::Hello, nonce) => frame::write(&mut port, Kind::Welcome, &nonce)?,
+        match frame::read(port)? {
+            (Kind::Hello, nonce) => frame::write(port, Kind::Welcome, &nonce)?,
             (Kind::Exec, json) => match serde_json::from_slice::<Exec>(&json) {
-                Ok(exec) => run(&port, &exec)?,
-                Err(e) => refuse(&mut port, &format!("the request is unreadable: {e}\n"))?,
+                Ok(exec) => run(port, &exec)?,
+                Err(e) => refuse(port, &format!("the request is unreadable: {e}\n"))?,
             },
             _ => {}
         }
@@ -180,10 +184,14 @@ fn readable(file: &impl AsRawFd, wait_ms: i32) -> bool {
     unsafe { libc::poll(&raw mut poll, 1, wait_ms) > 0 }
 }
 
+/// For how long a port may say that nobody is there before that is believed.
+const LATE_WORD: Duration = Duration::from_secs(1);
+
 /// Feeds standard input until the child ends; ends the child's group when the client goes.
 fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
     let mut stdin = child.stdin.take();
     let mut reader = port.try_clone()?;
+    let mut gone_since: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
@@ -191,8 +199,16 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
         let mut poll = libc::pollfd { fd: port.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, alive through the call.
         unsafe { libc::poll(&raw mut poll, 1, 10) };
-        if poll.revents & libc::POLLIN != 0 {
+        if poll.revents & libc::POLLHUP != 0 {
+            // It may be the late word of the client before this one.
+            if gone_since.get_or_insert_with(Instant::now).elapsed() > LATE_WORD {
+                return Err(end_group(child));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        } else if poll.revents & libc::POLLIN != 0 {
+            gone_since = None;
             match frame::read(&mut reader) {
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {}
                 Ok((Kind::Stdin, bytes)) if bytes.is_empty() => stdin = None,
                 Ok((Kind::Stdin, bytes)) => {
                     if let Some(pipe) = &mut stdin
@@ -205,8 +221,8 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
                 Ok((Kind::Hello, _)) | Err(_) => return Err(end_group(child)),
                 Ok(_) => {}
             }
-        } else if poll.revents & libc::POLLHUP != 0 {
-            return Err(end_group(child));
+        } else {
+            gone_since = None;
         }
     }
 }

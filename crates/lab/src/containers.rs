@@ -85,14 +85,14 @@ fn container_id(lab: &str, n: u32) -> String {
 
 /// What an engine calls the container's main process: it holds the namespace and the cgroup.
 fn start_first_process(lab: &mut Lab, host: &HostState) -> Result<(), LabError> {
-    let argv: Vec<String> = ["sleep", "infinity"].map(str::to_owned).to_vec();
+    let argv = ["sh", "-c", "read -r _ && exec sleep infinity </dev/null"].map(str::to_owned);
     let mut command = host::command(host, &argv)?;
     command
-        .stdin(std::process::Stdio::null())
+        .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .process_group(0);
-    let child =
+    let mut child =
         command.spawn().map_err(|e| LabError::failed(format!("starting {}", host.name), e))?;
-    lab.made_process(child.id(), &format!("first process of {}", host.name))
+    lab.release(&mut child, &format!("first process of {}", host.name))
 }

@@ -172,7 +172,7 @@ fn start_wire(
     let failed = |e: std::io::Error| LabError::failed("starting the wire", e);
     let json = serde_json::to_string(&wire).map_err(|e| failed(e.into()))?;
     let log = std::fs::File::create(lab.folder.join(format!("wire-{link}.log"))).map_err(failed)?;
-    let mut command = tool::command(&program.to_string_lossy());
+    let mut command = tool::gated(&program.to_string_lossy());
     command.args(["lab", "wire", &json]).stdout(Stdio::piped()).stderr(log);
     // SAFETY: only setsid is called between fork and exec; the terminal's Ctrl-C and hang-up
     // are not the wire's.
@@ -183,7 +183,7 @@ fn start_wire(
         })
     };
     let mut child = command.spawn().map_err(failed)?;
-    lab.made_process(child.id(), "the wire")?;
+    lab.release(&mut child, "the wire")?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line).map_err(failed)?;

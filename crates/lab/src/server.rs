@@ -4,7 +4,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -259,11 +258,10 @@ fn start(
     let log_file = fs::File::create(&log).map_err(failed)?;
     // Asked for first, so that a missing QEMU is named rather than `ip`'s failure to run it.
     tool::run(spec.arch.qemu(), &["--version"])?;
-    let mut command = tool::command("ip");
+    let mut command = tool::gated("ip");
     command
         .args(["netns", "exec", client, spec.arch.qemu()])
         .args(qemu::arguments(spec, image, &lab.folder, console, &lab.state.name))
-        .stdin(Stdio::null())
         .stdout(log_file.try_clone().map_err(failed)?)
         .stderr(log_file);
     // A session of its own: the terminal's Ctrl-C and hang-up are not the guest's.
@@ -274,9 +272,9 @@ fn start(
     };
     // SAFETY: only setsid is called between fork and exec.
     unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, detach) };
-    let child = command.spawn().map_err(failed)?;
-    // `ip netns exec` becomes QEMU: same pid.
-    lab.made_process(child.id(), "the guest's QEMU")?;
+    let mut child = command.spawn().map_err(failed)?;
+    // The gate becomes `ip netns exec` becomes QEMU: same pid.
+    lab.release(&mut child, "the guest's QEMU")?;
     Ok(child.id())
 }
 

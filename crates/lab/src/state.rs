@@ -9,6 +9,7 @@ use std::{
     io::Write,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    process::Child,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -347,18 +348,21 @@ impl Lab {
         self.save()
     }
 
-    /// Records a process just started. (A process cannot be recorded before it has a pid; it
-    /// is killed at once if that fails.)
+    /// Records a process started by [`tool::gated`], then lets it run.
     ///
     /// # Errors
-    /// When the state cannot be written.
-    pub fn made_process(&mut self, pid: u32, what: &str) -> Result<(), LabError> {
+    /// When the state cannot be written; the process is then killed.
+    pub fn release(&mut self, child: &mut Child, what: &str) -> Result<(), LabError> {
+        let pid = child.id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
         self.state.resources.push(Resource::Process { pid, start_ticks, what: what.to_owned() });
-        self.save().inspect_err(|_| {
-            // SAFETY: a signal to a process that we just started.
-            unsafe { libc::kill(pid as i32, libc::SIGKILL) };
-        })
+        let recorded = self.save();
+        let released = recorded.and_then(|()| {
+            let gate = child.stdin.take();
+            gate.map_or(Ok(()), |mut g| g.write_all(b"go\n"))
+                .map_err(|e| LabError::failed(format!("starting {what}"), e))
+        });
+        released.inspect_err(|_| drop(child.kill()))
     }
 
     /// Adds a host.

@@ -31,6 +31,14 @@ pub fn command(program: &str) -> Command {
     c
 }
 
+/// A command that waits, before it becomes the program, until [`crate::Lab::release`] has
+/// recorded its pid; it ends by itself when whoever started it dies before that.
+pub fn gated(program: &str) -> Command {
+    let mut c = command("sh");
+    c.args(["-c", "read -r _ && exec \"$@\" </dev/null", "sh", program]).stdin(Stdio::piped());
+    c
+}
+
 /// Runs a program to its end, whatever that is.
 ///
 /// # Errors
