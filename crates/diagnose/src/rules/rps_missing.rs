@@ -89,6 +89,12 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let median = load::median_of_others(case, &serving)?;
     // Where the firmware names no node, stay with the interrupts: they show where the NIC is.
     let node = nic.numa_node.get().or_else(|| case.node_of(cpu));
+    if let Some(n) = node
+        && case.node_cpus(n).is_empty()
+        && case.nodes_with_cpus().is_err()
+    {
+        return Err(Missing(format!("CPUs of node {n}: none was read")));
+    }
     let target = spread::rps_cpus(case, node, &serving);
     if !load::has_room(median) || target.is_empty() {
         return clear(format!(
