@@ -2,18 +2,7 @@
 
 use model::{CpuSet, IrqId};
 
-/// `1234567` as `1,234,567`.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
+pub(crate) use model::units::grouped as count;
 
 /// A share as per cent: two digits below 10%, whole above, so that 0.9% never reads as 1%.
 pub(crate) fn percent(share: f64) -> String {

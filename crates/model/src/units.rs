@@ -141,6 +141,19 @@ impl FromStr for BitsPerSec {
     }
 }
 
+/// A count as people read it: `1234567` as `1,234,567`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// Writes `n` with the largest of `units` that leaves at least one whole unit and at most
 /// three significant decimals.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {

@@ -29,18 +29,7 @@ pub fn yes_no(r: &Reading<bool>) -> Line {
     reading_as(r, |v| if *v { "yes" } else { "no" }.into())
 }
 
-/// `1,234,567`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
+pub use model::units::grouped;
 
 /// `1 node`, `2 nodes`, `3 processes`.
 pub fn many(n: usize, one: &str) -> String {

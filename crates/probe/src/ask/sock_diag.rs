@@ -1,6 +1,6 @@
 //! `sock_diag`: the listening TCP sockets, and TCP sockets by state.
 
-use std::{collections::BTreeMap, net::SocketAddr, ops::ControlFlow};
+use std::net::SocketAddr;
 
 use parse::{
     inet_diag::{self, LISTEN, SocketMessage},
@@ -26,9 +26,6 @@ pub struct Listening {
     pub inode: u64,
 }
 
-/// Connections that are counted by state before giving up: a million take about a second.
-const MOST_SOCKETS: u64 = 1_000_000;
-
 /// Every listening TCP socket of this network namespace. Needs no capability. **Source**:
 /// `INET_DIAG` with the state `LISTEN` alone, IPv4 and IPv6.
 ///
@@ -52,45 +49,6 @@ pub fn listeners(root: &Root) -> Result<Dump<Listening>, ReadError> {
             Err(e) => return Err(e),
         }
         Ok(all)
-    })
-}
-
-/// TCP sockets of this network namespace by state (`established`, `time_wait`). The kernel
-/// walks every socket for it: for a person's question, not for a sample.
-///
-/// # Errors
-/// As for [`listeners`], and where there are more than a million.
-pub fn tcp_states(root: &Root) -> Result<BTreeMap<String, u64>, ReadError> {
-    const KEY: &str = "netlink/tcp_states";
-    root.ask(KEY, || {
-        let mut states = BTreeMap::new();
-        let mut count = 0;
-        for family in [libc::AF_INET, libc::AF_INET6] {
-            let answer = netlink::exchange(
-                libc::NETLINK_SOCK_DIAG,
-                KEY,
-                &request(family, u32::MAX),
-                &mut |m| {
-                    if let Some(s) = socket(m) {
-                        *states.entry(inet_diag::state_name(s.state)).or_insert(0) += 1;
-                        count += 1;
-                    }
-                    if count > MOST_SOCKETS {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                },
-            );
-            match answer {
-                Err(ReadError::Absent { .. }) if family == libc::AF_INET6 => {}
-                other => drop(other?),
-            }
-        }
-        if count > MOST_SOCKETS {
-            return Err(ReadError::from_errno(KEY, libc::E2BIG));
-        }
-        Ok(states)
     })
 }
 
