@@ -213,10 +213,12 @@ impl DirRoot {
                 }
             }
         }
-        let fd = if self.openat2 {
-            Arc::new(self.open_by_kernel(path)?)
-        } else {
-            self.walk(path, true)?.folder(&self.fd)?
+        let by_kernel = self.openat2.then(|| self.open_by_kernel(path));
+        let fd = match by_kernel {
+            // The kernel cannot vouch for a link that climbs while anything on the host is
+            // renamed or mounted; our own way can.
+            None | Some(Err(libc::EAGAIN)) => self.walk(path, true)?.folder(&self.fd)?,
+            Some(opened) => Arc::new(opened?),
         };
         let entry = (path.to_owned(), fd.clone());
         let mut recent = lock();

@@ -230,3 +230,31 @@ fn many_folders_do_not_use_up_the_descriptors() {
         }
     });
 }
+
+#[test]
+fn what_else_is_renamed_on_the_host_loses_nothing() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let dir = tree();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (a, b) = (elsewhere.path().join("a"), elsewhere.path().join("b"));
+    fs::write(&a, "").unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                fs::rename(&a, &b).unwrap();
+                fs::rename(&b, &a).unwrap();
+            }
+        });
+        let mut lost = 0;
+        for _ in 0..20_000 {
+            // A new root remembers no folder.
+            let mut root = DirRoot::open_with(dir.path(), true).unwrap();
+            root.quick = None;
+            lost += u32::from(root.read("/sys/class/net/eth0/mtu").is_err());
+        }
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(lost, 0);
+    });
+}
