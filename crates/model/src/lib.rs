@@ -12,6 +12,7 @@ pub mod finding;
 pub mod host;
 pub mod ids;
 pub mod irq;
+pub mod measure;
 pub mod napi;
 pub mod netns;
 pub mod nic;

@@ -20,6 +20,13 @@ pub enum Reading<T> {
 
 pub use Reading::{Absent, Denied, Known};
 
+impl<T> Default for Reading<T> {
+    /// Nobody has read it.
+    fn default() -> Self {
+        Self::Absent("not read".into())
+    }
+}
+
 impl<T> Reading<T> {
     /// An absent value with its reason.
     pub fn absent(reason: impl Into<String>) -> Self {

@@ -12,8 +12,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
     ("probe", &["model", "parse"]),
+    ("traffic", &["model", "stats", "probe"]),
     ("lab", &["model"]),
-    ("netwright", &["model", "parse", "stats", "diagnose", "report", "probe", "lab"]),
+    ("netwright", &["model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab"]),
 ];
 
 /// Crates without files, processes, network or clock.

@@ -1,0 +1,193 @@
+//! What stands around every run: distributions, placement, both ends' CPU, kernel evidence,
+//! and the floor below which no figure is to be trusted.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuId, CpuSet, Nanos, Reading};
+
+/// Quantiles of a distribution of durations.
+///
+/// **Unit**: nanoseconds. **Shape**: each is a bucket's middle; a bucket is at most 1/128 of
+/// its value wide (`stats::Histogram`); `min` and `max` are exact.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// How many samples.
+    pub count: u64,
+    /// The smallest, exact.
+    pub min: u64,
+    /// Half are below.
+    pub p50: u64,
+    /// 90% are below.
+    pub p90: u64,
+    /// 99% are below.
+    pub p99: u64,
+    /// 99.9% are below.
+    pub p999: u64,
+    /// 99.99% are below.
+    pub p9999: u64,
+    /// The largest, exact.
+    pub max: u64,
+    /// The mean, exact.
+    pub mean: f64,
+}
+
+/// A value with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The value.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The share of such intervals that hold the truth, 0.95.
+    pub level: f64,
+    /// How it was found: `batch means, 32 batches of 150 ms`.
+    pub method: String,
+}
+
+/// Where one end's threads ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndPlacement {
+    /// The CPUs the threads were pinned to, in thread order; empty when not pinned.
+    pub pinned: Vec<CpuId>,
+    /// Why these.
+    pub why: String,
+    /// Samples by the CPU that the thread ran on.
+    pub ran_on: BTreeMap<CpuId, u64>,
+    /// Looks at the CPU that received the packets (`SO_INCOMING_CPU`), by CPU.
+    pub received_on: BTreeMap<CpuId, u64>,
+    /// Looks at the NAPI id that received them (`SO_INCOMING_NAPI_ID`), by id; 0 is none.
+    pub napi_ids: BTreeMap<u32, u64>,
+    /// Times that a thread was moved to another CPU within the window. **Source**:
+    /// `/proc/PID/task/TID/sched` where the kernel has it, else the changes of CPU that the
+    /// thread saw between two samples.
+    pub migrations: Reading<u64>,
+    /// Every CPU that this end's process may use.
+    pub allowed: CpuSet,
+}
+
+/// Where both ends ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// Here.
+    pub local: EndPlacement,
+    /// There.
+    pub peer: EndPlacement,
+    /// Whether both ends are on one host (their boot ids are equal).
+    pub same_host: bool,
+}
+
+/// One hump of a distribution with several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mode {
+    /// Its share of all samples, 0 to 1.
+    pub share: f64,
+    /// From where on it reaches.
+    pub low_ns: Nanos,
+    /// To where it reaches.
+    pub high_ns: Nanos,
+    /// Its own median.
+    pub p50_ns: Nanos,
+    /// The placements that made it, most samples first.
+    pub placements: Vec<ModePlacement>,
+    /// The one that sets it apart, in words: `local cpu 0, peer cpu 1`.
+    pub name: String,
+}
+
+/// A placement's part in a mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModePlacement {
+    /// CPU of the local thread.
+    pub local_cpu: CpuId,
+    /// CPU of the far thread, where the response had room to say it.
+    pub peer_cpu: Option<CpuId>,
+    /// Its share of the mode's samples, 0 to 1.
+    pub share: f64,
+}
+
+/// CPU that one end spent over exactly the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndCpu {
+    /// The end's own window: its length on its own clock.
+    pub window_ns: Nanos,
+    /// CPU time of the measuring threads. **Source**: their CPU clocks.
+    pub threads_ns: Reading<u64>,
+    /// The measuring threads' time in user mode and in the kernel. **Source**: `/proc`, in
+    /// ticks.
+    pub threads_user_ns: Reading<u64>,
+    /// See `threads_user_ns`.
+    pub threads_system_ns: Reading<u64>,
+    /// CPU time of the whole process. **Source**: its CPU clock.
+    pub process_ns: u64,
+    /// The whole host's CPU time by state (`user`, `system`, `softirq`, `irq`, `steal`,
+    /// `idle`…). **Source**: `/proc/stat`, in ticks.
+    pub host_ns: Reading<BTreeMap<String, u64>>,
+    /// The host's busy time (all but idle) by transaction or, for streams, by byte received.
+    pub host_busy_per_unit_ns: Reading<f64>,
+    /// The threads' CPU time by the same unit.
+    pub threads_per_unit_ns: Reading<f64>,
+    /// Times that the measuring threads went to sleep.
+    pub voluntary_switches: Reading<u64>,
+    /// Times that they were taken off the CPU.
+    pub involuntary_switches: Reading<u64>,
+}
+
+/// CPU at both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BothCpu {
+    /// Here.
+    pub local: EndCpu,
+    /// There.
+    pub peer: Reading<EndCpu>,
+}
+
+/// Kernel counters that moved over the window at one end, by name: `softnet.time_squeeze`,
+/// `TcpExt.TCPTimeouts`, `lo.tx_dropped`.
+pub type Moved = BTreeMap<String, u64>;
+
+/// Kernel evidence of both ends.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BothEvidence {
+    /// Here.
+    pub local: Moved,
+    /// There.
+    pub peer: Moved,
+}
+
+/// What the generator itself costs, and below which value figures are not to be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// One reading of the clock.
+    pub clock_ns: f64,
+    /// The clock's smallest step seen.
+    pub clock_step_ns: u64,
+    /// Recording one sample, the clock's reading included.
+    pub sample_ns: f64,
+    /// How late this process was woken from sleeps of 100 µs on the CPU it measures on.
+    pub timer_lateness_ns: Quantiles,
+    /// Time that the hypervisor took from this host within the window.
+    pub steal_ns: Reading<u64>,
+    /// Below this a figure is not to be trusted: the generator is more than 1% of it.
+    pub trust_above_ns: u64,
+    /// Why, in a line.
+    pub why: String,
+}
+
+/// Who the ends are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    /// Program and version: `netwright 0.1.0`, `qperf 0.4.11`.
+    pub program: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture.
+    pub arch: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// The address used.
+    pub address: String,
+}

@@ -1,0 +1,14 @@
+//! What a known traffic shape achieved: the request that says how to run it again, the runs
+//! with their distributions, and what stood around them at both ends.
+
+mod common;
+mod connect;
+mod rtt;
+mod spec;
+mod stream;
+
+pub use common::*;
+pub use connect::*;
+pub use rtt::*;
+pub use spec::*;
+pub use stream::*;

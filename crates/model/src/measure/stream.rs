@@ -1,0 +1,134 @@
+//! The result of `measure stream`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BothCpu, BothEvidence, Direction, End, Floor, Interval, Placement, StreamSpec, Transport, Wait,
+};
+use crate::{Nanos, Reading};
+
+/// The document of `measure stream --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamDocument {
+    /// Version of the document's shape.
+    pub schema_version: u32,
+    /// `stream`.
+    pub kind: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// Everything needed to run it again.
+    pub request: StreamSpec,
+    /// This end.
+    pub local: End,
+    /// The far end.
+    pub peer: End,
+    /// What the generator itself costs.
+    pub floor: Floor,
+    /// One run for each combination of sizes and flows, and one for each direction.
+    pub runs: Vec<StreamRun>,
+    /// Whether it was ended early.
+    pub cut_short: bool,
+}
+
+/// One run of one direction, as its receiver saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamRun {
+    /// What carried the bytes.
+    pub transport: Transport,
+    /// Which way: `forward` or `reverse`.
+    pub direction: Direction,
+    /// Connections.
+    pub flows: u32,
+    /// Threads at this end.
+    pub threads: u32,
+    /// Bytes of one send.
+    pub message_bytes: u64,
+    /// How this end waited.
+    pub wait: Wait,
+    /// How the far end waited.
+    pub peer_wait: Wait,
+    /// Where both ends ran.
+    pub placement: Placement,
+    /// The measured window, on the receiver's clock.
+    pub window_ns: Nanos,
+    /// Warm-up and cool-down around it.
+    pub trimmed_ns: Nanos,
+    /// Bytes received within the window (payload).
+    pub bytes: u64,
+    /// By second, in bits.
+    pub bits_per_s: f64,
+    /// Its interval.
+    pub bits_per_s_interval: Option<Interval>,
+    /// Segments sent again, where the sender's kernel counts them.
+    pub retransmits: Reading<u64>,
+    /// UDP: what became of the datagrams.
+    pub datagrams: Option<Datagrams>,
+    /// Bytes received by flow.
+    pub flow_bytes: Vec<u64>,
+    /// A line every so often.
+    pub intervals: Vec<StreamInterval>,
+    /// Zero copy: sends that the kernel copied after all, of all.
+    pub zerocopy_copied: Option<ZeroCopyCount>,
+    /// The congestion control in use.
+    pub congestion: Reading<String>,
+    /// The MSS in use.
+    pub mss_bytes: Reading<u64>,
+    /// CPU at both ends.
+    pub cpu: BothCpu,
+    /// Kernel counters that moved.
+    pub evidence: BothEvidence,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+}
+
+/// Sends with `MSG_ZEROCOPY`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ZeroCopyCount {
+    /// Sends whose completion was read.
+    pub completed: u64,
+    /// Those that the kernel copied.
+    pub copied: u64,
+}
+
+/// What became of datagrams.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Datagrams {
+    /// Sent.
+    pub sent: u64,
+    /// Received, each once.
+    pub received: u64,
+    /// Sent and never received.
+    pub lost: u64,
+    /// Received after a later one.
+    pub reordered: u64,
+    /// Received again.
+    pub duplicates: u64,
+    /// Smoothed change of the transit time, RFC 3550 section 6.4.1.
+    pub jitter_ns: u64,
+    /// `sendto` said that there is no room (`ENOBUFS`, `EAGAIN`).
+    pub send_refused: u64,
+}
+
+/// One interval of a stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamInterval {
+    /// From, since the window's beginning.
+    pub start_s: f64,
+    /// To.
+    pub end_s: f64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// By second, in bits.
+    pub bits_per_s: f64,
+    /// Segments sent again.
+    pub retransmits: Reading<u64>,
+    /// Congestion window at its end, summed over flows. **Source**: `TCP_INFO` of the sender.
+    pub cwnd_bytes: Reading<u64>,
+    /// Smoothed round-trip time, mean over flows. **Source**: `TCP_INFO` of the sender.
+    pub rtt_ns: Reading<u64>,
+    /// Times that a measuring thread of either end was moved to another CPU.
+    pub migrations: Reading<u64>,
+    /// UDP: what became of the datagrams.
+    pub datagrams: Option<Datagrams>,
+}
