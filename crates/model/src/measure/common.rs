@@ -121,8 +121,9 @@ pub struct EndCpu {
     pub threads_user_ns: Reading<u64>,
     /// See `threads_user_ns`.
     pub threads_system_ns: Reading<u64>,
-    /// CPU time of the whole process. **Source**: its CPU clock.
-    pub process_ns: u64,
+    /// CPU time of the whole process. **Source**: its CPU clock. Absent where the far end is a
+    /// program that does not tell it.
+    pub process_ns: Reading<u64>,
     /// The whole host's CPU time by state (`user`, `system`, `softirq`, `irq`, `steal`,
     /// `idle`…). **Source**: `/proc/stat`, in ticks.
     pub host_ns: Reading<BTreeMap<String, u64>>,

@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod delta;
+pub mod host_cpu;
 mod nics;
 pub mod raw;
 mod threads;
