@@ -1,6 +1,18 @@
 //! What can be said of many measured values: distributions in bounded memory, quantiles with
 //! their intervals, humps. Pure.
 
+pub mod batches;
+pub mod enough;
+mod grouping;
 pub mod histogram;
+pub mod interval;
+pub mod random;
+mod scale;
+pub mod series;
+pub mod student;
 
+pub use batches::Batches;
+pub use enough::{Enough, enough};
 pub use histogram::Histogram;
+pub use interval::{Estimate, NoInterval};
+pub use series::Series;

@@ -1,0 +1,168 @@
+//! Whether a result is known narrowly enough, and if not, whether going on will help.
+//!
+//! The half width falls with the root of the time, so the time still needed follows from it
+//! (Law and Kelton, Simulation Modeling and Analysis, section 9.4.1). Who stops at the first
+//! narrow interval stops rather often where it is narrow by chance; that is why batches that are
+//! not independent, or a result that drifts, are never narrow enough here.
+
+use model::Nanos;
+
+use crate::Estimate;
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Enough {
+    /// Narrow enough.
+    Yes,
+    /// Go on for about so long and look again.
+    More {
+        /// Estimate of the time.
+        estimated_further_ns: Nanos,
+    },
+    /// Going on does not help, or not within the time there is. The reason, in a clause.
+    WillNotGetThere(String),
+}
+
+/// The time to go on by at least, as a share of the time so far: shorter looks cost more than
+/// they bring, and the more often one looks the more often chance ends the run.
+const LEAST_FURTHER: f64 = 0.25;
+
+/// The estimate of the time still needed is itself uncertain; this much more makes it usually
+/// enough.
+const MARGIN: f64 = 1.15;
+
+/// Until this share of the longest time a drift may still pass.
+const EARLY: f64 = 0.5;
+
+/// Whether the half width of `estimate` is at most a share `goal` of its value, after
+/// `elapsed_ns` of the `longest_ns` that it may take.
+pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nanos) -> Enough {
+    let width = estimate.relative_half_width();
+    let drift = estimate.trend.filter(|t| t.abs() > goal);
+    if width <= goal && estimate.independent && drift.is_none() {
+        return Enough::Yes;
+    }
+    if !width.is_finite() {
+        return Enough::WillNotGetThere("the value is 0".into());
+    }
+    let elapsed = elapsed_ns.0.max(1) as f64;
+    let left = longest_ns.0.saturating_sub(elapsed_ns.0) as f64;
+    if let Some(drift) = drift {
+        // It may pass (a CPU that warms up); the width beside it says nothing yet.
+        if elapsed < EARLY * longest_ns.0 as f64 {
+            return Enough::More { estimated_further_ns: Nanos(elapsed as u64) };
+        }
+        return Enough::WillNotGetThere(format!(
+            "it drifts, by {:+.1}% over the run",
+            drift * 100.0
+        ));
+    }
+    // Dependent batches need to be longer: at least as long again.
+    let for_width = elapsed * ((width / goal).powi(2) * MARGIN - 1.0);
+    let further = for_width.max(elapsed * if estimate.independent { LEAST_FURTHER } else { 1.0 });
+    if further <= left {
+        return Enough::More { estimated_further_ns: Nanos(further as u64) };
+    }
+    Enough::WillNotGetThere(if !estimate.independent {
+        format!(
+            "batches of {} still resemble their neighbours (correlation {:.2}), and only {} are left",
+            estimate.batch_ns,
+            estimate.lag1,
+            Nanos(left as u64)
+        )
+    } else {
+        format!(
+            "it is ±{:.1}% after {elapsed_ns}; ±{:.1}% takes about {} more and {} are left",
+            width * 100.0,
+            goal * 100.0,
+            Nanos(further as u64),
+            Nanos(left as u64)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{interval, random::SplitMix64};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn estimate(values: impl Iterator<Item = f64>) -> Estimate {
+        interval::of_values(&values.collect::<Vec<_>>(), 100_000_000).unwrap()
+    }
+
+    fn noise(deviation: f64) -> impl Iterator<Item = f64> {
+        let mut random = SplitMix64::new(11);
+        (0..50).map(move |_| 100.0 + deviation * random.normal())
+    }
+
+    #[test]
+    fn narrow_is_enough() {
+        assert_eq!(
+            enough(&estimate(noise(1.0)), 0.02, Nanos(5 * SECOND), Nanos(60 * SECOND)),
+            Enough::Yes
+        );
+    }
+
+    #[test]
+    fn four_times_the_time_halves_the_width() {
+        let e = estimate(noise(14.0));
+        let goal = e.relative_half_width() / 2.0;
+        let Enough::More { estimated_further_ns: Nanos(ns) } =
+            enough(&e, goal, Nanos(5 * SECOND), Nanos(60 * SECOND))
+        else {
+            panic!("not more");
+        };
+        assert!((3 * 5 * SECOND..4 * 5 * SECOND).contains(&ns), "{ns}");
+    }
+
+    #[test]
+    fn noise_beyond_the_time_left_is_said_with_numbers() {
+        let Enough::WillNotGetThere(why) =
+            enough(&estimate(noise(100.0)), 0.01, Nanos(5 * SECOND), Nanos(60 * SECOND))
+        else {
+            panic!("it gets there");
+        };
+        assert!(why.contains("±1.0% takes about") && why.contains("55 s are left"), "{why}");
+    }
+
+    #[test]
+    fn a_drift_is_the_reason_once_it_had_time_to_pass() {
+        let e = estimate(noise(1.0).enumerate().map(|(i, x)| x + i as f64));
+        let early = enough(&e, 0.02, Nanos(5 * SECOND), Nanos(60 * SECOND));
+        assert!(matches!(early, Enough::More { .. }), "{early:?}");
+        let late = enough(&e, 0.02, Nanos(30 * SECOND), Nanos(60 * SECOND));
+        assert!(
+            matches!(&late, Enough::WillNotGetThere(why) if why.starts_with("it drifts, by +")),
+            "{late:?}"
+        );
+    }
+
+    #[test]
+    fn resemblance_is_the_reason_when_no_time_is_left() {
+        // Slow waves, as many up as down.
+        let e =
+            estimate((0..50).map(|i| 100.0 + (f64::from(i) * std::f64::consts::TAU / 25.0).cos()));
+        assert!(!e.independent, "{e:?}");
+        assert!(e.trend.is_none(), "{e:?}");
+        assert!(matches!(
+            enough(&e, 0.1, Nanos(5 * SECOND), Nanos(60 * SECOND)),
+            Enough::More { .. }
+        ));
+        let late = enough(&e, 0.1, Nanos(5 * SECOND), Nanos(6 * SECOND));
+        assert!(
+            matches!(&late, Enough::WillNotGetThere(why) if why.contains("resemble")),
+            "{late:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_measured_does_not_get_narrower() {
+        let e = estimate((0..50).map(|_| 0.0));
+        assert_eq!(
+            enough(&e, 0.1, Nanos(5), Nanos(60)),
+            Enough::WillNotGetThere("the value is 0".into())
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! Batches of equal length as they are read: by thread, added over threads, joined in time.
+
+use std::fmt;
+
+use crate::batches::{BUCKETS, Slot, bucket_low};
+
+/// Two series that cannot be added, because their batches are not the same stretches of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotAlike;
+
+impl fmt::Display for NotAlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("batches with different beginnings or lengths cannot be added")
+    }
+}
+
+impl std::error::Error for NotAlike {}
+
+/// One batch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Batch {
+    count: u64,
+    sum: u128,
+    counts: Vec<u64>,
+}
+
+impl Batch {
+    pub(crate) fn new(slot: Slot, counts: &[u32]) -> Self {
+        let counts = counts.iter().map(|n| u64::from(*n)).collect();
+        Self { count: slot.count, sum: slot.sum, counts }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+    }
+
+    fn quantile(&self, q: f64) -> Option<f64> {
+        let Place { bucket, before, inside } = place(&self.counts, q)?;
+        let (low, high) = (bucket_low(bucket) as f64, bucket_low(bucket + 1) as f64);
+        let total: u64 = self.counts.iter().sum();
+        let within = (q.clamp(0.0, 1.0) * total as f64 - before as f64) / inside as f64;
+        Some(low + (high - low) * within.clamp(0.0, 1.0))
+    }
+}
+
+/// Where a quantile lies among buckets: in which one, how many samples are in those before and
+/// in this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) bucket: usize,
+    pub(crate) before: u64,
+    pub(crate) inside: u64,
+}
+
+fn place(counts: &[u64], q: f64) -> Option<Place> {
+    let total: u64 = counts.iter().sum();
+    let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
+    let mut before = 0;
+    for (bucket, inside) in counts.iter().copied().enumerate() {
+        if inside > 0 && before + inside >= rank {
+            return Some(Place { bucket, before, inside });
+        }
+        before += inside;
+    }
+    None
+}
+
+/// Batches of equal length, one after the other without a gap.
+///
+/// **Shape**: by time from the beginning; a batch without samples counts as one. **Unit**:
+/// nanoseconds for times; values as they were recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    start_ns: u64,
+    batch_ns: u64,
+    batches: Vec<Batch>,
+}
+
+impl Series {
+    pub(crate) fn new(start_ns: u64, batch_ns: u64, batches: Vec<Batch>) -> Self {
+        Self { start_ns, batch_ns, batches }
+    }
+
+    /// Cuts off or adds empty ones at the end.
+    pub(crate) fn resize(&mut self, batches: usize) {
+        let empty = Batch { count: 0, sum: 0, counts: vec![0; BUCKETS] };
+        self.batches.resize(batches, empty);
+    }
+
+    /// How many batches.
+    pub fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Whether there is no whole batch.
+    pub fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// The length of each.
+    pub fn batch_ns(&self) -> u64 {
+        self.batch_ns
+    }
+
+    /// Samples in each; over the length this is the rate.
+    pub fn counts(&self) -> Vec<u64> {
+        self.batches.iter().map(|b| b.count).collect()
+    }
+
+    /// The sum of each batch's values, for instance bytes.
+    pub fn sums(&self) -> Vec<u128> {
+        self.batches.iter().map(|b| b.sum).collect()
+    }
+
+    /// The exact mean of each; `None` where there is no sample.
+    pub fn means(&self) -> Vec<Option<f64>> {
+        let mean = |b: &Batch| (b.count > 0).then(|| b.sum as f64 / b.count as f64);
+        self.batches.iter().map(mean).collect()
+    }
+
+    /// A quantile (0 to 1) of each, placed by rank within a bucket 1/64 of it wide; `None`
+    /// where there is no sample.
+    pub fn quantiles(&self, q: f64) -> Vec<Option<f64>> {
+        self.batches.iter().map(|b| b.quantile(q)).collect()
+    }
+
+    /// Every `by` neighbours as one batch. What is left over at the end becomes a batch of its
+    /// own when `keep_rest`, else is dropped: its time is shorter.
+    pub fn joined(&self, by: usize, keep_rest: bool) -> Self {
+        let by = by.max(1);
+        let whole = |part: &&[Batch]| keep_rest || part.len() == by;
+        let join = |part: &[Batch]| {
+            let mut parts = part.iter();
+            let mut sum = parts.next().cloned();
+            for other in parts {
+                if let Some(sum) = &mut sum {
+                    sum.add(other);
+                }
+            }
+            sum
+        };
+        let batches = self.batches.chunks(by).filter(whole).filter_map(join).collect();
+        Self::new(self.start_ns, self.batch_ns.saturating_mul(by as u64), batches)
+    }
+
+    /// Adds the same stretches of time of another thread. The shorter batches are joined to the
+    /// length of the longer ones.
+    ///
+    /// **Errors**: the two began at different times, or no number of batches of one makes one
+    /// of the other.
+    pub fn add(&mut self, other: &Self) -> Result<(), NotAlike> {
+        let longer = self.batch_ns.max(other.batch_ns);
+        let fits = longer.is_multiple_of(self.batch_ns) && longer.is_multiple_of(other.batch_ns);
+        if self.start_ns != other.start_ns || !fits {
+            return Err(NotAlike);
+        }
+        let mut sum = self.joined((longer / self.batch_ns) as usize, false);
+        let other = other.joined((longer / other.batch_ns) as usize, false);
+        sum.batches.truncate(other.len());
+        for (mine, theirs) in sum.batches.iter_mut().zip(&other.batches) {
+            mine.add(theirs);
+        }
+        *self = sum;
+        Ok(())
+    }
+
+    /// Where a quantile of all samples lies.
+    pub(crate) fn place(&self, q: f64) -> Option<Place> {
+        let mut all = vec![0; BUCKETS];
+        for batch in &self.batches {
+            all.iter_mut().zip(&batch.counts).for_each(|(sum, n)| *sum += n);
+        }
+        place(&all, q)
+    }
+
+    /// Of each batch, how many samples are in the buckets before this one.
+    pub(crate) fn below(&self, bucket: usize) -> Vec<u64> {
+        self.batches.iter().map(|b| b.counts.iter().take(bucket).sum()).collect()
+    }
+
+    /// The smallest value of a bucket.
+    pub(crate) fn edge(bucket: usize) -> u64 {
+        bucket_low(bucket)
+    }
+}
