@@ -4,7 +4,7 @@
 //! behind a softirq is followed by others that did, a CPU changes its frequency for
 //! milliseconds. With a lag-1 correlation of 0.9 that interval holds the truth in a third of
 //! the cases instead of 95% (the tests show it). Batches of time are grouped until they are
-//! independent ([`crate::grouping`]) and their spread is Student's.
+//! independent (`grouping.rs`) and their spread is Student's.
 //!
 //! The three results differ in what a batch contributes. Batches of equal time hold unequally
 //! many samples, in a closed loop fewer where the round trips are long, so neither the mean of
