@@ -23,6 +23,7 @@ pub mod kconfig;
 pub mod list;
 pub mod meminfo;
 pub mod mountinfo;
+pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
@@ -85,6 +86,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("list", |b| drop(list::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
     ("mountinfo", |b| drop(mountinfo::parse(b))),
+    ("net_dev", |b| drop(net_dev::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),

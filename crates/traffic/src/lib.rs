@@ -6,5 +6,6 @@
 //! (`host`). Two foreign far ends and near ends are spoken too: `iperf3`, `qperf`.
 
 pub mod error;
+pub mod host;
 
 pub use error::{Doing, Error, Result};

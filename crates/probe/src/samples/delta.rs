@@ -18,6 +18,8 @@ mod irqs;
 mod listeners;
 mod threads;
 
+pub(super) use threads::modes;
+
 /// Values that `/proc/net/snmp` prints among its counters and that go up and down.
 const PROTOCOL_GAUGES: [&str; 8] = [
     "Ip.Forwarding",
@@ -32,14 +34,22 @@ const PROTOCOL_GAUGES: [&str; 8] = [
 
 /// Growth between the first and the last of two or more readings; `None` for fewer.
 pub fn samples(readings: &[Raw]) -> Option<Samples> {
-    let (Some(first), Some(last)) = (readings.first(), readings.last()) else { return None };
-    if readings.len() < 2 {
-        return None;
-    }
+    let (first, rest) = readings.split_first()?;
+    let last = rest.last()?;
+    Some(over(readings, first, last))
+}
+
+/// Growth between two readings.
+pub(super) fn between(readings: &[Raw; 2]) -> Samples {
+    let [first, last] = readings;
+    over(readings, first, last)
+}
+
+fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
     let took = |r: &Raw| r.time.end_ns.saturating_sub(r.time.start_ns);
     let (cpus, cpu_changes) = cpus(readings);
     let (nics, nic_changes) = devices::nics(readings);
-    Some(Samples {
+    Samples {
         window_ns: Nanos(last.time.start_ns.saturating_sub(first.time.start_ns)),
         reading_ns: Nanos(readings.iter().map(took).max().unwrap_or(0)),
         readings: u32::try_from(readings.len()).unwrap_or(u32::MAX),
@@ -63,7 +73,7 @@ pub fn samples(readings: &[Raw]) -> Option<Samples> {
         ),
         tcp_states: tcp_states(last),
         listeners: listeners::all(readings),
-    })
+    }
 }
 
 /// Growth of one counter over its values in the order of the readings.
@@ -108,6 +118,11 @@ pub(super) fn counters<'a>(
     wanted: impl Fn(&str) -> bool,
 ) -> Reading<BTreeMap<String, Delta>> {
     all_known(readings.iter().map(family)).map(|tables| families(&tables, wanted))
+}
+
+/// Growth of a family of counters over tables that may be missing.
+pub(super) fn growth(tables: &[Reading<Counters>]) -> Reading<BTreeMap<String, Delta>> {
+    all_known(tables.iter().map(Reading::as_ref)).map(|tables| families(&tables, |_| true))
 }
 
 /// Growth of every counter that any of the tables names.

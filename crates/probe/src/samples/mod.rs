@@ -2,11 +2,13 @@
 //!
 //! One reading is a [`raw::Raw`]; [`delta::samples`] makes [`Samples`] of several and is pure.
 
+pub mod brief;
 pub mod clock;
 pub mod delta;
 pub mod host_cpu;
 mod nics;
 pub mod raw;
+mod source;
 mod threads;
 
 use std::{

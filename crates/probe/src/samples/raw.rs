@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Options, nics, threads};
+use super::{Options, nics, source::Source, threads};
 pub use super::{nics::RawNic, threads::RawThread};
 use crate::{
     Root,
@@ -61,20 +61,10 @@ pub struct RawIrqs {
 impl Raw {
     /// Reads everything through a root that stands at one sample.
     pub fn read(root: &Root, time: SampleTime, options: &Options) -> Self {
-        let proc_stat = root.parsed("/proc/stat", parse::proc_stat::parse);
-        // Before 5.10 the rows do not name their CPU: the n-th is the n-th online one.
-        let online = proc_stat.known().map(|cpus| cpus.keys().copied().collect::<CpuSet>());
-        let softnet = root
-            .parsed("/proc/net/softnet_stat", |b| parse::softnet_stat::parse(b, online.as_ref()))
-            .map(|rows| rows.into_iter().map(|r| (r.cpu, r)).collect());
         Self {
             time,
             ticks_per_s: facts::host::sysconf(root).map(|s| s.clock_ticks_per_s),
-            proc_stat,
-            softirqs: root.parsed("/proc/softirqs", parse::softirqs::parse),
-            softnet,
             irqs: irqs(root),
-            protocols: protocols(root),
             sockstat: sockstat(root),
             nics: nics::read(root),
             threads: threads::read(root, &options.pids),
@@ -83,8 +73,38 @@ impl Raw {
                 .map(|t| t.counters),
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
             listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
+            ..Self::counters(root)
         }
     }
+
+    /// The host-wide counters that are one small file each; everything else absent.
+    pub(super) fn counters(from: &impl Source) -> Self {
+        let proc_stat = from.through("/proc/stat", parse::proc_stat::parse);
+        // Before 5.10 the rows do not name their CPU: the n-th is the n-th online one.
+        let online = proc_stat.known().map(|cpus| cpus.keys().copied().collect::<CpuSet>());
+        let softnet = from
+            .through("/proc/net/softnet_stat", |b| parse::softnet_stat::parse(b, online.as_ref()))
+            .map(|rows| rows.into_iter().map(|r| (r.cpu, r)).collect());
+        Self {
+            time: SampleTime { start_ns: 0, end_ns: 0 },
+            proc_stat,
+            softirqs: from.through("/proc/softirqs", parse::softirqs::parse),
+            softnet,
+            protocols: protocols(from),
+            ticks_per_s: not_asked(),
+            irqs: not_asked(),
+            sockstat: not_asked(),
+            nics: not_asked(),
+            threads: BTreeMap::new(),
+            conntrack: not_asked(),
+            vmstat: not_asked(),
+            listeners: not_asked(),
+        }
+    }
+}
+
+fn not_asked<T>() -> Reading<T> {
+    Reading::absent("not asked for")
 }
 
 fn irqs(root: &Root) -> Reading<RawIrqs> {
@@ -95,10 +115,10 @@ fn irqs(root: &Root) -> Reading<RawIrqs> {
 }
 
 /// All three files; without IPv6, or with one file unreadable, what the others say.
-fn protocols(root: &Root) -> Reading<Counters> {
-    let v4 = root.parsed("/proc/net/snmp", parse::net_snmp::parse);
-    let extended = root.parsed("/proc/net/netstat", parse::net_snmp::parse);
-    let v6 = root.parsed("/proc/net/snmp6", parse::net_snmp6::parse);
+fn protocols(from: &impl Source) -> Reading<Counters> {
+    let v4 = from.through("/proc/net/snmp", parse::net_snmp::parse);
+    let extended = from.through("/proc/net/netstat", parse::net_snmp::parse);
+    let v6 = from.through("/proc/net/snmp6", parse::net_snmp6::parse);
     merged([v4, extended, v6])
 }
 

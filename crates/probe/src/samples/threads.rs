@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{Bytes, CpuId, Reading};
 use parse::schedstat::Schedstat;
 
+use super::source::Source;
 use crate::{Root, error::reading};
 
 /// One thread's counters at one moment.
@@ -14,8 +15,10 @@ pub struct RawThread {
     pub name: String,
     /// When it started: tells a reused id.
     pub start_ticks: u64,
-    /// User and kernel time, ticks.
-    pub cpu_ticks: u64,
+    /// Time in user mode, ticks.
+    pub user_ticks: u64,
+    /// Time in the kernel, ticks.
+    pub system_ticks: u64,
     /// Where it ran last.
     pub last_cpu: CpuId,
     /// Time on and waiting for CPUs.
@@ -45,11 +48,14 @@ pub fn read(root: &Root, pids: &[u32]) -> BTreeMap<(u32, u32), RawThread> {
     threads
 }
 
+/// What is read of a thread, in its folder.
+pub(super) const FILES: [&str; 4] = ["stat", "status", "schedstat", "sched"];
+
 /// `None` when it ended meanwhile.
-fn one(root: &Root, folder: &str) -> Option<RawThread> {
-    let stat = root.parsed(&format!("{folder}/stat"), parse::task_stat::parse).into_known()?;
+pub(super) fn one(from: &impl Source, folder: &str) -> Option<RawThread> {
+    let stat = from.through(&format!("{folder}/stat"), parse::task_stat::parse).into_known()?;
     let path = format!("{folder}/status");
-    let status = reading(root.read(&path));
+    let status = reading(from.bytes(&path));
     let line = |key: &str, parser: fn(&str) -> Option<u64>| {
         status.as_ref().and_then(|text| {
             let value = parse::proc_status::value(text, key).and_then(parser);
@@ -59,10 +65,11 @@ fn one(root: &Root, folder: &str) -> Option<RawThread> {
     Some(RawThread {
         name: stat.name,
         start_ticks: stat.start_ticks,
-        cpu_ticks: stat.user_ticks.saturating_add(stat.system_ticks),
+        user_ticks: stat.user_ticks,
+        system_ticks: stat.system_ticks,
         last_cpu: stat.last_cpu,
-        schedstat: root.parsed(&format!("{folder}/schedstat"), parse::schedstat::parse),
-        migrations: root.parsed(&format!("{folder}/sched"), parse::task_sched::migrations),
+        schedstat: from.through(&format!("{folder}/schedstat"), parse::schedstat::parse),
+        migrations: from.through(&format!("{folder}/sched"), parse::task_sched::migrations),
         voluntary_switches: line("voluntary_ctxt_switches", |v| v.parse().ok()),
         involuntary_switches: line("nonvoluntary_ctxt_switches", |v| v.parse().ok()),
         rss_bytes: line("VmRSS", kib).map(Bytes),

@@ -255,7 +255,8 @@ fn thread(start: u64, cpu_ns: u64, slices: u64) -> RawThread {
     RawThread {
         name: "worker".into(),
         start_ticks: start,
-        cpu_ticks: cpu_ns / 10_000_000,
+        user_ticks: cpu_ns / 10_000_000,
+        system_ticks: 0,
         last_cpu: CpuId(cpu_ns as u32 % 7),
         schedstat: Reading::Known(Schedstat {
             cpu_ns,

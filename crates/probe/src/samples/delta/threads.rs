@@ -1,6 +1,6 @@
 //! Growth of thread counters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Reading,
@@ -15,6 +15,29 @@ pub fn all(readings: &[Raw]) -> Vec<ThreadSample> {
     let ids: BTreeSet<(u32, u32)> =
         readings.iter().flat_map(|r| r.threads.keys().copied()).collect();
     ids.into_iter().filter_map(|id| one(readings, id)).collect()
+}
+
+/// Time in user mode and in the kernel of every thread of the last reading, by thread id.
+pub fn modes(readings: &[Raw]) -> BTreeMap<u32, (Delta, Delta)> {
+    let ids = readings.last().into_iter().flat_map(|r| r.threads.keys().copied());
+    let hz = ticks_per_s(readings);
+    ids.filter_map(|id| {
+        let rows: Vec<Option<&RawThread>> = readings.iter().map(|r| r.threads.get(&id)).collect();
+        let last = rows.iter().rev().find_map(|r| *r)?;
+        let broken = broken(&rows, last);
+        let grown = |pick: fn(&RawThread) -> u64| match broken {
+            Some(why) => Reading::absent(why),
+            None => {
+                hz.clone().and_then(|hz| ticks_to_ns(grown(rows.iter().map(|r| r.map(pick))), hz))
+            }
+        };
+        Some((id.1, (grown(|t| t.user_ticks), grown(|t| t.system_ticks))))
+    })
+    .collect()
+}
+
+fn ticks_per_s(readings: &[Raw]) -> Reading<u64> {
+    readings.first().map_or_else(|| Reading::absent("no reading"), |r| r.ticks_per_s.clone())
 }
 
 fn one(readings: &[Raw], id: (u32, u32)) -> Option<ThreadSample> {
@@ -71,8 +94,7 @@ fn times(readings: &[Raw], rows: &[Option<&RawThread>]) -> (Delta, Delta) {
         .flatten()
         .find_map(|t| t.schedstat.why_not())
         .unwrap_or("schedstat: zeros (it never ran, or scheduler accounting is off)");
-    let hz =
-        readings.first().map_or_else(|| Reading::absent("no reading"), |r| r.ticks_per_s.clone());
-    let ticks = grown(rows.iter().map(|r| r.map(|t| t.cpu_ticks)));
+    let hz = ticks_per_s(readings);
+    let ticks = grown(rows.iter().map(|r| r.map(|t| t.user_ticks.saturating_add(t.system_ticks))));
     (hz.and_then(|hz| ticks_to_ns(ticks, hz)), Reading::absent(why))
 }

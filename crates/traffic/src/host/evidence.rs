@@ -1,0 +1,225 @@
+//! Kernel counters that say something about a measurement, and which of them moved.
+//!
+//! Names are `source.counter`: `softnet.time_squeeze`, `softirq.NET_RX`, `Tcp.RetransSegs`,
+//! `eth0.rx_dropped`, `eth0.qdisc_drops`. They count for the whole host (the protocols': for
+//! this network namespace): other traffic moves them, too.
+
+use std::ffi::CStr;
+
+use model::{
+    Reading,
+    measure::Moved,
+    samples::{Delta, SoftnetSample},
+};
+use probe::samples::brief::Growth;
+
+/// Softirq vectors of the network.
+const SOFTIRQS: [&str; 2] = ["NET_RX", "NET_TX"];
+
+/// Counters of `/proc/net/dev` that mean loss.
+const DEVICE: [&str; 9] = [
+    "rx_errors",
+    "rx_dropped",
+    "rx_fifo_errors",
+    "rx_frame_errors",
+    "tx_errors",
+    "tx_dropped",
+    "tx_fifo_errors",
+    "collisions",
+    "tx_carrier_errors",
+];
+
+/// Protocol counters that mean trouble or explain a figure; those that only count the traffic
+/// itself are left out. A kernel that lacks one lacks it here.
+///
+/// **Source**: `Documentation/networking/snmp_counter.rst`, `net/ipv4/proc.c`.
+#[rustfmt::skip]
+const PROTOCOLS: &[(&str, &[&str])] = &[
+    ("Ip", IP), ("Ip6", IP),
+    ("IpExt", &["InCsumErrors", "InTruncatedPkts", "InCEPkts"]),
+    ("Icmp", &["InDestUnreachs", "OutDestUnreachs"]),
+    ("Icmp6", &["InDestUnreachs", "OutDestUnreachs"]),
+    ("Udp", UDP), ("Udp6", UDP),
+    // Segments lost or spoilt, connections refused, reset or failed.
+    ("Tcp", &["RetransSegs", "InErrs", "InCsumErrors", "AttemptFails", "EstabResets", "OutRsts"]),
+    ("TcpExt", &[
+        // Sent again, and how it was noticed.
+        "TCPTimeouts", "TCPLossProbes", "TCPLossProbeRecovery", "TCPFastRetrans",
+        "TCPSlowStartRetrans", "TCPLostRetransmit", "TCPSynRetrans", "TCPRetransFail",
+        // Sent again for nothing.
+        "TCPSpuriousRTOs", "TCPDSACKRecv", "TCPDSACKUndo",
+        // Out of order.
+        "TCPOFOQueue", "TCPOFODrop", "TCPSACKReorder", "TCPTSReorder", "OutOfWindowIcmps",
+        "PAWSEstab", "TCPACKSkippedSeq", "TCPChallengeACK",
+        // No room at the receiver: the socket's, its backlog's, the host's.
+        "TCPBacklogDrop", "TCPRcvQDrop", "TCPZeroWindowDrop", "PFMemallocDrop", "PruneCalled",
+        "RcvPruned", "OfoPruned", "TCPRcvCollapsed", "TCPMemoryPressures",
+        "TCPToZeroWindowAdv", "TCPWantZeroWindowAdv", "TCPWqueueTooBig",
+        // No room for connections.
+        "ListenOverflows", "ListenDrops", "TCPReqQFullDrop", "TCPReqQFullDoCookies",
+        "SyncookiesSent", "SyncookiesFailed", "TCPDeferAcceptDrop", "TCPTimeWaitOverflow",
+        "TW", "TWRecycled",
+        // Connections that ended badly.
+        "TCPAbortOnTimeout", "TCPAbortOnMemory", "TCPAbortOnData", "TCPAbortOnClose",
+        "TCPAbortFailed",
+        // Time spent waiting on purpose: for more data, for an acknowledgement, in a poll.
+        "DelayedACKs", "DelayedACKLost", "TCPAutoCorking", "BusyPollRxPackets",
+    ]),
+];
+const IP: &[&str] =
+    &["InDiscards", "OutDiscards", "OutNoRoutes", "InHdrErrors", "ReasmFails", "FragFails"];
+const UDP: &[&str] =
+    &["InErrors", "RcvbufErrors", "SndbufErrors", "NoPorts", "InCsumErrors", "MemErrors"];
+
+/// Whether `Tcp.RetransSegs` is one of them.
+fn tells(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(protocol, counter)| {
+        PROTOCOLS.iter().any(|(p, counters)| *p == protocol && counters.contains(&counter))
+    })
+}
+
+/// The counters that moved, and a line for every source that could not be read.
+pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
+    let mut found = Found::default();
+    found.softnet(growth);
+    found.softirqs(growth);
+    match &growth.samples.protocols {
+        Reading::Known(all) => {
+            all.iter().filter(|(name, _)| tells(name)).for_each(|(n, d)| found.one(n, d));
+        }
+        Reading::Absent(why) | Reading::Denied(why) => found.unread(why.clone()),
+    }
+    match &growth.devices {
+        Reading::Known(all) => all.iter().for_each(|(n, d)| found.device(n, d)),
+        Reading::Absent(why) | Reading::Denied(why) => found.unread(why.clone()),
+    }
+    match &growth.qdisc_drops {
+        Reading::Known(all) => {
+            // Only what moved is worth asking for its name.
+            all.iter().filter(|(_, d)| d.get() != Some(0)).for_each(|(&index, d)| {
+                found.one(&format!("{}.qdisc_drops", interface(index)), d);
+            });
+        }
+        Reading::Absent(why) | Reading::Denied(why) => found.unread(why.clone()),
+    }
+    (found.moved, found.unread)
+}
+
+/// The name of an interface, or its number where it is gone.
+fn interface(index: u32) -> String {
+    let mut name = [0u8; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the room that the call asks for, and outlives it.
+    let there = unsafe { !libc::if_indextoname(index, name.as_mut_ptr().cast()).is_null() };
+    let text = CStr::from_bytes_until_nul(&name).ok().and_then(|n| n.to_str().ok());
+    text.filter(|_| there).map_or_else(|| format!("if{index}"), str::to_owned)
+}
+
+#[derive(Default)]
+struct Found {
+    moved: Moved,
+    unread: Vec<String>,
+}
+
+impl Found {
+    /// Said once, however many counters it holds of.
+    fn unread(&mut self, why: String) {
+        if !self.unread.contains(&why) {
+            self.unread.push(why);
+        }
+    }
+
+    fn one(&mut self, name: &str, delta: &Delta) {
+        match delta {
+            Reading::Known(0) => {}
+            Reading::Known(n) => {
+                let sum = self.moved.entry(name.to_owned()).or_default();
+                *sum = sum.saturating_add(*n);
+            }
+            Reading::Absent(why) | Reading::Denied(why) => self.unread(format!("{name}: {why}")),
+        }
+    }
+
+    /// `eth0.rx_dropped`; interfaces that came or went are named once.
+    fn device(&mut self, name: &str, delta: &Delta) {
+        let Some((interface, counter)) = name.rsplit_once('.') else { return };
+        if !DEVICE.contains(&counter) {
+            return;
+        }
+        match delta {
+            Reading::Absent(why) | Reading::Denied(why) if why.starts_with("not in reading") => {
+                self.unread(format!("{interface}: came or went within the window"));
+            }
+            delta => self.one(name, delta),
+        }
+    }
+
+    /// Summed over CPUs.
+    fn softnet(&mut self, growth: &Growth) {
+        type Pick = fn(&SoftnetSample) -> &Delta;
+        let counters: [(&str, Pick); 5] = [
+            ("softnet.processed", |s| &s.processed),
+            ("softnet.dropped", |s| &s.dropped),
+            ("softnet.time_squeeze", |s| &s.time_squeeze),
+            ("softnet.received_rps", |s| &s.received_rps),
+            ("softnet.flow_limit", |s| &s.flow_limit_count),
+        ];
+        for cpu in &growth.samples.cpus {
+            match &cpu.softnet {
+                Reading::Known(row) => {
+                    counters.iter().for_each(|(name, pick)| self.one(name, pick(row)));
+                }
+                Reading::Absent(why) | Reading::Denied(why) => self.unread(why.clone()),
+            }
+        }
+    }
+
+    fn softirqs(&mut self, growth: &Growth) {
+        for cpu in &growth.samples.cpus {
+            match &cpu.softirqs {
+                Reading::Known(vectors) => {
+                    for vector in SOFTIRQS {
+                        if let Some(delta) = vectors.get(vector) {
+                            self.one(&format!("softirq.{vector}"), delta);
+                        }
+                    }
+                }
+                Reading::Absent(why) | Reading::Denied(why) => self.unread(why.clone()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_traffic_are_left_out_and_those_of_trouble_are_not() {
+        for name in ["Tcp.RetransSegs", "TcpExt.TCPTimeouts", "Udp6.RcvbufErrors", "Ip.InDiscards"]
+        {
+            assert!(tells(name), "{name}");
+        }
+        for name in ["Tcp.InSegs", "TcpExt.TCPPureAcks", "Udp.InDatagrams", "Tcp", "Odd.InErrs"] {
+            assert!(!tells(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_has_the_counters_that_are_asked_for() {
+        // A name that no kernel knows would never be missed. Later kernels may drop some.
+        let root = probe::Root::live();
+        let g = probe::samples::brief::Brief::read(&root, &[])
+            .growth(&probe::samples::brief::Brief::read(&root, &[]));
+        let all = g.samples.protocols.known().unwrap();
+        let wanted = PROTOCOLS.iter().filter(|(p, _)| ["Tcp", "TcpExt", "Udp", "Ip"].contains(p));
+        let names = wanted.flat_map(|(p, names)| names.iter().map(move |n| format!("{p}.{n}")));
+        let missing: Vec<String> = names.filter(|n| !all.contains_key(n)).collect();
+        assert!(missing.len() <= 3, "{missing:?}");
+    }
+
+    #[test]
+    fn interfaces_have_names() {
+        assert_eq!(interface(1), "lo");
+        assert_eq!(interface(2_000_000_000), "if2000000000");
+    }
+}

@@ -1,0 +1,211 @@
+//! What happened at one end between two marks.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Nanos, Reading,
+    measure::{EndCpu, Moved},
+    samples::ProcStat,
+};
+use probe::samples::brief::Growth;
+
+use super::{Mark, evidence};
+
+/// One end, from one mark to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    /// What it cost.
+    pub cpu: EndCpu,
+    /// Kernel counters that moved, see [`evidence`].
+    pub moved: Moved,
+    /// What the result keeps elsewhere.
+    pub extras: Extras,
+}
+
+/// What else is known of a window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extras {
+    /// Times that any of the threads was moved to another CPU.
+    pub migrations: Reading<u64>,
+    /// Each thread, in the order of the first mark.
+    pub threads: Vec<ThreadWindow>,
+    /// Time that the hypervisor took, all CPUs together. **Source**: `/proc/stat`, in ticks.
+    pub steal_ns: Reading<u64>,
+    /// How long the longer of the two marks took: what the counters may cover beyond the window
+    /// at each end. More than 1 ms is worth a word: somebody held the kernel's lock for
+    /// configuring interfaces.
+    pub reading_ns: u64,
+    /// CPUs that went on- or offline within the window, with what happened.
+    pub cpu_changes: Vec<String>,
+    /// Counters that could not be read, each with the reason.
+    pub unread: Vec<String>,
+}
+
+/// One measuring thread over the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadWindow {
+    /// Its id.
+    pub tid: i32,
+    /// CPU time, of its own clock.
+    pub cpu_ns: Reading<u64>,
+    /// Time that it could have run and had no CPU. **Source**: `schedstat`.
+    pub run_queue_ns: Reading<u64>,
+    /// Times that it was moved to another CPU. **Source**: `sched`, with `CONFIG_SCHED_DEBUG`.
+    pub migrations: Reading<u64>,
+    /// Times that it went to sleep.
+    pub voluntary_switches: Reading<u64>,
+    /// Times that it was taken off its CPU.
+    pub involuntary_switches: Reading<u64>,
+}
+
+/// What happened from `first` to `last`, of the threads that both name.
+pub fn between(first: &Mark, last: &Mark) -> Window {
+    let growth = first.counters.growth(&last.counters);
+    let threads: Vec<ThreadWindow> = first
+        .tids
+        .iter()
+        .enumerate()
+        .map(|(i, &tid)| thread(first, last, i, tid, &growth))
+        .collect();
+    let (moved, unread) = evidence::moved(&growth);
+    let host_ns = host(&growth);
+    let modes = |user: bool| {
+        sum(first.tids.iter().map(|&tid| {
+            let found = u32::try_from(tid).ok().and_then(|t| growth.modes.get(&t));
+            let mode = found.map(|(u, s)| if user { u.clone() } else { s.clone() });
+            mode.unwrap_or_else(|| gone(tid))
+        }))
+    };
+    let cpu = EndCpu {
+        window_ns: Nanos(last.ends_ns().saturating_sub(first.begins_ns())),
+        threads_ns: sum(threads.iter().map(|t| t.cpu_ns.clone())),
+        threads_user_ns: modes(true),
+        threads_system_ns: modes(false),
+        process_ns: Reading::Known(last.before.process_ns.saturating_sub(first.after.process_ns)),
+        host_busy_per_unit_ns: Reading::absent("not set against anything"),
+        threads_per_unit_ns: Reading::absent("not set against anything"),
+        voluntary_switches: sum(threads.iter().map(|t| t.voluntary_switches.clone())),
+        involuntary_switches: sum(threads.iter().map(|t| t.involuntary_switches.clone())),
+        host_ns: host_ns.clone(),
+    };
+    let extras = Extras {
+        migrations: sum(threads.iter().map(|t| t.migrations.clone())),
+        steal_ns: host_ns.and_then(|h| match h.get("steal") {
+            Some(&ns) => Reading::Known(ns),
+            None => Reading::absent("/proc/stat: no steal time"),
+        }),
+        reading_ns: [first, last]
+            .map(|m| m.after.monotonic_ns.saturating_sub(m.before.monotonic_ns))
+            .into_iter()
+            .max()
+            .unwrap_or(0),
+        cpu_changes: growth.samples.cpu_changes.clone(),
+        threads,
+        unread,
+    };
+    Window { cpu, moved, extras }
+}
+
+fn gone<T>(tid: i32) -> Reading<T> {
+    Reading::Absent(format!("/proc/self/task/{tid}: not there within the whole window"))
+}
+
+fn thread(first: &Mark, last: &Mark, index: usize, tid: i32, growth: &Growth) -> ThreadWindow {
+    let seen = u32::try_from(tid).ok().and_then(|t| growth.thread(t));
+    let counter = |pick: fn(&model::samples::ThreadSample) -> &Reading<u64>| {
+        seen.map_or_else(|| gone(tid), |t| pick(t).clone())
+    };
+    let began = first.after.threads_ns.get(index).cloned().unwrap_or_default();
+    let at = last.tids.iter().position(|&t| t == tid);
+    let ended = at.and_then(|i| last.before.threads_ns.get(i).cloned());
+    let ended = ended.unwrap_or_else(|| {
+        Reading::Absent(format!("thread {tid}: the window's last mark does not name it"))
+    });
+    ThreadWindow {
+        tid,
+        cpu_ns: began.and_then(|b| {
+            ended.and_then(|e| match e.checked_sub(b) {
+                Some(ns) => Reading::Known(ns),
+                None => Reading::Absent(format!("thread {tid}: another one took its id")),
+            })
+        }),
+        run_queue_ns: counter(|t| &t.run_queue_ns),
+        migrations: counter(|t| &t.migrations),
+        voluntary_switches: counter(|t| &t.voluntary_switches),
+        involuntary_switches: counter(|t| &t.involuntary_switches),
+    }
+}
+
+/// All together; with one missing the sum is not known, for its reason.
+fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
+    let mut total = None;
+    for part in parts {
+        match part {
+            Reading::Known(n) => total = Some(total.unwrap_or(0u64).saturating_add(n)),
+            missing => return missing,
+        }
+    }
+    total.map_or_else(|| Reading::absent("no measuring thread was named"), Reading::Known)
+}
+
+/// States of a CPU by the names of proc_stat(5), and whether the CPU is busy in them.
+type State = (&'static str, bool, fn(&ProcStat) -> &Reading<u64>);
+const STATES: [State; 8] = [
+    ("user", true, |p| &p.user_ns),
+    ("nice", true, |p| &p.nice_ns),
+    ("system", true, |p| &p.system_ns),
+    ("irq", true, |p| &p.irq_ns),
+    ("softirq", true, |p| &p.softirq_ns),
+    ("steal", true, |p| &p.steal_ns),
+    ("iowait", false, |p| &p.iowait_ns),
+    ("idle", false, |p| &p.idle_ns),
+];
+
+/// Every state summed over the CPUs that were online all along. A state that one of them does
+/// not tell is left out: `iowait` may shrink, and then its growth is not known.
+fn host(growth: &Growth) -> Reading<BTreeMap<String, u64>> {
+    let mut rows = Vec::new();
+    for (_, row) in growth.cpus() {
+        match row {
+            Reading::Known(row) => rows.push(row),
+            Reading::Absent(why) => return Reading::Absent(why.clone()),
+            Reading::Denied(why) => return Reading::Denied(why.clone()),
+        }
+    }
+    if rows.is_empty() {
+        return Reading::absent("/proc/stat: no CPU was seen at both ends of the window");
+    }
+    let of = |(name, _, pick): &State| {
+        let total = sum(rows.iter().map(|&row| pick(row).clone())).into_known()?;
+        Some(((*name).to_owned(), total))
+    };
+    Reading::Known(STATES.iter().filter_map(of).collect())
+}
+
+/// The same with its costs divided by what was achieved: transactions, or bytes received.
+///
+/// The host's busy time is everything but `idle` and `iowait`, time that the hypervisor took
+/// included; it is not known when one of its parts is not.
+#[must_use]
+pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
+    let divided = |ns: Reading<u64>| {
+        ns.and_then(|ns| match units {
+            0 => Reading::absent("nothing was moved"),
+            n => Reading::Known(ns as f64 / n as f64),
+        })
+    };
+    let busy = cpu.host_ns.as_ref().and_then(|host| {
+        sum(STATES.iter().filter(|s| s.1).map(|(name, ..)| match host.get(*name) {
+            Some(&ns) => Reading::Known(ns),
+            None => Reading::Absent(format!("/proc/stat: no {name} time")),
+        }))
+    });
+    EndCpu {
+        host_busy_per_unit_ns: divided(busy),
+        threads_per_unit_ns: divided(cpu.threads_ns.clone()),
+        ..cpu
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Truth by injection: what a thread is known to have done is what the window says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    net::UdpSocket,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use model::Reading;
+use probe::Root;
+
+use super::*;
+use crate::host::clocks::{current_tid, thread_ns};
+
+/// A thread that lives while it is looked at from outside: told to work, and to end.
+struct Worker {
+    tid: i32,
+    go: Option<Sender<()>>,
+    done: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    fn new(work: impl FnOnce() + Send + 'static) -> Self {
+        let (go, gone) = channel();
+        let (say, done) = channel();
+        let (tell, tid) = channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(current_tid()).unwrap();
+            gone.recv().unwrap();
+            work();
+            say.send(()).unwrap();
+            let _ = gone.recv();
+        });
+        Self { tid: tid.recv().unwrap(), go: Some(go), done, thread: Some(thread) }
+    }
+
+    /// The window around the work.
+    fn window(mut self) -> Window {
+        let root = Root::live();
+        let a = Mark::take(&[self.tid], &root);
+        self.go.as_ref().unwrap().send(()).unwrap();
+        self.done.recv().unwrap();
+        let b = Mark::take(&[self.tid], &root);
+        self.go.take();
+        self.thread.take().unwrap().join().unwrap();
+        between(&a, &b)
+    }
+}
+
+fn burn(ns: u64) {
+    let own = || thread_ns(current_tid()).get().unwrap();
+    let until = own() + ns;
+    while own() < until {}
+}
+
+#[test]
+fn a_thread_that_burns_100_ms_of_cpu_is_reported_so() {
+    let w = Worker::new(|| burn(100_000_000)).window();
+    let ns = w.cpu.threads_ns.get().unwrap();
+    // The thread's own clock decides, so a busy machine only adds what waking it up costs.
+    assert!((100_000_000..110_000_000).contains(&ns), "{ns}");
+    assert!(w.cpu.process_ns.get().unwrap() >= ns, "{:?} {ns}", w.cpu.process_ns);
+    assert!(w.cpu.window_ns.0 >= ns, "{:?}", w.cpu.window_ns);
+    let split = w.cpu.threads_user_ns.get().unwrap() + w.cpu.threads_system_ns.get().unwrap();
+    assert!(split.abs_diff(ns) <= 20_000_000, "ticks of 10 ms at worst: {split} {ns}");
+    let host = w.cpu.host_ns.known().unwrap();
+    let busy: u64 = host
+        .iter()
+        .filter(|(k, _)| !["idle", "iowait"].contains(&k.as_str()))
+        .map(|(_, v)| v)
+        .sum();
+    assert!(busy + 30_000_000 >= ns, "the host was at least as busy: {busy} {ns}");
+    let per = per_unit(w.cpu, 1000);
+    assert!((100_000.0..110_000.0).contains(&per.threads_per_unit_ns.get().unwrap()));
+    assert!(per.host_busy_per_unit_ns.get().unwrap() >= 70_000.0);
+}
+
+#[test]
+fn short_sleeps_are_counted_as_switches() {
+    let w = Worker::new(|| (0..50).for_each(|_| std::thread::sleep(Duration::from_micros(50))));
+    let w = w.window();
+    let n = w.cpu.voluntary_switches.get().unwrap();
+    assert!((50..=60).contains(&n), "{n}");
+    assert!(w.cpu.involuntary_switches.is_known());
+    assert_eq!(w.extras.threads.len(), 1);
+}
+
+#[test]
+fn a_window_without_threads_or_of_ended_ones_says_so() {
+    let root = Root::live();
+    let w = between(&Mark::take(&[], &root), &Mark::take(&[], &root));
+    assert_eq!(w.cpu.threads_ns, Reading::absent("no measuring thread was named"));
+    assert!(w.cpu.host_ns.is_known());
+
+    let ended = std::thread::spawn(current_tid).join().unwrap();
+    let w = between(&Mark::take(&[ended], &root), &Mark::take(&[ended], &root));
+    for missing in [&w.cpu.threads_ns, &w.cpu.voluntary_switches, &w.extras.migrations] {
+        assert!(missing.why_not().unwrap().contains(&ended.to_string()), "{missing:?}");
+    }
+    let other = between(&Mark::take(&[current_tid()], &root), &Mark::take(&[], &root));
+    assert!(other.cpu.threads_ns.why_not().is_some());
+}
+
+#[test]
+fn nothing_moved_per_nothing_is_not_known() {
+    let root = Root::live();
+    let own = [current_tid()];
+    let w = between(&Mark::take(&own, &root), &Mark::take(&own, &root));
+    let per = per_unit(w.cpu, 0);
+    assert_eq!(per.threads_per_unit_ns.why_not(), Some("nothing was moved"));
+}
+
+#[test]
+fn datagrams_for_a_full_buffer_are_the_evidence_that_the_kernel_has() {
+    let snmp = || {
+        let bytes = std::fs::read("/proc/net/snmp").unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let mut udp = text.lines().filter_map(|l| l.strip_prefix("Udp: "));
+        let names: Vec<&str> = udp.next().unwrap().split(' ').collect();
+        let at = names.iter().position(|n| *n == "RcvbufErrors").unwrap();
+        udp.next().unwrap().split(' ').nth(at).unwrap().parse::<u64>().unwrap()
+    };
+    let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = to.local_addr().unwrap();
+    socket2::SockRef::from(&to).set_recv_buffer_size(4096).unwrap();
+    let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (root, datagram) = (Root::live(), [0u8; 1000]);
+    for _ in 0..20 {
+        from.send_to(&datagram, address).unwrap();
+    }
+    let outside = snmp();
+    let a = Mark::take(&[], &root);
+    let inside = snmp();
+    for _ in 0..200 {
+        from.send_to(&datagram, address).unwrap();
+    }
+    let inside = snmp() - inside;
+    let b = Mark::take(&[], &root);
+    let outside = snmp() - outside;
+    let seen = between(&a, &b).moved.get("Udp.RcvbufErrors").copied().unwrap();
+    // Others on this host may lose datagrams, too: then the outer figure is larger.
+    assert!(inside >= 200 && (inside..=outside).contains(&seen), "{inside} {seen} {outside}");
+}
+
+#[test]
+fn states_that_a_cpu_does_not_tell_are_left_out_and_busy_is_then_unknown() {
+    let cpu = EndCpu {
+        window_ns: Nanos(1),
+        threads_ns: Reading::Known(10),
+        threads_user_ns: Reading::default(),
+        threads_system_ns: Reading::default(),
+        process_ns: Reading::Known(0),
+        host_ns: Reading::Known(BTreeMap::from([("user".into(), 5), ("idle".into(), 9)])),
+        host_busy_per_unit_ns: Reading::default(),
+        threads_per_unit_ns: Reading::default(),
+        voluntary_switches: Reading::default(),
+        involuntary_switches: Reading::default(),
+    };
+    let per = per_unit(cpu, 4);
+    assert_eq!(per.threads_per_unit_ns, Reading::Known(2.5));
+    assert_eq!(per.host_busy_per_unit_ns.why_not(), Some("/proc/stat: no nice time"));
+}
