@@ -16,7 +16,7 @@ macro_rules! examples {
             "  1  done, and the answer is no (doctor: a finding at or above --fail-on)\n",
             "  2  wrong usage\n",
             "  3  not permitted\n",
-            "  4  the environment said no (no such file, NIC or process; a damaged snapshot)\n",
+            "  4  the environment said no (no such file, NIC or process; nobody at the far end)\n",
             "  5  a bug of netwright"
         )
     };
@@ -50,6 +50,10 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(crate::commands::lab::args::LabArgs),
+    /// Send traffic with known shape to a far end, and say what it achieved.
+    Measure(crate::commands::measure::args::MeasureArgs),
+    /// Be the far end of measurements.
+    Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
     Snapshot(SnapshotArgs),
     /// Print the JSON schema of a command's --json document.

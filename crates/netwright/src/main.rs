@@ -3,6 +3,7 @@
 //! Arguments ([`args`]) → checked request ([`request`]) → the story of one command
 //! ([`commands`]) → exit code ([`exit`]).
 
+#[macro_use]
 mod args;
 mod commands;
 mod exit;
@@ -28,6 +29,8 @@ fn run(command: Command) -> Result<Done, Failure> {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Lab(args) => commands::lab::run(args),
+        Command::Measure(args) => commands::measure::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
         Command::Schema(args) => commands::schema::run(&args),
     }

@@ -171,6 +171,13 @@ impl Progress {
         Self { shown, what: what.into(), last: String::new() }
     }
 
+    /// Something else is being done now.
+    pub fn rename(&mut self, what: &str) {
+        if self.what != what {
+            what.clone_into(&mut self.what);
+        }
+    }
+
     /// Shows `share` (0 to 1) of the whole.
     pub fn show(&mut self, share: f64) {
         if !self.shown {

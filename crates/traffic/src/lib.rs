@@ -1,11 +1,26 @@
 //! Traffic with known shape, and the far end for it.
 //!
-//! A measurement has two ends. The near one (`client`) asks the far one (`serve`) for a test
-//! over a control connection (`control`), both move data with the loops of `rtt`,
-//! `stream` and `connect`, and both look at themselves over exactly the same window
-//! (`host`). Two foreign far ends and near ends are spoken too: `iperf3`, `qperf`.
+//! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
+//! over a control connection (`control`), both move data with the loops of `rtt`, and both
+//! look at themselves over exactly the same window ([`host`]).
 
+mod client;
+mod control;
 pub mod error;
 pub mod host;
+mod net;
+mod rtt;
+mod seats;
+pub mod serve;
+mod team;
 
+pub use client::conduct::{Progress, Run};
+pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
+pub use net::target::{PORT, Target};
+pub use rtt::measure::{Measured, measure as measure_rtt};
+
+use seats::identity as host_identity;
+
+/// This program, as it names itself to the other end.
+pub const PROGRAM: &str = concat!("netwright ", env!("CARGO_PKG_VERSION"));

@@ -3,5 +3,7 @@
 pub mod doctor;
 pub mod inspect;
 pub mod lab;
+pub mod measure;
 pub mod schema;
+pub mod serve;
 pub mod snapshot;

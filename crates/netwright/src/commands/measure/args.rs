@@ -1,0 +1,356 @@
+//! What was typed after `measure`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use model::{BitsPerSec, Bytes, CpuSet, Nanos};
+
+use super::counts::{Counts, Percent, Sizes};
+use crate::args::OutputArgs;
+
+/// `netwright measure`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = examples!(
+    "  netwright serve                                    # at the far end, first
+  netwright measure rtt db1                          # round trips of 64 bytes
+  netwright measure stream db1 --direction both --flows 4
+  netwright measure connect db1
+  netwright measure --again result.json              # the same again"
+))]
+pub struct MeasureArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub kind: Option<MeasureKind>,
+    /// Run the measurement of this result once more.
+    #[arg(long, value_name = "FILE.json")]
+    pub again: Option<PathBuf>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// The kinds.
+#[derive(Debug, Subcommand)]
+pub enum MeasureKind {
+    /// Request and response: the round trip's whole distribution.
+    Rtt(Box<RttArgs>),
+    /// Bytes one way or both: bits a second, retransmits, loss.
+    Stream(Box<StreamArgs>),
+    /// Connections a second, the time to connect and to the first byte.
+    Connect(Box<ConnectArgs>),
+}
+
+/// The secret that a server demands.
+#[derive(Debug, Args, Clone)]
+pub struct SecretArgs {
+    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    #[arg(long, value_name = "FILE", help_heading = "Far end")]
+    pub secret_file: Option<PathBuf>,
+}
+
+/// What all kinds share.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// The far end: HOST, HOST:PORT, `[::1]:PORT` or unix:PATH.
+    pub target: String,
+    /// The far end's port, when the target names none [default: 7471; iperf3 5201, qperf 19765].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Far end")]
+    pub port: Option<u16>,
+    /// Only IPv4 addresses of the target.
+    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Far end")]
+    pub ipv4: bool,
+    /// Only IPv6 addresses of the target.
+    #[arg(long, short = '6', help_heading = "Far end")]
+    pub ipv6: bool,
+    /// Send from this local address.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Far end")]
+    pub bind: Option<String>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
+    /// What carries the bytes; unix follows from a target unix:PATH.
+    #[arg(long, value_enum, value_name = "TRANSPORT", help_heading = "Traffic")]
+    pub transport: Option<TransportArg>,
+    /// Short for --transport udp.
+    #[arg(long, conflicts_with = "transport", help_heading = "Traffic")]
+    pub udp: bool,
+    /// The measured window of each run.
+    #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = "Time")]
+    pub duration: Nanos,
+    /// Traffic before the window, not measured.
+    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    pub warmup: Nanos,
+    /// Traffic after the window, not measured.
+    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
+    pub cooldown: Nanos,
+    /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
+    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
+    pub confidence: Option<Percent>,
+    /// The longest that --confidence may take for each run.
+    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    pub longest: Nanos,
+    /// How the threads here wait for data.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAIT",
+        default_value = "block",
+        help_heading = "Placement and waiting"
+    )]
+    pub wait: WaitArg,
+    /// How the threads of the far end wait [default: as here].
+    #[arg(long, value_enum, value_name = "WAIT", help_heading = "Placement and waiting")]
+    pub peer_wait: Option<WaitArg>,
+    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen, and printed].
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub cpu: Option<CpuSet>,
+    /// Pin the threads of the far end to these of its CPUs.
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub peer_cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads at both ends.
+    #[arg(long, help_heading = "Placement and waiting")]
+    pub no_pin: bool,
+    /// Threads at each end, which share the flows.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Placement and waiting")]
+    pub threads: u32,
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of the data sockets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sockets")]
+pub struct SocketArgs {
+    /// Send and receive buffers at both ends (SO_SNDBUF, SO_RCVBUF).
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<Bytes>,
+    /// TCP_NODELAY on or off [default: on, for stream off].
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    pub nodelay: Option<bool>,
+    /// Largest TCP segment, bytes (TCP_MAXSEG).
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65_495))]
+    pub mss: Option<u32>,
+    /// Differentiated services code point, 0 to 63.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub dscp: Option<u8>,
+    /// TCP congestion control: cubic, bbr, …
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+}
+
+/// `netwright measure rtt`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright measure rtt db1                              # 64 bytes each way, one flow
+  netwright measure rtt db1 --request '8..64k*2'         # a sweep of sizes
+  netwright measure rtt db1 --flows 1,8,64 --threads 1   # a sweep of flows
+  netwright measure rtt db1 --rate 20000 --flows 64      # by schedule (open loop)
+  netwright measure rtt db1 --wait-split                 # so much stack, so much waking up
+  netwright measure rtt db1 --confidence 2% --json > rtt.json
+  netwright measure rtt unix:/run/nw.sock                # a Unix socket
+  netwright measure rtt db1 --peer qperf                 # a stock qperf far end"
+))]
+pub struct RttArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Request size in bytes: 64, a list, or a sweep like 8..64k*2.
+    #[arg(long, value_name = "SIZES", default_value = "64", help_heading = "Traffic")]
+    pub request: Sizes,
+    /// Response size in bytes [default: as the request].
+    #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
+    pub response: Option<Sizes>,
+    /// Connections at once: 1, a list, or a sweep like 1..64*2.
+    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
+    pub flows: Counts,
+    /// Requests outstanding on each flow.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = "Traffic")]
+    pub outstanding: u32,
+    /// Requests a second over all flows, by schedule and timed from it (open loop).
+    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Traffic")]
+    pub rate: Option<u64>,
+    /// When a UDP request counts as lost.
+    #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
+    pub timeout: Nanos,
+    /// Run the variants that tell the stack from waking up: two CPUs blocking, two spinning, one
+    /// CPU.
+    #[arg(long, conflicts_with_all = ["wait", "peer_wait", "no_pin", "rate"], help_heading = "Placement and waiting")]
+    pub wait_split: bool,
+    /// What runs at the far end.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PROGRAM",
+        default_value = "netwright",
+        help_heading = "Far end"
+    )]
+    pub peer: RttPeer,
+}
+
+/// `netwright measure stream`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright measure stream db1                        # one flow, from here to there
+  netwright measure stream db1 --direction reverse --flows 4
+  netwright measure stream db1 --direction both
+  netwright measure stream db1 --udp --rate 500Mbit --message 1400
+  netwright measure stream db1 --congestion bbr --buffer 4M
+  netwright measure stream db1 --peer iperf3          # a stock iperf3 server"
+))]
+pub struct StreamArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Which way the bytes go.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAY",
+        default_value = "forward",
+        help_heading = "Traffic"
+    )]
+    pub direction: DirectionArg,
+    /// Connections at once in each direction: 1, a list, or a sweep like 1..16*2.
+    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
+    pub flows: Counts,
+    /// Bytes of one send or datagram: a size, a list, or a sweep [default: 128k, UDP 1400].
+    #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
+    pub message: Option<Sizes>,
+    /// Bits a second over all flows of a direction [default: unlimited, UDP 100Mbit].
+    #[arg(long, value_name = "RATE", help_heading = "Traffic")]
+    pub rate: Option<BitsPerSec>,
+    /// A line every so often.
+    #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
+    pub interval: Nanos,
+    /// Spare the copy at the sender.
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "sendfile", help_heading = "Traffic")]
+    pub zerocopy: Option<ZeroCopyArg>,
+    /// Throw the bytes away within the receiver's kernel (MSG_TRUNC).
+    #[arg(long, help_heading = "Traffic")]
+    pub skip_receive_copy: bool,
+    /// What runs at the far end.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PROGRAM",
+        default_value = "netwright",
+        help_heading = "Far end"
+    )]
+    pub peer: StreamPeer,
+}
+
+/// `netwright measure connect`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright measure connect db1                       # connect and close, one after the other
+  netwright measure connect db1 --flows 32 --request 64 --response 1024
+  netwright measure connect db1 --rate 2000           # by schedule
+  netwright measure connect db1 --close reset         # no TIME_WAIT"
+))]
+pub struct ConnectArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Connections being made at once: 1, a list, or a sweep.
+    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
+    pub flows: Counts,
+    /// Connections a second over all, by schedule.
+    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Traffic")]
+    pub rate: Option<u64>,
+    /// Bytes of a request on each connection; 0 for none.
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Traffic")]
+    pub request: u64,
+    /// Bytes of the response to it [default: as the request].
+    #[arg(long, value_name = "BYTES", help_heading = "Traffic")]
+    pub response: Option<u64>,
+    /// Who closes.
+    #[arg(long, value_enum, value_name = "HOW", default_value = "peer", help_heading = "Traffic")]
+    pub close: CloseArg,
+    /// When an attempt counts as failed.
+    #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Traffic")]
+    pub timeout: Nanos,
+}
+
+/// What carries the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TransportArg {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// A Unix stream socket.
+    Unix,
+}
+
+/// How a thread waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitArg {
+    /// Sleep in the kernel.
+    Block,
+    /// Ask again and again.
+    Spin,
+    /// Ask for 50 µs, then sleep.
+    SpinThenBlock,
+    /// Sleep while the kernel polls the NIC's queue.
+    BusyPoll,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DirectionArg {
+    /// From here to the far end.
+    Forward,
+    /// From the far end to here.
+    Reverse,
+    /// Both at once.
+    Both,
+}
+
+/// How to spare the copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ZeroCopyArg {
+    /// sendfile from a file in memory.
+    Sendfile,
+    /// MSG_ZEROCOPY.
+    Msg,
+}
+
+/// Who closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CloseArg {
+    /// This end: each connection leaves a TIME_WAIT of 60 s here.
+    Local,
+    /// The far end: the TIME_WAIT is there.
+    Peer,
+    /// This end, by reset: no TIME_WAIT.
+    Reset,
+}
+
+/// The far end of `rtt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RttPeer {
+    /// `netwright serve`.
+    Netwright,
+    /// Stock qperf 0.4.
+    Qperf,
+}
+
+/// The far end of `stream`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StreamPeer {
+    /// `netwright serve`.
+    Netwright,
+    /// Stock iperf3.
+    Iperf3,
+    /// Stock qperf 0.4.
+    Qperf,
+}

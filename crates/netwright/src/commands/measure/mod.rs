@@ -1,0 +1,127 @@
+//! `netwright measure`: traffic with known shape, and what it achieved.
+
+pub mod args;
+mod counts;
+mod spec;
+
+use std::{path::Path, sync::Mutex};
+
+use model::measure::RttSpec;
+use serde::Serialize;
+use traffic::{Measured, Secret};
+
+use self::args::{MeasureArgs, MeasureKind, RttPeer, SecretArgs, StreamPeer};
+use crate::{
+    args::OutputArgs,
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Progress, Sink},
+};
+
+/// Measures what was asked, or what an earlier result was asked.
+pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
+    match (&args.kind, &args.again) {
+        (Some(MeasureKind::Rtt(a)), _) => match a.peer {
+            RttPeer::Netwright => rtt(&spec::rtt(a, None)?, &a.common.secret, &a.common.output),
+            RttPeer::Qperf => Err(Failure::Usage("qperf is not spoken yet".into())),
+        },
+        (Some(MeasureKind::Stream(a)), _) => {
+            let _ = (spec::stream(a, None)?, StreamPeer::Netwright);
+            Err(Failure::Usage("streams are not measured yet".into()))
+        }
+        (Some(MeasureKind::Connect(a)), _) => {
+            let _ = spec::connect(a)?;
+            Err(Failure::Usage("connections are not measured yet".into()))
+        }
+        (None, Some(file)) => again(file, args),
+        (None, None) => Err(Failure::Usage(
+            "say what to measure: rtt, stream or connect; `netwright measure --help` has examples"
+                .into(),
+        )),
+    }
+}
+
+impl From<traffic::Error> for Failure {
+    fn from(e: traffic::Error) -> Self {
+        match e {
+            traffic::Error::Usage(why) => Self::Usage(why),
+            traffic::Error::Denied(why) => Self::Denied(why),
+            traffic::Error::Environment(why) => Self::Environment(why),
+        }
+    }
+}
+
+/// The secret of a file or of the environment.
+pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
+    let text = match &args.secret_file {
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?),
+        None => std::env::var("NETWRIGHT_SECRET").ok().filter(|s| !s.is_empty()),
+    };
+    Ok(text.map(|t| Secret::new(&t)).transpose()?)
+}
+
+/// The request of an earlier result.
+fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|e| Failure::io(file, &e))?;
+    let no_result = |why: String| {
+        Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
+    };
+    let document: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| no_result(e.to_string()))?;
+    let kind = document.get("kind").and_then(|k| k.as_str()).unwrap_or_default();
+    let request = document.get("request").cloned().unwrap_or_default();
+    match kind {
+        "rtt" => {
+            let spec: RttSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            rtt(&spec, &args.secret, &args.output)
+        }
+        other => Err(no_result(format!("its kind is {other:?}"))),
+    }
+}
+
+fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+    let secret = secret(secret_args)?;
+    conduct(
+        output,
+        |run| traffic::measure_rtt(spec, secret.as_ref(), run),
+        |document, _look| {
+            let mut text = String::new();
+            for run in &document.runs {
+                text += &format!("{:?}\n", run.rtt_ns);
+            }
+            text
+        },
+    )
+}
+
+/// Runs a measurement with progress and Ctrl-C, prints what came of it, and says why it broke
+/// off, if it did.
+fn conduct<D: Serialize>(
+    output: &OutputArgs,
+    measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
+    text: impl FnOnce(&D, &report::Look) -> String,
+) -> Result<Done, Failure> {
+    let sink = Sink::new(output.output.clone());
+    sink.check()?;
+    let window = Window::open();
+    let shown = Mutex::new(Progress::new(output.talk.quiet, ""));
+    let progress = |what: &str, share: f64| {
+        if let Ok(mut line) = shown.lock() {
+            line.rename(what);
+            line.show(share);
+        }
+    };
+    let result = measure(traffic::Run { stop: window.stop(), progress: &progress });
+    drop(shown);
+    drop(window);
+    let Measured { document, broken } = result?;
+    match output.json {
+        true => sink.json(&document)?,
+        false => sink.text(&text(&document, &sink.look(output.talk.verbose)))?,
+    }
+    match broken {
+        Some(why) => Err(why.into()),
+        None => Ok(Done::Yes),
+    }
+}

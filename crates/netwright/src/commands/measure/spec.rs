@@ -1,0 +1,150 @@
+//! From what was typed to a request that says everything.
+
+use model::{
+    BitsPerSec,
+    measure::{
+        Close, Common, ConnectSpec, Direction, Pin, RttSpec, SocketOptions, StreamSpec, Transport,
+        Wait, ZeroCopy,
+    },
+};
+
+use super::args::{
+    CloseArg, CommonArgs, ConnectArgs, DirectionArg, RttArgs, StreamArgs, TransportArg, WaitArg,
+    ZeroCopyArg,
+};
+use crate::exit::Failure;
+
+/// Bits a second of UDP streams when no rate is asked for.
+const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
+const TCP_MESSAGE: u64 = 128 << 10;
+const UDP_MESSAGE: u64 = 1400;
+
+fn wait(arg: WaitArg) -> Wait {
+    match arg {
+        WaitArg::Block => Wait::Block,
+        WaitArg::Spin => Wait::Spin,
+        WaitArg::SpinThenBlock => Wait::SpinThenBlock,
+        WaitArg::BusyPoll => Wait::BusyPoll,
+    }
+}
+
+fn pin(list: &Option<model::CpuSet>, no: bool) -> Pin {
+    match list {
+        _ if no => Pin::No,
+        Some(list) => Pin::List(list.clone()),
+        None => Pin::Auto,
+    }
+}
+
+/// The target with the port that a flag or a foreign protocol gives it.
+fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failure> {
+    let usage = |e: traffic::Error| Failure::Usage(e.to_string());
+    let parsed: traffic::Target = args.target.parse().map_err(usage)?;
+    Ok(match (&parsed, args.port.or(foreign_port)) {
+        (traffic::Target::Host(host, None), Some(port)) => {
+            traffic::Target::Host(host.clone(), Some(port)).to_string()
+        }
+        (traffic::Target::Host(_, Some(_)), _) if args.port.is_some() => {
+            return Err(Failure::Usage("the target names a port and so does --port".into()));
+        }
+        _ => args.target.clone(),
+    })
+}
+
+fn common(args: &CommonArgs, foreign_port: Option<u16>) -> Result<Common, Failure> {
+    let unix = args.target.starts_with("unix:");
+    let transport = match (args.transport, unix) {
+        (None | Some(TransportArg::Unix), true) if !args.udp => Transport::Unix,
+        (_, true) => {
+            return Err(Failure::Usage("a target unix:PATH carries Unix sockets only".into()));
+        }
+        (Some(TransportArg::Unix), false) => {
+            return Err(Failure::Usage("Unix sockets need a target unix:PATH".into()));
+        }
+        (Some(TransportArg::Udp), false) => Transport::Udp,
+        (_, false) if args.udp => Transport::Udp,
+        _ => Transport::Tcp,
+    };
+    if args.duration.0 < 10_000_000 {
+        return Err(Failure::Usage("--duration: at least 10ms".into()));
+    }
+    let here = wait(args.wait);
+    Ok(Common {
+        target: target(args, foreign_port)?,
+        transport,
+        family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
+        bind: args.bind.clone(),
+        duration_ns: args.duration,
+        warmup_ns: args.warmup,
+        cooldown_ns: args.cooldown,
+        wait: here,
+        peer_wait: args.peer_wait.map_or(here, wait),
+        pin: pin(&args.cpu, args.no_pin),
+        peer_pin: pin(&args.peer_cpu, args.no_pin),
+        threads: args.threads,
+        socket: SocketOptions {
+            nodelay: args.socket.nodelay,
+            buffer_bytes: args.socket.buffer,
+            mss_bytes: args.socket.mss,
+            dscp: args.socket.dscp,
+            congestion: args.socket.congestion.clone(),
+        },
+        confidence_per_mille: args.confidence.map(|p| p.0),
+        longest_ns: args.longest,
+    })
+}
+
+/// `rtt`.
+pub fn rtt(args: &RttArgs, foreign_port: Option<u16>) -> Result<RttSpec, Failure> {
+    Ok(RttSpec {
+        common: common(&args.common, foreign_port)?,
+        request_bytes: args.request.0.clone(),
+        response_bytes: args.response.as_ref().map(|s| s.0.clone()).unwrap_or_default(),
+        flows: args.flows.0.clone(),
+        outstanding: args.outstanding,
+        rate_per_s: args.rate,
+        timeout_ns: args.timeout,
+        wait_split: args.wait_split,
+    })
+}
+
+/// `stream`.
+pub fn stream(args: &StreamArgs, foreign_port: Option<u16>) -> Result<StreamSpec, Failure> {
+    let common = common(&args.common, foreign_port)?;
+    let udp = common.transport == Transport::Udp;
+    let message = if udp { UDP_MESSAGE } else { TCP_MESSAGE };
+    Ok(StreamSpec {
+        direction: match args.direction {
+            DirectionArg::Forward => Direction::Forward,
+            DirectionArg::Reverse => Direction::Reverse,
+            DirectionArg::Both => Direction::Both,
+        },
+        flows: args.flows.0.clone(),
+        message_bytes: args.message.as_ref().map_or_else(|| vec![message], |s| s.0.clone()),
+        rate: args.rate.or(udp.then_some(UDP_RATE)),
+        interval_ns: args.interval,
+        zerocopy: args.zerocopy.map(|z| match z {
+            ZeroCopyArg::Sendfile => ZeroCopy::Sendfile,
+            ZeroCopyArg::Msg => ZeroCopy::Msg,
+        }),
+        skip_receive_copy: args.skip_receive_copy,
+        common,
+    })
+}
+
+/// `connect`.
+pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
+    Ok(ConnectSpec {
+        common: common(&args.common, None)?,
+        flows: args.flows.0.clone(),
+        rate_per_s: args.rate,
+        request_bytes: args.request,
+        response_bytes: args.response.unwrap_or(args.request),
+        close: match args.close {
+            CloseArg::Local => Close::Local,
+            CloseArg::Peer => Close::Peer,
+            CloseArg::Reset => Close::Reset,
+        },
+        timeout_ns: args.timeout,
+    })
+}

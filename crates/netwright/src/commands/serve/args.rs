@@ -1,0 +1,93 @@
+//! What was typed after `serve`.
+
+use std::{ops::RangeInclusive, path::PathBuf, str::FromStr};
+
+use clap::Args;
+use model::{CpuSet, Nanos};
+
+use crate::args::TalkArgs;
+
+/// `netwright serve`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright serve                                  # on loopback, for anybody here
+  netwright serve --bind 10.0.0.5                  # prints a one-time secret for the other end
+  NETWRIGHT_SECRET=… netwright serve --bind 0.0.0.0 --bind ::
+  netwright serve --bind 10.0.0.5 --data-ports 7480-7499   # for a firewall
+  netwright serve --unix /run/netwright.sock
+  netwright serve --iperf3 --qperf                 # for stock iperf3 and qperf clients too
+
+It can only send, receive and report. Ctrl-C ends it."
+))]
+pub struct ServeArgs {
+    /// Listen on this address; repeatable [default: 127.0.0.1 and ::1].
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Vec<std::net::IpAddr>,
+    /// The control port; 0 lets the kernel choose.
+    #[arg(long, value_name = "PORT", default_value_t = traffic::PORT)]
+    pub port: u16,
+    /// Listen on a Unix socket too (alone, when nothing else is asked for).
+    #[arg(long, value_name = "PATH")]
+    pub unix: Option<PathBuf>,
+    /// Take the data ports from this range [default: the kernel chooses].
+    #[arg(long, value_name = "FIRST-LAST")]
+    pub data_ports: Option<PortRange>,
+    /// Demand the secret in this file; else that of the environment's NETWRIGHT_SECRET; else,
+    /// beyond loopback, one that is made up and printed.
+    #[arg(long, value_name = "FILE", conflicts_with = "open")]
+    pub secret_file: Option<PathBuf>,
+    /// Demand no secret beyond loopback: whoever reaches this host may use it.
+    #[arg(long)]
+    pub open: bool,
+    /// Also serve stock iperf3 clients, on this port.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
+    pub iperf3: Option<u16>,
+    /// Also serve stock qperf clients, on this port.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "19765")]
+    pub qperf: Option<u16>,
+    /// Run the threads on these CPUs when the client does not say where [default: chosen].
+    #[arg(long, value_name = "LIST", conflicts_with = "no_pin")]
+    pub cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads when the client does not say where.
+    #[arg(long)]
+    pub no_pin: bool,
+    /// Spin so long before every response: a service time that you know.
+    #[arg(long, value_name = "DURATION", default_value = "0ns")]
+    pub service_time: Nanos,
+    /// Tests at once.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Limits")]
+    pub max_tests: u32,
+    /// Data connections of one test.
+    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Limits")]
+    pub max_flows: u32,
+    /// The longest test.
+    #[arg(long, value_name = "DURATION", default_value = "24h", help_heading = "Limits")]
+    pub max_duration: Nanos,
+    /// How long a client may be silent between tests.
+    #[arg(long, value_name = "DURATION", default_value = "30s", help_heading = "Limits")]
+    pub idle: Nanos,
+    /// Write what happens as JSON, one object on a line, to standard output.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// `7480-7499`, or one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortRange(pub RangeInclusive<u16>);
+
+impl FromStr for PortRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no range of ports; write 7480-7499");
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |p: &str| p.trim().parse::<u16>().map_err(|_| wrong());
+        let (first, last) = (port(first)?, port(last)?);
+        if first == 0 || first > last {
+            return Err(wrong());
+        }
+        Ok(Self(first..=last))
+    }
+}

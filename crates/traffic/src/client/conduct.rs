@@ -1,0 +1,113 @@
+//! The course of one test at the near end: warm-up, both ends' first look at themselves, the
+//! window, their last look, cool-down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::measure::Common;
+use probe::samples::clock::wait_until;
+
+use super::Peer;
+use crate::{
+    Error, control::message::Counters, host::Mark, net::now_ns, rtt::recorder::Window, team::Team,
+};
+
+/// Hears how far a measurement has come: what is being done and the share of it, 0 to 1.
+pub type Progress<'a> = &'a (dyn Fn(&str, f64) + Sync);
+
+/// What every measurement is given besides its request.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// Set by Ctrl-C: end early and report.
+    pub stop: &'a AtomicBool,
+    /// See [`Progress`].
+    pub progress: Progress<'a>,
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+/// A window that is over.
+#[derive(Debug)]
+pub struct Course {
+    /// This end's first and last look.
+    pub marks: (Mark, Mark),
+    /// The far end's first and last counters; the last only if it lived to tell.
+    #[allow(dead_code, reason = "streams count at the far end")]
+    pub peer: (Option<Counters>, Option<Counters>),
+    /// The window's real length.
+    pub window_ns: u64,
+    /// Whether it ended before its time.
+    pub cut_short: bool,
+    /// Why the far end fell silent.
+    pub silent: Option<Error>,
+}
+
+/// What is done now and then while the window is open: hears the time since its beginning.
+pub type Tick<'a> = &'a mut dyn FnMut(u64);
+
+/// Conducts one test whose threads run already. `tick` is called about every 50 ms, and the
+/// sleep between is cut to `every_ns` where that is shorter.
+pub fn conduct(
+    run: Run<'_>,
+    peer: &Peer,
+    common: &Common,
+    team: &Team,
+    window: &Window,
+    what: &str,
+    tick: Tick<'_>,
+) -> Course {
+    let root = probe::Root::live();
+    let over = || run.stop.load(Ordering::Relaxed) || team.stopping();
+    let whole = (common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0).max(1) as f64;
+    let begun = now_ns();
+    let mut look = |window_from: Option<u64>| {
+        let now = now_ns();
+        (run.progress)(what, (now - begun) as f64 / whole);
+        tick(window_from.map_or(0, |from| now - from));
+    };
+    sleep_until(begun + common.warmup_ns.0, &over, &mut || look(None));
+    // The looks come before the window, not within: what they cost shall not be in its samples.
+    let mut silent = None;
+    let mut ask_peer = || match (silent.is_some(), peer.mark()) {
+        (false, Ok(counters)) => Some(counters),
+        (false, Err(e)) => {
+            silent = Some(e);
+            None
+        }
+        _ => None,
+    };
+    let first = Mark::take(&team.tids(), &root);
+    let peer_first = ask_peer();
+    let start = now_ns();
+    window.open_at(start);
+    sleep_until(start + common.duration_ns.0, &over, &mut || look(Some(start)));
+    let end = now_ns();
+    window.close_at(end);
+    let broke = team.stopping();
+    let last = Mark::take(&team.tids(), &root);
+    let peer_last = ask_peer();
+    sleep_until(now_ns() + common.cooldown_ns.0, &over, &mut || look(Some(start)));
+    Course {
+        marks: (first, last),
+        peer: (peer_first, peer_last),
+        window_ns: end - start,
+        cut_short: broke || end - start < common.duration_ns.0,
+        silent,
+    }
+}
+
+/// Sleeps until then or until `over`, looking about every 50 ms.
+fn sleep_until(until: u64, over: &dyn Fn() -> bool, look: &mut dyn FnMut()) {
+    let never = AtomicBool::new(false);
+    loop {
+        let now = now_ns();
+        if now >= until || over() {
+            return;
+        }
+        look();
+        wait_until(until.min(now + 50_000_000), &never, &mut |_| {});
+    }
+}

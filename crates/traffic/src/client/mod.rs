@@ -1,0 +1,253 @@
+//! The near end's side of the control connection, and opening the data connections.
+
+pub mod conduct;
+pub mod flows;
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use model::measure::{Common, End};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::{
+    Doing, Error, Result,
+    control::{
+        ToClient, ToServer,
+        frame::{self, LARGE, SMALL},
+        message::{Counters, FarReport, PROTOCOL, Ready, Test},
+        secret::{Secret, Who, nonce},
+    },
+    host_identity,
+    net::target::{PORT, Target, local_address, resolve},
+};
+
+/// How long a connection and a greeting may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an answer in a test may take: the far end gathers connections meanwhile.
+const LONG_PATIENCE: Duration = Duration::from_secs(25);
+
+/// A far end that will serve us.
+#[derive(Debug)]
+pub struct Peer {
+    socket: Socket,
+    /// Where it is; `None` for a Unix socket.
+    pub address: Option<SocketAddr>,
+    /// Who it is.
+    pub end: End,
+    /// Whether both ends are one host.
+    pub same_host: bool,
+    /// As it was named.
+    pub name: String,
+}
+
+impl Peer {
+    /// Connects and greets.
+    ///
+    /// # Errors
+    /// One line: the name does not resolve, nobody listens, somebody else does, the secret is
+    /// wrong.
+    pub fn connect(common: &Common, secret: Option<&Secret>) -> Result<Self> {
+        let target: Target = common.target.parse()?;
+        let (socket, address) = reach(&target, common)?;
+        let timeouts = || {
+            socket.set_read_timeout(Some(PATIENCE))?;
+            socket.set_write_timeout(Some(PATIENCE))
+        };
+        timeouts().doing(|| "control connection")?;
+        if address.is_some() {
+            let _ = socket.set_tcp_nodelay(true);
+        }
+        let name = match address {
+            Some(a) => a.to_string(),
+            None => target.to_string(),
+        };
+        greet(socket, address, name, secret)
+    }
+
+    fn send(&self, message: &ToServer) -> Result<()> {
+        frame::send(&mut &self.socket, message).map_err(|e| named(&self.name, e))
+    }
+
+    fn receive(&self) -> Result<ToClient> {
+        let said = frame::receive(&mut &self.socket, LARGE).map_err(|e| named(&self.name, e))?;
+        match said {
+            ToClient::Refused { why } => {
+                Err(Error::Environment(format!("{} refuses: {why}", self.name)))
+            }
+            ToClient::Failed { why } => {
+                Err(Error::Environment(format!("{} gave up: {why}", self.name)))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn odd<T>(&self) -> Result<T> {
+        Err(Error::Environment(format!("{} answers out of turn", self.name)))
+    }
+
+    /// Asks for a test.
+    ///
+    /// # Errors
+    /// It is refused, or the far end is gone.
+    pub fn ask(&self, test: &Test) -> Result<Ready> {
+        let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
+        self.send(&ToServer::Test(Box::new(test.clone())))?;
+        match self.receive()? {
+            ToClient::Ready(ready) => Ok(ready),
+            _ => self.odd(),
+        }
+    }
+
+    /// Awaits that all data connections have arrived; gives what could not be set up as asked.
+    ///
+    /// # Errors
+    /// They have not, or the far end is gone.
+    pub fn await_connected(&self) -> Result<Vec<String>> {
+        match self.receive()? {
+            ToClient::Connected { warnings } => Ok(warnings),
+            _ => self.odd(),
+        }
+    }
+
+    /// Has the far end look at itself, and waits until it has.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn mark(&self) -> Result<Counters> {
+        self.send(&ToServer::Mark)?;
+        match self.receive()? {
+            ToClient::Marked(counters) => Ok(*counters),
+            _ => self.odd(),
+        }
+    }
+
+    /// Ends the test and fetches the report.
+    ///
+    /// # Errors
+    /// The far end is gone.
+    pub fn finish(&self) -> Result<FarReport> {
+        self.send(&ToServer::Finish)?;
+        match self.receive()? {
+            ToClient::Report(report) => Ok(*report),
+            _ => self.odd(),
+        }
+    }
+}
+
+fn named(name: &str, e: Error) -> Error {
+    match e {
+        Error::Usage(why) => Error::Usage(format!("{name}: {why}")),
+        Error::Denied(why) => Error::Denied(format!("{name}: {why}")),
+        Error::Environment(why) => Error::Environment(format!("{name}: {why}")),
+    }
+}
+
+/// A connected control socket: the first address that answers.
+fn reach(target: &Target, common: &Common) -> Result<(Socket, Option<SocketAddr>)> {
+    match target {
+        Target::Unix(path) => {
+            let what = || format!("cannot connect to {}", path.display());
+            let socket = Socket::new(Domain::UNIX, Type::STREAM, None).doing(what)?;
+            socket.connect(&SockAddr::unix(path).doing(what)?).map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+                    let run = format!("netwright serve --unix {}", path.display());
+                    Error::Environment(format!(
+                        "{}: nobody listens there; start `{run}`",
+                        path.display()
+                    ))
+                }
+                _ => Error::io(what(), &e),
+            })?;
+            Ok((socket, None))
+        }
+        Target::Host(host, port) => {
+            let mut last = None;
+            for address in resolve(host, port.unwrap_or(PORT), common.family)? {
+                match dial(address, common) {
+                    Ok(socket) => return Ok((socket, Some(address))),
+                    Err(e) => last = Some(e),
+                }
+            }
+            Err(last.unwrap_or_else(|| Error::Environment(format!("{host} has no address"))))
+        }
+    }
+}
+
+fn dial(address: SocketAddr, common: &Common) -> Result<Socket> {
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let what = || format!("cannot connect to {address}");
+    let socket = Socket::new(domain, Type::STREAM, None).doing(what)?;
+    if let Some(local) = &common.bind {
+        let local = local_address(local)?;
+        let from = SocketAddr::new(local, 0);
+        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
+    }
+    socket.connect_timeout(&address.into(), PATIENCE).map_err(|e| match e.kind() {
+        std::io::ErrorKind::ConnectionRefused => Error::Environment(format!(
+            "{address}: connection refused; start `netwright serve` there (or --port)"
+        )),
+        std::io::ErrorKind::TimedOut => Error::Environment(format!(
+            "{address}: no answer in {} s; is a firewall between?",
+            PATIENCE.as_secs()
+        )),
+        _ => Error::io(what(), &e),
+    })?;
+    Ok(socket)
+}
+
+fn greet(
+    socket: Socket,
+    address: Option<SocketAddr>,
+    name: String,
+    secret: Option<&Secret>,
+) -> Result<Peer> {
+    let until = Instant::now() + PATIENCE;
+    let receive = || -> Result<ToClient> {
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
+        let _ = socket.set_read_timeout(Some(left));
+        frame::receive(&mut &socket, SMALL).map_err(|e| named(&name, e))
+    };
+    let ToClient::Hello { protocol, program, nonce: theirs, secret: demanded } = receive()? else {
+        return Err(Error::Environment(format!("{name}: answers out of turn")));
+    };
+    if protocol != PROTOCOL {
+        let ours = crate::PROGRAM;
+        return Err(Error::Environment(format!(
+            "{name}: {program} speaks protocol {protocol}, {ours} speaks {PROTOCOL}; run the same \
+             version at both ends"
+        )));
+    }
+    if demanded && secret.is_none() {
+        return Err(Error::Denied(format!(
+            "{name} demands a secret; give it with --secret-file FILE or NETWRIGHT_SECRET"
+        )));
+    }
+    let me = host_identity();
+    let ours = nonce()?;
+    let used = secret.filter(|_| demanded);
+    let hello = ToServer::Hello {
+        protocol: PROTOCOL,
+        program: crate::PROGRAM.into(),
+        nonce: ours.clone(),
+        proof: used.map(|s| s.proof(Who::Client, &theirs, &ours)),
+        boot_id: me.boot_id.clone(),
+    };
+    frame::send(&mut &socket, &hello).map_err(|e| named(&name, e))?;
+    match receive()? {
+        ToClient::Welcome { proof, end, boot_id } => {
+            let real = used.is_none_or(|s| {
+                s.accepts(Who::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
+            });
+            if !real {
+                return Err(Error::Denied(format!("{name} does not know the secret itself")));
+            }
+            let same_host = !boot_id.is_empty() && boot_id == me.boot_id;
+            Ok(Peer { socket, address, end, same_host, name })
+        }
+        ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),
+        ToClient::Failed { why } => Err(Error::Environment(format!("{name}: {why}"))),
+        _ => Err(Error::Environment(format!("{name}: answers out of turn"))),
+    }
+}

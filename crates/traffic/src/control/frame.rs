@@ -1,0 +1,164 @@
+//! Frames: four bytes that say who speaks, a length, a JSON text.
+
+use std::io::{Read, Write};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Error, Result};
+
+/// Begins every frame.
+pub const MAGIC: [u8; 4] = *b"NWT1";
+const HEAD: usize = 8;
+
+/// The largest frame before the other end has proved who it is.
+pub const SMALL: usize = 4 << 10;
+/// The largest frame at all.
+pub const LARGE: usize = 4 << 20;
+
+/// Makes a frame of a message.
+///
+/// # Errors
+/// A message that is no JSON or larger than [`LARGE`].
+pub fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
+    let text = serde_json::to_vec(message).map_err(|e| Error::Environment(e.to_string()))?;
+    if text.len() > LARGE {
+        return Err(Error::Environment(format!("a message of {} bytes is too long", text.len())));
+    }
+    let mut frame = Vec::with_capacity(HEAD + text.len());
+    frame.extend_from_slice(&MAGIC);
+    frame.extend_from_slice(&(text.len() as u32).to_be_bytes());
+    frame.extend_from_slice(&text);
+    Ok(frame)
+}
+
+/// Sends a message on a blocking connection.
+///
+/// # Errors
+/// As the connection says.
+pub fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> {
+    to.write_all(&encode(message)?).map_err(|e| lost(&e))
+}
+
+/// Awaits a message on a blocking connection, whose read timeout bounds the wait.
+///
+/// # Errors
+/// The connection ended, was silent for too long, or speaks another protocol.
+pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> Result<T> {
+    let mut inbox = Inbox::default();
+    let mut chunk = [0u8; 4096];
+    loop {
+        if let Some(message) = inbox.next(most)? {
+            return Ok(message);
+        }
+        // Never beyond this frame: what follows is another message's.
+        let want = inbox.missing().min(chunk.len());
+        let room = chunk.get_mut(..want).unwrap_or_default();
+        match from.read(room) {
+            Ok(0) => return Err(Error::Environment("the far end closed the connection".into())),
+            Ok(n) => inbox.push(room.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(lost(&e)),
+        }
+    }
+}
+
+fn lost(e: &std::io::Error) -> Error {
+    use std::io::ErrorKind as K;
+    match e.kind() {
+        K::WouldBlock | K::TimedOut => {
+            Error::Environment("the far end is silent; does `netwright serve` run there?".into())
+        }
+        K::ConnectionReset | K::BrokenPipe => {
+            Error::Environment("the far end broke the connection".into())
+        }
+        _ => Error::io("control connection", e),
+    }
+}
+
+/// Bytes on their way to becoming a message.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+}
+
+impl Inbox {
+    /// Adds what came.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// How many bytes the message in the making still lacks; more than 0.
+    pub fn missing(&self) -> usize {
+        let whole = self.length().map_or(HEAD, |n| HEAD + n);
+        whole.saturating_sub(self.bytes.len()).max(1)
+    }
+
+    fn length(&self) -> Option<usize> {
+        let word = self.bytes.get(4..HEAD)?;
+        Some(u32::from_be_bytes(word.try_into().ok()?) as usize)
+    }
+
+    /// A message, when it is whole.
+    ///
+    /// # Errors
+    /// What came is not our protocol, or longer than `most`.
+    pub fn next<T: DeserializeOwned>(&mut self, most: usize) -> Result<Option<T>> {
+        let begun = self.bytes.len().min(MAGIC.len());
+        if self.bytes.get(..begun) != MAGIC.get(..begun) {
+            let head: String = self.bytes.iter().take(16).map(|b| char::from(*b)).collect();
+            return Err(Error::Environment(format!(
+                "something other than netwright answers there (it says {head:?})"
+            )));
+        }
+        let Some(length) = self.length() else { return Ok(None) };
+        if length > most {
+            return Err(Error::Environment(format!("a message of {length} bytes is too long")));
+        }
+        let Some(text) = self.bytes.get(HEAD..HEAD + length) else { return Ok(None) };
+        let message = serde_json::from_slice(text)
+            .map_err(|e| Error::Environment(format!("a message that makes no sense: {e}")))?;
+        self.bytes.drain(..HEAD + length);
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_message_arrives_whole_in_any_pieces() {
+        let frame = encode(&vec!["abc", "d"]).unwrap();
+        let mut inbox = Inbox::default();
+        for (i, byte) in frame.iter().enumerate() {
+            assert!(inbox.next::<Vec<String>>(100).unwrap().is_none(), "{i}");
+            assert!(inbox.missing() >= 1);
+            inbox.push(&[*byte]);
+        }
+        assert_eq!(inbox.next::<Vec<String>>(100).unwrap().unwrap(), ["abc", "d"]);
+        assert!(inbox.next::<Vec<String>>(100).unwrap().is_none());
+    }
+
+    #[test]
+    fn another_protocol_is_named() {
+        let mut ssh: &[u8] = b"SSH-2.0-OpenSSH_9.2\r\n";
+        let e = receive::<Vec<String>>(&mut ssh, SMALL).unwrap_err().to_string();
+        assert!(e.contains("something other than netwright") && e.contains("SSH-2.0"), "{e}");
+        let mut ends: &[u8] = b"NW";
+        let e = receive::<Vec<String>>(&mut ends, SMALL).unwrap_err().to_string();
+        assert!(e.contains("closed"), "{e}");
+        let mut long: &[u8] = b"NWT1\xff\xff\xff\xff";
+        let e = receive::<Vec<String>>(&mut long, SMALL).unwrap_err().to_string();
+        assert!(e.contains("too long"), "{e}");
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_or_waits(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut inbox = Inbox::default();
+            inbox.push(&bytes);
+            let _ = inbox.next::<Vec<String>>(SMALL);
+        }
+    }
+}

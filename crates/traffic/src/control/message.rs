@@ -1,0 +1,225 @@
+//! The messages.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CpuId, CpuSet, Nanos, Reading,
+    measure::{
+        Close, Datagrams, Direction, End, EndCpu, Moved, Pin, SocketOptions, Transport, Wait,
+        ZeroCopy, ZeroCopyCount,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol; the ends must agree.
+pub const PROTOCOL: u32 = 1;
+
+/// What begins a data connection: [`DATA_MAGIC`], the session's token, the flow's number.
+pub const PREAMBLE: usize = 4 + 16 + 4;
+/// See [`PREAMBLE`].
+pub const DATA_MAGIC: [u8; 4] = *b"NWD1";
+
+/// From the far end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToClient {
+    /// First of all.
+    Hello {
+        /// See [`PROTOCOL`].
+        protocol: u32,
+        /// Name and version.
+        program: String,
+        /// Random.
+        nonce: String,
+        /// Whether a proof is demanded.
+        secret: bool,
+    },
+    /// The near end may ask.
+    Welcome {
+        /// The far end's own proof, where a secret is used.
+        proof: Option<String>,
+        /// Who this is.
+        end: End,
+        /// Tells whether both ends are one host.
+        boot_id: String,
+    },
+    /// Not with this secret.
+    Denied {
+        /// Why.
+        why: String,
+    },
+    /// Not this test.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Data connections are awaited.
+    Ready(Ready),
+    /// All data connections are there.
+    Connected {
+        /// What could not be set up as asked.
+        warnings: Vec<String>,
+    },
+    /// The answer to a mark.
+    Marked(Box<Counters>),
+    /// The answer to `Finish`.
+    Report(Box<FarReport>),
+    /// The test broke off.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where the data goes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Names the session on its data connections, in hex.
+    pub token: String,
+    /// TCP: one port. UDP: one for each far thread.
+    pub ports: Vec<u16>,
+    /// Unix: the path.
+    pub path: Option<String>,
+    /// Where the far threads are pinned, in thread order; empty when they are not.
+    pub pinned: Vec<CpuId>,
+    /// Why there.
+    pub why: String,
+    /// The CPUs that the far process may use.
+    pub allowed: CpuSet,
+    /// What the far end adds to every response on purpose.
+    pub service_ns: Nanos,
+}
+
+/// From the near end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToServer {
+    /// First of all.
+    Hello {
+        /// See [`PROTOCOL`].
+        protocol: u32,
+        /// Name and version.
+        program: String,
+        /// Random.
+        nonce: String,
+        /// Proof of the secret, where one is demanded.
+        proof: Option<String>,
+        /// Tells whether both ends are one host.
+        boot_id: String,
+    },
+    /// A test.
+    Test(Box<Test>),
+    /// Look at yourself now.
+    Mark,
+    /// The test is over.
+    Finish,
+}
+
+/// What the far end must know of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// Which.
+    pub kind: Kind,
+    /// What carries the bytes.
+    pub transport: Transport,
+    /// Data connections.
+    pub flows: u32,
+    /// Far threads.
+    pub threads: u32,
+    /// How they wait.
+    pub wait: Wait,
+    /// Where they run.
+    pub pin: Pin,
+    /// CPUs that the near end's threads use, where both are on one host.
+    pub near_cpus: CpuSet,
+    /// Options of the data sockets.
+    pub socket: SocketOptions,
+    /// The longest it may take, all in all.
+    pub longest_ns: Nanos,
+}
+
+/// The kind of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A response to every request.
+    Rtt {
+        /// Bytes of a request.
+        request_bytes: u64,
+        /// Bytes of a response.
+        response_bytes: u64,
+        /// Requests outstanding on one flow at most.
+        outstanding: u32,
+    },
+    /// Bytes one way or both.
+    Stream {
+        /// Seen from the near end. `Both` has twice `flows` connections: the even ones go
+        /// forward, the odd ones reverse.
+        direction: Direction,
+        /// Bytes of one send or datagram.
+        message_bytes: u64,
+        /// Bits a second over all flows of a direction.
+        rate_bps: Option<u64>,
+        /// How a sender spares copies.
+        zerocopy: Option<ZeroCopy>,
+        /// Throw bytes away within the kernel.
+        skip_receive_copy: bool,
+    },
+    /// Connections made and ended.
+    Connect {
+        /// Bytes of the request on each; 0 for none.
+        request_bytes: u64,
+        /// Bytes of the response on each; 0 for none.
+        response_bytes: u64,
+        /// Who closes.
+        close: Close,
+    },
+}
+
+/// The far end at one moment. Counters only grow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// On the far end's clock.
+    pub at_ns: u64,
+    /// Requests answered, or connections accepted.
+    pub transactions: u64,
+    /// Payload bytes received, by flow (streams).
+    pub received_bytes: Vec<u64>,
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// Segments sent again, summed over flows.
+    pub retransmits: Reading<u64>,
+    /// Congestion windows of the flows it sends on, summed.
+    pub cwnd_bytes: Reading<u64>,
+    /// Smoothed round-trip times of those flows, their mean.
+    pub rtt_ns: Reading<u64>,
+    /// Moves of its threads to other CPUs.
+    pub migrations: Reading<u64>,
+    /// UDP: what came, and what did not.
+    pub datagrams: Option<Datagrams>,
+    /// `MSG_ZEROCOPY` completions.
+    pub zerocopy: Option<ZeroCopyCount>,
+}
+
+/// The far end over the window between the first and the last mark.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarReport {
+    /// Its CPU.
+    pub cpu: Reading<EndCpu>,
+    /// Its counters that moved.
+    pub moved: Moved,
+    /// Messages or bytes handled by the CPU that the thread ran on.
+    pub ran_on: BTreeMap<CpuId, u64>,
+    /// Looks at the CPU that received, by CPU.
+    pub received_on: BTreeMap<CpuId, u64>,
+    /// Looks at the NAPI id that received, by id.
+    pub napi_ids: BTreeMap<u32, u64>,
+    /// Moves of its threads to other CPUs.
+    pub migrations: Reading<u64>,
+    /// The congestion control it sent with.
+    pub congestion: Reading<String>,
+    /// Its MSS.
+    pub mss_bytes: Reading<u64>,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+}

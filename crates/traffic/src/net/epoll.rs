@@ -1,0 +1,177 @@
+//! Many sockets on one thread: registered once, never again but for a socket that is full.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+};
+
+use model::measure::{SPIN_NS, Wait};
+
+use super::now_ns;
+
+/// So many sockets at once from one call.
+const EVENTS: usize = 512;
+
+/// An epoll instance and room for its answers.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+    events: Vec<libc::epoll_event>,
+    ready: usize,
+    /// Whether the kernel has `epoll_pwait2` (5.11): waits shorter than a millisecond.
+    fine: bool,
+}
+
+/// A socket that something can be done with.
+#[derive(Debug, Clone, Copy)]
+pub struct Ready {
+    /// What it was registered as.
+    pub key: usize,
+    /// It has room to send (asked for with [`Epoll::want`]).
+    pub writable: bool,
+    /// It has bytes, or it ended.
+    pub readable: bool,
+}
+
+impl Epoll {
+    /// A new one.
+    ///
+    /// # Errors
+    /// No descriptor left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: a plain call.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave us this descriptor.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        Ok(Self { fd, events, ready: 0, fine: true })
+    }
+
+    fn control(&self, what: i32, fd: RawFd, key: usize, write: bool) -> io::Result<()> {
+        let events = libc::EPOLLIN | libc::EPOLLRDHUP | if write { libc::EPOLLOUT } else { 0 };
+        let mut event = libc::epoll_event { events: events as u32, u64: key as u64 };
+        // SAFETY: the event outlives the call.
+        match unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), what, fd, &raw mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Watches a socket for bytes, from now on and for good.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn add(&self, fd: RawFd, key: usize) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, key, false)
+    }
+
+    /// Watches it for room to send too, or no longer.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn want(&self, fd: RawFd, key: usize, write: bool) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, key, write)
+    }
+
+    /// Stops watching it.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn remove(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd, 0, false)
+    }
+
+    /// Waits in the given way, at most until `until` (a time of [`now_ns`]; `u64::MAX` is for
+    /// ever). Interrupted, or spinning in vain for a while, it returns with nothing.
+    pub fn wait(&mut self, wait: Wait, until: u64) {
+        self.ready = match wait {
+            Wait::Block | Wait::BusyPoll => self.sleep(until),
+            Wait::Spin => self.ask(),
+            Wait::SpinThenBlock => {
+                let begun = now_ns();
+                let mut n = self.ask();
+                while n == 0 {
+                    let now = now_ns();
+                    if now >= until {
+                        break;
+                    }
+                    if now - begun >= SPIN_NS.0 {
+                        n = self.sleep(until);
+                        break;
+                    }
+                    n = self.ask();
+                }
+                n
+            }
+        };
+    }
+
+    #[inline]
+    fn ask(&mut self) -> usize {
+        self.epoll_wait(0)
+    }
+
+    fn epoll_wait(&mut self, ms: i32) -> usize {
+        // SAFETY: the array outlives the call and its length is given.
+        let n = unsafe {
+            libc::epoll_wait(self.fd.as_raw_fd(), self.events.as_mut_ptr(), EVENTS as i32, ms)
+        };
+        usize::try_from(n).unwrap_or(0)
+    }
+
+    fn sleep(&mut self, until: u64) -> usize {
+        if until == u64::MAX {
+            return self.epoll_wait(-1);
+        }
+        let left = until.saturating_sub(now_ns());
+        if left == 0 {
+            return self.ask();
+        }
+        let most = libc::timespec {
+            tv_sec: (left / 1_000_000_000) as libc::time_t,
+            tv_nsec: (left % 1_000_000_000) as libc::c_long,
+        };
+        if self.fine {
+            // SAFETY: array and time outlive the call; no signal mask is given.
+            let n = unsafe {
+                libc::syscall(
+                    libc::SYS_epoll_pwait2,
+                    self.fd.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    EVENTS as i32,
+                    &raw const most,
+                    std::ptr::null::<libc::sigset_t>(),
+                    0usize,
+                )
+            };
+            if n >= 0 {
+                return n as usize;
+            }
+            self.fine = io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS);
+            if self.fine {
+                return 0;
+            }
+        }
+        // An older kernel: ppoll on the instance itself is as fine, for one call more.
+        let mut fds = [libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
+        // SAFETY: array and time outlive the call; no signal mask is given.
+        unsafe { libc::ppoll(fds.as_mut_ptr(), 1, &raw const most, std::ptr::null()) };
+        self.ask()
+    }
+
+    /// The n-th of what the last wait found.
+    #[inline]
+    pub fn nth(&self, n: usize) -> Option<Ready> {
+        self.events.get(..self.ready)?.get(n).map(|e| {
+            let events = e.events as i32;
+            Ready {
+                key: e.u64 as usize,
+                writable: events & libc::EPOLLOUT != 0,
+                readable: events & !libc::EPOLLOUT != 0,
+            }
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! Sockets: where to, with which options, and how to wake a thread that sleeps in one.
+
+pub mod epoll;
+pub mod incoming;
+pub mod options;
+pub mod target;
+pub mod wake;
+
+/// The clock of all loops: `CLOCK_MONOTONIC` in nanoseconds, about 20 ns where the kernel maps it.
+pub use probe::samples::clock::monotonic_ns as now_ns;
+
+/// As many descriptors as this process may have: idle connections hold one each.
+pub fn raise_descriptor_limit() {
+    // SAFETY: a zeroed limit is valid; the calls read and write it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}

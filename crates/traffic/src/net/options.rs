@@ -1,0 +1,95 @@
+//! Socket options.
+
+use std::os::fd::AsRawFd;
+
+use model::measure::{SocketOptions, Transport, Wait};
+use socket2::Socket;
+
+use crate::{Doing, Error, Result};
+
+/// How long the kernel polls the NIC's queue for [`Wait::BusyPoll`], microseconds.
+const BUSY_POLL_US: i32 = 50;
+
+/// One integer option.
+///
+/// # Errors
+/// As the kernel says.
+pub fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) -> std::io::Result<()> {
+    // SAFETY: the value outlives the call and its size is given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Applies what must be set before `connect` or `listen`; `nodelay` where nothing was asked.
+/// What the kernel refuses is an error: a figure under other options than asked for would lie.
+///
+/// # Errors
+/// One line that names the option.
+pub fn apply(
+    socket: &Socket,
+    transport: Transport,
+    asked: &SocketOptions,
+    nodelay: bool,
+) -> Result<()> {
+    if let Some(bytes) = asked.buffer_bytes {
+        let bytes = usize::try_from(bytes.0).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
+        let what = || format!("cannot set the socket buffers to {bytes} bytes");
+        socket.set_send_buffer_size(bytes).doing(what)?;
+        socket.set_recv_buffer_size(bytes).doing(what)?;
+    }
+    if let (Some(dscp), false) = (asked.dscp, transport == Transport::Unix) {
+        let six = socket.domain().is_ok_and(|d| d == socket2::Domain::IPV6);
+        let (level, name) = match six {
+            true => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+            false => (libc::IPPROTO_IP, libc::IP_TOS),
+        };
+        set(socket, level, name, i32::from(dscp) << 2)
+            .doing(|| format!("cannot set DSCP {dscp}"))?;
+    }
+    if transport != Transport::Tcp {
+        return Ok(());
+    }
+    socket.set_tcp_nodelay(asked.nodelay.unwrap_or(nodelay)).doing(|| "cannot set TCP_NODELAY")?;
+    if let Some(mss) = asked.mss_bytes {
+        socket.set_tcp_mss(mss).doing(|| format!("cannot set an MSS of {mss} bytes"))?;
+    }
+    if let Some(name) = &asked.congestion {
+        socket.set_tcp_congestion(name.as_bytes()).map_err(|e| {
+            let hint = "see net.ipv4.tcp_available_congestion_control";
+            Error::io(format!("cannot use the congestion control {name:?} ({hint})"), &e)
+        })?;
+    }
+    Ok(())
+}
+
+/// Prepares a data socket for a way of waiting; a warning where the kernel cannot.
+pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<String> {
+    const SO_PREFER_BUSY_POLL: i32 = 69;
+    if wait != Wait::BusyPoll {
+        return None;
+    }
+    match set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, BUSY_POLL_US) {
+        Ok(()) => {
+            // Since 5.11; without it the poll only yields to interrupts earlier.
+            let _ = set(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1);
+            None
+        }
+        Err(e) => Some(format!("busy polling is not possible here ({e}); waits by blocking")),
+    }
+}
+
+/// Sets what only a connected socket takes, or what a listening one did not hand on.
+pub fn apply_late(socket: &Socket, test: &crate::control::message::Test) {
+    if test.transport == Transport::Tcp {
+        let small = crate::serve::endpoint::nodelay(test);
+        let _ = socket.set_tcp_nodelay(test.socket.nodelay.unwrap_or(small));
+    }
+}

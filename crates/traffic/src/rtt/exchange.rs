@@ -1,0 +1,94 @@
+//! What stands in a request and a response: nothing but what the measurement needs, in the few
+//! first bytes, as far as there is room.
+//!
+//! A TCP or Unix response begins with the CPU its sender ran on (16 bits, little-endian; the
+//! lower 8 alone where the response is a single byte). A UDP request begins with its number (32
+//! bits, little-endian); the response gives it back around the CPU: number's lowest byte, CPU,
+//! the number's other bytes.
+
+use model::measure::Transport;
+
+/// Where the number's bytes stand in a UDP response.
+const NUMBER_AT: [usize; 4] = [0, 3, 4, 5];
+/// Where the CPU stands in a UDP response.
+const UDP_CPU_AT: usize = 1;
+
+/// The CPU this thread runs on. About 2 ns where the C library keeps it (glibc 2.35), 20 ns
+/// elsewhere.
+#[inline]
+pub fn current_cpu() -> u16 {
+    // SAFETY: no arguments; fails only where the kernel has no getcpu, which reads as none.
+    u16::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(UNKNOWN_CPU)
+}
+
+/// A CPU that nobody told.
+pub const UNKNOWN_CPU: u16 = u16::MAX;
+
+/// Writes the sender's CPU into a response.
+#[inline]
+pub fn stamp_cpu(transport: Transport, response: &mut [u8], cpu: u16) {
+    let at = if transport == Transport::Udp { UDP_CPU_AT } else { 0 };
+    for (byte, value) in response.iter_mut().skip(at).zip(cpu.to_le_bytes()) {
+        *byte = value;
+    }
+}
+
+/// The sender's CPU in a response of `length` bytes whose first bytes these are.
+#[inline]
+pub fn read_cpu(transport: Transport, length: u64, head: &[u8]) -> u16 {
+    let at = if transport == Transport::Udp { UDP_CPU_AT } else { 0 };
+    match (head.get(at), head.get(at + 1)) {
+        (Some(low), Some(high)) => u16::from_le_bytes([*low, *high]),
+        (Some(low), None) if length == 1 => u16::from(*low),
+        _ => UNKNOWN_CPU,
+    }
+}
+
+/// Writes a UDP request's number.
+#[inline]
+pub fn stamp_number(request: &mut [u8], number: u32) {
+    for (byte, value) in request.iter_mut().zip(number.to_le_bytes()) {
+        *byte = value;
+    }
+}
+
+/// Gives a UDP request's number back in its response.
+#[inline]
+pub fn echo_number(request: &[u8], response: &mut [u8]) {
+    for (byte, at) in request.iter().zip(NUMBER_AT) {
+        if let Some(to) = response.get_mut(at) {
+            *to = *byte;
+        }
+    }
+}
+
+/// Whether a UDP response answers this number, as far as both had room for it.
+#[inline]
+pub fn answers(response: &[u8], request_bytes: u64, number: u32) -> bool {
+    let bytes = number.to_le_bytes();
+    let told = bytes.iter().zip(NUMBER_AT).take(request_bytes.min(4) as usize);
+    told.into_iter().all(|(byte, at)| response.get(at).is_none_or(|b| b == byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_has_room_comes_back(cpu in 0u16..256, n in any::<u32>(), req in 1usize..9, resp in 1usize..9) {
+            let (mut request, mut response) = (vec![0; req], vec![0; resp]);
+            stamp_number(&mut request, n);
+            stamp_cpu(Transport::Udp, &mut response, cpu);
+            echo_number(&request, &mut response);
+            prop_assert!(answers(&response, req as u64, n));
+            // The lowest byte always has room.
+            prop_assert!(!answers(&response, req as u64, n ^ 1));
+            let got = read_cpu(Transport::Udp, resp as u64, &response);
+            prop_assert_eq!(got, if resp >= 3 { cpu } else { UNKNOWN_CPU });
+            stamp_cpu(Transport::Tcp, &mut response, cpu);
+            prop_assert_eq!(read_cpu(Transport::Tcp, resp as u64, &response), cpu);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A near flow among many: what it has sent and what it awaits.
+
+use std::{collections::VecDeque, io, os::fd::RawFd};
+
+use model::measure::Transport;
+
+use super::{
+    exchange::{UNKNOWN_CPU, answers, read_cpu, stamp_number},
+    single::Shape,
+};
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// From when its round trip counts: the schedule's time in open loop.
+    pub due_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// UDP: its number.
+    pub number: u32,
+}
+
+/// One flow.
+#[derive(Debug)]
+pub struct Flow {
+    pub fd: RawFd,
+    /// On their way, oldest first. Its room is for all that may be outstanding.
+    pub asked: VecDeque<Asked>,
+    /// Bytes of requests that the socket had no room for.
+    pub unsent: u64,
+    /// Whether it waits for room.
+    pub full: bool,
+    /// Bytes of the current response that came.
+    got: u64,
+    /// Its first bytes, which may come in pieces.
+    head: [u8; 6],
+    number: u32,
+    /// Open loop: requests of its own schedule sent or due.
+    pub scheduled: u64,
+}
+
+/// A response.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    pub asked: Asked,
+    pub peer_cpu: u16,
+}
+
+/// What reading gave.
+#[derive(Debug)]
+pub enum Read {
+    /// Bytes were taken; there may be answers.
+    Some,
+    /// Nothing there.
+    Nothing,
+    /// The far end closed.
+    End,
+    /// The kernel says why.
+    Broken(io::Error),
+}
+
+impl Flow {
+    pub fn new(fd: RawFd, outstanding: u32) -> Self {
+        Self {
+            fd,
+            asked: VecDeque::with_capacity(outstanding as usize),
+            unsent: 0,
+            full: false,
+            got: 0,
+            head: [0; 6],
+            number: 0,
+            scheduled: 0,
+        }
+    }
+
+    /// Sends a request; what the socket has no room for is left in `unsent`.
+    pub fn ask(
+        &mut self,
+        shape: &Shape,
+        request: &mut [u8],
+        due_ns: u64,
+        now: u64,
+    ) -> io::Result<()> {
+        self.number = self.number.wrapping_add(1);
+        self.asked.push_back(Asked { due_ns, sent_ns: now, number: self.number });
+        if shape.transport == Transport::Udp {
+            stamp_number(request, self.number);
+            return match send(self.fd, request) {
+                Ok(_) => Ok(()),
+                // As good as lost on the way; the time limit counts it.
+                Err(e) if e.kind() != io::ErrorKind::ConnectionRefused => Ok(()),
+                Err(e) => Err(e),
+            };
+        }
+        self.unsent += request.len() as u64;
+        self.push(request)
+    }
+
+    /// Sends what is unsent, as far as there is room.
+    pub fn push(&mut self, request: &[u8]) -> io::Result<()> {
+        while self.unsent > 0 {
+            let length = (self.unsent).min(request.len() as u64) as usize;
+            match send(self.fd, request.get(..length).unwrap_or_default()) {
+                Ok(n) => self.unsent -= n as u64,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once, and hears of every answer that is whole then. `late` counts datagrams that
+    /// answer nothing.
+    pub fn read(
+        &mut self,
+        shape: &Shape,
+        room: &mut [u8],
+        late: &mut u64,
+        mut hear: impl FnMut(Answer),
+    ) -> Read {
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe {
+            libc::recv(self.fd, room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT)
+        };
+        let Ok(n) = usize::try_from(n) else {
+            let e = io::Error::last_os_error();
+            return match e.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Read::Nothing,
+                _ => Read::Broken(e),
+            };
+        };
+        let bytes = room.get(..n).unwrap_or_default();
+        if shape.transport == Transport::Udp {
+            match self.answered(shape, bytes) {
+                Some(asked) => {
+                    let peer_cpu = read_cpu(shape.transport, shape.response_bytes, bytes);
+                    hear(Answer { asked, peer_cpu });
+                }
+                None => *late += 1,
+            }
+            return Read::Some;
+        }
+        if n == 0 {
+            return Read::End;
+        }
+        self.take(shape, bytes, hear);
+        Read::Some
+    }
+
+    /// The question that a datagram answers; those before it stay, for UDP may reorder.
+    fn answered(&mut self, shape: &Shape, bytes: &[u8]) -> Option<Asked> {
+        if bytes.len() as u64 != shape.response_bytes {
+            return None;
+        }
+        let fits = |a: &Asked| answers(bytes, shape.request_bytes, a.number);
+        let at = self.asked.iter().position(fits)?;
+        self.asked.remove(at)
+    }
+
+    /// Takes bytes of a stream of responses.
+    fn take(&mut self, shape: &Shape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
+        while !bytes.is_empty() {
+            let wanted = shape.response_bytes - self.got;
+            let length = bytes.len().min(usize::try_from(wanted).unwrap_or(usize::MAX));
+            let (mine, rest) = bytes.split_at(length);
+            let at = usize::try_from(self.got).unwrap_or(usize::MAX);
+            for (to, from) in self.head.iter_mut().skip(at).zip(mine) {
+                *to = *from;
+            }
+            self.got += length as u64;
+            bytes = rest;
+            if self.got < shape.response_bytes {
+                return;
+            }
+            self.got = 0;
+            let head = self.head.get(..shape.response_bytes.min(6) as usize).unwrap_or_default();
+            let peer_cpu = match head.len() {
+                0 => UNKNOWN_CPU,
+                _ => read_cpu(shape.transport, shape.response_bytes, head),
+            };
+            // More responses than requests: not ours to count.
+            if let Some(asked) = self.asked.pop_front() {
+                hear(Answer { asked, peer_cpu });
+            }
+        }
+    }
+}
+
+fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the buffer outlives the call and its length is given.
+    let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}

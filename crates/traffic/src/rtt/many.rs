@@ -1,0 +1,284 @@
+//! Many near flows, or many requests on one, or requests by a schedule: one epoll on each
+//! thread, and for each answer one `recv` and one `send`.
+
+use std::{io, os::fd::RawFd};
+
+use super::{
+    flow::{Answer, Flow, Read},
+    recorder::{Recorder, Window},
+    single::{Shape, far_end_gone},
+};
+use crate::{
+    Error,
+    net::{epoll::Epoll, incoming::Looks, now_ns},
+    team::{Member, Team},
+};
+
+/// When requests are due in open loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// The first, a time of the clock.
+    pub start_ns: u64,
+    /// From one to the next on this thread, all its flows together.
+    pub gap_ns: f64,
+}
+
+impl Schedule {
+    fn due(&self, n: u64) -> u64 {
+        self.start_ns + (n as f64 * self.gap_ns) as u64
+    }
+}
+
+/// Looks at the receiving CPU once in so many answers.
+const LOOK_EVERY: u64 = 1024;
+
+/// One thread's work.
+pub struct Near<'a> {
+    pub shape: &'a Shape,
+    pub window: &'a Window,
+    pub team: &'a Team,
+    pub member: &'a Member,
+    pub outstanding: u32,
+    pub schedule: Option<Schedule>,
+}
+
+/// What a thread holds.
+struct State<'r> {
+    flows: Vec<Flow>,
+    epoll: Epoll,
+    request: Vec<u8>,
+    room: Vec<u8>,
+    recorder: &'r mut Recorder,
+    looks: Looks,
+    done: u64,
+    /// Open loop: the number of the next request of the schedule; flow n mod flows sends it.
+    next: u64,
+}
+
+impl Near<'_> {
+    /// Runs until the team ends.
+    pub fn run(&self, fds: &[RawFd], recorder: &mut Recorder) {
+        if let Err(why) = self.go(fds, recorder) {
+            self.team.break_off(why);
+        }
+    }
+
+    fn go(&self, fds: &[RawFd], recorder: &mut Recorder) -> Result<(), Error> {
+        let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
+        for (key, fd) in fds.iter().enumerate() {
+            epoll.add(*fd, key).map_err(|e| Error::io("epoll", &e))?;
+        }
+        let most = self.shape.response_bytes * u64::from(self.outstanding);
+        let mut state = State {
+            flows: fds.iter().map(|fd| Flow::new(*fd, self.outstanding)).collect(),
+            epoll,
+            request: vec![0; self.shape.request_bytes as usize],
+            room: vec![0; most.clamp(64, 256 << 10) as usize + 1],
+            recorder,
+            looks: Looks::new(fds.first().copied().unwrap_or(-1)),
+            done: 0,
+            next: 0,
+        };
+        if self.schedule.is_none() {
+            self.fill(&mut state)?;
+        }
+        let udp = self.shape.transport == model::measure::Transport::Udp;
+        let patrol = if udp { (self.shape.timeout_ns / 8).max(1_000_000) } else { u64::MAX };
+        let mut next_patrol = now_ns().saturating_add(patrol);
+        while !self.team.stopping() {
+            let mut until = next_patrol;
+            if let Some(schedule) = &self.schedule {
+                until = until.min(self.send_due(schedule, &mut state)?);
+            }
+            state.epoll.wait(self.shape.wait, until);
+            let mut n = 0;
+            while let Some(ready) = state.epoll.nth(n) {
+                n += 1;
+                if ready.writable {
+                    self.push(&mut state, ready.key)?;
+                }
+                if ready.readable {
+                    self.hear(&mut state, ready.key)?;
+                }
+            }
+            if udp && now_ns() >= next_patrol {
+                next_patrol = now_ns() + patrol;
+                self.give_up_lost(&mut state)?;
+            }
+        }
+        self.member.see(|seen| state.looks.tell(seen));
+        Ok(())
+    }
+
+    /// Closed loop: every flow gets its requests.
+    fn fill(&self, state: &mut State<'_>) -> Result<(), Error> {
+        for key in 0..state.flows.len() {
+            for _ in 0..self.outstanding {
+                let now = now_ns();
+                self.ask(state, key, now, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn ask(&self, state: &mut State<'_>, key: usize, due: u64, now: u64) -> Result<(), Error> {
+        let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
+        flow.ask(self.shape, &mut state.request, due, now).map_err(|e| self.gone(&e))?;
+        if flow.unsent > 0 && !flow.full {
+            flow.full = true;
+            state.epoll.want(flow.fd, key, true).map_err(|e| Error::io("epoll", &e))?;
+        }
+        Ok(())
+    }
+
+    fn push(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
+        flow.push(&state.request).map_err(|e| self.gone(&e))?;
+        if flow.unsent == 0 && flow.full {
+            flow.full = false;
+            state.epoll.want(flow.fd, key, false).map_err(|e| Error::io("epoll", &e))?;
+        }
+        Ok(())
+    }
+
+    fn gone(&self, e: &io::Error) -> Error {
+        far_end_gone(Some(e))
+    }
+
+    /// Open loop: sends what is due on flows that may, and says when the next is due.
+    fn send_due(&self, schedule: &Schedule, state: &mut State<'_>) -> Result<u64, Error> {
+        let flows = state.flows.len() as u64;
+        let mut now = now_ns();
+        loop {
+            let due = schedule.due(state.next);
+            if due > now {
+                return Ok(due);
+            }
+            let key = (state.next % flows.max(1)) as usize;
+            state.next += 1;
+            let Some(flow) = state.flows.get_mut(key) else { return Ok(u64::MAX) };
+            flow.scheduled += 1;
+            self.catch_up(schedule, state, key, now)?;
+            now = now_ns();
+            // A long backlog must not keep answers waiting.
+            if state.next.is_multiple_of(64) {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Sends the requests of one flow that are due and not sent, as far as it may.
+    fn catch_up(
+        &self,
+        schedule: &Schedule,
+        state: &mut State<'_>,
+        key: usize,
+        now: u64,
+    ) -> Result<(), Error> {
+        let flows = state.flows.len() as u64;
+        loop {
+            let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
+            if flow.scheduled == 0 || flow.asked.len() >= self.outstanding as usize {
+                return Ok(());
+            }
+            // The oldest of its due ones: it has every flows-th, and state.next is the first
+            // that is not due.
+            let last = last_of(state.next, key as u64, flows);
+            let number = last.saturating_sub((flow.scheduled - 1) * flows);
+            flow.scheduled -= 1;
+            self.ask(state, key, schedule.due(number), now)?;
+        }
+    }
+
+    fn hear(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
+        let mut late = 0;
+        let mut heard = 0u32;
+        let mut now = 0;
+        let (recorder, window, open) = (&mut *state.recorder, self.window, self.schedule.is_some());
+        let read =
+            flow.read(self.shape, &mut state.room, &mut late, |Answer { asked, peer_cpu }| {
+                if now == 0 {
+                    now = now_ns();
+                }
+                heard += 1;
+                let (sent, due) = (asked.sent_ns, asked.due_ns);
+                let when = if open { due } else { now };
+                recorder.record(window, when, now, now.saturating_sub(due), peer_cpu);
+                if open {
+                    let lag = sent.saturating_sub(due);
+                    recorder.record_open(window, when, now.saturating_sub(sent), lag);
+                }
+            });
+        match read {
+            Read::Some | Read::Nothing => {}
+            Read::End => return Err(far_end_gone(None)),
+            Read::Broken(e) => return Err(self.gone(&e)),
+        }
+        if late > 0 && self.window.holds(now_ns()) {
+            state.recorder.late += late;
+        }
+        if heard == 0 {
+            return Ok(());
+        }
+        self.after(state, key, heard, now)
+    }
+
+    /// What follows so many answers on a flow.
+    fn after(&self, state: &mut State<'_>, key: usize, heard: u32, now: u64) -> Result<(), Error> {
+        state.done += u64::from(heard);
+        self.member.handled(state.done);
+        if state.done % LOOK_EVERY < u64::from(heard) {
+            if let Some(flow) = state.flows.get(key) {
+                state.looks.turn_to(flow.fd);
+            }
+            state.looks.look();
+        }
+        match &self.schedule {
+            Some(schedule) => self.catch_up(schedule, state, key, now),
+            None => (0..heard).try_for_each(|_| self.ask(state, key, now, now)),
+        }
+    }
+
+    /// UDP: what was asked too long ago is lost; closed loop asks anew.
+    fn give_up_lost(&self, state: &mut State<'_>) -> Result<(), Error> {
+        let now = now_ns();
+        for key in 0..state.flows.len() {
+            let Some(flow) = state.flows.get_mut(key) else { continue };
+            let before = flow.asked.len();
+            flow.asked.retain(|a| now.saturating_sub(a.sent_ns) < self.shape.timeout_ns);
+            let lost = before - flow.asked.len();
+            if lost == 0 {
+                continue;
+            }
+            if self.window.holds(now) {
+                state.recorder.lost += lost as u64;
+            }
+            match &self.schedule {
+                Some(schedule) => self.catch_up(schedule, state, key, now)?,
+                None => (0..lost).try_for_each(|_| self.ask(state, key, now, now))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The largest number below `next` that belongs to flow `key` of `flows`.
+fn last_of(next: u64, key: u64, flows: u64) -> u64 {
+    let last = next.saturating_sub(1);
+    last - (last % flows + flows - key) % flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_has_every_nth_of_the_schedule() {
+        assert_eq!(last_of(1, 0, 1), 0);
+        assert_eq!(last_of(10, 0, 3), 9);
+        assert_eq!(last_of(10, 2, 3), 8);
+        assert_eq!(last_of(10, 1, 3), 7);
+    }
+}

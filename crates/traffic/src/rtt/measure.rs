@@ -1,0 +1,315 @@
+//! `measure rtt`: one run after the other.
+
+use std::os::fd::{AsRawFd, RawFd};
+
+use model::{
+    Nanos,
+    measure::{Common, RttDocument, RttRun, RttSpec},
+};
+use socket2::Socket;
+
+use super::{
+    many::{Near, Schedule},
+    recorder::{Recorder, Window},
+    result::{self, Round},
+    single::{self, Shape},
+};
+use crate::{
+    Error, Result,
+    client::{
+        Peer,
+        conduct::{Course, Run, conduct},
+        flows,
+    },
+    control::{
+        message::{Kind, Ready, Test},
+        secret::Secret,
+    },
+    net::{now_ns, options},
+    seats::{self, Seats},
+    team::Team,
+};
+
+/// First length of the batches for the intervals.
+const BATCH_NS: u64 = 20_000_000;
+
+/// A result, and what broke it off.
+#[derive(Debug)]
+pub struct Measured<D> {
+    /// What was measured.
+    pub document: D,
+    /// Why there is no more of it.
+    pub broken: Option<Error>,
+}
+
+/// One combination of a request's sizes and flows.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    request_bytes: u64,
+    response_bytes: u64,
+    flows: u32,
+}
+
+fn points(spec: &RttSpec) -> Vec<Point> {
+    let mut all = vec![];
+    for &flows in &spec.flows {
+        for &request_bytes in &spec.request_bytes {
+            let own = [request_bytes];
+            let responses =
+                if spec.response_bytes.is_empty() { &own[..] } else { &spec.response_bytes };
+            for &response_bytes in responses {
+                all.push(Point { request_bytes, response_bytes, flows });
+            }
+        }
+    }
+    all
+}
+
+/// Measures round trips as asked.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn measure(
+    spec: &RttSpec,
+    secret: Option<&Secret>,
+    run: Run<'_>,
+) -> Result<Measured<RttDocument>> {
+    check(spec)?;
+    let peer = Peer::connect(&spec.common, secret)?;
+    let local = seats::near(
+        &spec.common.pin,
+        spec.common.threads,
+        peer.same_host,
+        peer.address.map(|a| a.ip()),
+    )?;
+    let mut document = RttDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "rtt".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local: crate::host_identity().end,
+        peer: peer.end.clone(),
+        floor: result::floor_not_measured(),
+        runs: vec![],
+        wait_split: None,
+        cut_short: false,
+    };
+    let mut broken = None;
+    for point in points(spec) {
+        if run.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            document.cut_short = true;
+            break;
+        }
+        match one(spec, point, &peer, &local, run) {
+            Ok(Measured { document: done, broken: why }) => {
+                document.cut_short |= why.is_some();
+                document.runs.push(done);
+                broken = why;
+            }
+            Err(e) => broken = Some(e),
+        }
+        if broken.is_some() {
+            break;
+        }
+    }
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+fn check(spec: &RttSpec) -> Result<()> {
+    let usage = |why: String| Err(Error::Usage(why));
+    let common = &spec.common;
+    if spec.request_bytes.is_empty() || spec.flows.is_empty() {
+        return usage("no size or no number of flows is given".into());
+    }
+    if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
+        return usage(format!(
+            "{few} flows cannot keep {} threads busy; give at least as many flows",
+            common.threads
+        ));
+    }
+    if spec.outstanding == 0 || common.threads == 0 {
+        return usage("at least one request outstanding and one thread are needed".into());
+    }
+    if spec.rate_per_s == Some(0) {
+        return usage("a rate of 0 sends nothing".into());
+    }
+    Ok(())
+}
+
+/// Seconds since 1970.
+fn unix_s() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |d| d.as_secs())
+}
+
+/// The test that the far end is asked for.
+fn test_of(spec: &RttSpec, point: Point, seats: &Seats) -> Test {
+    let Common { warmup_ns, duration_ns, cooldown_ns, .. } = &spec.common;
+    Test {
+        kind: Kind::Rtt {
+            request_bytes: point.request_bytes,
+            response_bytes: point.response_bytes,
+            outstanding: spec.outstanding,
+        },
+        transport: spec.common.transport,
+        flows: point.flows,
+        threads: spec.common.threads,
+        wait: spec.common.peer_wait,
+        pin: spec.common.peer_pin.clone(),
+        near_cpus: seats.cpus.iter().copied().collect(),
+        socket: spec.common.socket.clone(),
+        longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
+    }
+}
+
+/// One point, repeated while its interval is wider than was asked for.
+fn one(
+    spec: &RttSpec,
+    point: Point,
+    peer: &Peer,
+    seats: &Seats,
+    run: Run<'_>,
+) -> Result<Measured<RttRun>> {
+    let test = test_of(spec, point, seats);
+    let mut rounds: Vec<Round> = vec![];
+    let begun = now_ns();
+    loop {
+        let what = result::progress_text(spec, point.request_bytes, point.flows, rounds.len());
+        let round = match round(spec, &test, peer, seats, run, &what) {
+            Ok(round) => round,
+            Err(e) if rounds.is_empty() => return Err(e),
+            Err(e) => {
+                let document = result::rtt_run(spec, &test, seats, peer, rounds);
+                return Ok(Measured { document, broken: Some(e) });
+            }
+        };
+        let broken = round.broken.clone();
+        let ends = broken.is_some() || round.course.cut_short;
+        rounds.push(round);
+        let enough = ends || result::narrow_enough(spec, &rounds, now_ns() - begun);
+        if enough {
+            let document = result::rtt_run(spec, &test, seats, peer, rounds);
+            return Ok(Measured { document, broken });
+        }
+    }
+}
+
+/// One round: connections, threads, window, report.
+fn round(
+    spec: &RttSpec,
+    test: &Test,
+    peer: &Peer,
+    seats: &Seats,
+    run: Run<'_>,
+    what: &str,
+) -> Result<Round> {
+    let ready = peer.ask(test)?;
+    let sockets = flows::open(peer, &spec.common, test, &ready)?;
+    let mut warnings = peer.await_connected()?;
+    let prepared = sockets.iter().filter_map(|s| options::prepare(s, spec.common.wait));
+    warnings.extend(prepared.take(1));
+    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let open_loop = spec.rate_per_s.is_some();
+    let mut recorders: Vec<Recorder> =
+        team.members.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
+    let shape = shape_of(spec, test, &ready);
+    let course = std::thread::scope(|threads| -> Result<Course> {
+        for (n, recorder) in recorders.iter_mut().enumerate() {
+            let (team, window, shape, sockets) = (&team, &window, &shape, &sockets);
+            let work = move || near_thread(n, spec, shape, sockets, seats, team, window, recorder);
+            if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, work) {
+                team.break_off(Error::io("no thread", &e));
+            }
+        }
+        while team.tids().len() < team.members.len() && !team.stopping() {
+            std::thread::yield_now();
+        }
+        let mut guard = Watchdog::new(spec);
+        let course =
+            conduct(run, peer, &spec.common, &team, &window, what, &mut |_| guard.look(&team));
+        team.end();
+        Ok(course)
+    })?;
+    let broken = team.broken().or_else(|| course.silent.clone());
+    drop(sockets);
+    let report = match &broken {
+        None => Some(peer.finish()?),
+        Some(_) => None,
+    };
+    Ok(Round { ready, course, recorders, seen: team.seen(), report, warnings, broken })
+}
+
+fn shape_of(spec: &RttSpec, test: &Test, ready: &Ready) -> Shape {
+    let (request_bytes, response_bytes) = match test.kind {
+        Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
+        _ => (1, 1),
+    };
+    Shape {
+        transport: test.transport,
+        request_bytes,
+        response_bytes,
+        wait: spec.common.wait,
+        timeout_ns: spec.timeout_ns.0,
+        service_ns: ready.service_ns.0,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "a thread is handed everything once")]
+fn near_thread(
+    n: usize,
+    spec: &RttSpec,
+    shape: &Shape,
+    sockets: &[Socket],
+    seats: &Seats,
+    team: &Team,
+    window: &Window,
+    recorder: &mut Recorder,
+) {
+    let Some(member) = team.members.get(n) else { return };
+    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+        member.see(|seen| seen.warnings.push(e.to_string()));
+    }
+    let threads = team.members.len();
+    let fds: Vec<RawFd> = sockets.iter().skip(n).step_by(threads).map(|s| s.as_raw_fd()).collect();
+    let _running = member.sleeper.begin();
+    let schedule = spec.rate_per_s.map(|rate| {
+        let gap_ns = 1e9 * threads as f64 / rate as f64;
+        // Threads take turns, and the first requests are not due before all have begun.
+        let start_ns = now_ns() + 1_000_000 + (gap_ns * n as f64 / threads as f64) as u64;
+        Schedule { start_ns, gap_ns }
+    });
+    match (fds.as_slice(), &schedule) {
+        ([fd], None) if spec.outstanding == 1 => {
+            single::near(*fd, shape, window, team, member, recorder);
+        }
+        (fds, _) => {
+            let outstanding = spec.outstanding;
+            Near { shape, window, team, member, outstanding, schedule }.run(fds, recorder);
+        }
+    }
+}
+
+/// Wakes threads that wait for a datagram which will not come, so that they look at the time.
+struct Watchdog {
+    every_ns: u64,
+    since: u64,
+}
+
+impl Watchdog {
+    fn new(spec: &RttSpec) -> Self {
+        let udp = spec.common.transport == model::measure::Transport::Udp;
+        let every_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
+        Self { every_ns, since: now_ns() }
+    }
+
+    fn look(&mut self, team: &Team) {
+        if self.every_ns == u64::MAX || now_ns() - self.since < self.every_ns {
+            return;
+        }
+        self.since = now_ns();
+        team.members.iter().for_each(|m| m.sleeper.wake());
+    }
+}

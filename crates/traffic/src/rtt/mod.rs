@@ -1,0 +1,15 @@
+//! Request and response.
+//!
+//! [`measure`] runs one combination of sizes and flows after the other; a thread's work is
+//! [`single`] where it has one flow and one request outstanding, else [`many`]; the far end's is
+//! [`single`] or [`far`].
+
+pub mod exchange;
+pub mod far;
+pub mod flow;
+pub mod many;
+pub mod measure;
+pub mod recorder;
+pub mod result;
+pub mod single;
+pub mod wait;

@@ -1,0 +1,270 @@
+//! One flow on one thread, one request outstanding: a plain `send` and `recv` at each end, and
+//! nothing else that costs. Sockets are blocking; spinning asks with `MSG_DONTWAIT`.
+
+use std::{io, os::fd::RawFd};
+
+use model::measure::{Transport, Wait};
+
+use super::{
+    exchange::{answers, current_cpu, echo_number, read_cpu, stamp_cpu, stamp_number},
+    recorder::{Recorder, Window},
+    wait::{Nothing, receive, send_all},
+};
+use crate::{
+    Error,
+    net::{incoming::Looks, now_ns},
+    team::{Member, Team},
+};
+
+/// One exchange's shape.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub transport: Transport,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    pub wait: Wait,
+    /// UDP: when a request counts as lost.
+    pub timeout_ns: u64,
+    /// The far end's injected service time.
+    pub service_ns: u64,
+}
+
+impl Shape {
+    fn stream(&self) -> bool {
+        self.transport != Transport::Udp
+    }
+}
+
+/// Looks at the receiving CPU once in so many round trips.
+const LOOK_EVERY: u64 = 1024;
+
+/// What the near end of a flow says when it ends of itself.
+pub fn far_end_gone(e: Option<&io::Error>) -> Error {
+    match e {
+        None => Error::Environment("the far end closed a data connection".into()),
+        Some(e) => Error::io("a data connection broke", e),
+    }
+}
+
+/// Asks and awaits the answer, again and again.
+pub fn near(
+    fd: RawFd,
+    shape: &Shape,
+    window: &Window,
+    team: &Team,
+    member: &Member,
+    recorder: &mut Recorder,
+) {
+    let mut looks = Looks::new(fd);
+    let result = match shape.stream() {
+        true => near_stream(fd, shape, window, team, member, recorder, &mut looks),
+        false => near_datagrams(fd, shape, window, team, member, recorder, &mut looks),
+    };
+    member.see(|seen| looks.tell(seen));
+    if let Err(why) = result {
+        team.break_off(why);
+    }
+}
+
+fn near_stream(
+    fd: RawFd,
+    shape: &Shape,
+    window: &Window,
+    team: &Team,
+    member: &Member,
+    recorder: &mut Recorder,
+    looks: &mut Looks,
+) -> Result<(), Error> {
+    let request = vec![0u8; shape.request_bytes as usize];
+    let mut room = vec![0u8; shape.response_bytes as usize];
+    let (mut done, mut sent_at) = (0u64, now_ns());
+    while !team.stopping() {
+        if let Err(e) = send_all(fd, &request, team) {
+            return if team.stopping() { Ok(()) } else { Err(far_end_gone(Some(&e))) };
+        }
+        let mut got = 0;
+        while got < room.len() {
+            let rest = room.get_mut(got..).unwrap_or_default();
+            match receive(fd, rest, shape.wait, true, team) {
+                Ok(n) => got += n,
+                Err(Nothing::Look) => {}
+                Err(Nothing::Stop) => return Ok(()),
+                Err(Nothing::End) => return Err(far_end_gone(None)),
+                Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+            }
+        }
+        let now = now_ns();
+        let peer = read_cpu(shape.transport, shape.response_bytes, &room);
+        recorder.record(window, now, now, now - sent_at, peer);
+        done += 1;
+        member.handled(done);
+        sent_at = if done.is_multiple_of(LOOK_EVERY) {
+            looks.look();
+            now_ns()
+        } else {
+            now
+        };
+    }
+    Ok(())
+}
+
+fn near_datagrams(
+    fd: RawFd,
+    shape: &Shape,
+    window: &Window,
+    team: &Team,
+    member: &Member,
+    recorder: &mut Recorder,
+    looks: &mut Looks,
+) -> Result<(), Error> {
+    let mut request = vec![0u8; shape.request_bytes as usize];
+    // One byte more, so that a longer datagram shows itself.
+    let mut room = vec![0u8; shape.response_bytes as usize + 1];
+    let (mut done, mut number) = (0u64, 0u32);
+    while !team.stopping() {
+        number = number.wrapping_add(1);
+        stamp_number(&mut request, number);
+        let sent_at = now_ns();
+        match send_all(fd, &request, team) {
+            Ok(()) => {}
+            Err(_) if team.stopping() => return Ok(()),
+            // Nobody listens there, as an ICMP message just said: lost at once, and no flood.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                return Err(far_end_gone(Some(&e)));
+            }
+            // No room in the queue: as good as lost on the way, but not at full speed.
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+        loop {
+            match receive(fd, &mut room, shape.wait, false, team) {
+                Ok(n) => {
+                    let now = now_ns();
+                    let response = room.get(..n).unwrap_or_default();
+                    if n as u64 != shape.response_bytes
+                        || !answers(response, shape.request_bytes, number)
+                    {
+                        recorder.late += u64::from(window.holds(now));
+                        continue;
+                    }
+                    let peer = read_cpu(shape.transport, shape.response_bytes, response);
+                    recorder.record(window, now, now, now - sent_at, peer);
+                    done += 1;
+                    member.handled(done);
+                    if done.is_multiple_of(LOOK_EVERY) {
+                        looks.look();
+                    }
+                    break;
+                }
+                Err(Nothing::Look | Nothing::End) => {
+                    let now = now_ns();
+                    if now - sent_at >= shape.timeout_ns {
+                        recorder.lost += u64::from(window.holds(now));
+                        break;
+                    }
+                }
+                Err(Nothing::Stop) => return Ok(()),
+                Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Spins for the injected service time.
+#[inline]
+pub fn serve_for(ns: u64) {
+    if ns > 0 {
+        let until = now_ns() + ns;
+        while now_ns() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.
+pub fn far(fd: RawFd, shape: &Shape, greeting: &[u8], team: &Team, member: &Member) {
+    let mut looks = Looks::new(fd);
+    let mut ran_on = Ran::default();
+    let mut response = vec![0u8; shape.response_bytes as usize];
+    let length = if shape.stream() { shape.request_bytes } else { 65_536 };
+    let mut room = vec![0u8; length as usize];
+    let mut done = 0u64;
+    'requests: while !team.stopping() {
+        let mut got = 0;
+        while got < shape.request_bytes as usize {
+            let rest = room.get_mut(got..).unwrap_or_default();
+            match receive(fd, rest, shape.wait, shape.stream(), team) {
+                Ok(n) if shape.stream() => got += n,
+                Ok(n) => {
+                    let datagram = room.get(..n).unwrap_or_default();
+                    if !greeting.is_empty() && datagram.starts_with(greeting) {
+                        let _ = send_all(fd, datagram, team);
+                        continue;
+                    }
+                    echo_number(datagram, &mut response);
+                    got = shape.request_bytes as usize;
+                }
+                Err(Nothing::Look) => {}
+                // A port that is closed at the near end now: it is over there.
+                Err(Nothing::Broken(_)) if !shape.stream() => {}
+                Err(_) => break 'requests,
+            }
+            if team.stopping() {
+                break 'requests;
+            }
+        }
+        serve_for(shape.service_ns);
+        let cpu = current_cpu();
+        stamp_cpu(shape.transport, &mut response, cpu);
+        if send_all(fd, &response, team).is_err() && shape.stream() {
+            break;
+        }
+        done += 1;
+        ran_on.on(cpu);
+        member.handled(done);
+        if done.is_multiple_of(LOOK_EVERY) {
+            looks.look();
+        }
+    }
+    member.see(|seen| {
+        looks.tell(seen);
+        ran_on.tell(seen);
+    });
+}
+
+/// Counts by CPU without a search while it stays the same.
+#[derive(Debug, Default)]
+pub struct Ran {
+    cpu: u16,
+    count: u64,
+    before: std::collections::BTreeMap<u16, u64>,
+}
+
+impl Ran {
+    /// One more on this CPU.
+    #[inline]
+    pub fn on(&mut self, cpu: u16) {
+        if cpu != self.cpu {
+            self.flush();
+            self.cpu = cpu;
+        }
+        self.count += 1;
+    }
+
+    #[cold]
+    fn flush(&mut self) {
+        if self.count > 0 {
+            *self.before.entry(self.cpu).or_default() += std::mem::take(&mut self.count);
+        }
+    }
+
+    /// Hands the counts over.
+    pub fn tell(&mut self, seen: &mut crate::team::Seen) {
+        self.flush();
+        for (cpu, n) in &self.before {
+            if *cpu != super::exchange::UNKNOWN_CPU {
+                *seen.ran_on.entry(model::CpuId((*cpu).into())).or_default() += n;
+            }
+        }
+    }
+}

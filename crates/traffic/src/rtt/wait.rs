@@ -1,0 +1,105 @@
+//! Waiting for bytes on one socket, in each of the ways.
+
+use std::{io, os::fd::RawFd};
+
+use model::measure::{SPIN_NS, Wait};
+
+use crate::{net::now_ns, team::Team};
+
+/// Why there are no bytes.
+#[derive(Debug)]
+pub enum Nothing {
+    /// Everybody shall end.
+    Stop,
+    /// A wait was interrupted or lasted a while; look at the time and wait on.
+    Look,
+    /// The other end closed.
+    End,
+    /// The kernel says why.
+    Broken(io::Error),
+}
+
+/// So many questions in vain between two looks at the time.
+const QUESTIONS: u32 = 256;
+
+fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the buffer outlives the call and its length is given.
+    let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives at least a byte.
+///
+/// # Errors
+/// See [`Nothing`]; a datagram of no bytes is an end only where `stream` says so.
+#[inline]
+pub fn receive(
+    fd: RawFd,
+    room: &mut [u8],
+    wait: Wait,
+    stream: bool,
+    team: &Team,
+) -> Result<usize, Nothing> {
+    let got = match wait {
+        Wait::Block | Wait::BusyPoll => recv(fd, room, 0),
+        Wait::Spin => spin(fd, room, team, u64::MAX),
+        Wait::SpinThenBlock => match spin(fd, room, team, SPIN_NS.0) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && !team.stopping() => {
+                recv(fd, room, 0)
+            }
+            other => other,
+        },
+    };
+    match got {
+        Ok(0) if stream => Err(Nothing::End),
+        Ok(n) => Ok(n),
+        Err(_) if team.stopping() => Err(Nothing::Stop),
+        Err(e) => match e.kind() {
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Err(Nothing::Look),
+            _ => Err(Nothing::Broken(e)),
+        },
+    }
+}
+
+/// Asks until there is an answer; `WouldBlock` after a while, or after `most` nanoseconds.
+#[inline]
+fn spin(fd: RawFd, room: &mut [u8], team: &Team, most: u64) -> io::Result<usize> {
+    let begun = if most == u64::MAX { 0 } else { now_ns() };
+    for _ in 0..QUESTIONS {
+        match recv(fd, room, libc::MSG_DONTWAIT) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                if team.stopping() || (begun > 0 && now_ns() - begun > most) {
+                    return Err(e);
+                }
+            }
+            other => return other,
+        }
+    }
+    if begun > 0 {
+        return spin(fd, room, team, most.saturating_sub(now_ns() - begun));
+    }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+/// Sends all of it, sleeping where the socket is full.
+///
+/// # Errors
+/// As the kernel says; `Interrupted` when everybody shall end.
+#[inline]
+pub fn send_all(fd: RawFd, bytes: &[u8], team: &Team) -> io::Result<()> {
+    let mut left = bytes;
+    loop {
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe { libc::send(fd, left.as_ptr().cast(), left.len(), libc::MSG_NOSIGNAL) };
+        match usize::try_from(n) {
+            Ok(n) if n == left.len() => return Ok(()),
+            Ok(n) => left = left.get(n..).unwrap_or_default(),
+            Err(_) => {
+                let e = io::Error::last_os_error();
+                if e.kind() != io::ErrorKind::Interrupted || team.stopping() {
+                    return Err(e);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Where a test's data comes in: ports or a path of its own, and only for connections that
+//! know the session's token.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
+    os::{fd::AsRawFd, unix::fs::FileTypeExt},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use model::measure::Transport;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::session::Watch;
+use crate::{
+    Doing, Error, Result,
+    control::{
+        message::{DATA_MAGIC, PREAMBLE, Test},
+        secret::{nonce, unhex},
+    },
+    net::options,
+};
+
+/// How long all data connections may take to come.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Where a control connection came in, and so where its data shall.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Near {
+    /// Our address it came to, and the client's.
+    Ip(IpAddr, IpAddr),
+    /// The path it came to.
+    Unix(PathBuf),
+}
+
+/// A test's sockets before the test.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Names the session, in hex.
+    pub token: String,
+    sockets: Vec<Socket>,
+    /// The ports, one for TCP, one for each thread for UDP.
+    pub ports: Vec<u16>,
+    /// The path.
+    pub path: Option<PathBuf>,
+    transport: Transport,
+}
+
+/// A data connection, or for UDP one thread's socket and whom it may answer.
+#[derive(Debug)]
+pub struct Flow {
+    /// The connection.
+    pub socket: Socket,
+    /// The flow's number; for UDP sockets of many flows, the first one's.
+    pub index: u32,
+    /// UDP: the clients' addresses with their flows' numbers, empty for connected sockets.
+    pub peers: BTreeMap<SocketAddr, u32>,
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket of the session's own on a port of `ports`, or on one that the kernel chooses.
+fn bound(address: IpAddr, kind: Type, ports: Option<&RangeInclusive<u16>>) -> Result<Socket> {
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let any = 0..=0;
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for port in ports.unwrap_or(&any).clone() {
+        let socket = Socket::new(domain, kind, None).doing(|| "cannot open a data socket")?;
+        if kind == Type::STREAM {
+            // A port whose last connections are in TIME_WAIT is free.
+            let _ = socket.set_reuse_address(true);
+        }
+        match socket.bind(&SocketAddr::new(address, port).into()) {
+            Ok(()) => return Ok(socket),
+            Err(e) => last = e,
+        }
+    }
+    match (ports, last.kind()) {
+        (Some(p), io::ErrorKind::AddrInUse) => Err(Error::Environment(format!(
+            "all data ports ({}-{}) are in use; try again or give more with --data-ports",
+            p.start(),
+            p.end()
+        ))),
+        _ => Err(Error::io("no data port", &last)),
+    }
+}
+
+impl Endpoint {
+    /// Opens what a test needs.
+    ///
+    /// # Errors
+    /// No port is free, or the kernel refuses an option that was asked for.
+    pub fn open(near: &Near, test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<Self> {
+        let token = nonce()?;
+        let mut this =
+            Self { token, sockets: vec![], ports: vec![], path: None, transport: test.transport };
+        let (address, path) = match near {
+            Near::Ip(ours, _) => (*ours, None),
+            Near::Unix(path) => (IpAddr::from([127, 0, 0, 1]), Some(path)),
+        };
+        match (test.transport, path) {
+            (Transport::Unix, Some(path)) => this.listen_unix(path, test)?,
+            (Transport::Unix, None) => {
+                return Err(Error::Usage("Unix sockets need a target unix:PATH".into()));
+            }
+            (Transport::Tcp, _) => {
+                let socket = bound(address, Type::STREAM, ports)?;
+                // Inherited by what is accepted, so that buffers count for the window.
+                options::apply(&socket, test.transport, &test.socket, nodelay(test))?;
+                socket.listen(4096).doing(|| "cannot listen for data")?;
+                this.add(socket)?;
+            }
+            (Transport::Udp, _) => {
+                for _ in 0..test.threads {
+                    let socket = bound(address, Type::DGRAM, ports)?;
+                    options::apply(&socket, test.transport, &test.socket, false)?;
+                    this.add(socket)?;
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    fn add(&mut self, socket: Socket) -> Result<()> {
+        let address = socket.local_addr().doing(|| "cannot tell a data port")?;
+        self.ports.extend(address.as_socket().map(|a| a.port()));
+        self.sockets.push(socket);
+        Ok(())
+    }
+
+    fn listen_unix(&mut self, beside: &Path, test: &Test) -> Result<()> {
+        let mut path = beside.as_os_str().to_owned();
+        path.push(format!(".{}", self.token.get(..8).unwrap_or_default()));
+        let path = PathBuf::from(path);
+        let socket =
+            Socket::new(Domain::UNIX, Type::STREAM, None).doing(|| "cannot open a data socket")?;
+        options::apply(&socket, test.transport, &test.socket, false)?;
+        let what = || format!("cannot listen at {}", path.display());
+        let address = SockAddr::unix(&path).doing(what)?;
+        socket.bind(&address).doing(what)?;
+        self.path = Some(path.clone());
+        socket.listen(4096).doing(what)?;
+        self.sockets.push(socket);
+        Ok(())
+    }
+
+    #[allow(dead_code, reason = "for tests that make connections")]
+    /// The listening socket of a test whose connections need no token (`connect`).
+    pub fn listener(&self) -> Option<&Socket> {
+        self.sockets.first()
+    }
+
+    /// Awaits every data connection, and tells which of them are which.
+    ///
+    /// # Errors
+    /// Not all came in time, or the client went away.
+    pub fn gather(&mut self, test: &Test, watch: &Watch<'_>) -> Result<Vec<Flow>> {
+        let token = unhex(&self.token).unwrap_or_default();
+        let until = Instant::now() + PATIENCE;
+        match self.transport {
+            Transport::Udp => self.gather_datagrams(test, &token, until, watch),
+            _ => self.gather_connections(total_flows(test), &token, until, watch),
+        }
+    }
+
+    fn gather_connections(
+        &self,
+        flows: u32,
+        token: &[u8],
+        until: Instant,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Flow>> {
+        let Some(listener) = self.sockets.first() else { return Ok(vec![]) };
+        listener.set_nonblocking(true).doing(|| "data socket")?;
+        let mut all: BTreeMap<u32, Socket> = BTreeMap::new();
+        while all.len() < flows as usize {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::Environment(format!(
+                    "{} of {flows} data connections came in {} s",
+                    all.len(),
+                    PATIENCE.as_secs()
+                )));
+            }
+            watch.wait(&[listener.as_raw_fd()], left)?;
+            while let Ok((socket, _)) = listener.accept() {
+                // Who does not say the token at once is not our client; one that is slow on
+                // purpose holds up only its own session.
+                if let Some(index) = preamble(&socket, token).filter(|i| *i < flows) {
+                    all.insert(index, socket);
+                }
+            }
+        }
+        Ok(all
+            .into_iter()
+            .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
+            .collect())
+    }
+
+    fn gather_datagrams(
+        &mut self,
+        test: &Test,
+        token: &[u8],
+        until: Instant,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Flow>> {
+        let flows = total_flows(test);
+        let fds: Vec<_> = self.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        let mut peers: Vec<BTreeMap<SocketAddr, u32>> = vec![BTreeMap::new(); fds.len()];
+        let count = |p: &Vec<BTreeMap<_, _>>| p.iter().map(BTreeMap::len).sum::<usize>();
+        while count(&peers) < flows as usize {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::Environment(format!(
+                    "{} of {flows} flows were heard on the data ports in {} s; does a firewall \
+                     drop UDP? (serve --data-ports fixes the ports)",
+                    count(&peers),
+                    PATIENCE.as_secs()
+                )));
+            }
+            watch.wait(&fds, left)?;
+            for (socket, peers) in self.sockets.iter().zip(&mut peers) {
+                socket.set_nonblocking(true).doing(|| "data socket")?;
+                hear(socket, token, flows, peers);
+            }
+        }
+        let sockets = std::mem::take(&mut self.sockets);
+        let mut out = vec![];
+        for (socket, peers) in sockets.into_iter().zip(peers) {
+            socket.set_nonblocking(false).doing(|| "data socket")?;
+            let Some((only, index)) = peers.iter().next().map(|(a, i)| (*a, *i)) else { continue };
+            if peers.len() == 1 {
+                socket.connect(&only.into()).doing(|| "cannot connect a data socket")?;
+                out.push(Flow { socket, index, peers: BTreeMap::new() });
+            } else {
+                out.push(Flow { socket, index, peers });
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Data connections of both directions.
+pub fn total_flows(test: &Test) -> u32 {
+    use crate::control::message::Kind;
+    match &test.kind {
+        Kind::Stream { direction: model::measure::Direction::Both, .. } => test.flows * 2,
+        _ => test.flows,
+    }
+}
+
+/// Small messages shall not wait for others; bulk may.
+pub fn nodelay(test: &Test) -> bool {
+    !matches!(test.kind, crate::control::message::Kind::Stream { .. })
+}
+
+/// Answers greetings on a UDP socket and remembers who greeted.
+fn hear(socket: &Socket, token: &[u8], flows: u32, peers: &mut BTreeMap<SocketAddr, u32>) {
+    let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 2048];
+    while let Ok((n, from)) = socket.recv_from(&mut buffer) {
+        // SAFETY: the kernel wrote the first n bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), n) };
+        let Some(index) = greeting(bytes, token).filter(|i| *i < flows) else { continue };
+        if let Some(address) = from.as_socket() {
+            peers.insert(address, index);
+            let _ = socket.send_to(bytes, &from);
+        }
+    }
+}
+
+/// The flow's number, of a greeting with the right token.
+pub fn greeting(bytes: &[u8], token: &[u8]) -> Option<u32> {
+    let rest = bytes.strip_prefix(DATA_MAGIC.as_slice())?.strip_prefix(token)?;
+    Some(u32::from_be_bytes(rest.try_into().ok()?))
+}
+
+fn preamble(socket: &Socket, token: &[u8]) -> Option<u32> {
+    socket.set_nonblocking(false).ok()?;
+    socket.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+    let mut bytes = [0u8; PREAMBLE];
+    (&*socket).read_exact(&mut bytes).ok()?;
+    socket.set_read_timeout(None).ok()?;
+    greeting(&bytes, token)
+}
+
+/// Removes what an earlier run that was killed left at a path: a socket that nobody listens on.
+///
+/// # Errors
+/// Something else is there, or somebody listens.
+pub fn clear_stale(path: &Path) -> Result<()> {
+    let Ok(kind) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !kind.file_type().is_socket() {
+        return Err(Error::Environment(format!("{}: a file is there already", path.display())));
+    }
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).doing(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Err(Error::Environment(format!("{}: somebody listens there already", path.display()))),
+    }
+}

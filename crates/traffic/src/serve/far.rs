@@ -1,0 +1,180 @@
+//! One test at the far end: its threads, its looks at itself, its report.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    thread::Scope,
+    time::Duration,
+};
+
+use model::{CpuId, CpuSet, Reading, measure::Pin};
+use socket2::SockRef;
+
+use super::{
+    endpoint::{Endpoint, Flow},
+    session::Session,
+};
+use crate::{
+    Result,
+    control::{
+        message::{Counters, DATA_MAGIC, FarReport, Kind, Test},
+        secret::unhex,
+    },
+    host::Mark,
+    net::{now_ns, options},
+    rtt::{self, single::Shape},
+    seats::{self, Seats},
+    team::Team,
+};
+
+/// What setting up and ending may take beside the test itself.
+pub const SLACK: Duration = Duration::from_secs(60);
+
+/// The far end of one test.
+pub struct FarTest<'a> {
+    test: &'a Test,
+    team: Team,
+    cpus: Vec<CpuId>,
+    service_ns: u64,
+    /// How a UDP greeting of this session begins.
+    greeting: Vec<u8>,
+    /// Each thread's flows, until it begins.
+    flows: Vec<Mutex<Option<Vec<Flow>>>>,
+    marks: Mutex<Option<(Mark, Mark)>>,
+    root: probe::Root,
+}
+
+/// Where this test's threads go.
+///
+/// # Errors
+/// A CPU that was asked for is not there or not ours to use.
+pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Seats> {
+    let asked = if test.pin == Pin::Auto { &session.options.pin } else { &test.pin };
+    let none = CpuSet::new();
+    let near = if session.same_host { &test.near_cpus } else { &none };
+    seats::far(asked, test.threads, near, taken)
+}
+
+impl<'a> FarTest<'a> {
+    /// Awaits the data connections and gets everything ready.
+    ///
+    /// # Errors
+    /// Not all connections came.
+    pub fn prepare(
+        endpoint: &mut Endpoint,
+        test: &'a Test,
+        session: &Session<'_>,
+        cpus: &[CpuId],
+    ) -> Result<Self> {
+        let mut greeting = DATA_MAGIC.to_vec();
+        greeting.extend(unhex(&endpoint.token).unwrap_or_default());
+        let threads = test.threads as usize;
+        let mut flows: Vec<Vec<Flow>> = (0..threads).map(|_| vec![]).collect();
+        for flow in endpoint.gather(test, &session.watching())? {
+            options::apply_late(&SockRef::from(&flow.socket), test);
+            let at = flow.index as usize % threads.max(1);
+            if let Some(mine) = flows.get_mut(at) {
+                mine.push(flow);
+            }
+        }
+        Ok(Self {
+            test,
+            team: Team::new(threads),
+            cpus: cpus.to_vec(),
+            service_ns: session.options.service_ns.0,
+            greeting,
+            flows: flows.into_iter().map(|f| Mutex::new(Some(f))).collect(),
+            marks: Mutex::new(None),
+            root: probe::Root::live(),
+        })
+    }
+
+    /// Starts the threads and waits until each has its id.
+    pub fn start<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>) {
+        let mut begun = 0;
+        for n in 0..self.flows.len() {
+            let made = std::thread::Builder::new().spawn_scoped(threads, move || self.work(n));
+            match made {
+                Ok(_) => begun += 1,
+                Err(e) => self.team.break_off(crate::Error::io("no thread", &e)),
+            }
+        }
+        while self.team.tids().len() < begun {
+            std::thread::yield_now();
+        }
+    }
+
+    fn work(&self, n: usize) {
+        let Some(member) = self.team.members.get(n) else { return };
+        let cpu = self.cpus.get(n % self.cpus.len().max(1));
+        if let Some(why) = cpu.and_then(|cpu| seats::pin(*cpu).err()) {
+            member.see(|seen| seen.warnings.push(why.to_string()));
+        }
+        let mine =
+            self.flows.get(n).and_then(|f| f.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let flows = mine.unwrap_or_default();
+        let _running = member.sleeper.begin();
+        match &self.test.kind {
+            Kind::Rtt { request_bytes, response_bytes, outstanding } => {
+                let shape = Shape {
+                    transport: self.test.transport,
+                    request_bytes: *request_bytes,
+                    response_bytes: *response_bytes,
+                    wait: self.test.wait,
+                    timeout_ns: 0,
+                    service_ns: self.service_ns,
+                };
+                rtt::far::run(&flows, &shape, *outstanding, &self.greeting, &self.team, member);
+            }
+            Kind::Stream { .. } | Kind::Connect { .. } => {}
+        }
+    }
+
+    /// What to tell when everything is set up.
+    pub fn warnings(&self) -> Vec<String> {
+        self.team.seen().warnings
+    }
+
+    /// Looks at itself; the first and the last look make the window.
+    pub fn mark(&self) -> Counters {
+        let mark = Mark::take(&self.team.tids(), &self.root);
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        *marks = Some(match marks.take() {
+            None => (mark.clone(), mark),
+            Some((first, _)) => (first, mark),
+        });
+        Counters { at_ns: now_ns(), transactions: self.team.transactions(), ..Counters::default() }
+    }
+
+    /// Ends the threads.
+    pub fn end(&self) {
+        self.team.end();
+    }
+
+    /// The report, when the threads have ended.
+    pub fn report(&self) -> FarReport {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let between = marks.as_ref().map(|(first, last)| crate::host::between(first, last));
+        let seen = self.team.seen();
+        let (cpu, moved, migrations) = match between {
+            Some(window) => (Reading::Known(window.cpu), window.moved, window.extras.migrations),
+            None => (Reading::absent("no marks were set"), Default::default(), Reading::default()),
+        };
+        FarReport {
+            cpu,
+            moved,
+            ran_on: seen.ran_on,
+            received_on: seen.received_on,
+            napi_ids: seen.napi_ids,
+            migrations,
+            congestion: Reading::absent("only streams tell"),
+            mss_bytes: Reading::absent("only streams tell"),
+            warnings: seen.warnings,
+        }
+    }
+}
+
+impl std::fmt::Debug for FarTest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FarTest").field("test", self.test).finish_non_exhaustive()
+    }
+}

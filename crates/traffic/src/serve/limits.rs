@@ -1,0 +1,90 @@
+//! What a client may cost.
+
+use std::time::Duration;
+
+use model::measure::{Transport, Wait};
+
+use crate::control::message::{Kind, Test};
+
+/// Bounds on what the far end does for its clients, one and all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Tests at once.
+    pub sessions: usize,
+    /// Connections that have not asked for anything yet; the oldest goes when one more comes.
+    pub waiting: usize,
+    /// How long a connection may say nothing before its first test, and between tests.
+    pub idle: Duration,
+    /// The longest test.
+    pub longest: Duration,
+    /// Data connections of one test.
+    pub flows: u32,
+    /// Threads of one test.
+    pub threads: u32,
+    /// Bytes of one message.
+    pub message_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 64,
+            waiting: 16_384,
+            idle: Duration::from_secs(30),
+            longest: Duration::from_secs(24 * 3600),
+            flows: 16_384,
+            threads: 256,
+            message_bytes: 16 << 20,
+        }
+    }
+}
+
+/// The largest UDP payload over IPv4 without options.
+pub const LARGEST_DATAGRAM: u64 = 65_507;
+
+impl Limits {
+    /// Why a test is refused, if it is.
+    pub fn refuse(&self, test: &Test) -> Option<String> {
+        let sizes: &[u64] = match &test.kind {
+            Kind::Rtt { request_bytes, response_bytes, outstanding } => {
+                if *outstanding == 0 || *outstanding > 65_536 {
+                    return Some(format!(
+                        "{outstanding} requests outstanding; 1 to 65536 are possible"
+                    ));
+                }
+                if *request_bytes == 0 || *response_bytes == 0 {
+                    return Some("a request and a response have at least 1 byte".into());
+                }
+                &[*request_bytes, *response_bytes]
+            }
+            Kind::Stream { message_bytes: 0, .. } => {
+                return Some("a message has at least 1 byte".into());
+            }
+            Kind::Stream { message_bytes, .. } => &[*message_bytes],
+            Kind::Connect { request_bytes, response_bytes, .. } => {
+                &[*request_bytes, *response_bytes]
+            }
+        };
+        let most = match test.transport {
+            Transport::Udp => LARGEST_DATAGRAM,
+            _ => self.message_bytes,
+        };
+        if let Some(n) = sizes.iter().find(|n| **n > most) {
+            return Some(format!("a message of {n} bytes; at most {most} are possible"));
+        }
+        if test.flows == 0 || test.flows > self.flows {
+            return Some(format!("{} flows; 1 to {} are allowed", test.flows, self.flows));
+        }
+        if test.threads == 0 || test.threads > self.threads {
+            return Some(format!("{} threads; 1 to {} are allowed", test.threads, self.threads));
+        }
+        if test.longest_ns.0 > self.longest.as_nanos() as u64 {
+            let most = model::Nanos(self.longest.as_nanos() as u64);
+            return Some(format!("a test of {}; at most {most} are allowed", test.longest_ns));
+        }
+        if test.transport == Transport::Unix && test.wait == Wait::BusyPoll {
+            return Some("a Unix socket has no queue to poll".into());
+        }
+        None
+    }
+}

@@ -1,0 +1,251 @@
+//! Connections before their first test: one thread, one epoll, however many there are. What
+//! comes in here may be garbage, slow, or never say a word; each costs a descriptor and a few
+//! hundred bytes until its time is over.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    time::{Duration, Instant},
+};
+
+use socket2::Socket;
+
+use super::{Options, endpoint::Near};
+use crate::{
+    Doing, Error, Result,
+    control::{
+        frame::{self, Inbox, SMALL},
+        message::{PROTOCOL, ToClient, ToServer},
+        secret::{Who, nonce},
+    },
+    host_identity,
+};
+
+/// How long a connection may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that has not asked for anything yet.
+struct Waiting {
+    socket: Socket,
+    near: Near,
+    nonce: String,
+    inbox: Inbox,
+    since: Instant,
+}
+
+/// A connection that may ask for tests.
+pub struct Admitted {
+    pub socket: Socket,
+    pub near: Near,
+    pub same_host: bool,
+    pub inbox: Inbox,
+}
+
+/// All of them.
+pub struct Lobby<'a> {
+    epoll: OwnedFd,
+    listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
+    waiting: HashMap<RawFd, Waiting>,
+    options: &'a Options,
+    swept: Instant,
+}
+
+fn watch(epoll: &OwnedFd, fd: RawFd) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
+    // SAFETY: both descriptors are open, the event outlives the call.
+    let done =
+        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl<'a> Lobby<'a> {
+    /// Watches the listening sockets.
+    ///
+    /// # Errors
+    /// No descriptors left.
+    pub fn open(
+        listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
+        options: &'a Options,
+    ) -> Result<Self> {
+        // SAFETY: a plain call; the descriptor is ours.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        let made = if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(fd) };
+        // SAFETY: the kernel just gave us this descriptor.
+        let epoll = unsafe { OwnedFd::from_raw_fd(made.doing(|| "epoll")?) };
+        for (socket, _) in &listeners {
+            socket.set_nonblocking(true).doing(|| "listening socket")?;
+            watch(&epoll, socket.as_raw_fd()).doing(|| "epoll")?;
+        }
+        Ok(Self { epoll, listeners, waiting: HashMap::new(), options, swept: Instant::now() })
+    }
+
+    /// Sleeps up to `most` and gives those that were admitted and those that were turned away
+    /// with the reason.
+    pub fn turn(&mut self, most: Duration) -> (Vec<Admitted>, Vec<String>) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
+        let ms = i32::try_from(most.as_millis()).unwrap_or(1000);
+        // SAFETY: the array outlives the call and its length is given.
+        let n = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, ms)
+        };
+        let (mut admitted, mut away) = (vec![], vec![]);
+        for event in events.iter().take(usize::try_from(n).unwrap_or(0)) {
+            let fd = event.u64 as RawFd;
+            if let Some(at) = self.listeners.iter().position(|(s, _)| s.as_raw_fd() == fd) {
+                self.accept(at);
+                continue;
+            }
+            match self.hear(fd) {
+                Ok(None) => {}
+                Ok(Some(client)) => admitted.push(client),
+                Err(why) => {
+                    // Closing it also ends its watch.
+                    self.waiting.remove(&fd);
+                    away.push(why.to_string());
+                }
+            }
+        }
+        self.sweep();
+        (admitted, away)
+    }
+
+    fn accept(&mut self, at: usize) {
+        // A bounded number for each turn, so that a flood does not starve those that talk.
+        for _ in 0..256 {
+            let Some((listener, path)) = self.listeners.get(at) else { return };
+            match listener.accept() {
+                Ok((socket, from)) => {
+                    let path = path.clone();
+                    self.greet(socket, &from, path);
+                }
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    // Out of descriptors: whoever has waited longest makes room.
+                    if !self.drop_oldest() {
+                        std::thread::sleep(Duration::from_millis(20));
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn greet(
+        &mut self,
+        socket: Socket,
+        from: &socket2::SockAddr,
+        path: Option<std::path::PathBuf>,
+    ) {
+        let near = match path {
+            Some(path) => Near::Unix(path),
+            None => {
+                let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+                match (ours, from.as_socket()) {
+                    (Some(ours), Some(theirs)) => Near::Ip(ours.ip(), theirs.ip()),
+                    _ => return,
+                }
+            }
+        };
+        let Ok(nonce) = nonce() else { return };
+        let hello = ToClient::Hello {
+            protocol: PROTOCOL,
+            program: crate::PROGRAM.into(),
+            nonce: nonce.clone(),
+            secret: self.options.secret.is_some(),
+        };
+        let Ok(frame) = frame::encode(&hello) else { return };
+        if socket.set_nonblocking(true).is_err() {
+            return;
+        }
+        // A new connection has room for so little; one that has not is no client of ours.
+        if socket.send(&frame).ok() != Some(frame.len()) {
+            return;
+        }
+        while self.waiting.len() >= self.options.limits.waiting && self.drop_oldest() {}
+        let fd = socket.as_raw_fd();
+        if watch(&self.epoll, fd).is_ok() {
+            let (inbox, since) = (Inbox::default(), Instant::now());
+            self.waiting.insert(fd, Waiting { socket, near, nonce, inbox, since });
+        }
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let oldest = self.waiting.iter().min_by_key(|(_, w)| w.since).map(|(fd, _)| *fd);
+        oldest.and_then(|fd| self.waiting.remove(&fd)).is_some()
+    }
+
+    /// Reads what a connection says.
+    fn hear(&mut self, fd: RawFd) -> Result<Option<Admitted>> {
+        let Some(waiting) = self.waiting.get_mut(&fd) else { return Ok(None) };
+        let mut chunk = [0u8; 1024];
+        let n = match (&waiting.socket).read(&mut chunk) {
+            Ok(0) => return Err(Error::Environment("went away without a word".into())),
+            Ok(n) => n,
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
+            {
+                return Ok(None);
+            }
+            Err(e) => return Err(Error::io("broke off", &e)),
+        };
+        waiting.inbox.push(chunk.get(..n).unwrap_or_default());
+        let Some(hello) = waiting.inbox.next::<ToServer>(SMALL)? else { return Ok(None) };
+        self.admit(fd, &hello).map(Some)
+    }
+
+    fn admit(&mut self, fd: RawFd, hello: &ToServer) -> Result<Admitted> {
+        let gone = || Error::Environment("went away".into());
+        let waiting = self.waiting.get(&fd).ok_or_else(gone)?;
+        let deny = |why: &str| {
+            let frame = frame::encode(&ToClient::Denied { why: why.into() });
+            let _ = frame.map(|f| waiting.socket.send(&f));
+            Error::Denied(why.into())
+        };
+        let ToServer::Hello { protocol, nonce, proof, boot_id, program } = hello else {
+            return Err(deny("a greeting comes first"));
+        };
+        if *protocol != PROTOCOL {
+            let ours = crate::PROGRAM;
+            return Err(deny(&format!(
+                "{program} speaks protocol {protocol}, {ours} speaks {PROTOCOL}; run the same \
+                 version at both ends"
+            )));
+        }
+        let proof = match &self.options.secret {
+            None => None,
+            Some(secret) => {
+                let theirs = proof.as_deref().unwrap_or_default();
+                if !secret.accepts(Who::Client, &waiting.nonce, nonce, theirs) {
+                    return Err(deny(match proof {
+                        None => "a secret is demanded: --secret-file FILE or NETWRIGHT_SECRET",
+                        Some(_) => "the secret is not the one that this server knows",
+                    }));
+                }
+                Some(secret.proof(Who::Server, &waiting.nonce, nonce))
+            }
+        };
+        let me = host_identity();
+        let same_host = !boot_id.is_empty() && *boot_id == me.boot_id;
+        let mut end = me.end;
+        end.address = match &waiting.near {
+            Near::Ip(ours, _) => ours.to_string(),
+            Near::Unix(path) => path.display().to_string(),
+        };
+        let welcome = frame::encode(&ToClient::Welcome { proof, end, boot_id: me.boot_id })?;
+        waiting.socket.send(&welcome).map_err(|e| Error::io("broke off", &e))?;
+        let w = self.waiting.remove(&fd).ok_or_else(gone)?;
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: both descriptors are open; the socket lives on with the session.
+        unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
+        Ok(Admitted { socket: w.socket, near: w.near, same_host, inbox: w.inbox })
+    }
+
+    /// Forgets those whose time is over, once a second.
+    fn sweep(&mut self) {
+        if self.swept.elapsed() >= Duration::from_secs(1) {
+            self.swept = Instant::now();
+            self.waiting.retain(|_, w| w.since.elapsed() < PATIENCE);
+        }
+    }
+}

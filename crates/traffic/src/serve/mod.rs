@@ -1,0 +1,191 @@
+//! The far end: it sends, receives and reports for whoever may ask, and nothing else.
+//!
+//! `lobby` is one thread for all connections that have not asked yet; each client that has
+//! gets a thread (`session`) which runs its tests (`far`) on sockets of their own
+//! (`endpoint`), within [`Limits`].
+
+pub(crate) mod endpoint;
+mod far;
+mod limits;
+mod lobby;
+mod session;
+
+use std::{
+    net::SocketAddr,
+    ops::RangeInclusive,
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use model::{Nanos, measure::Pin};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::{
+    Doing, Error, Result,
+    control::secret::Secret,
+    net::{self, wake},
+};
+pub use limits::Limits;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// TCP; port 0 lets the kernel choose.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+/// What to serve, to whom.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Ports for data; `None` lets the kernel choose.
+    pub data_ports: Option<RangeInclusive<u16>>,
+    /// The secret demanded, if one is.
+    pub secret: Option<Secret>,
+    /// What a client may cost.
+    pub limits: Limits,
+    /// Spin so long before each response: an injected service time.
+    pub service_ns: Nanos,
+    /// Where the far threads run, unless the client asks for something else.
+    pub pin: Pin,
+}
+
+/// What happened, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A connection was turned away.
+    TurnedAway(String),
+    /// A client ended after so many tests.
+    Served(String, u32),
+    /// A client's session broke off.
+    Broken(String, String),
+}
+
+/// The far end, listening.
+#[derive(Debug)]
+pub struct Server {
+    sockets: Vec<(Socket, Option<PathBuf>)>,
+    options: Options,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for path in self.sockets.iter().filter_map(|(_, p)| p.as_ref()) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// One line for the first address where it cannot.
+    pub fn bind(options: Options) -> Result<Self> {
+        net::raise_descriptor_limit();
+        wake::install();
+        let mut this = Self { sockets: vec![], options };
+        for listen in this.options.listen.clone() {
+            let bound = match &listen {
+                Listen::Tcp(address) => (bind_tcp(*address)?, None),
+                Listen::Unix(path) => (bind_unix(path)?, Some(path.clone())),
+            };
+            this.sockets.push(bound);
+        }
+        Ok(this)
+    }
+
+    /// Where it listens, with the ports that the kernel chose.
+    pub fn listening(&self) -> Vec<Listen> {
+        let of = |(socket, path): &(Socket, Option<PathBuf>)| match path {
+            Some(path) => Some(Listen::Unix(path.clone())),
+            None => socket.local_addr().ok()?.as_socket().map(Listen::Tcp),
+        };
+        self.sockets.iter().filter_map(of).collect()
+    }
+
+    /// Serves until `stop`.
+    ///
+    /// # Errors
+    /// No descriptors to begin with.
+    pub fn run(&self, stop: &AtomicBool, on_event: &(dyn Fn(Event) + Sync)) -> Result<()> {
+        let listeners = self.sockets.iter().map(|(s, p)| (s, p.clone())).collect();
+        let mut lobby = lobby::Lobby::open(listeners, &self.options)?;
+        let (active, taken) = (AtomicUsize::new(0), Mutex::new(vec![]));
+        std::thread::scope(|threads| {
+            while !stop.load(Ordering::Relaxed) {
+                let (admitted, away) = lobby.turn(Duration::from_millis(200));
+                away.into_iter().for_each(|why| on_event(Event::TurnedAway(why)));
+                for client in admitted {
+                    if active.load(Ordering::Relaxed) >= self.options.limits.sessions {
+                        let why =
+                            format!("{} tests run here already", self.options.limits.sessions);
+                        let refusal = crate::control::ToClient::Failed { why: why.clone() };
+                        let _ = crate::control::frame::send(&mut &client.socket, &refusal);
+                        on_event(Event::TurnedAway(why));
+                        continue;
+                    }
+                    active.fetch_add(1, Ordering::Relaxed);
+                    let session = session::Session {
+                        socket: client.socket,
+                        near: client.near,
+                        same_host: client.same_host,
+                        inbox: client.inbox,
+                        options: &self.options,
+                        stop,
+                        taken: &taken,
+                    };
+                    let active = &active;
+                    let serve = move || {
+                        let who = format!("{:?}", session.near);
+                        match session.run() {
+                            Ok(tests) => on_event(Event::Served(who, tests)),
+                            Err(e) => on_event(Event::Broken(who, e.to_string())),
+                        }
+                        active.fetch_sub(1, Ordering::Relaxed);
+                    };
+                    // No thread to be had: the client sees its connection close.
+                    if std::thread::Builder::new().spawn_scoped(threads, serve).is_err() {
+                        active.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> Result<Socket> {
+    let what = || format!("cannot listen on {address}");
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::STREAM, None).doing(what)?;
+    let _ = socket.set_reuse_address(true);
+    if address.is_ipv6() {
+        // 0.0.0.0 and [::] are named apart.
+        let _ = socket.set_only_v6(true);
+    }
+    socket.bind(&address.into()).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AddrInUse => Error::Environment(format!(
+            "cannot listen on {address}: the port is in use; choose another with --port"
+        )),
+        _ => Error::io(what(), &e),
+    })?;
+    socket.listen(4096).doing(what)?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &std::path::Path) -> Result<Socket> {
+    let what = || format!("cannot listen at {}", path.display());
+    endpoint::clear_stale(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).doing(what)?;
+    socket.bind(&SockAddr::unix(path).doing(what)?).doing(what)?;
+    socket.listen(4096).doing(what)?;
+    Ok(socket)
+}

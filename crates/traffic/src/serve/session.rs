@@ -1,0 +1,264 @@
+//! One client's tests, one after the other, on a thread of their own.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, RawFd},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use model::{CpuId, Nanos};
+use socket2::{SockRef, Socket};
+
+use super::{
+    Options,
+    endpoint::{Endpoint, Near},
+    far::{self, FarTest},
+};
+use crate::{
+    Error, Result,
+    control::{
+        frame::{self, Inbox, LARGE},
+        message::{Ready, Test, ToClient, ToServer},
+    },
+    seats::Seats,
+};
+
+/// A control connection whose client has proved that it may ask.
+#[derive(Debug)]
+pub struct Session<'a> {
+    pub socket: Socket,
+    pub near: Near,
+    /// Whether the client runs on this very host.
+    pub same_host: bool,
+    pub inbox: Inbox,
+    pub options: &'a Options,
+    pub stop: &'a AtomicBool,
+    /// CPUs that tests of all sessions are pinned to now.
+    pub taken: &'a Mutex<Vec<CpuId>>,
+}
+
+/// Waits for sockets while minding that the client may go and that the server may be stopped.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    control: RawFd,
+    stop: &'a AtomicBool,
+}
+
+/// How long to sleep without a look at `stop`.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Watch<'_> {
+    /// Returns when one of the sockets is readable or the time is over.
+    ///
+    /// # Errors
+    /// The client closed the control connection, or the server is being stopped.
+    pub fn wait(&self, fds: &[RawFd], most: Duration) -> Result<()> {
+        let until = Instant::now() + most;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Environment("the server is being stopped".into()));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let all: Vec<RawFd> = fds.iter().copied().chain([self.control]).collect();
+            let ready = poll(&all, left.min(LOOK));
+            if ready.last().copied().unwrap_or(false) && self.is_gone() {
+                return Err(Error::Environment("the client went away".into()));
+            }
+            if left.is_zero() || ready.iter().take(fds.len()).any(|r| *r) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A peek that finds the end or an error.
+    fn is_gone(&self) -> bool {
+        let mut byte = 0u8;
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        // SAFETY: the byte outlives the call.
+        match unsafe { libc::recv(self.control, (&raw mut byte).cast(), 1, flags) } {
+            0 => true,
+            n if n > 0 => false,
+            _ => io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
+/// Which of the descriptors are readable or broken, after at most `most`.
+pub fn poll(fds: &[RawFd], most: Duration) -> Vec<bool> {
+    let mut all: Vec<libc::pollfd> =
+        fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    let ms = i32::try_from(most.as_millis()).unwrap_or(i32::MAX).max(1);
+    // SAFETY: the array outlives the call and its length is given.
+    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, ms) };
+    all.iter().map(|p| p.revents != 0).collect()
+}
+
+impl Session<'_> {
+    fn watch(&self) -> Watch<'_> {
+        Watch { control: self.socket.as_raw_fd(), stop: self.stop }
+    }
+
+    fn send(&self, message: &ToClient) -> Result<()> {
+        frame::send(&mut &self.socket, message)
+    }
+
+    /// The next message; `None` when there was none in time.
+    fn next(&mut self, most: Duration) -> Result<Option<ToServer>> {
+        let until = Instant::now() + most;
+        let mut chunk = [0u8; 4096];
+        loop {
+            if let Some(message) = self.inbox.next(LARGE)? {
+                return Ok(Some(message));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Environment("the server is being stopped".into()));
+            }
+            if !poll(&[self.socket.as_raw_fd()], left.min(LOOK)).first().copied().unwrap_or(false) {
+                continue;
+            }
+            match io::Read::read(&mut &self.socket, &mut chunk) {
+                Ok(0) => return Err(Error::Environment("the client went away".into())),
+                Ok(n) => self.inbox.push(chunk.get(..n).unwrap_or_default()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Error::io("control connection", &e)),
+            }
+        }
+    }
+
+    /// Serves until the client goes, is silent for too long, or the server stops.
+    ///
+    /// # Errors
+    /// Why it ended, for the log; a client that simply goes is no error.
+    pub fn run(mut self) -> Result<u32> {
+        // A client whose host vanished is forgotten within half a minute.
+        let control = SockRef::from(&self.socket);
+        let _ = control.set_nonblocking(false);
+        let _ = control.set_write_timeout(Some(Duration::from_secs(10)));
+        if matches!(self.near, Near::Ip(..)) {
+            let alive = socket2::TcpKeepalive::new()
+                .with_time(Duration::from_secs(10))
+                .with_interval(Duration::from_secs(5))
+                .with_retries(4);
+            let _ = control.set_tcp_keepalive(&alive);
+            let _ = control.set_tcp_nodelay(true);
+        }
+        let mut tests = 0;
+        loop {
+            match self.next(self.options.limits.idle) {
+                Ok(Some(ToServer::Test(test))) => match self.options.limits.refuse(&test) {
+                    Some(why) => self.send(&ToClient::Refused { why })?,
+                    None => match self.one(&test) {
+                        Ok(()) => tests += 1,
+                        Err(e) => {
+                            let _ = self.send(&ToClient::Failed { why: e.to_string() });
+                            return Err(e);
+                        }
+                    },
+                },
+                Ok(Some(_)) => {
+                    let why = "a message out of turn".to_owned();
+                    let _ = self.send(&ToClient::Failed { why: why.clone() });
+                    return Err(Error::Environment(why));
+                }
+                Ok(None) => {
+                    let why = "nothing was asked for too long".to_owned();
+                    let _ = self.send(&ToClient::Failed { why: why.clone() });
+                    return Err(Error::Environment(why));
+                }
+                Err(_) if tests > 0 => return Ok(tests),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// One test from its request to its report.
+    fn one(&mut self, test: &Test) -> Result<()> {
+        let mut endpoint = match Endpoint::open(&self.near, test, self.options.data_ports.as_ref())
+        {
+            Ok(endpoint) => endpoint,
+            Err(e) => return self.send(&ToClient::Refused { why: e.to_string() }),
+        };
+        let seat = match Seat::take(self, test) {
+            Ok(seat) => seat,
+            Err(e) => return self.send(&ToClient::Refused { why: e.to_string() }),
+        };
+        self.send(&ToClient::Ready(Ready {
+            token: endpoint.token.clone(),
+            ports: endpoint.ports.clone(),
+            path: endpoint.path.as_ref().map(|p| p.display().to_string()),
+            pinned: seat.seats.cpus.clone(),
+            why: seat.seats.why.clone(),
+            allowed: seat.seats.allowed.clone(),
+            service_ns: self.options.service_ns,
+        }))?;
+        let far = FarTest::prepare(&mut endpoint, test, self, &seat.seats.cpus)?;
+        let result = std::thread::scope(|threads| {
+            far.start(threads);
+            let result = self.conduct(&far, test);
+            far.end();
+            result
+        });
+        result?;
+        self.send(&ToClient::Report(Box::new(far.report())))
+    }
+
+    /// Answers marks until the client says that the test is over.
+    fn conduct(&mut self, far: &FarTest<'_>, test: &Test) -> Result<()> {
+        self.send(&ToClient::Connected { warnings: far.warnings() })?;
+        // Setting up and ending take their time too.
+        let until = Instant::now() + Duration::from_nanos(test.longest_ns.0) + far::SLACK;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.next(left)? {
+                Some(ToServer::Mark) => self.send(&ToClient::Marked(Box::new(far.mark())))?,
+                Some(ToServer::Finish) => return Ok(()),
+                Some(_) => return Err(Error::Environment("a message out of turn".into())),
+                None => {
+                    return Err(Error::Environment(format!(
+                        "the test took longer than it had asked for ({})",
+                        Nanos(test.longest_ns.0)
+                    )));
+                }
+            }
+        }
+    }
+
+    /// For the endpoints.
+    pub fn watching(&self) -> Watch<'_> {
+        self.watch()
+    }
+}
+
+/// The CPUs that a test's threads sit on, given back when it ends.
+struct Seat<'a> {
+    seats: Seats,
+    taken: &'a Mutex<Vec<CpuId>>,
+}
+
+impl<'a> Seat<'a> {
+    fn take(session: &Session<'a>, test: &Test) -> Result<Self> {
+        let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let seats = far::choose_cpus(test, session, &taken)?;
+        taken.extend(&seats.cpus);
+        Ok(Self { seats, taken: session.taken })
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        for cpu in &self.seats.cpus {
+            if let Some(at) = taken.iter().position(|t| t == cpu) {
+                taken.swap_remove(at);
+            }
+        }
+    }
+}

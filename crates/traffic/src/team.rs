@@ -1,0 +1,135 @@
+//! The threads that move data at one end: each pinned, countable from outside while it runs,
+//! and woken when it shall end.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use model::CpuId;
+
+use crate::{
+    Error,
+    net::wake::{self, Sleeper},
+};
+
+/// What a thread saw of itself; handed over when it ends.
+#[derive(Debug, Default, Clone)]
+pub struct Seen {
+    /// Messages handled, by the CPU it ran on.
+    pub ran_on: BTreeMap<CpuId, u64>,
+    /// Looks at the CPU that received its packets.
+    pub received_on: BTreeMap<CpuId, u64>,
+    /// Looks at the NAPI id that received them.
+    pub napi_ids: BTreeMap<u32, u64>,
+    /// What to tell.
+    pub warnings: Vec<String>,
+}
+
+/// One thread, apart in memory from its neighbours: its counters are written in the hot loop.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Member {
+    /// Wakes it.
+    pub sleeper: Sleeper,
+    /// Messages handled so far.
+    pub transactions: AtomicU64,
+    /// What it saw.
+    pub seen: Mutex<Seen>,
+}
+
+impl Member {
+    /// Counts in the hot loop: a plain store, for no other thread writes.
+    #[inline]
+    pub fn handled(&self, total: u64) {
+        self.transactions.store(total, Ordering::Relaxed);
+    }
+
+    /// Changes what it saw.
+    pub fn see(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// All threads of one end.
+#[derive(Debug)]
+pub struct Team {
+    /// Set once: all shall end.
+    stop: AtomicBool,
+    /// The first thing that went wrong.
+    broken: Mutex<Option<Error>>,
+    /// The threads.
+    pub members: Vec<Member>,
+}
+
+impl Team {
+    /// Of so many threads, none begun.
+    pub fn new(threads: usize) -> Self {
+        wake::install();
+        Self {
+            stop: AtomicBool::new(false),
+            broken: Mutex::new(None),
+            members: (0..threads).map(|_| Member::default()).collect(),
+        }
+    }
+
+    /// Whether to end; for the loops.
+    #[inline]
+    pub fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Tells all to end, without waiting.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends all for a reason; the first one counts, and none once they are ending anyway.
+    pub fn break_off(&self, why: Error) {
+        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.stop.swap(true, Ordering::Relaxed) {
+            *broken = Some(why);
+        }
+    }
+
+    /// Why it broke off.
+    pub fn broken(&self) -> Option<Error> {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells all to end and wakes them until they have.
+    pub fn end(&self) {
+        self.stop();
+        wake::end_all(self.members.iter().map(|m| &m.sleeper));
+    }
+
+    /// Messages handled by all so far.
+    pub fn transactions(&self) -> u64 {
+        self.members.iter().map(|m| m.transactions.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Thread ids of those that have begun.
+    pub fn tids(&self) -> Vec<i32> {
+        self.members.iter().map(|m| m.sleeper.tid()).filter(|t| *t != 0).collect()
+    }
+
+    /// What all saw together.
+    pub fn seen(&self) -> Seen {
+        let mut all = Seen::default();
+        for member in &self.members {
+            let one = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            one.ran_on.iter().for_each(|(k, n)| *all.ran_on.entry(*k).or_default() += n);
+            one.received_on.iter().for_each(|(k, n)| *all.received_on.entry(*k).or_default() += n);
+            one.napi_ids.iter().for_each(|(k, n)| *all.napi_ids.entry(*k).or_default() += n);
+            for w in &one.warnings {
+                if !all.warnings.contains(w) {
+                    all.warnings.push(w.clone());
+                }
+            }
+        }
+        all
+    }
+}
