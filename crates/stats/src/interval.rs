@@ -179,12 +179,7 @@ pub fn of_quantile(series: &Series, all: &Histogram, q: f64) -> Result<Estimate,
         return Err(few());
     }
     let end = |q: f64| all.quantile(q).map_or(value, |v| v as f64);
-    // A bucket that holds a share s of the samples may misplace them by s of its width. (A
-    // distribution is then at least width / s wide, and that smooth.) Where nearly all samples
-    // share a bucket, that is its width.
-    let unsure = (Series::edge(place.bucket + 1) - Series::edge(place.bucket)) as f64
-        * (after - before)
-        / 2.0;
+    let unsure = series.unsure(q);
     let ends = (end(low).min(value - unsure), end(high).max(value + unsure));
     // More below the edge is a smaller quantile; the slope of the distribution carries it over.
     let slope = (end(high) - end(low)) / (high - low);

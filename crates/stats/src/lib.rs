@@ -2,6 +2,7 @@
 //! their intervals, humps. Pure.
 
 pub mod batches;
+pub mod bootstrap;
 pub mod enough;
 mod grouping;
 pub mod histogram;

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::batches::{BUCKETS, Slot, bucket_low};
+use crate::{
+    batches::{BUCKETS, Slot, bucket_low},
+    histogram::rank,
+};
 
 /// Two series that cannot be added, because their batches are not the same stretches of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +40,28 @@ impl Batch {
             *mine += theirs;
         }
     }
+}
 
-    fn quantile(&self, q: f64) -> Option<f64> {
-        let Place { bucket, before, inside } = place(&self.counts, q)?;
-        let (low, high) = (bucket_low(bucket) as f64, bucket_low(bucket + 1) as f64);
-        let total: u64 = self.counts.iter().sum();
-        let within = (q.clamp(0.0, 1.0) * total as f64 - before as f64) / inside as f64;
-        Some(low + (high - low) * within.clamp(0.0, 1.0))
+/// Adds up choices of batches.
+#[derive(Debug)]
+pub(crate) struct Resampler {
+    from: usize,
+    /// For each bucket, how many samples of each batch lie in it or before it.
+    up_to: Vec<Vec<u64>>,
+}
+
+impl Resampler {
+    /// A quantile of the samples of these batches; one that is named twice counts twice.
+    pub(crate) fn quantile(&self, picks: &[usize], q: f64) -> Option<f64> {
+        let sum = |up_to: &[u64]| picks.iter().filter_map(|i| up_to.get(*i)).sum::<u64>();
+        let total = sum(self.up_to.last()?);
+        let rank = rank(q, total);
+        let bucket = self.up_to.partition_point(|up_to| sum(up_to) < rank);
+        let after = sum(self.up_to.get(bucket)?);
+        let before = bucket.checked_sub(1).and_then(|b| self.up_to.get(b)).map_or(0, |b| sum(b));
+        let inside = after.checked_sub(before).filter(|n| *n > 0)?;
+        let place = Place { bucket: self.from + bucket, before, inside };
+        Some(place.value(q * total as f64))
     }
 }
 
@@ -56,9 +74,18 @@ pub(crate) struct Place {
     pub(crate) inside: u64,
 }
 
+impl Place {
+    /// The value of a rank, by its place within the bucket.
+    fn value(&self, rank: f64) -> f64 {
+        let (low, high) = (bucket_low(self.bucket) as f64, bucket_low(self.bucket + 1) as f64);
+        let within = (rank - self.before as f64) / self.inside as f64;
+        low + (high - low) * within.clamp(0.0, 1.0)
+    }
+}
+
 fn place(counts: &[u64], q: f64) -> Option<Place> {
     let total: u64 = counts.iter().sum();
-    let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
+    let rank = rank(q, total);
     let mut before = 0;
     for (bucket, inside) in counts.iter().copied().enumerate() {
         if inside > 0 && before + inside >= rank {
@@ -125,7 +152,8 @@ impl Series {
     /// A quantile (0 to 1) of each, placed by rank within a bucket 1/64 of it wide; `None`
     /// where there is no sample.
     pub fn quantiles(&self, q: f64) -> Vec<Option<f64>> {
-        self.batches.iter().map(|b| b.quantile(q)).collect()
+        let of = |b: &Batch| place(&b.counts, q).map(|p| p.value(q * b.count as f64));
+        self.batches.iter().map(of).collect()
     }
 
     /// Every `by` neighbours as one batch. What is left over at the end becomes a batch of its
@@ -182,8 +210,34 @@ impl Series {
         self.batches.iter().map(|b| b.counts.iter().take(bucket).sum()).collect()
     }
 
-    /// The smallest value of a bucket.
-    pub(crate) fn edge(bucket: usize) -> u64 {
-        bucket_low(bucket)
+    /// How far a quantile may be misplaced because samples in one bucket are not told apart.
+    ///
+    /// A bucket that holds a share s of the samples may misplace them by s of its width: the
+    /// distribution is then at least width / s wide, and that smooth. Where nearly all samples
+    /// share a bucket, that is all its width.
+    pub(crate) fn unsure(&self, q: f64) -> f64 {
+        let samples: u64 = self.batches.iter().map(|b| b.count).sum();
+        let Some(Place { bucket, inside, .. }) = self.place(q) else {
+            return 0.0;
+        };
+        let width = bucket_low(bucket + 1) - bucket_low(bucket);
+        width as f64 * inside as f64 / samples as f64 / 2.0
+    }
+
+    /// For adding up any choice of batches again and again: only the buckets in use.
+    pub(crate) fn resampler(&self) -> Resampler {
+        let used = |b: &&Batch| b.count > 0;
+        let first = |b: &Batch| b.counts.iter().position(|n| *n > 0);
+        let last = |b: &Batch| b.counts.iter().rposition(|n| *n > 0);
+        let from = self.batches.iter().filter(used).filter_map(first).min().unwrap_or(0);
+        let to = self.batches.iter().filter(used).filter_map(last).max().map_or(0, |l| l + 1);
+        let mut sums = vec![0; self.batches.len()];
+        let mut up_to = |bucket| {
+            for (sum, batch) in sums.iter_mut().zip(&self.batches) {
+                *sum += batch.counts.get(bucket).unwrap_or(&0);
+            }
+            sums.clone()
+        };
+        Resampler { from, up_to: (from..to).map(&mut up_to).collect() }
     }
 }
