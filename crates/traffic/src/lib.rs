@@ -2,12 +2,14 @@
 //!
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
 //! over a control connection (`control`), both move data with the loops of `rtt`, and both
-//! look at themselves over exactly the same window ([`host`]).
+//! look at themselves over exactly the same window ([`host`]). A foreign far end is spoken too:
+//! [`iperf3`].
 
 mod client;
 mod control;
 pub mod error;
 pub mod host;
+pub mod iperf3;
 mod net;
 mod rtt;
 mod seats;

@@ -1,0 +1,19 @@
+//! The protocol of iperf3, in both roles, for programs that cannot be changed.
+//!
+//! A control connection (`wire`) carries states, the parameters of a test (`params`) and
+//! both ends' results (`results`). The data moves on connections of its own, one thread for
+//! each (`flow`). [`serve`] is the far end, for many clients at once.
+
+#[allow(dead_code, reason = "the near end, which is on its way, uses more of it")]
+mod flow;
+#[allow(dead_code, reason = "the near end, which is on its way, uses more of it")]
+mod params;
+mod results;
+mod server;
+mod sock;
+mod wire;
+
+pub use server::{Event, Limits, Server, serve};
+
+/// The port that iperf3 uses when none is named.
+pub const PORT: u16 = 5201;

@@ -1,0 +1,190 @@
+//! Options of the data sockets, and what the kernel says of a TCP connection.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::{AsRawFd, FromRawFd},
+};
+
+use socket2::{Domain, Socket};
+
+use super::params::{Code, Params, Refused};
+use crate::net::options::set;
+
+/// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
+/// a figure under other options than asked for would lie. What it may lack is a warning.
+///
+/// `connecting` is for the near end, before `connect`: only then is an MSS of any use.
+pub fn apply(
+    socket: &Socket,
+    asked: &Params,
+    connecting: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(), Refused> {
+    if let Some(bytes) = asked.window {
+        buffers(socket, bytes)?;
+    }
+    let six = socket.domain().is_ok_and(|d| d == Domain::IPV6);
+    if asked.tos != 0 {
+        let tos = i32::from(asked.tos);
+        let done = match six {
+            true => set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos),
+            false => set(socket, libc::IPPROTO_IP, libc::IP_TOS, tos),
+        };
+        done.map_err(|e| Refused::io(Code::SetTos, "cannot set the type of service", &e))?;
+    }
+    if asked.fq_rate > 0 {
+        let rate = i32::try_from(asked.fq_rate / 8).unwrap_or(i32::MAX);
+        if let Err(e) = set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate) {
+            warnings.push(format!("the kernel does not pace ({e}): --fq-rate has no effect"));
+        }
+    }
+    match asked.udp {
+        true => udp(socket, asked, six),
+        false => tcp(socket, asked, connecting),
+    }
+}
+
+fn buffers(socket: &Socket, bytes: u32) -> Result<(), Refused> {
+    let fail = |e: io::Error| Refused::io(Code::SetBuffer, "cannot set the socket buffers", &e);
+    let bytes = bytes as usize;
+    // The kernel doubles what it is given, as an int.
+    let given = bytes.min(i32::MAX as usize / 2);
+    socket.set_send_buffer_size(given).map_err(fail)?;
+    socket.set_recv_buffer_size(given).map_err(fail)?;
+    let least = socket
+        .send_buffer_size()
+        .and_then(|s| Ok(s.min(socket.recv_buffer_size()?)))
+        .map_err(fail)?;
+    if least < bytes {
+        let why = format!(
+            "socket buffers of {bytes} bytes: the kernel gives {least} \
+             (net.core.wmem_max, net.core.rmem_max)"
+        );
+        return Err(Refused::new(Code::BufferTooSmall, why));
+    }
+    Ok(())
+}
+
+fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused> {
+    if asked.nodelay {
+        socket
+            .set_tcp_nodelay(true)
+            .map_err(|e| Refused::io(Code::SetNodelay, "cannot set TCP_NODELAY", &e))?;
+    }
+    if let Some(name) = &asked.congestion {
+        socket.set_tcp_congestion(name.as_bytes()).map_err(|e| {
+            let doing = format!("cannot use the congestion control {name:?}");
+            Refused::io(Code::SetCongestion, &doing, &e)
+        })?;
+    }
+    // The far end of -M inherits the client's MSS from its SYN.
+    if let (Some(mss), true) = (asked.mss, connecting) {
+        socket
+            .set_tcp_mss(mss)
+            .map_err(|e| Refused::io(Code::CreateStream, "cannot set the MSS", &e))?;
+    }
+    Ok(())
+}
+
+fn udp(socket: &Socket, asked: &Params, six: bool) -> Result<(), Refused> {
+    if asked.dont_fragment && !six {
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+            .map_err(|e| Refused::io(Code::SetDontFragment, "cannot forbid fragments", &e))?;
+    }
+    Ok(())
+}
+
+/// The congestion control in use.
+pub fn congestion(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
+    String::from_utf8(name).ok()
+}
+
+/// What `TCP_INFO` says, of its many fields those that are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    pub snd_mss: u32,
+    /// Smoothed round-trip time.
+    pub rtt_us: u32,
+    /// In segments.
+    pub snd_cwnd: u32,
+    pub retransmits: u32,
+    /// Payload that the other kernel has acknowledged. Since Linux 4.1.
+    pub bytes_acked: u64,
+}
+
+/// Reads it; `None` when the connection is no TCP or is gone.
+pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
+    let mut raw = [0u8; 256];
+    let mut len = raw.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            raw.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    let said = raw.get(..len as usize)?;
+    // Offsets within struct tcp_info, include/uapi/linux/tcp.h; it only ever grows at its end.
+    let four = |at: usize| Some(u32::from_ne_bytes(said.get(at..at + 4)?.try_into().ok()?));
+    let eight = |at: usize| Some(u64::from_ne_bytes(said.get(at..at + 8)?.try_into().ok()?));
+    if done != 0 {
+        return None;
+    }
+    Some(TcpInfo {
+        snd_mss: four(16)?,
+        rtt_us: four(68)?,
+        snd_cwnd: four(80)?,
+        retransmits: four(100)?,
+        bytes_acked: eight(120)?,
+    })
+}
+
+/// A file in memory that holds the payload, for `sendfile`.
+pub fn in_memory(payload: &[u8]) -> io::Result<File> {
+    // SAFETY: the name is a C string; the file descriptor is new and ours.
+    let mut file = unsafe {
+        match libc::memfd_create(c"payload".as_ptr(), libc::MFD_CLOEXEC) {
+            -1 => return Err(io::Error::last_os_error()),
+            fd => File::from_raw_fd(fd),
+        }
+    };
+    file.write_all(payload)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_info_counts_what_was_acknowledged() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut here = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut there, _) = listener.accept().unwrap();
+        here.write_all(&[7; 5000]).unwrap();
+        let mut into = [0; 5000];
+        io::Read::read_exact(&mut there, &mut into).unwrap();
+        let said = (0..100).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            // The SYN counts as one.
+            tcp_info(&here).filter(|i| (5000..=5001).contains(&i.bytes_acked))
+        });
+        assert!(said.is_some_and(|i| i.snd_mss > 0 && i.snd_cwnd > 0));
+        assert_eq!(tcp_info(&File::open("/dev/null").unwrap()), None);
+    }
+
+    #[test]
+    fn buffers_that_the_kernel_does_not_give_are_refused() {
+        let socket = Socket::new(Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let asked = |window| Params { window: Some(window), ..Params::default() };
+        apply(&socket, &asked(10_000), false, &mut Vec::new()).unwrap();
+        let refused = apply(&socket, &asked(u32::MAX), false, &mut Vec::new()).unwrap_err();
+        assert_eq!(refused.code, Code::BufferTooSmall);
+    }
+}
