@@ -13,6 +13,7 @@ pub mod iperf3;
 mod net;
 mod rtt;
 mod seats;
+pub mod qperf;
 pub mod serve;
 mod team;
 

@@ -1,0 +1,165 @@
+//! The data socket in a blocking loop that can end: plain `send` and `recv`, whose sleep is cut
+//! into ticks by `SO_RCVTIMEO`, shorter ones near the end.
+
+use std::{
+    io, mem,
+    os::fd::{AsRawFd, RawFd},
+    ptr,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use probe::samples::clock::monotonic_ns;
+
+use super::talk::Control;
+
+/// Why a loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The test's time has passed.
+    Time,
+    /// The data connection was closed or reset.
+    Closed,
+    /// The control connection was.
+    Gone,
+    /// Nothing came for too long.
+    Idle,
+    /// This end was told to stop.
+    Stopped,
+}
+
+/// What one call brought.
+#[derive(Debug)]
+pub enum Got {
+    /// So many bytes; 0 is an empty datagram or the end of a stream.
+    Bytes(usize),
+    /// Nothing for a tick, or a signal.
+    Nothing,
+    /// The kernel said no.
+    Failed(io::Error),
+}
+
+fn got(n: isize) -> Got {
+    match usize::try_from(n) {
+        Ok(n) => Got::Bytes(n),
+        Err(_) => match io::Error::last_os_error() {
+            e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Got::Nothing
+            }
+            e => Got::Failed(e),
+        },
+    }
+}
+
+/// `recv`.
+#[inline]
+pub fn receive(fd: RawFd, into: &mut [u8], flags: i32) -> Got {
+    // SAFETY: the buffer outlives the call and its length is given.
+    got(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
+}
+
+/// `send`, without a signal when the peer is gone.
+#[inline]
+pub fn send(fd: RawFd, bytes: &[u8], flags: i32) -> Got {
+    let flags = flags | libc::MSG_NOSIGNAL;
+    // SAFETY: the buffer outlives the call and its length is given.
+    got(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
+}
+
+/// Ends the sleep of a blocking call on `fd` after so long (rounded up to the kernel's tick).
+pub fn set_tick(fd: RawFd, ns: u64) {
+    let us = ns.div_ceil(1000).max(1);
+    let tick = libc::timeval {
+        tv_sec: (us / 1_000_000) as libc::time_t,
+        tv_usec: (us % 1_000_000) as libc::suseconds_t,
+    };
+    for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        // SAFETY: the value outlives the call and its size is given. A kernel that refuses
+        // leaves a socket that sleeps until data comes or it is closed.
+        unsafe {
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                name,
+                ptr::from_ref(&tick).cast(),
+                mem::size_of::<libc::timeval>() as libc::socklen_t,
+            )
+        };
+    }
+}
+
+/// Steps of the tick: with so much time left, sleep so long at most.
+const STEPS: [(u64, u64); 3] =
+    [(100_000_000, 100_000_000), (20_000_000, 20_000_000), (0, 4_000_000)];
+
+/// Watches over one loop: its time, the other end, the stop.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    fd: RawFd,
+    control: &'a Control,
+    stop: &'a AtomicBool,
+    /// When the test is over.
+    pub deadline_ns: u64,
+    idle_ns: u64,
+    heard_ns: u64,
+    tick_ns: u64,
+}
+
+impl<'a> Watch<'a> {
+    /// From now on.
+    pub fn new(
+        socket: &impl AsRawFd,
+        control: &'a Control,
+        stop: &'a AtomicBool,
+        deadline_ns: u64,
+        idle_ns: u64,
+    ) -> Self {
+        let fd = socket.as_raw_fd();
+        let mut this =
+            Self { fd, control, stop, deadline_ns, idle_ns, heard_ns: monotonic_ns(), tick_ns: 0 };
+        this.step(this.heard_ns);
+        this
+    }
+
+    /// Shortens the tick when the end is near; a comparison nearly always.
+    #[inline]
+    fn step(&mut self, now: u64) {
+        let left = self.deadline_ns.saturating_sub(now);
+        let tick = STEPS.iter().find(|(from, _)| left >= *from).map_or(4_000_000, |s| s.1);
+        if tick != self.tick_ns {
+            self.tick_ns = tick;
+            set_tick(self.fd, tick);
+        }
+    }
+
+    /// Something came: whether it came in time and is to be counted.
+    #[inline]
+    pub fn heard(&mut self) -> Result<(), Over> {
+        let now = monotonic_ns();
+        if now >= self.deadline_ns {
+            return Err(Over::Time);
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Over::Stopped);
+        }
+        self.heard_ns = now;
+        self.step(now);
+        Ok(())
+    }
+
+    /// Nothing came for a tick: whether to go on.
+    pub fn quiet(&mut self) -> Result<(), Over> {
+        let now = monotonic_ns();
+        self.step(now);
+        if now >= self.deadline_ns {
+            Err(Over::Time)
+        } else if self.stop.load(Ordering::Relaxed) {
+            Err(Over::Stopped)
+        } else if self.control.gone() {
+            Err(Over::Gone)
+        } else if now - self.heard_ns >= self.idle_ns {
+            Err(Over::Idle)
+        } else {
+            Ok(())
+        }
+    }
+}
