@@ -23,7 +23,7 @@ deps:
 test-deps: deps
 	@scripts/need ip:iproute2 tc:iproute2 ethtool:ethtool lspci:pciutils lscpu:util-linux \
 	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance \
-	  ping:iputils-ping iperf3:iperf3 setpriv:util-linux \
+	  ping:iputils-ping iperf3:iperf3 qperf:qperf setpriv:util-linux \
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3
