@@ -11,9 +11,9 @@ pub mod error;
 pub mod host;
 pub mod iperf3;
 mod net;
+pub mod qperf;
 mod rtt;
 mod seats;
-pub mod qperf;
 pub mod serve;
 mod team;
 
