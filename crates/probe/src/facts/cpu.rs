@@ -64,7 +64,7 @@ pub(super) fn layout(root: &Root, host: &Host) -> Layout {
 }
 
 /// `core_cpus_list` since 5.3, `thread_siblings_list` before, masks in trees without lists.
-fn siblings(root: &Root, cpu: CpuId) -> Reading<CpuSet> {
+pub(super) fn siblings(root: &Root, cpu: CpuId) -> Reading<CpuSet> {
     let file = |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
     root.list(&file("core_cpus_list"))
         .or_else(|| root.list(&file("thread_siblings_list")))

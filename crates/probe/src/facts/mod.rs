@@ -22,6 +22,7 @@ pub mod sysctl;
 #[cfg(test)]
 mod testing;
 mod throttle;
+pub mod topology;
 pub mod tuned;
 
 use std::collections::BTreeMap;

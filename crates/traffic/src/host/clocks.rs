@@ -68,7 +68,7 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Reads them: a system call for each thread, about 0.2 µs.
+    /// Reads them: a system call for each thread, 0.4 µs measured.
     pub fn read(tids: &[i32]) -> Self {
         Self {
             monotonic_ns: monotonic_ns(),

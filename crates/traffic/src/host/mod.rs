@@ -2,11 +2,20 @@
 //!
 //! - [`mark`] and [`window`]: a look at clocks and kernel counters before and after, and what
 //!   happened in between.
+//! - [`placement`] and [`pin`]: on which CPUs the threads run and why, and putting them there.
+//! - [`incoming`]: which CPU received the packets, and which one the thread is on.
+//! - [`route`]: by which interface the other end is reached.
 
 pub mod clocks;
 pub mod evidence;
+pub mod incoming;
 pub mod mark;
+pub mod pin;
+pub mod placement;
+pub mod route;
 pub mod window;
 
 pub use mark::Mark;
+pub use pin::Pinned;
+pub use placement::{Choice, Here, Role, Wish};
 pub use window::{Extras, ThreadWindow, Window, between, per_unit};

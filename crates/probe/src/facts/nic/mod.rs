@@ -20,6 +20,7 @@ use parse::text;
 
 use crate::{ReadError, Root, ask::ethtool::Ethtool, error::reading, facts::pci};
 
+pub(super) use place::of as device;
 pub(crate) use settings::stats as driver_stats;
 
 const NET: &str = "/sys/class/net";

@@ -9,11 +9,14 @@ use std::{
     time::Duration,
 };
 
-use model::Reading;
+use model::{CpuId, CpuSet, Reading};
 use probe::Root;
 
 use super::*;
-use crate::host::clocks::{current_tid, thread_ns};
+use crate::host::{
+    clocks::{current_tid, thread_ns},
+    pin,
+};
 
 /// A thread that lives while it is looked at from outside: told to work, and to end.
 struct Worker {
@@ -77,6 +80,23 @@ fn a_thread_that_burns_100_ms_of_cpu_is_reported_so() {
     let per = per_unit(w.cpu, 1000);
     assert!((100_000.0..110_000.0).contains(&per.threads_per_unit_ns.get().unwrap()));
     assert!(per.host_busy_per_unit_ns.get().unwrap() >= 70_000.0);
+}
+
+#[test]
+fn forced_migrations_are_counted() {
+    const MOVES: usize = 40;
+    let cpus: Vec<CpuId> = pin::allowed().unwrap().iter().collect();
+    assert!(cpus.len() >= 2, "needs two CPUs to move between");
+    let w = Worker::new(move || {
+        for cpu in cpus[..2].iter().cycle().take(MOVES + 1) {
+            pin::set(&CpuSet::from_iter([*cpu])).unwrap();
+        }
+    });
+    let w = w.window();
+    let n = w.extras.migrations.get().expect("needs /proc/self/task/TID/sched");
+    // It may be moved on its way to the first of them, too.
+    assert!((MOVES as u64..=MOVES as u64 + 5).contains(&n), "{n}");
+    assert_eq!(w.extras.threads.first().unwrap().migrations, Reading::Known(n));
 }
 
 #[test]

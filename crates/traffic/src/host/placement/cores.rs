@@ -1,0 +1,84 @@
+//! The cores that a choice is made from, best first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{CpuId, CpuSet, NumaNode};
+
+use super::{Here, Wish, place};
+
+/// One physical core.
+#[derive(Debug, Clone)]
+pub struct Core {
+    /// Its CPUs that may be chosen, ascending; never none.
+    pub cpus: Vec<CpuId>,
+    /// All its CPUs that are online.
+    pub core: CpuSet,
+    l3: Option<CpuId>,
+    node: Option<NumaNode>,
+}
+
+/// The place to be near to.
+#[derive(Default)]
+struct Anchor {
+    l3s: BTreeSet<CpuId>,
+    node: Option<NumaNode>,
+}
+
+/// Every core with a CPU in `usable`, in the order of the policy.
+pub fn ranked(here: &Here, wish: &Wish<'_>, usable: &CpuSet) -> Vec<Core> {
+    let mut cores = group(here, usable);
+    let anchor = anchor(here, wish, &cores);
+    let irq_cpus = wish.nic.filter(|_| !wish.same_host).map(|n| &n.irq_cpus);
+    cores.sort_by_key(|c| {
+        let busy = !c.core.intersection(wish.taken).is_empty();
+        let other_node = anchor.node.is_some() && c.node != anchor.node;
+        let other_l3 = !anchor.l3s.is_empty() && c.l3.is_none_or(|l3| !anchor.l3s.contains(&l3));
+        let takes_irqs = irq_cpus.is_some_and(|i| !c.core.intersection(i).is_empty());
+        let keeps_house = c.core.contains(CpuId(0));
+        (busy, other_node, other_l3, takes_irqs, keeps_house, c.cpus.first().copied())
+    });
+    cores
+}
+
+fn group(here: &Here, usable: &CpuSet) -> Vec<Core> {
+    let mut by_core: BTreeMap<CpuId, Core> = BTreeMap::new();
+    for cpu in usable.iter() {
+        let place = place(here, cpu);
+        let alone = || CpuSet::from_iter([cpu]);
+        let core = place.map_or_else(alone, |p| p.core.clone());
+        let id = core.first().unwrap_or(cpu);
+        let entry = by_core.entry(id).or_insert_with(|| Core {
+            cpus: vec![],
+            core,
+            l3: place.and_then(|p| p.l3),
+            node: place.and_then(|p| p.node),
+        });
+        entry.cpus.push(cpu);
+    }
+    by_core.into_values().collect()
+}
+
+/// The other end on this host, else the NIC, else where most cores are together.
+fn anchor(here: &Here, wish: &Wish<'_>, cores: &[Core]) -> Anchor {
+    if wish.same_host {
+        if let Some(first) = wish.partner.iter().find_map(|cpu| place(here, cpu)) {
+            return Anchor { l3s: first.l3.into_iter().collect(), node: first.node };
+        }
+    } else if let Some(nic) = wish.nic {
+        let takes = |c: &&Core| !c.core.intersection(&nic.irq_cpus).is_empty();
+        let near = |c: &&Core| nic.node.is_none() || c.node == nic.node;
+        let l3s: BTreeSet<CpuId> =
+            cores.iter().filter(takes).filter(near).filter_map(|c| c.l3).collect();
+        if nic.node.is_some() || !l3s.is_empty() {
+            return Anchor { l3s, node: nic.node };
+        }
+    }
+    let free = |c: &&Core| c.core.intersection(wish.taken).is_empty();
+    let mut together: BTreeMap<(Option<NumaNode>, Option<CpuId>), usize> = BTreeMap::new();
+    for core in cores.iter().filter(free) {
+        *together.entry((core.node, core.l3)).or_default() += 1;
+    }
+    // Of several as large the first, which `max_by_key` would give last.
+    let best = together.into_iter().rev().max_by_key(|(_, n)| *n);
+    best.map(|((node, l3), _)| Anchor { l3s: l3.into_iter().collect(), node }).unwrap_or_default()
+}

@@ -1,0 +1,236 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use super::*;
+
+/// Cores in L3s in nodes; CPU n and its sibling are `cores` apart, as PCs number them.
+fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> Here {
+    let cores = nodes * l3s * cores_per_l3;
+    let places = (0..cores * threads)
+        .map(|cpu| {
+            let core = cpu % cores;
+            Place {
+                cpu: CpuId(cpu),
+                core: (0..threads).map(|t| CpuId(core + t * cores)).collect(),
+                l3: Some(CpuId(core / cores_per_l3 * cores_per_l3)),
+                node: Some(NumaNode(core / (l3s * cores_per_l3))),
+            }
+        })
+        .collect::<Vec<_>>();
+    let all: CpuSet = places.iter().map(|p| p.cpu).collect();
+    Here { allowed: all.clone(), online: all, places }
+}
+
+/// The same, limited to some CPUs.
+fn only(mut here: Here, allowed: &str) -> Here {
+    here.allowed = list(allowed);
+    here.places.retain(|p| here.allowed.contains(p.cpu));
+    here
+}
+
+fn list(text: &str) -> CpuSet {
+    text.parse().unwrap()
+}
+
+static NONE: CpuSet = CpuSet::new();
+
+fn wish(role: Role, same_host: bool, threads: u32) -> Wish<'static> {
+    Wish { role, same_host, partner: &NONE, nic: None, threads, taken: &NONE }
+}
+
+fn ids(choice: &Choice) -> Vec<u32> {
+    choice.cpus.iter().map(|c| c.0).collect()
+}
+
+/// Near and far of one host, not knowing of each other, and far when it knows.
+fn both(here: &Here, threads: u32) -> [Choice; 3] {
+    let near = choose(here, &wish(Role::Near, true, threads));
+    let far = choose(here, &wish(Role::Far, true, threads));
+    let partner: CpuSet = near.cpus.iter().copied().collect();
+    let told = choose(here, &Wish { partner: &partner, ..wish(Role::Far, true, threads) });
+    [near, far, told]
+}
+
+#[test]
+fn one_cpu_is_for_both_and_said() {
+    let [near, far, told] = both(&machine(1, 1, 1, 1), 1);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![0], vec![0], vec![0]));
+    assert_eq!(near.why, "a core of its own; the far end shares it: no other CPU may be used");
+    assert!(told.why.contains("the near end shares it"), "{}", told.why);
+}
+
+#[test]
+fn two_threads_of_one_core_are_one_for_each_end() {
+    let [near, far, told] = both(&machine(1, 1, 1, 2), 1);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![0], vec![1], vec![1]));
+    assert!(near.why.contains("there is no second core"), "{}", near.why);
+    assert!(told.why.contains("on the same core as the near end's CPU 0"), "{}", told.why);
+}
+
+#[test]
+fn two_cores_of_two_threads_are_a_core_for_each_end() {
+    let here = machine(1, 1, 2, 2);
+    let [near, far, told] = both(&here, 1);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![1], vec![0], vec![0]));
+    assert!(told.why.contains("in the L3 of the near end's CPU 1"), "{}", told.why);
+    // Two threads each: the core's hardware threads, not the other end's core.
+    let [near, far, told] = both(&here, 2);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![1, 3], vec![0, 2], vec![0, 2]));
+    assert!(near.why.starts_with("2 threads on the hardware threads of one core"), "{}", near.why);
+    // More than there are: round and round.
+    let [near, far, _] = both(&here, 5);
+    assert_eq!((ids(&near), ids(&far)), (vec![1, 3, 1, 3, 1], vec![0, 2, 0, 2, 0]));
+    assert!(near.why.starts_with("5 threads on CPUs 1,3"), "{}", near.why);
+}
+
+#[test]
+fn two_nodes_keep_both_ends_on_one() {
+    let here = machine(2, 1, 4, 1);
+    let [near, far, told] = both(&here, 2);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![1, 2], vec![3, 0], vec![3, 0]));
+    assert!(near.why.contains("keeps house"), "{}", near.why);
+    // An end alone and more threads than a node has cores: both nodes before sharing a core.
+    let all = choose(&here, &wish(Role::Near, false, 6));
+    assert_eq!(ids(&all), [1, 2, 3, 0, 4, 5]);
+    assert!(all.why.contains("on 2 nodes"), "{}", all.why);
+}
+
+#[test]
+fn a_partner_on_the_other_node_is_followed() {
+    let here = machine(2, 2, 4, 2);
+    let partner = list("13");
+    let far = choose(&here, &Wish { partner: &partner, ..wish(Role::Far, true, 2) });
+    assert_eq!(ids(&far), [12, 14]);
+    assert!(far.why.contains("in the L3 of the near end's CPU 13"), "{}", far.why);
+    let outside = list("77");
+    let far = choose(&here, &Wish { partner: &outside, ..wish(Role::Far, true, 1) });
+    assert!(far.why.contains("which this process may not use"), "{}", far.why);
+}
+
+#[test]
+fn a_nic_draws_to_its_node_and_off_its_interrupts() {
+    let here = machine(2, 2, 4, 2);
+    // Node 1 is CPUs 8-15 and 24-31; interrupts in its second L3, of 12-15.
+    let nic = NicPlace { name: "eth0".into(), node: Some(NumaNode(1)), irq_cpus: list("12-13") };
+    let near = Wish { nic: Some(&nic), ..wish(Role::Near, false, 2) };
+    let choice = choose(&here, &near);
+    assert_eq!(ids(&choice), [14, 15]);
+    assert_eq!(
+        choice.why,
+        "a core for each thread; on node 1, where eth0 is; eth0 interrupts CPUs 12-13"
+    );
+    // A sibling of an interrupted CPU is not apart from it.
+    let narrow = only(machine(2, 2, 4, 2), "8,28-31");
+    assert_eq!(ids(&choose(&narrow, &near)), [30, 31]);
+    // All of the node taken up by interrupts: it stays there and says so.
+    let everywhere = NicPlace { irq_cpus: list("0-31"), ..nic.clone() };
+    let choice = choose(&here, &Wish { nic: Some(&everywhere), ..near.clone() });
+    assert_eq!(ids(&choice), [8, 9]);
+    assert!(choice.why.contains("eth0 interrupts CPUs 8-9, too"), "{}", choice.why);
+    // Not allowed there.
+    let elsewhere = only(machine(2, 2, 4, 2), "0-7");
+    let choice = choose(&elsewhere, &near);
+    assert_eq!(ids(&choice), [1, 2]);
+    assert!(choice.why.contains("not on node 1, where eth0 is"), "{}", choice.why);
+    // The NIC carries nothing between two ends of one host.
+    let same = choose(&here, &Wish { same_host: true, ..near });
+    assert!(!same.why.contains("eth0"), "{}", same.why);
+}
+
+#[test]
+fn a_nic_of_which_little_is_known_decides_nothing() {
+    let here = machine(2, 1, 2, 1);
+    let nic = NicPlace { name: "eth0".into(), node: None, irq_cpus: CpuSet::new() };
+    let choice = choose(&here, &Wish { nic: Some(&nic), ..wish(Role::Near, false, 1) });
+    assert_eq!(ids(&choice), [1]);
+    assert!(choice.why.contains("interrupts is not known"), "{}", choice.why);
+}
+
+#[test]
+fn other_sessions_keep_their_cores() {
+    let here = machine(1, 1, 4, 2);
+    let taken = list("1");
+    let far = Wish { taken: &taken, ..wish(Role::Far, false, 1) };
+    let choice = choose(&here, &far);
+    assert_eq!(ids(&choice), [2], "neither CPU 1 nor, as long as there are others, its core");
+    assert!(choice.why.ends_with("not CPU 1, which other sessions use"), "{}", choice.why);
+    let taken = list("0-3");
+    assert_eq!(ids(&choose(&here, &Wish { taken: &taken, ..far.clone() })), [5]);
+    let taken = list("0-7");
+    let choice = choose(&here, &Wish { taken: &taken, ..far });
+    assert_eq!(ids(&choice), [1]);
+    assert!(choice.why.contains("other sessions use all CPUs"), "{}", choice.why);
+}
+
+#[test]
+fn holes_in_numbers_and_unknown_places_do_not_matter() {
+    let mut here = only(machine(2, 1, 8, 2), "3,9,11,27");
+    let [near, far, told] = both(&here, 1);
+    // 11 and 27 are one core; node 1 has the most.
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![9], vec![11], vec![11]));
+    here.places.clear();
+    let [near, far, told] = both(&here, 1);
+    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![3], vec![9], vec![9]));
+    assert!(told.why.contains("near end"), "{}", told.why);
+}
+
+#[test]
+fn a_thousand_cpus_are_chosen_from_in_a_moment() {
+    let here = machine(8, 8, 8, 2);
+    assert_eq!(here.allowed.len(), 1024);
+    let [near, far, told] = both(&here, 4);
+    // The L3 of CPU 0 has a core less that is free of housekeeping, but as many cores.
+    assert_eq!((ids(&near), ids(&far)), (vec![1, 2, 3, 4], vec![5, 6, 7, 0]));
+    assert_eq!(ids(&told), ids(&far));
+    let all = choose(&here, &wish(Role::Near, false, 1024));
+    assert_eq!(all.cpus.iter().collect::<std::collections::BTreeSet<_>>().len(), 1024);
+}
+
+#[test]
+fn a_list_is_taken_as_it_is_and_checked() {
+    let mut here = only(machine(1, 1, 4, 2), "0-3");
+    here.online = list("0-6");
+    let near = wish(Role::Near, false, 3);
+    let chosen = decide(&Pin::List(list("1,3")), &here, &near).unwrap();
+    assert_eq!((ids(&chosen), chosen.why.as_str()), (vec![1, 3, 1], "asked for"));
+    let says = |l: &str| decide(&Pin::List(list(l)), &here, &near).unwrap_err().to_string();
+    assert_eq!(says("2,5"), "CPU 5 is not for this process (cpuset or affinity); it may use 0-3");
+    assert_eq!(says("7"), "CPU 7 is offline or not there; it may use 0-3");
+    assert!(says("").contains("empty"));
+    assert_eq!(decide(&Pin::No, &here, &near).unwrap().cpus, []);
+    assert_eq!(ids(&decide(&Pin::Auto, &here, &near).unwrap()), [1, 2, 3]);
+}
+
+#[test]
+fn this_host_s_choice_can_be_pinned_to() {
+    let here = Here::read(&Root::live()).unwrap();
+    for choice in both(&here, 2) {
+        for cpu in choice.cpus {
+            drop(pin::Pinned::to(cpu).unwrap());
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn both_ends_stay_apart_whatever_they_may_use(
+        (nodes, l3s, cores, smt) in (1u32..3, 1u32..3, 1u32..5, 1u32..3),
+        allowed in proptest::collection::btree_set(0u32..48, 1..20),
+        threads in 1u32..9,
+    ) {
+        let full = machine(nodes, l3s, cores, smt);
+        let want: CpuSet = allowed.into_iter().map(CpuId).collect();
+        let may = want.intersection(&full.allowed);
+        proptest::prop_assume!(!may.is_empty());
+        let here = only(full, &may.to_string());
+        let [near, far, told] = both(&here, threads);
+        for c in [&near, &far, &told] {
+            proptest::prop_assert_eq!(c.cpus.len(), threads as usize);
+            proptest::prop_assert!(c.cpus.iter().all(|&cpu| may.contains(cpu)));
+        }
+        if may.len() > 1 {
+            for other in [&far, &told] {
+                proptest::prop_assert!(!near.cpus.iter().any(|c| other.cpus.contains(c)));
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The reason of a choice, read off the choice itself: it says what is so, not what was wanted.
+
+use std::collections::BTreeSet;
+
+use model::{CpuId, CpuSet, NumaNode};
+
+use super::{Here, Wish, node, place};
+
+/// The clauses, joined. `usable` is what the choice was made from.
+pub fn words(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], usable: &CpuSet) -> String {
+    let used: CpuSet = cpus.iter().copied().collect();
+    if used.is_empty() {
+        return "no thread to pin".into();
+    }
+    let mut clauses = vec![cores(here, wish, cpus, &used)];
+    if wish.same_host {
+        clauses.push(beside(here, wish, &used, usable));
+    } else if wish.nic.is_some() {
+        clauses.extend(nic(here, wish, &used));
+    }
+    clauses.extend(house(here, &used));
+    if !used.intersection(wish.taken).is_empty() {
+        clauses.push("other sessions use all CPUs, these too".into());
+    } else if !wish.taken.is_empty() {
+        clauses.push(format!("not {}, which other sessions use", named(wish.taken)));
+    }
+    clauses.join("; ")
+}
+
+/// `CPU 3` or `CPUs 0-3,8`.
+fn named(cpus: &CpuSet) -> String {
+    let s = if cpus.len() == 1 { "" } else { "s" };
+    format!("CPU{s} {cpus}")
+}
+
+/// How threads, CPUs and cores stand to each other.
+fn cores(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], used: &CpuSet) -> String {
+    let of = |cpu: CpuId| place(here, cpu).map_or(CpuSet::from_iter([cpu]), |p| p.core.clone());
+    let distinct: BTreeSet<CpuId> = used.iter().filter_map(|c| of(c).first()).collect();
+    let text = if used.len() < cpus.len() {
+        format!("{} threads on {}", wish.threads, named(used))
+    } else if distinct.len() == used.len() {
+        match used.len() {
+            1 => "a core of its own".into(),
+            _ => "a core for each thread".into(),
+        }
+    } else {
+        format!("{} threads on the hardware threads of {}", wish.threads, count(distinct.len()))
+    };
+    let nodes: BTreeSet<Option<NumaNode>> = used.iter().map(|c| node(here, c)).collect();
+    match nodes.len() {
+        2.. => format!("{text}, on {} nodes: one has too few", nodes.len()),
+        _ => text,
+    }
+}
+
+fn count(cores: usize) -> String {
+    if cores == 1 { "one core".into() } else { format!("{cores} cores") }
+}
+
+/// Where the other end of the same host is.
+fn beside(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> String {
+    let other = match wish.role {
+        super::Role::Near => "far",
+        super::Role::Far => "near",
+    };
+    if usable.len() == 1 {
+        return format!("the {other} end shares it: no other CPU may be used");
+    }
+    if wish.partner.is_empty() {
+        // The other end comes to its choice by the same rules.
+        let of = |c: CpuId| place(here, c).and_then(|p| p.core.first()).unwrap_or(c);
+        let all: BTreeSet<CpuId> = usable.iter().map(of).collect();
+        return match all.len() {
+            1 => format!(
+                "the {other} end on the same core's other hardware threads: there is no second core"
+            ),
+            _ => format!("the {other} end, on this host, has cores of its own"),
+        };
+    }
+    let partner = named(wish.partner);
+    let Some(there) = wish.partner.iter().find_map(|c| place(here, c)) else {
+        return format!("the {other} end is on {partner}, which this process may not use");
+    };
+    let all = |same: &dyn Fn(CpuId) -> bool| used.iter().all(same);
+    let shares_core = used
+        .iter()
+        .any(|c| place(here, c).is_some_and(|p| !p.core.intersection(wish.partner).is_empty()));
+    let relation = if !used.intersection(wish.partner).is_empty() {
+        "shared with"
+    } else if shares_core {
+        "on the same core as"
+    } else if there.l3.is_some() && all(&|c| place(here, c).is_some_and(|p| p.l3 == there.l3)) {
+        "in the L3 of"
+    } else if there.node.is_some() && all(&|c| node(here, c) == there.node) {
+        "on the node of"
+    } else {
+        "apart from"
+    };
+    format!("{relation} the {other} end's {partner}")
+}
+
+/// How the choice stands to the NIC.
+fn nic(here: &Here, wish: &Wish<'_>, used: &CpuSet) -> Vec<String> {
+    let Some(nic) = wish.nic else { return vec![] };
+    let name = &nic.name;
+    let mut clauses = Vec::new();
+    if let Some(at) = nic.node {
+        let there = used.iter().filter(|&c| node(here, c) == Some(at)).count();
+        clauses.push(match there {
+            n if n == used.len() => format!("on node {at}, where {name} is"),
+            0 => format!("not on node {at}, where {name} is: none of its CPUs is free"),
+            _ => format!("some on node {at}, where {name} is"),
+        });
+    }
+    let both = used.intersection(&nic.irq_cpus);
+    if nic.irq_cpus.is_empty() {
+        clauses.push(format!("which CPUs take {name}'s interrupts is not known"));
+    } else if both.is_empty() {
+        clauses.push(format!("{name} interrupts {}", named(&nic.irq_cpus)));
+    } else {
+        clauses.push(format!("{name} interrupts {}, too", named(&both)));
+    }
+    clauses
+}
+
+/// Said only where there was a choice.
+fn house(here: &Here, used: &CpuSet) -> Option<String> {
+    let zero = CpuId(0);
+    let first = place(here, zero)?;
+    let avoided = used.intersection(&first.core).is_empty();
+    let near = used.iter().all(|c| place(here, c).is_some_and(|p| p.node == first.node));
+    (avoided && near).then(|| "not CPU 0's, which keeps house for the host".to_owned())
+}
