@@ -37,6 +37,8 @@ pub struct Course {
     /// The far end's first and last counters; the last only if it lived to tell.
     #[allow(dead_code, reason = "streams count at the far end")]
     pub peer: (Option<Counters>, Option<Counters>),
+    /// When the window began, on this end's clock.
+    pub start_ns: u64,
     /// The window's real length.
     pub window_ns: u64,
     /// Whether it ended before its time.
@@ -93,6 +95,7 @@ pub fn conduct(
     Course {
         marks: (first, last),
         peer: (peer_first, peer_last),
+        start_ns: start,
         window_ns: end - start,
         cut_short: broke || end - start < common.duration_ns.0,
         silent,

@@ -18,4 +18,4 @@ pub mod window;
 pub use mark::Mark;
 pub use pin::Pinned;
 pub use placement::{Choice, Here, Role, Wish};
-pub use window::{Extras, ThreadWindow, Window, between, per_unit};
+pub use window::{Extras, ThreadWindow, Window, added, between, per_unit};

@@ -207,5 +207,29 @@ pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
     }
 }
 
+/// Two windows' costs together; what is by unit is not.
+#[must_use]
+pub fn added(a: EndCpu, b: EndCpu) -> EndCpu {
+    let two = |a: Reading<u64>, b: Reading<u64>| a.and_then(|a| b.map(|b| a + b));
+    let by_unit = || Reading::absent("not divided");
+    EndCpu {
+        window_ns: Nanos(a.window_ns.0 + b.window_ns.0),
+        threads_ns: two(a.threads_ns, b.threads_ns),
+        threads_user_ns: two(a.threads_user_ns, b.threads_user_ns),
+        threads_system_ns: two(a.threads_system_ns, b.threads_system_ns),
+        process_ns: two(a.process_ns, b.process_ns),
+        host_ns: a.host_ns.and_then(|mut a| {
+            b.host_ns.map(|b| {
+                b.into_iter().for_each(|(state, ns)| *a.entry(state).or_default() += ns);
+                a
+            })
+        }),
+        host_busy_per_unit_ns: by_unit(),
+        threads_per_unit_ns: by_unit(),
+        voluntary_switches: two(a.voluntary_switches, b.voluntary_switches),
+        involuntary_switches: two(a.involuntary_switches, b.involuntary_switches),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,22 @@
 //! `measure rtt`: one run after the other.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::{
+    os::fd::{AsRawFd, RawFd},
+    sync::atomic::Ordering,
+};
 
 use model::{
     Nanos,
-    measure::{Common, RttDocument, RttRun, RttSpec},
+    measure::{Common, RttDocument, RttRun, RttSpec, WaitVariant},
 };
 use socket2::Socket;
 
 use super::{
     many::{Near, Schedule},
     recorder::{Recorder, Window},
-    result::{self, Round},
+    result::{self, Next, Round},
     single::{self, Shape},
+    split,
 };
 use crate::{
     Error, Result,
@@ -94,13 +98,60 @@ pub fn measure(
         wait_split: None,
         cut_short: false,
     };
+    let broken = match spec.wait_split {
+        true => split_runs(spec, &peer, &local, run, &mut document),
+        false => all_points(spec, &peer, &local, run, &mut document),
+    };
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+/// The variants of the wait split, for the first size and number of flows.
+fn split_runs(
+    spec: &RttSpec,
+    peer: &Peer,
+    local: &Seats,
+    run: Run<'_>,
+    document: &mut RttDocument,
+) -> Option<Error> {
+    let point = points(spec).into_iter().next()?;
+    let mut done = vec![];
     let mut broken = None;
-    for point in points(spec) {
-        if run.stop.load(std::sync::atomic::Ordering::Relaxed) {
+    for variant in split::variants(spec, local.cpus.first().copied(), peer.same_host) {
+        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
             document.cut_short = true;
             break;
         }
-        match one(spec, point, &peer, &local, run) {
+        match one(&variant.spec, point, peer, local, run) {
+            Ok(Measured { document: run, broken: why }) => {
+                document.cut_short |= why.is_some();
+                broken = why;
+                done.push(WaitVariant { name: variant.name.into(), run });
+            }
+            Err(e) => broken = Some(e),
+        }
+    }
+    document.runs = done.iter().map(|v| v.run.clone()).collect();
+    document.wait_split = Some(split::split(done));
+    broken
+}
+
+fn all_points(
+    spec: &RttSpec,
+    peer: &Peer,
+    local: &Seats,
+    run: Run<'_>,
+    document: &mut RttDocument,
+) -> Option<Error> {
+    let mut broken = None;
+    for point in points(spec) {
+        if run.stop.load(Ordering::Relaxed) {
+            document.cut_short = true;
+            break;
+        }
+        match one(spec, point, peer, local, run) {
             Ok(Measured { document: done, broken: why }) => {
                 document.cut_short |= why.is_some();
                 document.runs.push(done);
@@ -112,10 +163,7 @@ pub fn measure(
             break;
         }
     }
-    match (document.runs.is_empty(), broken) {
-        (true, Some(why)) => Err(why),
-        (_, broken) => Ok(Measured { document, broken }),
-    }
+    broken
 }
 
 fn check(spec: &RttSpec) -> Result<()> {
@@ -189,9 +237,11 @@ fn one(
         let broken = round.broken.clone();
         let ends = broken.is_some() || round.course.cut_short;
         rounds.push(round);
-        let enough = ends || result::narrow_enough(spec, &rounds, now_ns() - begun);
-        if enough {
-            let document = result::rtt_run(spec, &test, seats, peer, rounds);
+        let next =
+            if ends { Next::Done(None) } else { result::next(spec, &rounds, now_ns() - begun) };
+        if let Next::Done(why) = next {
+            let mut document = result::rtt_run(spec, &test, seats, peer, rounds);
+            document.warnings.extend(why);
             return Ok(Measured { document, broken });
         }
     }

@@ -12,4 +12,5 @@ pub mod measure;
 pub mod recorder;
 pub mod result;
 pub mod single;
+pub mod split;
 pub mod wait;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use model::{
     Nanos, Reading,
     measure::{
-        BothCpu, BothEvidence, EndPlacement, Interval, Mode, Placement, RttRun, RttSpec, Wait,
+        BothCpu, BothEvidence, EndCpu, EndPlacement, Mode, Moved, Placement, RttRun, RttSpec, Wait,
     },
 };
-use stats::Histogram;
+use stats::{Enough, Estimate, Histogram, Series, interval};
 
 use super::recorder::{Placed, Recorder};
 use crate::{
@@ -55,9 +55,65 @@ fn total<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Histogram {
     sum
 }
 
-/// Whether the rounds suffice for what was asked.
-pub fn narrow_enough(_spec: &RttSpec, _rounds: &[Round], _took_ns: u64) -> bool {
-    true
+/// All threads' batches of all rounds, one after the other.
+fn series(rounds: &[Round]) -> Option<Series> {
+    let mut all: Option<Series> = None;
+    for round in rounds {
+        let until = round.course.start_ns + round.course.window_ns;
+        let mut parts =
+            round.recorders.iter().filter_map(|r| Some(r.batches.as_ref()?.series(until)));
+        let mut one = parts.next()?;
+        // Batches of one beginning and of lengths that double are always alike.
+        parts.for_each(|p| {
+            let _ = one.add(&p);
+        });
+        match &mut all {
+            None => all = Some(one),
+            Some(all) => {
+                let _ = all.append(&one);
+            }
+        }
+    }
+    all
+}
+
+/// The estimates that a run rests on: its median and its rate.
+fn estimates(rounds: &[Round]) -> (Option<Estimate>, Option<Estimate>) {
+    let Some(series) = series(rounds) else { return (None, None) };
+    let all = total(merged(rounds).values());
+    (interval::of_quantile(&series, &all, 0.5).ok(), interval::of_rate(&series).ok())
+}
+
+/// What to do after a round.
+pub enum Next {
+    /// Another round.
+    Again,
+    /// It suffices, or nothing was asked; or why it never will.
+    Done(Option<String>),
+}
+
+/// Whether the rounds suffice for the interval that was asked for: that of the median round
+/// trip.
+pub fn next(spec: &RttSpec, rounds: &[Round], took_ns: u64) -> Next {
+    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
+    let goal = f64::from(per_mille) / 1000.0;
+    let longest = spec.common.longest_ns;
+    let out_of_time = took_ns.saturating_add(spec.common.duration_ns.0) > longest.0;
+    let not = |why: String| Next::Done(Some(format!("±{}% was not reached: {why}", goal * 100.0)));
+    match estimates(rounds).0 {
+        None if out_of_time => not("there are too few batches; give it a longer --longest".into()),
+        None => Next::Again,
+        Some(estimate) => match stats::enough(&estimate, goal, Nanos(took_ns), longest) {
+            Enough::Yes => Next::Done(None),
+            Enough::WillNotGetThere(why) => not(why),
+            Enough::More { .. } if out_of_time => not(format!(
+                "it is ±{:.1}% after {}",
+                estimate.relative_half_width() * 100.0,
+                Nanos(took_ns)
+            )),
+            Enough::More { .. } => Next::Again,
+        },
+    }
 }
 
 /// The run.
@@ -84,7 +140,9 @@ pub fn rtt_run(
     };
     let per_s = all.count() as f64 * 1e9 / (window_ns.max(1)) as f64;
     let (cpu, evidence) = both_ends(&rounds, per_s);
+    let (p50, rate) = estimates(&rounds);
     let mut warnings = warnings(&rounds);
+    warnings.extend(p50.as_ref().and_then(doubt));
     warn_of_spinning(test, spec, &rounds, seats, &mut warnings);
     RttRun {
         transport: test.transport,
@@ -101,11 +159,11 @@ pub fn rtt_run(
         rtt_ns: all.quantiles(),
         rtt_from_send_ns: open(|r| r.from_send.as_ref()),
         send_lag_ns: open(|r| r.lag.as_ref()),
-        rtt_p50_interval_ns: None::<Interval>,
+        rtt_p50_interval_ns: p50.map(|e| e.interval),
         modes: Vec::<Mode>::new(),
         transactions: all.count(),
         transactions_per_s: per_s,
-        transactions_per_s_interval: None,
+        transactions_per_s_interval: rate.map(|e| e.interval),
         target_per_s: spec.rate_per_s,
         lost: count(|r| r.lost),
         late: count(|r| r.late),
@@ -113,6 +171,17 @@ pub fn rtt_run(
         evidence,
         warnings,
     }
+}
+
+/// What makes the interval itself doubtful.
+fn doubt(median: &Estimate) -> Option<String> {
+    if let Some(trend) = median.trend {
+        return Some(format!("the median drifts, by {:+.1}% over the run", trend * 100.0));
+    }
+    (!median.independent).then(|| {
+        "the batches resemble their neighbours: the intervals may be too narrow; measure longer"
+            .into()
+    })
 }
 
 fn warnings(rounds: &[Round]) -> Vec<String> {
@@ -187,29 +256,45 @@ fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     parts.reduce(|a, b| a.and_then(|a| b.map(|b| a + b))).unwrap_or_default()
 }
 
-/// CPU and evidence of the last round's ends; CPU per transaction from the rates, for the
-/// windows of both ends are as long as their own looks say.
+/// CPU and evidence of both ends, all rounds together. CPU per transaction comes from rates:
+/// each end's looks enclose the window and are a little longer than it.
 fn both_ends(rounds: &[Round], per_s: f64) -> (BothCpu, BothEvidence) {
-    let _ = per_s;
-    let last = rounds.last();
-    let here = last.map(|r| host::between(&r.course.marks.0, &r.course.marks.1));
-    let report = last.and_then(|r| r.report.as_ref());
-    let (local, moved) = match here {
-        Some(w) => (w.cpu, w.moved),
-        None => unreachable_window(),
+    let mut local: Option<EndCpu> = None;
+    let mut peer: Option<Reading<EndCpu>> = None;
+    let mut evidence = BothEvidence::default();
+    for r in rounds {
+        let here = host::between(&r.course.marks.0, &r.course.marks.1);
+        local = Some(match local.take() {
+            None => here.cpu,
+            Some(sum) => host::added(sum, here.cpu),
+        });
+        add_moved(&mut evidence.local, here.moved);
+        let there = match &r.report {
+            Some(report) => {
+                add_moved(&mut evidence.peer, report.moved.clone());
+                report.cpu.clone()
+            }
+            None => Reading::absent("the far end did not report"),
+        };
+        peer = Some(match peer.take() {
+            None => there,
+            Some(sum) => sum.and_then(|a| there.map(|b| host::added(a, b))),
+        });
+    }
+    let share = |cpu: EndCpu| {
+        let units = (per_s * cpu.window_ns.0 as f64 / 1e9).round() as u64;
+        host::per_unit(cpu, units)
     };
-    let peer = match report {
-        Some(report) => report.cpu.clone(),
-        None => Reading::absent("the far end did not report"),
-    };
-    let peer_moved = report.map(|r| r.moved.clone()).unwrap_or_default();
-    (BothCpu { local, peer }, BothEvidence { local: moved, peer: peer_moved })
+    let local = local.unwrap_or_else(|| {
+        let now = host::Mark::take(&[], &probe::Root::live());
+        host::between(&now, &now).cpu
+    });
+    let peer = peer.unwrap_or_default().map(share);
+    (BothCpu { local: share(local), peer }, evidence)
 }
 
-fn unreachable_window() -> (model::measure::EndCpu, model::measure::Moved) {
-    let now = host::Mark::take(&[], &probe::Root::live());
-    let none = host::between(&now, &now);
-    (none.cpu, none.moved)
+fn add_moved(to: &mut Moved, from: Moved) {
+    from.into_iter().for_each(|(name, n)| *to.entry(name).or_default() += n);
 }
 
 /// Until the floor is measured.
