@@ -270,7 +270,9 @@ fn round(
         for (n, recorder) in recorders.iter_mut().enumerate() {
             let (team, window, shape, sockets) = (&team, &window, &shape, &sockets);
             let work = move || near_thread(n, spec, shape, sockets, seats, team, window, recorder);
-            if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, work) {
+            if let Err(e) =
+                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
+            {
                 team.break_off(Error::io("no thread", &e));
             }
         }

@@ -92,7 +92,9 @@ impl<'a> FarTest<'a> {
     pub fn start<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>) {
         let mut begun = 0;
         for n in 0..self.flows.len() {
-            let made = std::thread::Builder::new().spawn_scoped(threads, move || self.work(n));
+            let made = std::thread::Builder::new()
+                .name(format!("nw-far-{n}"))
+                .spawn_scoped(threads, move || self.work(n));
             match made {
                 Ok(_) => begun += 1,
                 Err(e) => self.team.break_off(crate::Error::io("no thread", &e)),
