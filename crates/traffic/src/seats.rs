@@ -1,13 +1,21 @@
 //! Which CPUs one end's threads run on, and who this end is.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use model::{
     CpuId, CpuSet,
     measure::{End, Pin},
 };
 
-use crate::{Error, Result};
+use crate::{
+    Result,
+    control::message::Test,
+    host::{
+        pin,
+        placement::{self, Choice, Here, Role, Wish},
+        route,
+    },
+};
 
 /// Where one end's threads run.
 #[derive(Debug, Clone, Default)]
@@ -20,73 +28,58 @@ pub struct Seats {
     pub allowed: CpuSet,
 }
 
-/// The near end's seats.
+/// The near end's seats; `to` is where the packets go, `None` for a Unix socket.
 ///
 /// # Errors
 /// A CPU that was asked for is not there or not ours to use.
-pub fn near(pin: &Pin, threads: u32, same_host: bool, to: Option<IpAddr>) -> Result<Seats> {
-    let _ = (same_host, to);
-    take(pin, threads, &[])
+pub fn near(pin: &Pin, threads: u32, same_host: bool, to: Option<SocketAddr>) -> Result<Seats> {
+    let interface = to.and_then(route::interface_to);
+    let (partner, taken) = (CpuSet::new(), CpuSet::new());
+    take(pin, Role::Near, same_host, threads, interface.as_deref(), &partner, &taken)
 }
 
-/// The far end's seats; `near` are the other end's CPUs on the same host.
+/// The far end's seats: `near` are the other end's CPUs, `local` is the address of ours that the
+/// packets come to.
 ///
 /// # Errors
 /// A CPU that was asked for is not there or not ours to use.
-pub fn far(pin: &Pin, threads: u32, near: &CpuSet, taken: &[CpuId]) -> Result<Seats> {
-    let busy: Vec<CpuId> = near.iter().chain(taken.iter().copied()).collect();
-    take(pin, threads, &busy)
+pub fn far(
+    test: &Test,
+    pin: &Pin,
+    same_host: bool,
+    local: Option<IpAddr>,
+    taken: &[CpuId],
+) -> Result<Seats> {
+    let interface = local.and_then(route::interface_of);
+    let none = CpuSet::new();
+    let near = if same_host { &test.near_cpus } else { &none };
+    let taken = taken.iter().copied().collect();
+    take(pin, Role::Far, same_host, test.threads, interface.as_deref(), near, &taken)
 }
 
-fn take(pin: &Pin, threads: u32, busy: &[CpuId]) -> Result<Seats> {
-    let allowed = allowed();
-    let (list, why) = match pin {
-        Pin::No => return Ok(Seats { cpus: vec![], why: "not pinned".into(), allowed }),
-        Pin::List(list) => (list.iter().collect::<Vec<_>>(), "asked for"),
-        Pin::Auto => {
-            let free: Vec<CpuId> = allowed.iter().filter(|c| !busy.contains(c)).collect();
-            match free.is_empty() {
-                true => (allowed.iter().collect(), "no CPU is free of other threads of this test"),
-                false => (free, "the first CPUs free of other threads of this test"),
-            }
-        }
-    };
-    if let Some(cpu) = list.iter().find(|c| !allowed.contains(**c)) {
-        return Err(Error::Usage(format!(
-            "CPU {cpu} is not one that this process may use ({allowed})"
-        )));
-    }
-    let cpus = list.iter().copied().cycle().take(threads as usize).collect();
-    Ok(Seats { cpus, why: why.into(), allowed })
+fn take(
+    pin: &Pin,
+    role: Role,
+    same_host: bool,
+    threads: u32,
+    interface: Option<&str>,
+    partner: &CpuSet,
+    taken: &CpuSet,
+) -> Result<Seats> {
+    let root = probe::Root::live();
+    let here = Here::read(&root)?;
+    let nic = interface.and_then(|name| probe::facts::topology::nic(&root, name));
+    let wish = Wish { role, same_host, partner, nic: nic.as_ref(), threads, taken };
+    let Choice { cpus, why } = placement::decide(pin, &here, &wish)?;
+    Ok(Seats { cpus, why, allowed: here.allowed })
 }
 
-fn allowed() -> CpuSet {
-    // SAFETY: a zeroed set is valid; the kernel fills it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
-        (0..libc::CPU_SETSIZE as u32)
-            .filter(|c| libc::CPU_ISSET(*c as usize, &set))
-            .map(CpuId)
-            .collect()
-    }
-}
-
-/// Pins the calling thread.
+/// Pins the calling thread for good.
 ///
 /// # Errors
 /// As the kernel says.
 pub fn pin(cpu: CpuId) -> Result<()> {
-    // SAFETY: a zeroed set is valid; the kernel reads it.
-    let done = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu.0 as usize, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
-    match done {
-        0 => Ok(()),
-        _ => Err(Error::io(format!("cannot pin to CPU {cpu}"), &std::io::Error::last_os_error())),
-    }
+    pin::set(&CpuSet::from_iter([cpu]))
 }
 
 /// Who this end is, and which boot of which host it runs in.

@@ -1,30 +1,19 @@
 //! Which CPU and which NAPI instance received a socket's last packets.
 
-use std::{collections::BTreeMap, os::fd::RawFd};
+use std::{
+    collections::BTreeMap,
+    os::fd::{BorrowedFd, RawFd},
+};
 
 use model::CpuId;
 
-use crate::team::Seen;
-
-/// Since 3.19.
-const SO_INCOMING_CPU: i32 = 49;
-/// Since 4.12; 0 is none (loopback).
-const SO_INCOMING_NAPI_ID: i32 = 56;
-
-fn option(fd: RawFd, name: i32) -> Option<u32> {
-    let (mut value, mut length) = (0u32, size_of::<u32>() as libc::socklen_t);
-    // SAFETY: the value and its length outlive the call.
-    let done = unsafe {
-        libc::getsockopt(fd, libc::SOL_SOCKET, name, (&raw mut value).cast(), &raw mut length)
-    };
-    (done == 0).then_some(value)
-}
+use crate::{host::incoming, team::Seen};
 
 /// Looks taken now and then, counted.
 #[derive(Debug)]
 pub struct Looks {
     fd: RawFd,
-    cpus: BTreeMap<u32, u64>,
+    cpus: BTreeMap<CpuId, u64>,
     napi_ids: BTreeMap<u32, u64>,
 }
 
@@ -41,11 +30,15 @@ impl Looks {
 
     /// Takes a look: two system calls.
     pub fn look(&mut self) {
-        // A socket that received nothing yet says -1.
-        if let Some(cpu) = option(self.fd, SO_INCOMING_CPU).filter(|c| *c < 1 << 16) {
+        if self.fd < 0 {
+            return;
+        }
+        // SAFETY: whoever made this keeps the socket open as long as it looks.
+        let socket = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        if let Some(cpu) = incoming::cpu(socket) {
             *self.cpus.entry(cpu).or_default() += 1;
         }
-        if let Some(id) = option(self.fd, SO_INCOMING_NAPI_ID) {
+        if let Some(id) = incoming::napi_id(socket) {
             *self.napi_ids.entry(id).or_default() += 1;
         }
     }
@@ -53,7 +46,7 @@ impl Looks {
     /// Hands the counts over.
     pub fn tell(&self, seen: &mut Seen) {
         for (cpu, n) in &self.cpus {
-            *seen.received_on.entry(CpuId(*cpu)).or_default() += n;
+            *seen.received_on.entry(*cpu).or_default() += n;
         }
         for (id, n) in &self.napi_ids {
             *seen.napi_ids.entry(*id).or_default() += n;

@@ -8,6 +8,8 @@
 
 use model::measure::Transport;
 
+use crate::host::incoming;
+
 /// Where the number's bytes stand in a UDP response.
 const NUMBER_AT: [usize; 4] = [0, 3, 4, 5];
 /// Where the CPU stands in a UDP response.
@@ -17,8 +19,8 @@ const UDP_CPU_AT: usize = 1;
 /// elsewhere.
 #[inline]
 pub fn current_cpu() -> u16 {
-    // SAFETY: no arguments; fails only where the kernel has no getcpu, which reads as none.
-    u16::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(UNKNOWN_CPU)
+    let cpu = incoming::current_cpu().and_then(|cpu| u16::try_from(cpu.0).ok());
+    cpu.unwrap_or(UNKNOWN_CPU)
 }
 
 /// A CPU that nobody told.

@@ -80,12 +80,7 @@ pub fn measure(
 ) -> Result<Measured<RttDocument>> {
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
-    let local = seats::near(
-        &spec.common.pin,
-        spec.common.threads,
-        peer.same_host,
-        peer.address.map(|a| a.ip()),
-    )?;
+    let local = seats::near(&spec.common.pin, spec.common.threads, peer.same_host, peer.address)?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "rtt".into(),

@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use model::{CpuId, CpuSet, Reading, measure::Pin};
+use model::{CpuId, Reading, measure::Pin};
 use socket2::SockRef;
 
 use super::{
-    endpoint::{Endpoint, Flow},
+    endpoint::{Endpoint, Flow, Near},
     session::Session,
 };
 use crate::{
@@ -49,9 +49,11 @@ pub struct FarTest<'a> {
 /// A CPU that was asked for is not there or not ours to use.
 pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Seats> {
     let asked = if test.pin == Pin::Auto { &session.options.pin } else { &test.pin };
-    let none = CpuSet::new();
-    let near = if session.same_host { &test.near_cpus } else { &none };
-    seats::far(asked, test.threads, near, taken)
+    let local = match &session.near {
+        Near::Ip(ours, _) => Some(*ours),
+        Near::Unix(_) => None,
+    };
+    seats::far(test, asked, session.same_host, local, taken)
 }
 
 impl<'a> FarTest<'a> {
