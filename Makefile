@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test check bench fuzz captures deps test-deps build aarch64
+.PHONY: run test check bench fuzz captures deps test-deps bench-deps build aarch64
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -43,9 +43,18 @@ check:
 	$(CARGO) test --workspace --lib --bins --locked --quiet
 	$(CARGO) test -p netwright --test architecture --locked --quiet
 
-# Whole-process time and memory on generated hosts, beside lstopo; fails above the target.
-bench: test-deps
-	$(CARGO) bench -p netwright --locked --bench inspect_tree -- $(ARGS)
+# Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
+# target. ARGS belong to one of them: make bench BENCHES=traffic ARGS='--only stream'. neper is
+# compared with where NEPER=path/to/tcp_rr says that it is.
+BENCHES ?= inspect_tree traffic
+bench: bench-deps
+	@failed=0; for bench in $(BENCHES); do \
+	  $(CARGO) bench -p netwright --locked --bench $$bench -- $(ARGS) || failed=1; \
+	done; exit $$failed
+
+# What the benchmarks compare with; the bare loops in C are compiled as they run.
+bench-deps: test-deps
+	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3
 
 # Every parser and the reading of archives under libFuzzer, FUZZ_SECONDS (10) each.
 fuzz: deps

@@ -1,0 +1,58 @@
+//! `netwright measure` beside the least that the kernel allows and beside its peers, as ratios
+//! of one run: whole processes in turn (A B B A …), pinned the same way.
+//!
+//! The least is kept in `../floor`: plain C loops, compiled here. Peers are Debian's qperf,
+//! sockperf and iperf3, and neper's `tcp_rr` where `NEPER=path/to/tcp_rr` says where it is.
+//! As root everything runs in a network namespace of its own, without BBR's pacing.
+//!
+//! Ends with 1 when something that must hold does not; see `options.rs` for what can be chosen.
+
+use std::{io, process::ExitCode};
+
+mod cell;
+mod cost;
+mod floor;
+mod flows;
+mod memory;
+mod options;
+mod ours;
+mod peers;
+mod process;
+mod room;
+mod rtt;
+mod stream;
+mod syscalls;
+mod table;
+
+use options::Options;
+use room::Room;
+use table::Table;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("traffic: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn run() -> io::Result<bool> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let room = Room::enter(&options)?;
+    let mut table = Table::begin(&room, &options)?;
+    for (name, measure) in [
+        ("rtt", rtt::measure as fn(&Room, &Options, &mut Table) -> io::Result<()>),
+        ("flows", flows::measure),
+        ("stream", stream::measure),
+        ("cost", cost::measure),
+        ("memory", memory::measure),
+    ] {
+        if options.wants(name) {
+            measure(&room, &options, &mut table)?;
+        }
+    }
+    Ok(table.end())
+}

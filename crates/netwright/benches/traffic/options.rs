@@ -1,0 +1,100 @@
+//! What can be chosen: `make bench BENCHES=traffic ARGS='--only rtt,stream --nice'`.
+
+use std::{
+    io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// The choices.
+pub struct Options {
+    /// `--only rtt,flows,stream,cost,memory`: these parts; empty is all.
+    only: Vec<String>,
+    /// `--rounds N`: repetitions of each cell, at least 7 where figures are to be judged.
+    pub rounds: usize,
+    /// `--most-rounds N`: repetitions of a cell whose answer is not clear yet.
+    pub most_rounds: usize,
+    /// `--window MS`: what is measured of one repetition, where the program lets one choose.
+    pub window_ms: u32,
+    /// `--minutes M`: how long memory is watched, for each kind of traffic.
+    pub minutes: f64,
+    /// `--nice`: run everything at the highest normal priority (root), so that the other work
+    /// of a busy machine matters less.
+    pub nice: bool,
+    /// `--control`: the bare loop takes part twice; what their ratio is off 1 is what this
+    /// machine cannot tell apart.
+    pub control: bool,
+    /// `NEPER`: neper's `tcp_rr`.
+    pub neper: Option<PathBuf>,
+    /// When the extra repetitions must be over.
+    extra_until: Instant,
+}
+
+/// Extra repetitions are made until this long after the beginning.
+const EXTRA_FOR: Duration = Duration::from_secs(270);
+
+impl Options {
+    /// Reads the arguments; `cargo bench` adds `--bench`.
+    pub fn parse(args: impl Iterator<Item = String>) -> io::Result<Self> {
+        let mut options = Self {
+            only: vec![],
+            rounds: 7,
+            most_rounds: 21,
+            window_ms: 300,
+            minutes: 0.5,
+            nice: false,
+            control: false,
+            neper: std::env::var_os("NEPER").filter(|p| !p.is_empty()).map(PathBuf::from),
+            extra_until: Instant::now() + EXTRA_FOR,
+        };
+        let mut args = args.filter(|a| a != "--bench");
+        while let Some(name) = args.next() {
+            match name.as_str() {
+                "--nice" => options.nice = true,
+                "--control" => options.control = true,
+                _ => {
+                    let value = args.next().ok_or_else(|| wrong(&format!("{name} what?")))?;
+                    options.set(&name, &value)?;
+                }
+            }
+        }
+        options.rounds = options.rounds.clamp(1, 1000);
+        options.window_ms = options.window_ms.clamp(50, 60_000);
+        match &options.neper {
+            Some(path) if !path.is_file() => {
+                Err(wrong(&format!("NEPER={}: no such file", path.display())))
+            }
+            _ => Ok(options),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
+        match name {
+            "--only" => self.only = value.split(',').map(str::to_owned).collect(),
+            "--rounds" => self.rounds = number(value)?,
+            "--most-rounds" => self.most_rounds = number(value)?,
+            "--window" => self.window_ms = number(value)?,
+            "--minutes" => self.minutes = number(value)?,
+            _ => return Err(wrong(&format!("{name} is unknown; see options.rs"))),
+        }
+        Ok(())
+    }
+
+    /// Whether a part was asked for.
+    pub fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|o| o == part)
+    }
+
+    /// Whether there is time for repetitions beyond `rounds`.
+    pub fn time_for_more(&self) -> bool {
+        Instant::now() < self.extra_until
+    }
+}
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what.to_owned())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> io::Result<T> {
+    text.parse().map_err(|_| wrong(&format!("{text:?} is no number")))
+}

@@ -1,0 +1,208 @@
+//! The table, line by line as the cells are done.
+
+use std::{fs, io, process::Command, time::Instant};
+
+use crate::{
+    cell::{Metric, Spread, Target},
+    options::Options,
+    ours,
+    room::{CONGESTION, Room},
+};
+
+/// One comparison of a cell.
+pub struct Row {
+    /// Which figure.
+    pub metric: Metric,
+    /// Whose, above the line.
+    pub subject: &'static str,
+    /// Whose, below the line.
+    pub other: &'static str,
+    /// What the ratio must be.
+    pub target: Target,
+    /// The subject's figures.
+    pub figures: Spread,
+    /// The other's.
+    pub other_figures: Spread,
+    /// Subject by other, run by run.
+    pub ratios: Spread,
+}
+
+impl Row {
+    /// Whether the ratio's interval lies on both sides of what must hold.
+    pub fn unclear(&self) -> bool {
+        let (low, high) = self.ratios.interval();
+        match self.target {
+            Target::AtMost(limit) | Target::AtLeast(limit, _) => low <= limit && limit < high,
+            Target::Shown => false,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let ratio = self.ratios.median();
+        let kept = match self.target {
+            Target::Shown => return Verdict::Shown,
+            Target::AtMost(limit) => ratio <= limit,
+            Target::AtLeast(limit, _) => ratio >= limit,
+        };
+        match (kept, self.unclear()) {
+            (true, _) => Verdict::Kept,
+            (false, true) => Verdict::Unclear,
+            (false, false) => Verdict::Missed,
+        }
+    }
+}
+
+/// What became of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing to judge.
+    Shown,
+    /// The median keeps it.
+    Kept,
+    /// The median misses it, by less than these repetitions can tell.
+    Unclear,
+    /// Missed.
+    Missed,
+}
+
+/// What is printed and counted.
+pub struct Table {
+    begun: Instant,
+    kept: usize,
+    unclear: Vec<String>,
+    missed: Vec<String>,
+}
+
+impl Table {
+    /// Says what is compared, and under which conditions.
+    pub fn begin(room: &Room, options: &Options) -> io::Result<Self> {
+        let network = match room.own_network {
+            true => "in a network namespace of its own",
+            false => "on the host's loopback (root would use a network namespace of its own)",
+        };
+        let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
+        println!("kernel {}", read("/proc/sys/kernel/osrelease")?);
+        println!("near end on CPU {}, far end on CPU {} or the same", room.near, room.far);
+        println!("{network}, congestion control {}", read(CONGESTION)?);
+        println!("load average {}", read("/proc/loadavg")?);
+        for program in ["cc", "qperf", "sockperf", "iperf3"] {
+            println!("{program}: {}", version(program));
+        }
+        match &options.neper {
+            Some(path) => println!("neper: {}", path.display()),
+            None => println!("neper: not given (NEPER=path/to/tcp_rr), so not compared with"),
+        }
+        if !ours::ready() {
+            println!("this build has no `serve` and `measure` yet: only the others are shown");
+        }
+        println!("\nFigures: median (smallest–largest) of n runs. Ratios: run by run, in turn.");
+        Ok(Self { begun: Instant::now(), kept: 0, unclear: vec![], missed: vec![] })
+    }
+
+    /// A part's heading.
+    pub fn part(&mut self, what: &str) {
+        println!("\n{what}\n");
+    }
+
+    /// What stands above the columns of cells.
+    pub fn columns(&mut self) {
+        println!("| what | | compared with | n | ratio: min / median / max | must be |");
+        println!("|---|---|---|---|---|---|");
+    }
+
+    /// A cell's lines.
+    pub fn cell(&mut self, name: &str, rows: &[Row]) {
+        for row in rows {
+            let what = format!("{name}: {}", unit(row.metric));
+            let figures = |name, of| format!("{name} {}", words(row.metric, of));
+            let subject = figures(row.subject, &row.figures);
+            let other = figures(row.other, &row.other_figures);
+            let (min, median, max) = (row.ratios.min(), row.ratios.median(), row.ratios.max());
+            let (n, target) = (row.ratios.count(), target(row));
+            println!(
+                "| {what:<42} | {subject:<34} | {other:<34} | {n:>2} | \
+                 {min:.3} / **{median:.3}** / {max:.3} | {target} |"
+            );
+            let line = format!("{what}, {} by {}: {median:.3}", row.subject, row.other);
+            self.count(row.verdict(), line);
+        }
+    }
+
+    /// A line of another shape, with what became of its target.
+    pub fn line(&mut self, text: &str, verdict: Verdict) {
+        println!("{text}  {}", word(verdict));
+        self.count(verdict, text.trim().to_owned());
+    }
+
+    fn count(&mut self, verdict: Verdict, line: String) {
+        match verdict {
+            Verdict::Shown => {}
+            Verdict::Kept => self.kept += 1,
+            Verdict::Unclear => self.unclear.push(line),
+            Verdict::Missed => self.missed.push(line),
+        }
+    }
+
+    /// The summary; whether all is well.
+    pub fn end(self) -> bool {
+        println!(
+            "\n{} kept, {} unclear, {} missed",
+            self.kept,
+            self.unclear.len(),
+            self.missed.len()
+        );
+        for (word, lines) in [("unclear", &self.unclear), ("MISSED", &self.missed)] {
+            lines.iter().for_each(|l| println!("  {word}: {l}"));
+        }
+        println!("took {:.0} s", self.begun.elapsed().as_secs_f64());
+        self.missed.is_empty()
+    }
+}
+
+fn version(program: &str) -> String {
+    let Ok(out) = Command::new(program).arg("--version").output() else {
+        return "not installed; `make bench` installs it".to_owned();
+    };
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Shown => "",
+        Verdict::Kept => "kept",
+        Verdict::Unclear => "unclear",
+        Verdict::Missed => "MISSED",
+    }
+}
+
+fn target(row: &Row) -> String {
+    let goal = |g: f64| if row.ratios.median() >= g { ", goal too" } else { ", goal not" };
+    let word = word(row.verdict());
+    match row.target {
+        Target::Shown => String::new(),
+        Target::AtMost(limit) => format!("≤ {limit} {word}"),
+        Target::AtLeast(limit, None) => format!("≥ {limit} {word}"),
+        Target::AtLeast(limit, Some(g)) => format!("≥ {limit} {word}{}", goal(g)),
+    }
+}
+
+fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Median => "median, µs",
+        Metric::Mean => "mean, µs",
+        Metric::Trips => "trips/s",
+        Metric::Bits => "Gbit/s",
+        Metric::BitsPerCpu => "Gbit/CPU-s",
+    }
+}
+
+fn words(metric: Metric, values: &Spread) -> String {
+    let (scale, digits) = match metric {
+        Metric::Median | Metric::Mean => (1e3, 2),
+        Metric::Trips => (1.0, 0),
+        Metric::Bits | Metric::BitsPerCpu => (1e9, 2),
+    };
+    let one = |v: f64| format!("{:.digits$}", v / scale);
+    format!("{} ({}–{})", one(values.median()), one(values.min()), one(values.max()))
+}
