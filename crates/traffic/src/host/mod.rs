@@ -4,10 +4,14 @@
 //!   happened in between.
 //! - [`placement`] and [`pin`]: on which CPUs the threads run and why, and putting them there.
 //! - [`incoming`]: which CPU received the packets, and which one the thread is on.
+//! - [`floor`]: what the generator itself costs.
+//! - [`mod@identity`]: who this end is, and whether both ends are one host.
 //! - [`route`]: by which interface the other end is reached.
 
 pub mod clocks;
 pub mod evidence;
+pub mod floor;
+pub mod identity;
 pub mod incoming;
 pub mod mark;
 pub mod pin;
@@ -15,6 +19,8 @@ pub mod placement;
 pub mod route;
 pub mod window;
 
+pub use floor::{Calibration, calibrate};
+pub use identity::{Identity, identity, same_host};
 pub use mark::Mark;
 pub use pin::Pinned;
 pub use placement::{Choice, Here, Role, Wish};
