@@ -53,7 +53,10 @@ impl Grouped {
 /// Groups the batches' values. `None` when there are fewer than 10.
 pub(crate) fn group(values: &[f64]) -> Option<Grouped> {
     let mut found = None;
-    for by in [1, 2, 3, 4, 6] {
+    // 1, 2, 3, 4, 6, 8, 12, 16 and so on; the number of groups ends it.
+    for by in
+        (0..).flat_map(|k| [2 << k, 3 << k]).scan(1, |by, next| Some(std::mem::replace(by, next)))
+    {
         let means = means(values, by);
         if means.len() < FEWEST_GROUPS {
             break;

@@ -140,6 +140,11 @@ impl Histogram {
         self.buckets().take_while(|(low, _, _)| *low < value).map(|(_, _, n)| n).sum()
     }
 
+    /// Where the bucket of a value begins.
+    pub(crate) fn bucket_begin(value: u64) -> u64 {
+        bucket_low(index(value))
+    }
+
     /// The usual quantiles; all zero of nothing.
     pub fn quantiles(&self) -> Quantiles {
         let q = |share| self.quantile(share).unwrap_or(0);

@@ -7,6 +7,7 @@ pub mod enough;
 mod grouping;
 pub mod histogram;
 pub mod interval;
+pub mod modes;
 pub mod random;
 mod scale;
 pub mod series;

@@ -7,13 +7,13 @@ use crate::{
     histogram::rank,
 };
 
-/// Two series that cannot be added, because their batches are not the same stretches of time.
+/// Two series that cannot be put together, because their batches are not alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAlike;
 
 impl fmt::Display for NotAlike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("batches with different beginnings or lengths cannot be added")
+        f.write_str("batches of different beginnings or lengths cannot be put together")
     }
 }
 
@@ -195,19 +195,37 @@ impl Series {
     /// **Errors**: the two began at different times, or no number of batches of one makes one
     /// of the other.
     pub fn add(&mut self, other: &Self) -> Result<(), NotAlike> {
-        let longer = self.batch_ns.max(other.batch_ns);
-        let fits = longer.is_multiple_of(self.batch_ns) && longer.is_multiple_of(other.batch_ns);
-        if self.start_ns != other.start_ns || !fits {
+        if self.start_ns != other.start_ns {
             return Err(NotAlike);
         }
-        let mut sum = self.joined((longer / self.batch_ns) as usize, false);
-        let other = other.joined((longer / other.batch_ns) as usize, false);
+        let (mut sum, other) = self.levelled(other)?;
         sum.batches.truncate(other.len());
         for (mine, theirs) in sum.batches.iter_mut().zip(&other.batches) {
             mine.add(theirs);
         }
         *self = sum;
         Ok(())
+    }
+
+    /// Adds a later round of the same measurement. What was between the rounds counts as no
+    /// time; the shorter batches are joined to the length of the longer ones.
+    ///
+    /// **Errors**: no number of batches of one makes one of the other.
+    pub fn append(&mut self, later: &Self) -> Result<(), NotAlike> {
+        let (mut all, later) = self.levelled(later)?;
+        all.batches.extend(later.batches);
+        *self = all;
+        Ok(())
+    }
+
+    /// Both with batches of the longer one's length.
+    fn levelled(&self, other: &Self) -> Result<(Self, Self), NotAlike> {
+        let longer = self.batch_ns.max(other.batch_ns);
+        if !longer.is_multiple_of(self.batch_ns) || !longer.is_multiple_of(other.batch_ns) {
+            return Err(NotAlike);
+        }
+        let level = |series: &Self| series.joined((longer / series.batch_ns) as usize, false);
+        Ok((level(self), level(other)))
     }
 
     /// Where a quantile of all samples lies.

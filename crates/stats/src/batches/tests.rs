@@ -100,6 +100,18 @@ fn threads_add_though_one_fell_silent_early() {
 }
 
 #[test]
+fn rounds_follow_one_another() {
+    let (mut first, mut second) = (Batches::new(0, 10, 8), Batches::new(1_000, 10, 8));
+    (0..160).for_each(|at| first.record(at, 1));
+    (0..75).for_each(|at| second.record(1_000 + at, 2));
+    let mut series = first.series(160);
+    series.append(&second.series(1_080)).unwrap();
+    assert_eq!(series.batch_ns(), 20);
+    assert_eq!(series.counts(), [20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 15]);
+    assert_eq!(series.append(&Batches::new(0, 13, 8).series(100)), Err(NotAlike));
+}
+
+#[test]
 fn no_time_is_no_batch_and_no_sample_no_mean() {
     let batches = Batches::new(50, 0, 0);
     assert!(batches.series(0).is_empty());
