@@ -175,20 +175,6 @@ impl Series {
         Self::new(self.start_ns, self.batch_ns.saturating_mul(by as u64), batches)
     }
 
-    /// Puts another series behind this one, as if its time followed: the next round of the same
-    /// measurement. The shorter batches are joined to the length of the longer ones.
-    ///
-    /// **Errors**: no number of batches of one makes one of the other.
-    pub fn append(&mut self, other: &Self) -> Result<(), NotAlike> {
-        let longer = self.batch_ns.max(other.batch_ns);
-        if !longer.is_multiple_of(self.batch_ns) || !longer.is_multiple_of(other.batch_ns) {
-            return Err(NotAlike);
-        }
-        *self = self.joined((longer / self.batch_ns) as usize, false);
-        self.batches.extend(other.joined((longer / other.batch_ns) as usize, false).batches);
-        Ok(())
-    }
-
     /// Adds the same stretches of time of another thread. The shorter batches are joined to the
     /// length of the longer ones.
     ///
