@@ -11,6 +11,8 @@ use std::{
 /// The freshly built binary.
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
+pub mod serve;
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Fails the suite, with the reason, where it cannot run.

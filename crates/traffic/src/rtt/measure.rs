@@ -97,6 +97,7 @@ pub fn measure(
         true => split_runs(spec, &peer, &local, run, &mut document),
         false => all_points(spec, &peer, &local, run, &mut document),
     };
+    document.cut_short |= run.stop.load(Ordering::Relaxed);
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
         (_, broken) => Ok(Measured { document, broken }),
