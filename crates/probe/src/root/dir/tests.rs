@@ -248,7 +248,7 @@ fn what_else_is_renamed_on_the_host_loses_nothing() {
             }
         });
         let mut lost = 0;
-        for _ in 0..20_000 {
+        for _ in 0..4_000 {
             // A new root remembers no folder.
             let mut root = DirRoot::open_with(dir.path(), true).unwrap();
             root.quick = None;
