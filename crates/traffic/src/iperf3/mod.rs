@@ -2,17 +2,18 @@
 //!
 //! A control connection (`wire`) carries states, the parameters of a test (`params`) and
 //! both ends' results (`results`). The data moves on connections of its own, one thread for
-//! each (`flow`). [`serve`] is the far end, for many clients at once.
+//! each (`flow`). [`serve`] is the far end, for many clients at once; [`client()`] the
+//! near one.
 
-#[allow(dead_code, reason = "the near end, which is on its way, uses more of it")]
+mod client;
 mod flow;
-#[allow(dead_code, reason = "the near end, which is on its way, uses more of it")]
 mod params;
 mod results;
 mod server;
 mod sock;
 mod wire;
 
+pub use client::client;
 pub use server::{Event, Limits, Server, serve};
 
 /// The port that iperf3 uses when none is named.

@@ -59,7 +59,6 @@ pub struct Params {
 pub enum Code {
     NumStreams = 6,
     BlockSize = 7,
-    Unimplemented = 13,
     NoSctp = 18,
     UdpBlockSize = 20,
     ReverseAndBidirectional = 25,

@@ -114,8 +114,6 @@ struct Gauges {
     refused: AtomicU64,
     /// Why the thread ended by itself.
     failed: AtomicI32,
-    /// The other end sent its end of stream.
-    ended: AtomicBool,
     /// CPU time in user mode and in the kernel when the thread ended.
     user_ns: AtomicU64,
     system_ns: AtomicU64,
@@ -147,11 +145,6 @@ impl Flow {
             0 => None,
             n => Some(io::Error::from_raw_os_error(n)),
         }
-    }
-
-    /// Whether the other end of a TCP connection closed it.
-    pub fn ended(&self) -> bool {
-        self.gauges.ended.load(Relaxed)
     }
 
     /// Moves bytes until told to stop.

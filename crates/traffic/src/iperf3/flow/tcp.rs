@@ -56,7 +56,8 @@ pub fn receive(flow: &Flow, load: &Load) {
     while !flow.stopped() {
         // SAFETY: the buffer outlives the call and its length is given.
         match unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) } {
-            0 => return flow.gauges.ended.store(true, Relaxed),
+            // The other end says no more; its control connection says why.
+            0 => return,
             n if n > 0 => {
                 bytes += n as u64;
                 flow.gauges.bytes.store(bytes, Relaxed);

@@ -67,6 +67,17 @@ impl<'a> Team<'a> {
         Ok(team)
     }
 
+    /// The threads' ids, once all have begun to wait.
+    pub fn tids(&self) -> Vec<i32> {
+        let id = |f: &Flow| loop {
+            match f.sleeper.tid() {
+                0 => thread::yield_now(),
+                tid => break tid,
+            }
+        };
+        self.flows.iter().map(id).collect()
+    }
+
     /// All threads begin.
     pub fn go(&self) {
         *self.gate.0.lock().unwrap_or_else(PoisonError::into_inner) = Gate::Open;
