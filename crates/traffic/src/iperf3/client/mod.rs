@@ -158,7 +158,7 @@ fn one(
     let dialogue = open(spec, &asked, addresses, run)?;
     let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
     let remote = dialogue.remote;
-    let seats = seats::near(&spec.common.pin, threads, dialogue.same_host(), Some(remote.ip()))?;
+    let seats = seats::near(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
     course::run(spec, point, &asked, dialogue, seats, run)
 }
 
