@@ -263,4 +263,6 @@ pub enum Document {
     Inspect,
     /// `doctor --json`.
     Doctor,
+    /// `measure rtt --json`.
+    MeasureRtt,
 }

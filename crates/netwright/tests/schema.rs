@@ -20,7 +20,7 @@ fn schema(name: &str) -> Value {
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in ["inspect", "doctor"] {
+    for name in ["inspect", "doctor", "measure-rtt"] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -229,5 +229,35 @@ fn is(value: &Value, kind: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         other => panic!("a new type {other}"),
+    }
+}
+
+#[test]
+fn real_output_of_measure_rtt_keeps_to_its_schema() {
+    let serve = support::serve::Serve::start(&[]);
+    let args = ["measure", "rtt", serve.target(), "--json", "--duration", "100ms"];
+    let text = run(NETWRIGHT, &args);
+    keeps_to("measure-rtt", &text);
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    for key in [
+        "transport",
+        "request_bytes",
+        "response_bytes",
+        "flows",
+        "placement",
+        "wait",
+        "rtt_ns",
+        "transactions",
+        "transactions_per_s",
+        "cpu",
+        "warnings",
+    ] {
+        assert!(document["runs"][0].get(key).is_some(), "{key} is missing");
+    }
+    for key in ["min", "p50", "p90", "p99", "p999", "max", "mean"] {
+        assert!(document["runs"][0]["rtt_ns"].get(key).is_some(), "{key} is missing");
+    }
+    for key in ["local", "peer"] {
+        assert!(document["runs"][0]["cpu"].get(key).is_some(), "{key} is missing");
     }
 }

@@ -11,6 +11,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
     let schema = match args.document {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::Diagnosed),
+        Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
     Sink::Stdout.text(&format!("{text}\n"))?;

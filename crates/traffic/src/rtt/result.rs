@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading,
+    CpuId, Nanos, Reading,
     measure::{
         BothCpu, BothEvidence, EndCpu, EndPlacement, Mode, Moved, Placement, RttRun, RttSpec, Wait,
     },
 };
 use stats::{Enough, Estimate, Histogram, Series, interval};
 
-use super::recorder::{Placed, Recorder};
+use super::{
+    exchange::UNKNOWN_CPU,
+    recorder::{Placed, Recorder},
+};
 use crate::{
     Error,
     client::{Peer, conduct::Course},
@@ -160,7 +163,7 @@ pub fn rtt_run(
         rtt_from_send_ns: open(|r| r.from_send.as_ref()),
         send_lag_ns: open(|r| r.lag.as_ref()),
         rtt_p50_interval_ns: p50.map(|e| e.interval),
-        modes: Vec::<Mode>::new(),
+        modes: modes(&all, by_placement, peer.same_host),
         transactions: all.count(),
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),
@@ -171,6 +174,15 @@ pub fn rtt_run(
         evidence,
         warnings,
     }
+}
+
+/// The humps, each with where the ends ran.
+fn modes(all: &Histogram, by_placement: BTreeMap<Placed, Histogram>, same_host: bool) -> Vec<Mode> {
+    let cpu = |n: u16| (n != UNKNOWN_CPU).then_some(CpuId(n.into()));
+    let key = |p: Placed| Some((cpu(p.local)?, cpu(p.peer)));
+    let parts: Vec<_> =
+        by_placement.into_iter().filter_map(|(placed, h)| Some((key(placed)?, h))).collect();
+    stats::modes::describe(all, &parts, same_host, 1)
 }
 
 /// What makes the interval itself doubtful.
