@@ -23,7 +23,7 @@ pub use error::{Doing, Error, Result};
 pub use net::target::{PORT, Target};
 pub use rtt::measure::{Measured, measure as measure_rtt};
 
-use seats::identity as host_identity;
+use host::identity::of_this_host as host_identity;
 
 /// This program, as it names itself to the other end.
 pub const PROGRAM: &str = concat!("netwright ", env!("CARGO_PKG_VERSION"));

@@ -1,11 +1,8 @@
-//! Which CPUs one end's threads run on, and who this end is.
+//! Which CPUs one end's threads run on.
 
 use std::net::{IpAddr, SocketAddr};
 
-use model::{
-    CpuId, CpuSet,
-    measure::{End, Pin},
-};
+use model::{CpuId, CpuSet, measure::Pin};
 
 use crate::{
     Result,
@@ -80,32 +77,4 @@ fn take(
 /// As the kernel says.
 pub fn pin(cpu: CpuId) -> Result<()> {
     pin::set(&CpuSet::from_iter([cpu]))
-}
-
-/// Who this end is, and which boot of which host it runs in.
-#[derive(Debug, Clone, Default)]
-pub struct Identity {
-    /// Program, kernel, machine.
-    pub end: End,
-    /// Equal for two processes of one running kernel.
-    pub boot_id: String,
-}
-
-/// See [`Identity`].
-pub fn identity() -> Identity {
-    let root = probe::Root::live();
-    let text = |path: &str| {
-        let bytes = root.read(path).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
-    };
-    Identity {
-        end: End {
-            program: crate::PROGRAM.into(),
-            kernel: text("/proc/sys/kernel/osrelease"),
-            arch: std::env::consts::ARCH.into(),
-            cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-            address: String::new(),
-        },
-        boot_id: text("/proc/sys/kernel/random/boot_id"),
-    }
 }

@@ -19,7 +19,7 @@ use crate::{
         message::{Counters, FarReport, PROTOCOL, Ready, Test},
         secret::{Secret, Who, nonce},
     },
-    host_identity,
+    host, host_identity,
     net::target::{PORT, Target, local_address, resolve},
 };
 
@@ -243,7 +243,7 @@ fn greet(
             if !real {
                 return Err(Error::Denied(format!("{name} does not know the secret itself")));
             }
-            let same_host = !boot_id.is_empty() && boot_id == me.boot_id;
+            let same_host = host::same_host(&boot_id, &me.boot_id);
             Ok(Peer { socket, address, end, same_host, name })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),

@@ -16,8 +16,8 @@
 //! All of it is measured on the CPU that the generator will be pinned to.
 
 use model::{
-    CpuId, Nanos, Reading,
-    measure::{Floor, Quantiles},
+    CpuId, Reading,
+    measure::{EndCpu, Floor, Quantiles},
 };
 use stats::Histogram;
 
@@ -172,15 +172,26 @@ fn sleep_until(due_ns: u64) {
     };
 }
 
+/// The certificate of a measurement without a calibration.
+pub fn not_measured(why: &str) -> Floor {
+    Floor {
+        clock_ns: 0.0,
+        clock_step_ns: 0,
+        sample_ns: 0.0,
+        timer_lateness_ns: Quantiles::default(),
+        steal_ns: Reading::absent("not measured"),
+        trust_above_ns: 0,
+        why: format!("not measured: {why}"),
+    }
+}
+
 impl Calibration {
-    /// The certificate of a measurement. `steal_ns` is what the hypervisor took over its
-    /// windows from `cpus` CPUs together ([`super::Extras::steal_ns`]), which were `window_ns`
-    /// long.
-    pub fn certificate(&self, steal_ns: Reading<u64>, window_ns: Nanos, cpus: usize) -> Floor {
+    /// The certificate of a measurement, of what its windows at this end say.
+    pub fn certificate<'a>(&self, windows: impl IntoIterator<Item = &'a EndCpu>) -> Floor {
         let limit = TIMES * self.sample_ns.max(self.clock_step_ns as f64);
         let trust_above_ns = limit.ceil() as u64;
-        let capacity = window_ns.0 as f64 * cpus as f64;
-        let why = self.why(trust_above_ns, &steal_ns, capacity);
+        let (steal_ns, capacity) = stolen(windows);
+        let why = self.why(trust_above_ns, &steal_ns, capacity as f64);
         Floor {
             clock_ns: self.clock_ns,
             clock_step_ns: self.clock_step_ns,
@@ -238,6 +249,24 @@ impl Calibration {
     }
 }
 
+/// What the hypervisor took, and all CPU time that there was to take it from.
+fn stolen<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u64) {
+    let (mut steal, mut capacity) = (Reading::absent("nothing was measured"), 0u64);
+    for window in windows {
+        let host = match &window.host_ns {
+            Reading::Known(host) => host,
+            Reading::Absent(why) => return (Reading::Absent(why.clone()), 0),
+            Reading::Denied(why) => return (Reading::Denied(why.clone()), 0),
+        };
+        let Some(ns) = host.get("steal") else {
+            return (Reading::absent("/proc/stat: no steal time"), 0);
+        };
+        steal = Reading::Known(steal.get().unwrap_or(0u64).saturating_add(*ns));
+        capacity = host.values().fold(capacity, |all, ns| all.saturating_add(*ns));
+    }
+    (steal, capacity)
+}
+
 /// A time with a unit and about two digits.
 fn time(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -252,6 +281,10 @@ fn time(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use model::Nanos;
+
     use super::*;
     use crate::host::pin::allowed;
 
@@ -300,23 +333,47 @@ mod tests {
         }
     }
 
+    /// A window in which 2 CPUs had a second each.
+    fn window(steal_ns: Option<u64>) -> EndCpu {
+        let mut host = BTreeMap::from([("idle".to_owned(), 2_000_000_000 - steal_ns.unwrap_or(0))]);
+        host.extend(steal_ns.map(|ns| ("steal".to_owned(), ns)));
+        let none = || Reading::absent("not read");
+        EndCpu {
+            window_ns: Nanos(1_000_000_000),
+            threads_ns: none(),
+            threads_user_ns: none(),
+            threads_system_ns: none(),
+            process_ns: none(),
+            host_ns: Reading::Known(host),
+            host_busy_per_unit_ns: Reading::absent("not read"),
+            threads_per_unit_ns: Reading::absent("not read"),
+            voluntary_switches: none(),
+            involuntary_switches: none(),
+        }
+    }
+
     #[test]
     fn the_rule_in_words() {
-        let floor = calibration(31.4, 20).certificate(Reading::Known(0), Nanos(1_000_000_000), 2);
-        assert_eq!(floor.trust_above_ns, 3140);
+        let floor = calibration(31.4, 20).certificate(&[window(Some(0))]);
+        assert_eq!((floor.trust_above_ns, floor.steal_ns), (3140, Reading::Known(0)));
         assert_eq!(
             floor.why,
             "below 3.1 µs the generator, 31 ns a sample, is over 1% of the figure; excursions up \
              to 84 µs can be this machine's own: so late it woke from one sleep in 100"
         );
-        // 20 ms of 2 CPUs over a second.
-        let stolen = Reading::Known(20_000_000);
-        let floor = calibration(31.4, 20).certificate(stolen, Nanos(1_000_000_000), 2);
-        assert!(floor.why.contains("took 20 ms, 1.00% of the CPUs' time"), "{}", floor.why);
-        assert!(floor.why.contains("above the quantile 99.00%"), "{}", floor.why);
-        let floor = calibration(31.4, 1_000).certificate(Reading::absent("x"), Nanos(1), 1);
+        let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);
         assert!(floor.why.starts_with("below 100 µs a step of the clock, 1.0 µs"), "{}", floor.why);
         assert!(floor.why.ends_with("is not known"), "{}", floor.why);
+        assert!(calibration(1.0, 1).certificate(&[]).steal_ns.why_not().is_some());
+    }
+
+    #[test]
+    fn stolen_time_is_added_up_over_the_windows() {
+        let windows = [window(Some(10_000_000)), window(Some(30_000_000))];
+        let floor = calibration(31.4, 20).certificate(&windows);
+        assert_eq!(floor.steal_ns, Reading::Known(40_000_000));
+        assert!(floor.why.contains("took 40 ms, 1.00% of the CPUs' time"), "{}", floor.why);
+        assert!(floor.why.contains("above the quantile 99.00%"), "{}", floor.why);
     }
 }

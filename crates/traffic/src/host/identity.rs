@@ -14,6 +14,11 @@ pub struct Identity {
     pub boot_id: String,
 }
 
+/// This end, of the running host.
+pub fn of_this_host() -> Identity {
+    identity(&Root::live())
+}
+
 /// Reads it. What cannot be read is empty, or 0.
 pub fn identity(root: &Root) -> Identity {
     let word = |path: &str| root.word(path).into_known().unwrap_or_default();

@@ -29,6 +29,7 @@ use crate::{
         message::{Kind, Ready, Test},
         secret::Secret,
     },
+    host::calibrate,
     net::{now_ns, options},
     seats::{self, Seats},
     team::Team,
@@ -81,6 +82,7 @@ pub fn measure(
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
     let local = seats::near(&spec.common.pin, spec.common.threads, peer.same_host, peer.address)?;
+    let calibration = calibrate(local.cpus.first().copied())?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "rtt".into(),
@@ -88,7 +90,7 @@ pub fn measure(
         request: spec.clone(),
         local: crate::host_identity().end,
         peer: peer.end.clone(),
-        floor: result::floor_not_measured(),
+        floor: calibration.certificate([]),
         runs: vec![],
         wait_split: None,
         cut_short: false,
@@ -98,6 +100,7 @@ pub fn measure(
         false => all_points(spec, &peer, &local, run, &mut document),
     };
     document.cut_short |= run.stop.load(Ordering::Relaxed);
+    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
         (_, broken) => Ok(Measured { document, broken }),

@@ -308,16 +308,3 @@ fn both_ends(rounds: &[Round], per_s: f64) -> (BothCpu, BothEvidence) {
 fn add_moved(to: &mut Moved, from: Moved) {
     from.into_iter().for_each(|(name, n)| *to.entry(name).or_default() += n);
 }
-
-/// Until the floor is measured.
-pub fn floor_not_measured() -> model::measure::Floor {
-    model::measure::Floor {
-        clock_ns: 0.0,
-        clock_step_ns: 0,
-        sample_ns: 0.0,
-        timer_lateness_ns: Default::default(),
-        steal_ns: Reading::absent("not measured"),
-        trust_above_ns: 0,
-        why: "not measured".into(),
-    }
-}

@@ -19,7 +19,7 @@ use crate::{
         message::{PROTOCOL, ToClient, ToServer},
         secret::{Who, nonce},
     },
-    host_identity,
+    host, host_identity,
 };
 
 /// How long a connection may take to say who it is.
@@ -226,7 +226,7 @@ impl<'a> Lobby<'a> {
             }
         };
         let me = host_identity();
-        let same_host = !boot_id.is_empty() && *boot_id == me.boot_id;
+        let same_host = host::same_host(boot_id, &me.boot_id);
         let mut end = me.end;
         end.address = match &waiting.near {
             Near::Ip(ours, _) => ours.to_string(),
