@@ -7,6 +7,9 @@ use crate::{
     histogram::rank,
 };
 
+/// Rounds put behind one another keep at most so many batches.
+const MOST_BATCHES: usize = 128;
+
 /// Two series that cannot be put together, because their batches are not alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAlike;
@@ -31,6 +34,10 @@ impl Batch {
     pub(crate) fn new(slot: Slot, counts: &[u32]) -> Self {
         let counts = counts.iter().map(|n| u64::from(*n)).collect();
         Self { count: slot.count, sum: slot.sum, counts }
+    }
+
+    fn empty() -> Self {
+        Self { count: 0, sum: 0, counts: vec![0; BUCKETS] }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -105,17 +112,18 @@ pub struct Series {
     start_ns: u64,
     batch_ns: u64,
     batches: Vec<Batch>,
+    /// What rounds put behind the last batch, and its length: not yet a batch.
+    rest: Option<(Batch, u64)>,
 }
 
 impl Series {
     pub(crate) fn new(start_ns: u64, batch_ns: u64, batches: Vec<Batch>) -> Self {
-        Self { start_ns, batch_ns, batches }
+        Self { start_ns, batch_ns, batches, rest: None }
     }
 
     /// Cuts off or adds empty ones at the end.
     pub(crate) fn resize(&mut self, batches: usize) {
-        let empty = Batch { count: 0, sum: 0, counts: vec![0; BUCKETS] };
-        self.batches.resize(batches, empty);
+        self.batches.resize(batches, Batch::empty());
     }
 
     /// How many batches.
@@ -194,14 +202,52 @@ impl Series {
     }
 
     /// Adds a later round of the same measurement. What was between the rounds counts as no
-    /// time; the shorter batches are joined to the length of the longer ones.
+    /// time; the shorter batches are joined to the length of the longer ones. From 128 batches
+    /// on neighbours are joined, so that any number of rounds takes 1.5 MiB.
     ///
     /// **Errors**: no number of batches of one makes one of the other.
     pub fn append(&mut self, later: &Self) -> Result<(), NotAlike> {
-        let (mut all, later) = self.levelled(later)?;
-        all.batches.extend(later.batches);
-        *self = all;
+        let (longer, shorter) =
+            (self.batch_ns.max(later.batch_ns), self.batch_ns.min(later.batch_ns));
+        if !longer.is_multiple_of(shorter) {
+            return Err(NotAlike);
+        }
+        self.lengthen((longer / self.batch_ns) as usize);
+        for batch in &later.batches {
+            self.push(batch, later.batch_ns);
+        }
+        if self.len() > MOST_BATCHES {
+            self.lengthen(self.len().div_ceil(MOST_BATCHES).next_power_of_two());
+        }
         Ok(())
+    }
+
+    /// Joins every `by` batches; those left over wait for more in the rest.
+    fn lengthen(&mut self, by: usize) {
+        let each_ns = self.batch_ns;
+        let rest = std::mem::take(&mut self.rest);
+        let batches = std::mem::take(&mut self.batches);
+        self.batch_ns = each_ns.saturating_mul(by as u64);
+        batches.iter().for_each(|b| self.push(b, each_ns));
+        if let Some((batch, ns)) = rest {
+            self.push(&batch, ns);
+        }
+    }
+
+    /// Adds a batch of at most this length behind the rest, which becomes a batch when it is
+    /// whole. A rest that would become too long began within a longer batch and is dropped.
+    fn push(&mut self, batch: &Batch, ns: u64) {
+        let (mut sum, sum_ns) = self.rest.take().unwrap_or((Batch::empty(), 0));
+        if sum_ns + ns > self.batch_ns {
+            self.rest = Some((batch.clone(), ns));
+            return;
+        }
+        sum.add(batch);
+        if sum_ns + ns == self.batch_ns {
+            self.batches.push(sum);
+        } else {
+            self.rest = Some((sum, sum_ns + ns));
+        }
     }
 
     /// Both with batches of the longer one's length.

@@ -112,6 +112,27 @@ fn rounds_follow_one_another() {
 }
 
 #[test]
+fn any_number_of_rounds_stays_small_and_complete() {
+    let round = |start: u64| {
+        let mut batches = Batches::new(start, 10, 8);
+        (0..50).for_each(|at| batches.record(start + at, start));
+        batches.series(start + 50)
+    };
+    let mut series = round(0);
+    for i in 1..1_000 {
+        series.append(&round(i * 70)).unwrap();
+        assert!(series.len() <= 128);
+        // All of it but the rest that is not yet a batch.
+        let samples: u64 = series.counts().iter().sum();
+        assert!(samples <= (i + 1) * 50 && samples + series.batch_ns() > (i + 1) * 50, "{i}");
+        assert!(series.counts().iter().all(|n| *n == series.batch_ns()), "{:?}", series.counts());
+    }
+    assert_eq!(series.batch_ns(), 640);
+    // In order of time.
+    assert!(series.means().is_sorted_by(|a, b| a.unwrap() < b.unwrap()));
+}
+
+#[test]
 fn no_time_is_no_batch_and_no_sample_no_mean() {
     let batches = Batches::new(50, 0, 0);
     assert!(batches.series(0).is_empty());

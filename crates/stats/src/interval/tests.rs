@@ -10,6 +10,7 @@ use crate::{
 const EACH_NS: u64 = 10_000;
 const MEDIAN: f64 = 20_000.0;
 const SIGMA: f64 = 0.3;
+const RUNS: u64 = 1_000;
 
 fn collect(n: u64, mut value: impl FnMut(u64) -> f64) -> (Series, Histogram) {
     let (mut batches, mut all) = (Batches::new(0, n * EACH_NS / 50, 64), Histogram::new());
@@ -37,18 +38,18 @@ struct Shares {
 }
 
 /// Runs of lognormal round trips whose logarithm is autoregressive.
-fn coverage(phi: f64, n: u64, runs: u64) -> Shares {
+fn coverage(phi: f64, n: u64) -> Shares {
     let truth_mean = MEDIAN * (SIGMA * SIGMA / 2.0).exp();
     let truth_p90 = MEDIAN * (SIGMA * 1.281_552).exp();
     let mut c = Shares::default();
-    for seed in 0..runs {
+    for seed in 0..RUNS {
         let mut x = Ar1::new(phi, seed * 7_919);
         let mut raw = Vec::new();
         let (series, all) = collect(n, |_| {
             raw.push(MEDIAN * (SIGMA * x.draw()).exp());
             *raw.last().unwrap()
         });
-        let one = |yes: bool| f64::from(u8::from(yes)) / runs as f64;
+        let one = |yes: bool| f64::from(u8::from(yes)) / RUNS as f64;
         let median = of_quantile(&series, &all, 0.5).unwrap();
         c.median += one(holds(&median, MEDIAN));
         c.dependent += one(!median.independent);
@@ -64,7 +65,7 @@ fn coverage(phi: f64, n: u64, runs: u64) -> Shares {
 
 #[test]
 fn holds_the_truth_of_independent_samples_as_often_as_the_textbook() {
-    let c = coverage(0.0, 2_000, 500);
+    let c = coverage(0.0, 2_000);
     for share in [c.median, c.p90, c.mean, c.textbook] {
         assert!((0.93..=0.98).contains(&share), "{c:?}");
     }
@@ -73,7 +74,7 @@ fn holds_the_truth_of_independent_samples_as_often_as_the_textbook() {
 
 #[test]
 fn holds_the_truth_of_correlated_samples_where_the_textbook_fails() {
-    let c = coverage(0.9, 2_000, 1_000);
+    let c = coverage(0.9, 2_000);
     for share in [c.median, c.p90, c.mean] {
         assert!((0.92..=0.98).contains(&share), "{c:?}");
     }
@@ -83,7 +84,7 @@ fn holds_the_truth_of_correlated_samples_where_the_textbook_fails() {
 #[test]
 fn holds_the_truth_or_says_so_when_a_batch_is_barely_longer_than_the_memory() {
     // 200 samples a batch, and a memory of 200 samples.
-    let c = coverage(0.99, 10_000, 400);
+    let c = coverage(0.99, 10_000);
     for share in [c.median, c.p90, c.mean] {
         assert!((0.90..=0.98).contains(&share), "{c:?}");
     }
