@@ -4,6 +4,8 @@
 
 #[path = "qperf/far.rs"]
 mod far;
+#[path = "qperf/measuring.rs"]
+mod measuring;
 #[path = "qperf/real.rs"]
 mod real;
 #[path = "qperf/serving.rs"]

@@ -50,11 +50,12 @@ pub struct Course {
 /// What is done now and then while the window is open: hears the time since its beginning.
 pub type Tick<'a> = &'a mut dyn FnMut(u64);
 
-/// Conducts one test whose threads run already. `tick` is called about every 50 ms, and the
+/// Conducts one test whose threads run already; without a `peer` where the far end is another
+/// program, which cannot be asked. `tick` is called about every 50 ms, and the
 /// sleep between is cut to `every_ns` where that is shorter.
 pub fn conduct(
     run: Run<'_>,
-    peer: &Peer,
+    peer: Option<&Peer>,
     common: &Common,
     team: &Team,
     window: &Window,
@@ -73,9 +74,9 @@ pub fn conduct(
     sleep_until(begun + common.warmup_ns.0, &over, &mut || look(None));
     // The looks come before the window, not within: what they cost shall not be in its samples.
     let mut silent = None;
-    let mut ask_peer = || match (silent.is_some(), peer.mark()) {
-        (false, Ok(counters)) => Some(counters),
-        (false, Err(e)) => {
+    let mut ask_peer = || match (silent.is_some(), peer.map(Peer::mark)) {
+        (false, Some(Ok(counters))) => Some(counters),
+        (false, Some(Err(e))) => {
             silent = Some(e);
             None
         }

@@ -155,7 +155,7 @@ impl<'a> Watch<'a> {
         } else if self.stop.load(Ordering::Relaxed) {
             Err(Over::Stopped)
         } else if self.control.gone() {
-            Err(Over::Gone)
+            Err(if self.control.says_done() { Over::Closed } else { Over::Gone })
         } else if now - self.heard_ns >= self.idle_ns {
             Err(Over::Idle)
         } else {

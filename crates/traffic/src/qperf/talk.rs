@@ -12,7 +12,7 @@ use std::{
 use probe::samples::clock::monotonic_ns;
 use socket2::{SockRef, TcpKeepalive};
 
-use super::wire::URGENT_ERROR;
+use super::wire::{URGENT_DONE, URGENT_ERROR};
 use crate::{Error, Result};
 
 /// How often a wait looks whether it shall end.
@@ -190,6 +190,17 @@ impl Control {
         let asked = libc::POLLIN | libc::POLLPRI | libc::POLLRDHUP;
         let over = libc::POLLPRI | libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
         ready(&self.stream, asked, 0).is_ok_and(|got| got & over != 0)
+    }
+
+    /// Whether the other end says, out of band, that its test is over.
+    pub fn says_done(&self) -> bool {
+        let mut byte = 0u8;
+        // SAFETY: one byte, which outlives the call.
+        let n = unsafe {
+            let flags = libc::MSG_OOB | libc::MSG_PEEK;
+            libc::recv(self.stream.as_raw_fd(), (&raw mut byte).cast(), 1, flags)
+        };
+        n == 1 && byte == URGENT_DONE
     }
 
     /// Tells the other end, in its own way, what went wrong: it prints the text and ends.

@@ -24,6 +24,8 @@ const HEAD: usize = 8;
 const NUMBERS: usize = 16;
 /// Bytes of one of the strings that end a request, and of one of those in [`configuration`].
 pub const STRING: usize = 64;
+/// Bytes of the answer to `conf`.
+pub const CONFIGURATION: usize = 4 * STRING;
 /// Bytes of the counters.
 pub const STAT: usize = 252;
 /// Bytes sent for them: the real program sends as many as its structure has in memory, which
@@ -318,10 +320,10 @@ impl Stat {
 
 /// The answer to `conf`: the node's name, its CPUs, its system and qperf's version, each cut to
 /// 63 bytes and closed with a NUL.
-pub fn configuration(node: &str, cpu: &str, os: &str) -> [u8; 4 * STRING] {
+pub fn configuration(node: &str, cpu: &str, os: &str) -> [u8; CONFIGURATION] {
     let [a, b, c] = VERSION;
     let version = format!("{a}.{b}.{c}");
-    let mut bytes = [0; 4 * STRING];
+    let mut bytes = [0; CONFIGURATION];
     for (to, text) in bytes.chunks_exact_mut(STRING).zip([node, cpu, os, &version]) {
         to.iter_mut().take(STRING - 1).zip(text.bytes()).for_each(|(to, from)| *to = from);
     }

@@ -10,6 +10,8 @@ use model::measure::Transport;
 
 use crate::host::incoming;
 
+/// Bytes of a UDP request's number, where it has room for all of them.
+pub const NUMBER: usize = 4;
 /// Where the number's bytes stand in a UDP response.
 const NUMBER_AT: [usize; 4] = [0, 3, 4, 5];
 /// Where the CPU stands in a UDP response.

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// First length of the batches for the intervals.
-const BATCH_NS: u64 = 20_000_000;
+pub const BATCH_NS: u64 = 20_000_000;
 
 /// A result, and what broke it off.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ fn check(spec: &RttSpec) -> Result<()> {
 }
 
 /// Seconds since 1970.
-fn unix_s() -> u64 {
+pub fn unix_s() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
@@ -229,7 +229,7 @@ fn one(
             Ok(round) => round,
             Err(e) if rounds.is_empty() => return Err(e),
             Err(e) => {
-                let document = result::rtt_run(spec, &test, seats, peer, rounds);
+                let document = result::rtt_run(spec, &test, seats, peer.same_host, rounds);
                 return Ok(Measured { document, broken: Some(e) });
             }
         };
@@ -239,7 +239,7 @@ fn one(
         let next =
             if ends { Next::Done(None) } else { result::next(spec, &rounds, now_ns() - begun) };
         if let Next::Done(why) = next {
-            let mut document = result::rtt_run(spec, &test, seats, peer, rounds);
+            let mut document = result::rtt_run(spec, &test, seats, peer.same_host, rounds);
             document.warnings.extend(why);
             return Ok(Measured { document, broken });
         }
@@ -279,8 +279,9 @@ fn round(
             std::thread::yield_now();
         }
         let mut guard = Watchdog::new(spec);
-        let course =
-            conduct(run, peer, &spec.common, &team, &window, what, &mut |_| guard.look(&team));
+        let course = conduct(run, Some(peer), &spec.common, &team, &window, what, &mut |_| {
+            guard.look(&team)
+        });
         team.end();
         Ok(course)
     })?;
@@ -305,6 +306,7 @@ fn shape_of(spec: &RttSpec, test: &Test, ready: &Ready) -> Shape {
         wait: spec.common.wait,
         timeout_ns: spec.timeout_ns.0,
         service_ns: ready.service_ns.0,
+        echo: false,
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error,
-    client::{Peer, conduct::Course},
+    client::conduct::Course,
     control::message::{FarReport, Kind, Ready, Test},
     host,
     seats::Seats,
@@ -124,7 +124,7 @@ pub fn rtt_run(
     spec: &RttSpec,
     test: &Test,
     seats: &Seats,
-    peer: &Peer,
+    same_host: bool,
     rounds: Vec<Round>,
 ) -> RttRun {
     let by_placement = merged(&rounds);
@@ -156,7 +156,7 @@ pub fn rtt_run(
         outstanding: spec.outstanding,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: placement(&rounds, seats, peer),
+        placement: placement(&rounds, seats, same_host),
         window_ns: Nanos(window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
         rtt_ns: all.quantiles(),
@@ -227,7 +227,7 @@ fn warn_of_spinning(
     }
 }
 
-fn placement(rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
+fn placement(rounds: &[Round], seats: &Seats, same_host: bool) -> Placement {
     let mut local = EndPlacement {
         pinned: seats.cpus.clone(),
         why: seats.why.clone(),
@@ -256,7 +256,7 @@ fn placement(rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
         Some(report) => report.migrations.clone(),
         None => Reading::absent("the far end did not report"),
     }));
-    Placement { local, peer: far, same_host: peer.same_host }
+    Placement { local, peer: far, same_host }
 }
 
 fn add<K: Ord + Copy>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {

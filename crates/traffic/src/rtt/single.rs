@@ -6,7 +6,9 @@ use std::{io, os::fd::RawFd};
 use model::measure::{Transport, Wait};
 
 use super::{
-    exchange::{answers, current_cpu, echo_number, read_cpu, stamp_cpu, stamp_number},
+    exchange::{
+        NUMBER, UNKNOWN_CPU, answers, current_cpu, echo_number, read_cpu, stamp_cpu, stamp_number,
+    },
     recorder::{Recorder, Window},
     wait::{Nothing, receive, send_all},
 };
@@ -27,11 +29,33 @@ pub struct Shape {
     pub timeout_ns: u64,
     /// The far end's injected service time.
     pub service_ns: u64,
+    /// The far end is another program that gives each request back as it came.
+    pub echo: bool,
 }
 
 impl Shape {
     fn stream(&self) -> bool {
         self.transport != Transport::Udp
+    }
+
+    /// The CPU that a response names.
+    #[inline]
+    fn peer_cpu(&self, response: &[u8]) -> u16 {
+        if self.echo {
+            UNKNOWN_CPU
+        } else {
+            read_cpu(self.transport, self.response_bytes, response)
+        }
+    }
+
+    /// Whether a datagram answers the last request, whose number is this.
+    #[inline]
+    fn answers(&self, response: &[u8], request: &[u8], number: u32) -> bool {
+        if self.echo {
+            response.iter().zip(request).take(NUMBER).all(|(a, b)| a == b)
+        } else {
+            answers(response, self.request_bytes, number)
+        }
     }
 }
 
@@ -94,7 +118,7 @@ fn near_stream(
             }
         }
         let now = now_ns();
-        let peer = read_cpu(shape.transport, shape.response_bytes, &room);
+        let peer = shape.peer_cpu(&room);
         recorder.record(window, now, now, now - sent_at, peer);
         done += 1;
         member.handled(done);
@@ -140,13 +164,12 @@ fn near_datagrams(
                 Ok(n) => {
                     let now = now_ns();
                     let response = room.get(..n).unwrap_or_default();
-                    if n as u64 != shape.response_bytes
-                        || !answers(response, shape.request_bytes, number)
-                    {
+                    let whole = n as u64 == shape.response_bytes;
+                    if !whole || !shape.answers(response, &request, number) {
                         recorder.late += u64::from(window.holds(now));
                         continue;
                     }
-                    let peer = read_cpu(shape.transport, shape.response_bytes, response);
+                    let peer = shape.peer_cpu(response);
                     recorder.record(window, now, now, now - sent_at, peer);
                     done += 1;
                     member.handled(done);

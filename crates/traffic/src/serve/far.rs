@@ -126,6 +126,7 @@ impl<'a> FarTest<'a> {
                     wait: self.test.wait,
                     timeout_ns: 0,
                     service_ns: self.service_ns,
+                    echo: false,
                 };
                 rtt::far::run(&flows, &shape, *outstanding, &self.greeting, &self.team, member);
             }

@@ -113,6 +113,12 @@ impl Server {
     }
 }
 
+impl Server {
+    pub fn target(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -1,0 +1,344 @@
+//! `measure rtt --peer qperf`: round trips with qperf's server as the far end, every one of
+//! them recorded at this end. Its tests `tcp_lat` and `udp_lat` send each message back as it
+//! came.
+
+use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
+
+use model::{
+    Nanos,
+    measure::{RttDocument, RttRun, RttSpec, Transport},
+};
+
+use super::{
+    near::{Ask, Place, Session, find},
+    result::{affinity, check_common, far_seat, report, test_of, warnings},
+    wire::Stat,
+};
+use crate::{
+    Error, Result,
+    client::conduct::{Course, Run, conduct},
+    control::message::{Kind, Ready, Test},
+    net::{now_ns, options},
+    rtt::{
+        measure::{BATCH_NS, Measured, unix_s},
+        recorder::{Recorder, Window},
+        result::{self, Next, Round},
+        single::{self, Shape},
+    },
+    seats::{self, Seats},
+    team::Team,
+};
+
+const SECOND: u64 = 1_000_000_000;
+/// The largest message over TCP.
+const LARGEST_MESSAGE: u64 = 16 << 20;
+/// The largest UDP payload over IPv4 without options.
+const LARGEST_DATAGRAM: u64 = 65_507;
+/// How much longer than this end the far end goes on over TCP if nobody ends it.
+const SLACK_S: u64 = 3;
+/// Over UDP the far end stops by its own clock, in whole seconds: this end stops so long before.
+const BEFORE_NS: u64 = 200_000_000;
+/// A far end that does not answer for so long is given up.
+const SILENT_NS: u64 = 5 * SECOND;
+
+/// Everything about one run that does not change between its rounds.
+struct Point<'a> {
+    spec: &'a RttSpec,
+    test: Test,
+    place: &'a Place,
+    seats: &'a Seats,
+    seat: Ready,
+    ask: Ask,
+}
+
+/// Measures round trips against an unmodified qperf server.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>> {
+    check(spec)?;
+    let place = find(&spec.common, run.stop)?;
+    let to: SocketAddr = place.address;
+    let seats = seats::near(&spec.common.pin, 1, place.same_host, Some(to))?;
+    let mut document = RttDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "rtt".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local: crate::host_identity().end,
+        peer: place.end.clone(),
+        floor: result::floor_not_measured(),
+        runs: vec![],
+        wait_split: None,
+        cut_short: false,
+    };
+    let mut broken = None;
+    for &bytes in &spec.request_bytes {
+        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
+            document.cut_short = true;
+            break;
+        }
+        match size(spec, bytes, &place, &seats, run, &mut document.peer.cpus) {
+            Ok(Measured { document: done, broken: why }) => {
+                document.runs.push(done);
+                broken = why;
+            }
+            Err(e) => broken = Some(e),
+        }
+        document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    }
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+/// What qperf cannot do is refused, not passed over.
+fn check(spec: &RttSpec) -> Result<()> {
+    check_common(&spec.common, &spec.flows)?;
+    test_of(spec.common.transport, true)?;
+    let usage = |why: String| Err(Error::Usage(why));
+    if spec.outstanding != 1 {
+        return usage("with qperf at the far end one request is outstanding".into());
+    }
+    if spec.rate_per_s.is_some() {
+        return usage("with qperf at the far end there is no schedule (--rate): it is asked again when it has answered".into());
+    }
+    if spec.wait_split {
+        return usage(
+            "the wait split needs `netwright serve` at the far end: qperf only blocks".into(),
+        );
+    }
+    if spec.request_bytes.is_empty() {
+        return usage("no size is given".into());
+    }
+    if spec.response_bytes.iter().any(|r| spec.request_bytes != [*r]) {
+        return usage("qperf answers with as many bytes as it was asked with".into());
+    }
+    let most = match spec.common.transport {
+        Transport::Udp => LARGEST_DATAGRAM,
+        _ => LARGEST_MESSAGE,
+    };
+    match spec.request_bytes.iter().find(|b| !(1..=most).contains(*b)) {
+        Some(b) => usage(format!("a message of {b} bytes; 1 to {most} are possible")),
+        None => Ok(()),
+    }
+}
+
+/// Times of one session, so that over UDP the traffic goes on until just before the far end
+/// stops: its CPU time is then that of the traffic.
+fn stretched(spec: &RttSpec) -> (RttSpec, u32) {
+    let c = &spec.common;
+    let whole = c.warmup_ns.0.saturating_add(c.duration_ns.0).saturating_add(c.cooldown_ns.0);
+    let mut spec = spec.clone();
+    let seconds = match c.transport {
+        Transport::Udp => {
+            let seconds = whole.saturating_add(BEFORE_NS).div_ceil(SECOND);
+            let more = seconds.saturating_mul(SECOND) - BEFORE_NS;
+            spec.common.cooldown_ns.0 += more.saturating_sub(whole);
+            seconds
+        }
+        _ => whole.div_ceil(SECOND).saturating_add(SLACK_S),
+    };
+    (spec, u32::try_from(seconds).unwrap_or(u32::MAX))
+}
+
+/// One size, repeated while its interval is wider than was asked for.
+fn size(
+    spec: &RttSpec,
+    bytes: u64,
+    place: &Place,
+    seats: &Seats,
+    run: Run<'_>,
+    cpus: &mut u32,
+) -> Result<Measured<RttRun>> {
+    let (spec, seconds) = stretched(spec);
+    let common = &spec.common;
+    let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding: 1 };
+    let seat = far_seat(common, &kind, seats, place.same_host, place.address)?;
+    let ask = Ask {
+        test: test_of(common.transport, true)?,
+        message: u32::try_from(bytes).unwrap_or(u32::MAX),
+        seconds,
+        affinity: affinity(&seat),
+    };
+    let test = Test {
+        kind,
+        transport: common.transport,
+        flows: 1,
+        threads: 1,
+        wait: model::measure::Wait::Block,
+        pin: common.peer_pin.clone(),
+        near_cpus: seats.cpus.iter().copied().collect(),
+        socket: common.socket.clone(),
+        longest_ns: Nanos(0),
+    };
+    let point = Point { spec: &spec, test, place, seats, seat, ask };
+    let (mut rounds, begun) = (Vec::<Round>::new(), now_ns());
+    let done = |rounds: Vec<Round>, why: Option<String>| {
+        let mut run = result::rtt_run(&spec, &point.test, seats, place.same_host, rounds);
+        run.peer_wait = model::measure::Wait::Block;
+        run.warnings.extend(why);
+        run.warnings.extend(warnings(&spec.common));
+        run.warnings.push(half(&run));
+        run
+    };
+    loop {
+        let what = result::progress_text(&spec, bytes, 1, rounds.len());
+        let (round, stat) = match one(&point, run, &what) {
+            Ok(one) => one,
+            Err(e) if rounds.is_empty() => return Err(e),
+            Err(e) => return Ok(Measured { document: done(rounds, None), broken: Some(e) }),
+        };
+        *cpus = stat.map_or(*cpus, |s| s.cpus);
+        let broken = round.broken.clone();
+        let ends = broken.is_some() || round.course.cut_short;
+        rounds.push(round);
+        let next =
+            if ends { Next::Done(None) } else { result::next(&spec, &rounds, now_ns() - begun) };
+        if let Next::Done(why) = next {
+            return Ok(Measured { document: done(rounds, why), broken });
+        }
+    }
+}
+
+/// What qperf itself would have printed for the same.
+fn half(run: &RttRun) -> String {
+    format!(
+        "qperf prints half of the mean round trip as its latency: here {:.3} µs",
+        run.rtt_ns.mean / 2000.0
+    )
+}
+
+/// One round: a session of its own, for qperf has no second window in one.
+fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Stat>)> {
+    let common = &point.spec.common;
+    let mut session = Session::open(point.place, common, point.ask, run.stop)?;
+    let mut warnings: Vec<String> = vec![];
+    warnings.extend(options::prepare(&session.data, common.wait));
+    let (team, window) = (Team::new(1), Window::closed());
+    let mut recorder = Recorder::new(false, BATCH_NS);
+    let course = exchange(point, &mut session, &team, &window, &mut recorder, run, what);
+    let mut broken = team.broken().or_else(|| course.silent.clone());
+    if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
+        broken = Some(words);
+    }
+    let early = course.cut_short || run.stop.load(Ordering::Relaxed);
+    let stat = match &broken {
+        Some(_) => None,
+        None => match session.finish(early) {
+            Ok(stat) => Some(stat),
+            // Told to stop, it did not wait for the far end's clock.
+            Err(_) if early => None,
+            Err(e) => {
+                broken = Some(e);
+                None
+            }
+        },
+    };
+    if let Some(stat) = &stat {
+        warnings.extend(disagreement(stat, team.transactions(), point.test.transport));
+    }
+    let round = Round {
+        ready: point.seat.clone(),
+        course,
+        recorders: vec![recorder],
+        seen: team.seen(),
+        report: stat.as_ref().map(report),
+        warnings,
+        broken,
+    };
+    Ok((round, stat))
+}
+
+/// Both ends must have counted the same: each answer was a message there first, and one may
+/// have been on its way at the end. Over UDP what is beyond was lost on the way back.
+fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<String> {
+    let there = stat.received.messages;
+    let more = transport != Transport::Udp && there > answered + 1;
+    (there < answered || more)
+        .then(|| format!("the ends disagree: {answered} round trips here, {there} messages there"))
+}
+
+/// The thread that asks, and the window over it.
+fn exchange(
+    point: &Point<'_>,
+    session: &mut Session,
+    team: &Team,
+    window: &Window,
+    recorder: &mut Recorder,
+    run: Run<'_>,
+    what: &str,
+) -> Course {
+    let (fd, spec) = (session.data.as_raw_fd(), point.spec);
+    let bytes = u64::from(point.ask.message);
+    let shape = Shape {
+        transport: spec.common.transport,
+        request_bytes: bytes,
+        response_bytes: bytes,
+        wait: spec.common.wait,
+        timeout_ns: spec.timeout_ns.0,
+        service_ns: 0,
+        echo: true,
+    };
+    let cpu = point.seats.cpus.first().copied();
+    thread::scope(|threads| {
+        let work = || {
+            let Some(member) = team.members.first() else { return };
+            if let Some(Err(e)) = cpu.map(seats::pin) {
+                member.see(|seen| seen.warnings.push(e.to_string()));
+            }
+            let _running = member.sleeper.begin();
+            single::near(fd, &shape, window, team, member, recorder);
+        };
+        let spawned = thread::Builder::new().name("nw-near-0".into()).spawn_scoped(threads, work);
+        if let Err(e) = spawned {
+            team.break_off(Error::io("no thread", &e));
+        }
+        while team.tids().is_empty() && !team.stopping() {
+            thread::yield_now();
+        }
+        let mut guard = Guard::new(spec);
+        let mut look = |_| guard.look(team, session);
+        let course = conduct(run, None, &spec.common, team, window, what, &mut look);
+        team.end();
+        course
+    })
+}
+
+/// Looks after a thread that waits for what may never come.
+struct Guard {
+    wake_ns: u64,
+    woken_ns: u64,
+    answered: u64,
+    since_ns: u64,
+    silent_ns: u64,
+}
+
+impl Guard {
+    fn new(spec: &RttSpec) -> Self {
+        let udp = spec.common.transport == Transport::Udp;
+        let wake_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
+        // Over UDP silence is loss, which is counted; the far end's end shows elsewhere.
+        let silent_ns = if udp { u64::MAX } else { SILENT_NS };
+        let now = now_ns();
+        Self { wake_ns, woken_ns: now, answered: 0, since_ns: now, silent_ns }
+    }
+
+    fn look(&mut self, team: &Team, session: &mut Session) {
+        if let Some(why) = session.gone() {
+            team.break_off(why);
+        }
+        let (now, answered) = (now_ns(), team.transactions());
+        if answered != self.answered {
+            (self.answered, self.since_ns) = (answered, now);
+        } else if now - self.since_ns > self.silent_ns {
+            let s = (now - self.since_ns) / SECOND;
+            team.break_off(Error::Environment(format!("the far end has not answered for {s} s")));
+        }
+        if now - self.woken_ns >= self.wake_ns {
+            self.woken_ns = now;
+            team.members.iter().for_each(|m| m.sleeper.wake());
+        }
+    }
+}
