@@ -2,8 +2,8 @@
 //!
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
 //! over a control connection (`control`), both move data with the loops of `rtt`, and both
-//! look at themselves over exactly the same window ([`host`]). A foreign far end is spoken too:
-//! [`iperf3`].
+//! look at themselves over exactly the same window ([`host`]). Foreign far ends are spoken too:
+//! [`iperf3`] and [`qperf`].
 
 mod client;
 mod control;

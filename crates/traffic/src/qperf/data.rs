@@ -2,7 +2,7 @@
 //! into ticks by `SO_RCVTIMEO`, shorter ones near the end.
 
 use std::{
-    io, mem,
+    fmt, io, mem,
     os::fd::{AsRawFd, RawFd},
     ptr,
     sync::atomic::{AtomicBool, Ordering},
@@ -27,6 +27,18 @@ pub enum Over {
     Stopped,
 }
 
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "its time was over",
+            Self::Closed => "the client ended it",
+            Self::Gone => "the client vanished",
+            Self::Idle => "nothing came any more",
+            Self::Stopped => "this end was stopped",
+        })
+    }
+}
+
 /// What one call brought.
 #[derive(Debug)]
 pub enum Got {
@@ -35,7 +47,7 @@ pub enum Got {
     /// Nothing for a tick, or a signal.
     Nothing,
     /// The kernel said no.
-    Failed(io::Error),
+    Failed,
 }
 
 fn got(n: isize) -> Got {
@@ -45,7 +57,7 @@ fn got(n: isize) -> Got {
             e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Got::Nothing
             }
-            e => Got::Failed(e),
+            _ => Got::Failed,
         },
     }
 }

@@ -106,7 +106,7 @@ impl Work {
                     }
                 }
                 Got::Nothing => watch.quiet()?,
-                Got::Failed(_) => {
+                Got::Failed => {
                     tally.received.errors += 1;
                     return Err(Over::Closed);
                 }
@@ -126,7 +126,7 @@ impl Work {
             match data::send(fd, piece, 0) {
                 Got::Bytes(n) => left = left.saturating_sub(n),
                 Got::Nothing => watch.quiet()?,
-                Got::Failed(_) => return Err(Over::Closed),
+                Got::Failed => return Err(Over::Closed),
             }
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Work {
                 }
                 Got::Nothing => watch.quiet(),
                 // "Connection refused": an answer found nobody. The client may be at its end.
-                Got::Failed(_) => {
+                Got::Failed => {
                     tally.received.errors += 1;
                     failures += 1;
                     if failures < FAILURES { watch.quiet() } else { Err(Over::Closed) }
@@ -222,7 +222,7 @@ impl Work {
                 tally.sent.messages += 1;
             }
             Got::Nothing => watch.quiet()?,
-            Got::Failed(_) => tally.sent.errors += 1,
+            Got::Failed => tally.sent.errors += 1,
         }
         Ok(())
     }

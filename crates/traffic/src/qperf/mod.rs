@@ -4,15 +4,15 @@
 //! qperf's client prints half of the mean round trip, over a count of messages and ticks of
 //! 10 ms. Here a round trip is a round trip, each one recorded.
 
-pub mod clock;
-pub mod data;
-pub mod far;
-pub mod near;
-pub mod result;
-pub mod rtt;
-pub mod serve;
-pub mod session;
-pub mod talk;
+mod clock;
+mod data;
+mod far;
+mod near;
+mod result;
+mod rtt;
+mod serve;
+mod session;
+mod talk;
 pub mod wire;
 
 pub use rtt::client_rtt;

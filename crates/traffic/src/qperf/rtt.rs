@@ -18,6 +18,7 @@ use crate::{
     Error, Result,
     client::conduct::{Course, Run, conduct},
     control::message::{Kind, Ready, Test},
+    host::calibrate,
     net::{now_ns, options},
     rtt::{
         measure::{BATCH_NS, Measured, unix_s},
@@ -60,6 +61,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
     let place = find(&spec.common, run.stop)?;
     let to: SocketAddr = place.address;
     let seats = seats::near(&spec.common.pin, 1, place.same_host, Some(to))?;
+    let calibration = calibrate(seats.cpus.first().copied())?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "rtt".into(),
@@ -67,7 +69,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
         request: spec.clone(),
         local: crate::host_identity().end,
         peer: place.end.clone(),
-        floor: result::floor_not_measured(),
+        floor: calibration.certificate([]),
         runs: vec![],
         wait_split: None,
         cut_short: false,
@@ -87,6 +89,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
         }
         document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
     }
+    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
         (_, broken) => Ok(Measured { document, broken }),

@@ -2,7 +2,7 @@
 //!
 //! One thread holds every connection that has not asked yet, whatever comes in there: each
 //! costs a descriptor and a few hundred bytes until its time is over. A whole request that is
-//! within the limits gets a thread of its own ([`session`](super::session)).
+//! within the limits gets a thread of its own (`session`).
 
 use std::{
     fmt,
@@ -81,6 +81,8 @@ pub enum Event {
         sent: u64,
         /// After so long.
         ns: Nanos,
+        /// Why: `its time was over`.
+        why: String,
     },
     /// It broke off, or was never begun, for this reason.
     Failed {
@@ -102,8 +104,11 @@ impl fmt::Display for Event {
             Self::Began { client, test, message_bytes, seconds } => {
                 write!(f, "{client}: {test}, messages of {message_bytes} bytes, {seconds} s")
             }
-            Self::Ended { client, test, received, sent, ns } => {
-                write!(f, "{client}: {test} ended after {ns}: {received} messages received")?;
+            Self::Ended { client, test, received, sent, ns, why } => {
+                write!(
+                    f,
+                    "{client}: {test} ended after {ns} ({why}): {received} messages received"
+                )?;
                 if *sent > 0 { write!(f, ", {sent} sent") } else { Ok(()) }
             }
             Self::Failed { client, why } => write!(f, "{client}: {why}"),
@@ -371,12 +376,13 @@ impl<'scope, 'env> House<'scope, 'env> {
                 let done = Session { control, request, test, limits, stop }.run();
                 running.fetch_sub(1, Ordering::Relaxed);
                 on_event(match done {
-                    Ok(Done { tally, ns, .. }) => Event::Ended {
+                    Ok(Done { tally, ns, over }) => Event::Ended {
                         client,
                         test: name,
                         received: tally.received.messages,
                         sent: tally.sent.messages,
                         ns: Nanos(ns),
+                        why: over.to_string(),
                     },
                     Err(e) => Event::Failed { client, why: format!("{name}: {e}") },
                 });

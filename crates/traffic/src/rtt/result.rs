@@ -163,7 +163,7 @@ pub fn rtt_run(
         rtt_from_send_ns: open(|r| r.from_send.as_ref()),
         send_lag_ns: open(|r| r.lag.as_ref()),
         rtt_p50_interval_ns: p50.map(|e| e.interval),
-        modes: modes(&all, by_placement, peer.same_host),
+        modes: modes(&all, by_placement, same_host),
         transactions: all.count(),
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),
