@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the window early, the second ends the program.
+//! Ctrl-C, and SIGTERM: the first ends the window early, the second ends the program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,29 +9,19 @@ extern "C" fn on_signal(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// While it lives, the first SIGINT sets [`Window::stop`] instead of ending the process; the
-/// second does what it did before (`SA_RESETHAND`).
+/// What ends a window early.
+const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+
+/// While it lives, the first SIGINT or SIGTERM sets [`Window::stop`] instead of ending the
+/// process; the second does what it did before (`SA_RESETHAND`).
 pub struct Window {
-    before: libc::sigaction,
+    before: [libc::sigaction; 2],
 }
 
 impl Window {
-    /// Listens from now on. A SIGINT that was ignored (a job in a script's background) stays so.
+    /// Listens from now on. A signal that was ignored (a job in a script's background) stays so.
     pub fn open() -> Self {
-        // SAFETY: zeroed sigactions are valid, the handler only stores to an atomic.
-        let before = unsafe {
-            let mut before: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGINT, std::ptr::null(), &mut before);
-            if before.sa_sigaction != libc::SIG_IGN {
-                let mut ours: libc::sigaction = std::mem::zeroed();
-                ours.sa_sigaction = on_signal as *const () as usize;
-                ours.sa_flags = libc::SA_RESETHAND;
-                libc::sigemptyset(&mut ours.sa_mask);
-                libc::sigaction(libc::SIGINT, &ours, std::ptr::null_mut());
-            }
-            before
-        };
-        Self { before }
+        Self { before: SIGNALS.map(listen) }
     }
 
     /// Set by the first Ctrl-C.
@@ -47,9 +37,28 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // SAFETY: gives back what the kernel gave us.
-        unsafe {
-            libc::sigaction(libc::SIGINT, &self.before, std::ptr::null_mut());
+        for (signal, before) in SIGNALS.iter().zip(&self.before) {
+            // SAFETY: gives back what the kernel gave us.
+            unsafe {
+                libc::sigaction(*signal, before, std::ptr::null_mut());
+            }
         }
+    }
+}
+
+/// Listens to a signal, and gives what was done about it before.
+fn listen(signal: libc::c_int) -> libc::sigaction {
+    // SAFETY: zeroed sigactions are valid, the handler only stores to an atomic.
+    unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut before);
+        if before.sa_sigaction != libc::SIG_IGN {
+            let mut ours: libc::sigaction = std::mem::zeroed();
+            ours.sa_sigaction = on_signal as *const () as usize;
+            ours.sa_flags = libc::SA_RESETHAND;
+            libc::sigemptyset(&mut ours.sa_mask);
+            libc::sigaction(signal, &ours, std::ptr::null_mut());
+        }
+        before
     }
 }
