@@ -1,6 +1,7 @@
 //! `netwright serve`: the far end of measurements.
 
 pub mod args;
+mod foreign;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -44,25 +45,36 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
             (None, false) => Pin::Auto,
         },
     })?;
+    let iperf3 = foreign::iperf3(args, &ips(args))?;
     announce(args, &server.listening(), printed.as_deref())?;
-    server.run(window.stop(), &|event| tell(args, &event))?;
+    foreign::announce(args, &iperf3)?;
+    let stop = window.stop();
+    std::thread::scope(|scope| {
+        let beside = iperf3.map(|server| scope.spawn(move || foreign::run(args, &server, stop)));
+        let done = server.run(stop, &|event| tell(args, &event));
+        // If one cannot go on, none does.
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let beside = beside.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())));
+        done.and(beside)
+    })?;
     Ok(Done::Yes)
 }
 
 /// Loopback unless told otherwise.
-fn addresses(args: &ServeArgs) -> Vec<Listen> {
+fn ips(args: &ServeArgs) -> Vec<IpAddr> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    let ips: &[IpAddr] = match (&args.bind[..], &args.unix) {
-        ([], Some(_)) => &[],
-        ([], None) => &loopback,
-        (asked, _) => asked,
-    };
+    let ips = if args.bind.is_empty() { &loopback[..] } else { &args.bind };
     // A host without IPv6 serves IPv4: only what was asked for by name must work.
     let here = |ip: &IpAddr| {
         !args.bind.is_empty() || std::net::UdpSocket::bind(SocketAddr::new(*ip, 0)).is_ok()
     };
-    let tcp =
-        ips.iter().filter(|ip| here(ip)).map(|ip| Listen::Tcp(SocketAddr::new(*ip, args.port)));
+    ips.iter().copied().filter(here).collect()
+}
+
+fn addresses(args: &ServeArgs) -> Vec<Listen> {
+    let only_unix = args.bind.is_empty() && args.unix.is_some();
+    let ips = if only_unix { Vec::new() } else { ips(args) };
+    let tcp = ips.into_iter().map(|ip| Listen::Tcp(SocketAddr::new(ip, args.port)));
     tcp.chain(args.unix.clone().map(Listen::Unix)).collect()
 }
 

@@ -32,7 +32,7 @@ pub fn empty(spec: &StreamSpec) -> StreamDocument {
         request: spec.clone(),
         local: crate::host_identity().end,
         peer: End { program: "iperf3".into(), ..End::default() },
-        floor: host::floor::not_measured("no calibration yet for iperf3 servers"),
+        floor: host::floor::not_measured("nothing was measured yet"),
         runs: Vec::new(),
         cut_short: false,
     }

@@ -17,13 +17,13 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Direction, Pin, StreamDocument, StreamSpec, Transport, Wait, ZeroCopy},
+    measure::{Direction, Floor, Pin, StreamDocument, StreamSpec, Transport, Wait, ZeroCopy},
 };
 
 use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 use crate::{
-    Error, Measured, Result, Run,
+    Error, Measured, Result, Run, host,
     net::target::{Target, resolve},
     seats,
 };
@@ -72,7 +72,17 @@ pub fn client(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument
             Err(e) => broken = Some(e),
         }
     }
+    document.floor = floor(&document);
     Ok(Measured { document, broken })
+}
+
+/// What this end's loops cost, measured on the CPU where they ran.
+fn floor(document: &StreamDocument) -> Floor {
+    let pinned = document.runs.first().and_then(|r| r.placement.local.pinned.first());
+    match host::calibrate(pinned.copied()) {
+        Ok(calibration) => calibration.certificate(document.runs.iter().map(|r| &r.cpu.local)),
+        Err(e) => host::floor::not_measured(&e.to_string()),
+    }
 }
 
 fn points(spec: &StreamSpec) -> Vec<Point> {

@@ -156,14 +156,14 @@ impl Door<'_, '_> {
                 Ok(None) if stranger.since.elapsed() < self.registry.limits.step => {
                     self.strangers.push_back(stranger);
                 }
-                Ok(None) => self.ended(stranger.from, "it did not say in time what it wants"),
-                Err(why) => self.ended(stranger.from, why),
+                Ok(None) => self.turned_away(stranger.from, "it did not say in time what it wants"),
+                Err(why) => self.turned_away(stranger.from, why),
             }
         }
     }
 
-    fn ended(&self, client: SocketAddr, why: impl Into<String>) {
-        (self.on_event)(Event::Ended { client, why: why.into() });
+    fn turned_away(&self, client: SocketAddr, why: impl Into<String>) {
+        (self.on_event)(Event::TurnedAway { client, why: why.into() });
     }
 
     /// A stream of a known client, or a new client.
@@ -180,7 +180,7 @@ impl Door<'_, '_> {
         let Ok(control) = Control::new(socket) else { return };
         let Some(place) = self.registry.client() else {
             let _ = control.say(State::AccessDenied);
-            return self.ended(from, "told to try again later: as many clients as allowed");
+            return self.turned_away(from, "told to try again later: as many clients as allowed");
         };
         let (registry, stop, on_event) = (self.registry, self.stop, self.on_event);
         let session = move || {
@@ -189,7 +189,7 @@ impl Door<'_, '_> {
         };
         let name = thread::Builder::new().name("iperf3-control".into());
         if let Err(e) = name.spawn_scoped(self.scope, session) {
-            self.ended(from, format!("no thread for it: {e}"));
+            self.turned_away(from, format!("no thread for it: {e}"));
         }
     }
 
@@ -202,7 +202,7 @@ impl Door<'_, '_> {
             // Anybody can send many of these: one line a second is enough.
             if self.complained.is_none_or(|at| at.elapsed() > COMPLAINT) {
                 self.complained = Some(Instant::now());
-                self.ended(stray.from, "a datagram that no test of this host awaits");
+                self.turned_away(stray.from, "a datagram that no test of this host awaits");
             }
             return;
         };
@@ -212,7 +212,7 @@ impl Door<'_, '_> {
                 let strays = self.registry.strays.lock();
                 strays.unwrap_or_else(PoisonError::into_inner).extend(others);
             }
-            Err(e) => self.ended(stray.from, format!("no socket for its stream: {e}")),
+            Err(e) => self.turned_away(stray.from, format!("no socket for its stream: {e}")),
         }
     }
 }

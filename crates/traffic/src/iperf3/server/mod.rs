@@ -74,8 +74,15 @@ pub enum Event {
         /// The measured time.
         seconds: f64,
     },
-    /// A client or stranger got nothing, or a test ended before its time.
-    Ended {
+    /// A test ended before its time.
+    Broken {
+        /// Who asked.
+        client: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// A client got no test, or a stranger was none.
+    TurnedAway {
         /// Who.
         client: SocketAddr,
         /// Why.

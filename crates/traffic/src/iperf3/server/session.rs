@@ -1,6 +1,7 @@
 //! One client, from its cookie to its results.
 
 use std::{
+    cell::Cell,
     net::SocketAddr,
     sync::{
         PoisonError,
@@ -68,6 +69,8 @@ pub struct Session<'a> {
     pub registry: &'a Registry<'a>,
     pub stop: &'a AtomicBool,
     on_event: &'a (dyn Fn(Event) + Sync),
+    /// Whether data was about to flow.
+    begun: Cell<bool>,
 }
 
 /// Serves one client.
@@ -79,11 +82,25 @@ pub fn run(
     stop: &AtomicBool,
     on_event: &(dyn Fn(Event) + Sync),
 ) {
-    let session = Session { control: &control, client, cookie, registry, stop, on_event };
+    let session = Session {
+        control: &control,
+        client,
+        cookie,
+        registry,
+        stop,
+        on_event,
+        begun: Cell::new(false),
+    };
     keep_alive(&control, registry.limits.idle);
     let event = match session.serve() {
         Ok(finished) => finished,
-        Err(end) => Event::Ended { client, why: session.goodbye(end) },
+        Err(end) => {
+            let why = session.goodbye(end);
+            match session.begun.get() {
+                true => Event::Broken { client, why },
+                false => Event::TurnedAway { client, why },
+            }
+        }
     };
     on_event(event);
 }
@@ -147,6 +164,7 @@ impl Session<'_> {
         let load = Load::new(&asked)
             .map_err(|e| Refused::io(Code::CreateStream, "no memory for the payload", &e))?;
         self.control.say(State::TestStart)?;
+        self.begun.set(true);
         (self.on_event)(Event::Started { client: self.client, what: describe(&asked) });
         let longest = match asked.time_s {
             0 => limits.duration,

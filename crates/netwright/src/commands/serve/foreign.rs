@@ -1,0 +1,108 @@
+//! Far ends for programs that know nothing of us.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+use serde_json::json;
+use traffic::iperf3::{Event, Limits, Server};
+
+use super::args::ServeArgs;
+use crate::{
+    exit::Failure,
+    output::{Sink, note},
+};
+
+/// A bound server for stock iperf3 clients, when asked for.
+pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {
+    let Some(port) = args.iperf3 else { return Ok(None) };
+    if !args.open && ips.iter().any(|ip| !ip.is_loopback()) {
+        return Err(Failure::Usage(
+            "a stock iperf3 client knows no secret: --iperf3 beyond loopback needs --open".into(),
+        ));
+    }
+    let listen: Vec<_> = ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+    Ok(Some(Server::bind(&listen)?))
+}
+
+/// Where it listens.
+pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure> {
+    let Some(server) = server else { return Ok(()) };
+    let names: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
+    if args.json {
+        let line = json!({ "event": "listening", "protocol": "iperf3", "addresses": names });
+        return Sink::Stdout.text(&format!("{line}\n"));
+    }
+    match args.talk.quiet {
+        true => Ok(()),
+        false => Sink::Stdout.text(&format!("serving iperf3 clients on {}\n", names.join(", "))),
+    }
+}
+
+/// Serves until stopped.
+pub fn run(args: &ServeArgs, server: &Server, stop: &AtomicBool) -> traffic::Result<()> {
+    let limits = Limits {
+        clients: args.max_tests as usize,
+        streams: args.max_flows as usize,
+        duration: Duration::from_nanos(args.max_duration.0),
+        idle: Duration::from_nanos(args.idle.0),
+        ..Limits::default()
+    };
+    server.run(&limits, stop, &|event| tell(args, &event))
+}
+
+fn tell(args: &ServeArgs, event: &Event) {
+    if args.json {
+        let _ = Sink::Stdout.text(&format!("{}\n", line(event)));
+        return;
+    }
+    match event {
+        _ if args.talk.quiet => {}
+        Event::Started { client, what } if args.talk.verbose => {
+            note(&format!("{client}: iperf3: {what}"));
+        }
+        Event::Finished { client, received_bytes, sent_bytes, seconds } => {
+            let (received, sent) = (model::Bytes(*received_bytes), model::Bytes(*sent_bytes));
+            note(&format!("{client}: iperf3: received {received}, sent {sent} in {seconds:.2} s"));
+        }
+        Event::Warned { client, what } => note(&format!("{client}: iperf3: {what}")),
+        Event::Trouble { what } => note(&format!("iperf3: {what}")),
+        Event::Broken { client, why } => note(&format!("{client}: iperf3: {why}")),
+        // What scanners do is told only when asked for.
+        Event::TurnedAway { client, why } if args.talk.verbose => {
+            note(&format!("{client}: iperf3: turned away: {why}"));
+        }
+        _ => {}
+    }
+}
+
+/// One event for programs.
+fn line(event: &Event) -> serde_json::Value {
+    let mut line = match event {
+        Event::Started { client, what } => {
+            json!({ "event": "started", "client": client, "what": what })
+        }
+        Event::Finished { client, received_bytes, sent_bytes, seconds } => json!({
+            "event": "finished",
+            "client": client,
+            "received_bytes": received_bytes,
+            "sent_bytes": sent_bytes,
+            "window_s": seconds,
+        }),
+        Event::Warned { client, what } => {
+            json!({ "event": "warned", "client": client, "what": what })
+        }
+        Event::Broken { client, why } => json!({ "event": "broken", "client": client, "why": why }),
+        Event::TurnedAway { client, why } => {
+            json!({ "event": "turned_away", "client": client, "why": why })
+        }
+        Event::Trouble { what } => json!({ "event": "trouble", "what": what }),
+        _ => json!({ "event": "other" }),
+    };
+    if let Some(o) = line.as_object_mut() {
+        o.insert("protocol".into(), json!("iperf3"));
+    }
+    line
+}
