@@ -265,4 +265,6 @@ pub enum Document {
     Doctor,
     /// `measure rtt --json`.
     MeasureRtt,
+    /// `measure connect --json`.
+    MeasureConnect,
 }

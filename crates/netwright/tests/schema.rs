@@ -20,7 +20,7 @@ fn schema(name: &str) -> Value {
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in ["inspect", "doctor", "measure-rtt"] {
+    for name in ["inspect", "doctor", "measure-rtt", "measure-connect"] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -91,6 +91,18 @@ fn real_output_of_doctor_keeps_to_its_schema() {
     for key in ["what", "value", "source"] {
         let at = format!("/$defs/Evidence/properties/{key}");
         assert!(schema.pointer(&at).is_some(), "evidence[].{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_measure_connect_keeps_to_its_schema() {
+    let serve = support::serve::Serve::start(&[]);
+    let args = ["--duration", "100ms", "--request", "8", "--rate", "200", "--json"];
+    let out = run(NETWRIGHT, &[&["measure", "connect", serve.target()], &args[..]].concat());
+    keeps_to("measure-connect", &out);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    for key in ["connections", "connections_per_s", "connect_ns", "first_byte_ns", "failed"] {
+        assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
     }
 }
 

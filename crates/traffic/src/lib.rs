@@ -1,11 +1,12 @@
 //! Traffic with known shape, and the far end for it.
 //!
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
-//! over a control connection (`control`), both move data with the loops of `rtt`, and both
-//! look at themselves over exactly the same window ([`host`]). Foreign far ends are spoken too:
-//! [`iperf3`] and [`qperf`].
+//! over a control connection (`control`), both move data with the loops of `rtt` or make
+//! connections with those of `connect`, and both look at themselves over exactly the same window
+//! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`].
 
 mod client;
+mod connect;
 mod control;
 pub mod error;
 pub mod host;
@@ -18,6 +19,7 @@ pub mod serve;
 mod team;
 
 pub use client::conduct::{Progress, Run};
+pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
 pub use net::target::{PORT, Target};

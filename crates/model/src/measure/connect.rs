@@ -69,8 +69,14 @@ pub struct ConnectRun {
     pub connect_ns: Quantiles,
     /// From the same moment until the response's first byte.
     pub first_byte_ns: Option<Quantiles>,
+    /// With a schedule: how long after its time each attempt began.
+    pub start_lag_ns: Option<Quantiles>,
     /// Attempts that failed, by what the kernel said.
     pub failed: BTreeMap<String, u64>,
+    /// Connections established at this end in all, warm-up and cool-down included.
+    pub established_in_all: u64,
+    /// Connections that the far end accepted in all.
+    pub peer_accepted_in_all: Reading<u64>,
     /// Local ports and what they allow.
     pub ports: Reading<PortBudget>,
     /// CPU at both ends.
@@ -86,10 +92,16 @@ pub struct ConnectRun {
 pub struct PortBudget {
     /// Ports of `net.ipv4.ip_local_port_range` without the reserved ones.
     pub ports: u64,
+    /// Local addresses that connections are made from.
+    pub addresses: u64,
+    /// How long a port stays taken after this end closed first: 60 s of TIME_WAIT, or less
+    /// where `net.ipv4.tcp_tw_reuse` applies.
+    pub kept_ns: Nanos,
     /// Connections in TIME_WAIT on this host when the run began.
     pub time_wait_before: u64,
     /// And when it ended.
     pub time_wait_after: u64,
-    /// Connections a second that may go on for ever when each leaves a TIME_WAIT of 60 s here.
+    /// Connections a second that may go on for ever when each leaves a TIME_WAIT here:
+    /// `ports * addresses` in `kept_ns`.
     pub sustained_per_s: f64,
 }

@@ -12,6 +12,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::Diagnosed),
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
+        Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
     Sink::Stdout.text(&format!("{text}\n"))?;

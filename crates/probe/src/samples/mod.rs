@@ -6,6 +6,7 @@ pub mod brief;
 pub mod clock;
 pub mod delta;
 pub mod host_cpu;
+pub mod local_ports;
 mod nics;
 pub mod raw;
 mod source;

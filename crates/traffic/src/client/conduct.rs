@@ -69,6 +69,10 @@ pub fn conduct(
     let mut look = |window_from: Option<u64>| {
         let now = now_ns();
         (run.progress)(what, (now - begun) as f64 / whole);
+        // Its data sockets may say nothing of it: there may be none now, or no answer to miss.
+        if let Some(peer) = peer.filter(|p| p.is_gone()) {
+            team.break_off(Error::Environment(format!("{}: the far end is gone", peer.name)));
+        }
         tick(window_from.map_or(0, |from| now - from));
     };
     sleep_until(begun + common.warmup_ns.0, &over, &mut || look(None));

@@ -1,6 +1,7 @@
 //! The near end's side of the control connection, and opening the data connections.
 
 pub mod conduct;
+pub mod ends;
 pub mod flows;
 
 use std::{
@@ -80,6 +81,19 @@ impl Peer {
                 Err(Error::Environment(format!("{} gave up: {why}", self.name)))
             }
             other => Ok(other),
+        }
+    }
+
+    /// Whether it closed the control connection: a look that does not wait.
+    pub fn is_gone(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::<u8>::uninit()];
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        match self.socket.recv_with_flags(&mut byte, flags) {
+            Ok(n) => n == 0,
+            Err(e) => !matches!(
+                e.kind(),
+                std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+            ),
         }
     }
 

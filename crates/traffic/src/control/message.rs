@@ -1,6 +1,6 @@
 //! The messages.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use model::{
     CpuId, CpuSet, Nanos, Reading,
@@ -173,6 +173,9 @@ pub enum Kind {
         response_bytes: u64,
         /// Who closes.
         close: Close,
+        /// Addresses that connections come from beside the control connection's.
+        #[serde(default)]
+        from: Vec<IpAddr>,
     },
 }
 
@@ -220,6 +223,9 @@ pub struct FarReport {
     pub congestion: Reading<String>,
     /// Its MSS.
     pub mss_bytes: Reading<u64>,
+    /// Connections accepted in all, within the window and outside (connections).
+    #[serde(default)]
+    pub accepted: Option<u64>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

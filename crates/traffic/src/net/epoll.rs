@@ -31,6 +31,8 @@ pub struct Ready {
     pub writable: bool,
     /// It has bytes, or it ended.
     pub readable: bool,
+    /// It is broken, or ended both ways.
+    pub broken: bool,
 }
 
 impl Epoll {
@@ -52,6 +54,10 @@ impl Epoll {
 
     fn control(&self, what: i32, fd: RawFd, key: usize, write: bool) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLRDHUP | if write { libc::EPOLLOUT } else { 0 };
+        self.register(what, fd, key, events)
+    }
+
+    fn register(&self, what: i32, fd: RawFd, key: usize, events: i32) -> io::Result<()> {
         let mut event = libc::epoll_event { events: events as u32, u64: key as u64 };
         // SAFETY: the event outlives the call.
         match unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), what, fd, &raw mut event) } {
@@ -66,6 +72,24 @@ impl Epoll {
     /// As the kernel says.
     pub fn add(&self, fd: RawFd, key: usize) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, key, false)
+    }
+
+    /// Tells once of each change of a socket: connected, bytes, room, end. Whoever hears of
+    /// bytes must take them all.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn add_once(&self, fd: RawFd, key: usize) -> io::Result<()> {
+        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        self.register(libc::EPOLL_CTL_ADD, fd, key, events)
+    }
+
+    /// Watches a listening socket that other threads watch too; one of them is woken.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn add_shared(&self, fd: RawFd, key: usize) -> io::Result<()> {
+        self.register(libc::EPOLL_CTL_ADD, fd, key, libc::EPOLLIN | libc::EPOLLEXCLUSIVE)
     }
 
     /// Watches it for room to send too, or no longer.
@@ -171,6 +195,7 @@ impl Epoll {
                 key: e.u64 as usize,
                 writable: events & libc::EPOLLOUT != 0,
                 readable: events & !libc::EPOLLOUT != 0,
+                broken: events & (libc::EPOLLERR | libc::EPOLLHUP) != 0,
             }
         })
     }

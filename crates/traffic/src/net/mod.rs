@@ -20,3 +20,15 @@ pub fn raise_descriptor_limit() {
         }
     }
 }
+
+/// How many descriptors this process may have.
+pub fn descriptor_limit() -> u64 {
+    // SAFETY: a zeroed limit is valid; the call fills it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        match libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) {
+            0 => limit.rlim_cur,
+            _ => u64::MAX,
+        }
+    }
+}

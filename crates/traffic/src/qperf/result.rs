@@ -63,6 +63,7 @@ pub fn report(stat: &Stat) -> FarReport {
         migrations: Reading::absent(UNTOLD),
         congestion: Reading::absent(UNTOLD),
         mss_bytes: Reading::absent(UNTOLD),
+        accepted: None,
         warnings: vec![],
     }
 }

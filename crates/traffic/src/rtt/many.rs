@@ -24,8 +24,14 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    fn due(&self, n: u64) -> u64 {
+    /// When the n-th is due.
+    pub fn due(&self, n: u64) -> u64 {
         self.start_ns + (n as f64 * self.gap_ns) as u64
+    }
+
+    /// How many are due before a time.
+    pub fn number_at(&self, ns: u64) -> u64 {
+        (ns.saturating_sub(self.start_ns) as f64 / self.gap_ns).ceil() as u64
     }
 }
 

@@ -44,6 +44,11 @@ impl Window {
         self.start.load(Ordering::Relaxed)
     }
 
+    /// When it ended; `u64::MAX` when it has not.
+    pub fn end_ns(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
     /// Whether a moment is within.
     #[inline]
     pub fn holds(&self, ns: u64) -> bool {

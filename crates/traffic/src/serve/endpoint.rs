@@ -8,6 +8,7 @@ use std::{
     ops::RangeInclusive,
     os::{fd::AsRawFd, unix::fs::FileTypeExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
@@ -68,12 +69,20 @@ impl Drop for Endpoint {
     }
 }
 
+/// Which of the data ports is tried first.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
 /// A socket of the session's own on a port of `ports`, or on one that the kernel chooses.
 fn bound(address: IpAddr, kind: Type, ports: Option<&RangeInclusive<u16>>) -> Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let any = 0..=0;
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    for port in ports.unwrap_or(&any).clone() {
+    // From another one each time: connections of the last test, in TIME_WAIT at either end,
+    // shall not take the next one's ports.
+    let ports_in_turn = ports.unwrap_or(&any);
+    let count = usize::from(*ports_in_turn.end()) + 1 - usize::from(*ports_in_turn.start());
+    let first = TURN.fetch_add(1, Ordering::Relaxed) % count;
+    for port in ports_in_turn.clone().cycle().skip(first).take(count) {
         let socket = Socket::new(domain, kind, None).doing(|| "cannot open a data socket")?;
         if kind == Type::STREAM {
             // A port whose last connections are in TIME_WAIT is free.
@@ -116,7 +125,7 @@ impl Endpoint {
                 let socket = bound(address, Type::STREAM, ports)?;
                 // Inherited by what is accepted, so that buffers count for the window.
                 options::apply(&socket, test.transport, &test.socket, nodelay(test))?;
-                socket.listen(4096).doing(|| "cannot listen for data")?;
+                socket.listen(backlog(test)).doing(|| "cannot listen for data")?;
                 this.add(socket)?;
             }
             (Transport::Udp, _) => {
@@ -148,12 +157,11 @@ impl Endpoint {
         let address = SockAddr::unix(&path).doing(what)?;
         socket.bind(&address).doing(what)?;
         self.path = Some(path.clone());
-        socket.listen(4096).doing(what)?;
+        socket.listen(backlog(test)).doing(what)?;
         self.sockets.push(socket);
         Ok(())
     }
 
-    #[allow(dead_code, reason = "for tests that make connections")]
     /// The listening socket of a test whose connections need no token (`connect`).
     pub fn listener(&self) -> Option<&Socket> {
         self.sockets.first()
@@ -246,6 +254,15 @@ impl Endpoint {
             }
         }
         Ok(out)
+    }
+}
+
+/// Room for connections that wait to be accepted; the kernel gives at most
+/// `net.core.somaxconn`.
+fn backlog(test: &Test) -> i32 {
+    match &test.kind {
+        crate::control::message::Kind::Connect { .. } => 65_535,
+        _ => 4096,
     }
 }
 

@@ -14,7 +14,8 @@ use super::{
     session::Session,
 };
 use crate::{
-    Result,
+    Doing, Result,
+    connect::{self, far::Door},
     control::{
         message::{Counters, DATA_MAGIC, FarReport, Kind, Test},
         secret::unhex,
@@ -29,6 +30,10 @@ use crate::{
 /// What setting up and ending may take beside the test itself.
 pub const SLACK: Duration = Duration::from_secs(60);
 
+/// Connections that one thread holds beside those that the near end makes at once: they are
+/// ending.
+const SPARE: usize = 1024;
+
 /// The far end of one test.
 pub struct FarTest<'a> {
     test: &'a Test,
@@ -39,6 +44,8 @@ pub struct FarTest<'a> {
     greeting: Vec<u8>,
     /// Each thread's flows, until it begins.
     flows: Vec<Mutex<Option<Vec<Flow>>>>,
+    /// Where connections come in that are the test themselves.
+    door: Option<Door>,
     marks: Mutex<Option<(Mark, Mark)>>,
     root: probe::Root,
 }
@@ -71,7 +78,12 @@ impl<'a> FarTest<'a> {
         greeting.extend(unhex(&endpoint.token).unwrap_or_default());
         let threads = test.threads as usize;
         let mut flows: Vec<Vec<Flow>> = (0..threads).map(|_| vec![]).collect();
-        for flow in endpoint.gather(test, &session.watching())? {
+        let door = door(endpoint, test, session)?;
+        let gathered = match door {
+            Some(_) => vec![],
+            None => endpoint.gather(test, &session.watching())?,
+        };
+        for flow in gathered {
             options::apply_late(&SockRef::from(&flow.socket), test);
             let at = flow.index as usize % threads.max(1);
             if let Some(mine) = flows.get_mut(at) {
@@ -85,6 +97,7 @@ impl<'a> FarTest<'a> {
             service_ns: session.options.service_ns.0,
             greeting,
             flows: flows.into_iter().map(|f| Mutex::new(Some(f))).collect(),
+            door,
             marks: Mutex::new(None),
             root: probe::Root::live(),
         })
@@ -130,7 +143,21 @@ impl<'a> FarTest<'a> {
                 };
                 rtt::far::run(&flows, &shape, *outstanding, &self.greeting, &self.team, member);
             }
-            Kind::Stream { .. } | Kind::Connect { .. } => {}
+            Kind::Connect { request_bytes, response_bytes, close, .. } => {
+                let shape = connect::Shape {
+                    transport: self.test.transport,
+                    request_bytes: *request_bytes,
+                    response_bytes: *response_bytes,
+                    close: *close,
+                    wait: self.test.wait,
+                    timeout_ns: 0,
+                    service_ns: self.service_ns,
+                };
+                if let Some(door) = &self.door {
+                    connect::far::run(door, &shape, &self.team, member);
+                }
+            }
+            Kind::Stream { .. } => {}
         }
     }
 
@@ -173,9 +200,25 @@ impl<'a> FarTest<'a> {
             migrations,
             congestion: Reading::absent("only streams tell"),
             mss_bytes: Reading::absent("only streams tell"),
+            accepted: self.door.as_ref().map(|_| self.team.transactions()),
             warnings: seen.warnings,
         }
     }
+}
+
+/// The open door of a test whose connections are what is measured.
+fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Option<Door>> {
+    let (Kind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
+        return Ok(None);
+    };
+    let from = match session.near {
+        Near::Ip(_, theirs) => Some(from.iter().copied().chain([theirs]).collect()),
+        Near::Unix(_) => None,
+    };
+    let listener = listener.try_clone().doing(|| "data socket")?;
+    listener.set_nonblocking(true).doing(|| "data socket")?;
+    let most = (test.flows as usize).div_ceil(test.threads.max(1) as usize) + SPARE;
+    Ok(Some(Door { listener, from, most }))
 }
 
 impl std::fmt::Debug for FarTest<'_> {

@@ -42,6 +42,9 @@ impl Default for Limits {
 /// The largest UDP payload over IPv4 without options.
 pub const LARGEST_DATAGRAM: u64 = 65_507;
 
+/// Addresses that one test's connections come from.
+const MOST_ADDRESSES: usize = 256;
+
 impl Limits {
     /// Why a test is refused, if it is.
     pub fn refuse(&self, test: &Test) -> Option<String> {
@@ -61,6 +64,15 @@ impl Limits {
                 return Some("a message has at least 1 byte".into());
             }
             Kind::Stream { message_bytes, .. } => &[*message_bytes],
+            Kind::Connect { .. } if test.transport == Transport::Udp => {
+                return Some("UDP makes no connections".into());
+            }
+            Kind::Connect { from, .. } if from.len() > MOST_ADDRESSES => {
+                return Some(format!(
+                    "connections from {} addresses; at most {MOST_ADDRESSES} are possible",
+                    from.len()
+                ));
+            }
             Kind::Connect { request_bytes, response_bytes, .. } => {
                 &[*request_bytes, *response_bytes]
             }

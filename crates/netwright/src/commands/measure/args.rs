@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use model::{BitsPerSec, Bytes, CpuSet, Nanos};
 
-use super::counts::{Counts, Percent, Sizes};
+use super::counts::{Counts, OneSize, Percent, Sizes};
 use crate::args::OutputArgs;
 
 /// `netwright measure`.
@@ -255,7 +255,8 @@ pub struct StreamArgs {
     "  netwright measure connect db1                       # connect and close, one after the other
   netwright measure connect db1 --flows 32 --request 64 --response 1024
   netwright measure connect db1 --rate 2000           # by schedule
-  netwright measure connect db1 --close reset         # no TIME_WAIT"
+  netwright measure connect db1 --close reset         # no TIME_WAIT
+  netwright measure connect db1 --close local --bind 10.0.0.5,10.0.0.6   # more local ports"
 ))]
 pub struct ConnectArgs {
     #[command(flatten)]
@@ -267,11 +268,11 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Traffic")]
     pub rate: Option<u64>,
     /// Bytes of a request on each connection; 0 for none.
-    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Traffic")]
-    pub request: u64,
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = "Traffic")]
+    pub request: OneSize,
     /// Bytes of the response to it [default: as the request].
-    #[arg(long, value_name = "BYTES", help_heading = "Traffic")]
-    pub response: Option<u64>,
+    #[arg(long, value_name = "SIZE", help_heading = "Traffic")]
+    pub response: Option<OneSize>,
     /// Who closes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "peer", help_heading = "Traffic")]
     pub close: CloseArg,

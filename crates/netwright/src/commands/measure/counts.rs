@@ -8,6 +8,10 @@ use model::units::{count, size, sweep};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes(pub Vec<u64>);
 
+/// One size in bytes; a bare number is taken here too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneSize(pub u64);
+
 /// Counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(pub Vec<u32>);
@@ -21,6 +25,18 @@ impl FromStr for Sizes {
 
     fn from_str(text: &str) -> Result<Self, String> {
         sweep(text, size).map(Self).map_err(|e| e.to_string())
+    }
+}
+
+impl FromStr for OneSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = sweep(text, size).map_err(|e| e.to_string())?;
+        match all[..] {
+            [one] => Ok(Self(one)),
+            _ => Err("one size only".into()),
+        }
     }
 }
 

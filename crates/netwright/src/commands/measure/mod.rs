@@ -1,12 +1,13 @@
 //! `netwright measure`: traffic with known shape, and what it achieved.
 
 pub mod args;
+mod connect;
 mod counts;
 mod spec;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::RttSpec;
+use model::measure::{ConnectSpec, RttSpec};
 use serde::Serialize;
 use traffic::{Measured, Secret};
 
@@ -30,8 +31,7 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
             Err(Failure::Usage("streams are not measured yet".into()))
         }
         (Some(MeasureKind::Connect(a)), _) => {
-            let _ = spec::connect(a)?;
-            Err(Failure::Usage("connections are not measured yet".into()))
+            connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
         (None, Some(file)) => again(file, args),
         (None, None) => Err(Failure::Usage(
@@ -75,6 +75,11 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
             let spec: RttSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
             rtt(&spec, &args.secret, &args.output)
+        }
+        "connect" => {
+            let spec: ConnectSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            connect::run(&spec, &args.secret, &args.output)
         }
         other => Err(no_result(format!("its kind is {other:?}"))),
     }

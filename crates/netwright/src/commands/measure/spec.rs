@@ -138,8 +138,8 @@ pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
         common: common(&args.common, None)?,
         flows: args.flows.0.clone(),
         rate_per_s: args.rate,
-        request_bytes: args.request,
-        response_bytes: args.response.unwrap_or(args.request),
+        request_bytes: args.request.0,
+        response_bytes: args.response.unwrap_or(args.request).0,
         close: match args.close {
             CloseArg::Local => Close::Local,
             CloseArg::Peer => Close::Peer,

@@ -1,0 +1,281 @@
+//! `measure connect`: one run for each number of flows.
+
+use std::sync::atomic::Ordering;
+
+use model::{
+    Nanos,
+    measure::{Common, ConnectDocument, ConnectRun, ConnectSpec, Transport},
+};
+
+use super::{
+    Shape,
+    near::{Near, Way},
+    ports::{self, Ports},
+    recorder::Recorder,
+    result::{self, Next, Round},
+};
+use crate::{
+    Error, Result,
+    client::{
+        Peer,
+        conduct::{Course, Run, conduct},
+        ends::Ended,
+        flows,
+    },
+    control::{
+        message::{Kind, Ready, Test},
+        secret::Secret,
+    },
+    host::calibrate,
+    net::{self, now_ns},
+    rtt::{many::Schedule, measure::Measured, recorder::Window},
+    seats::{self, Seats},
+    team::Team,
+};
+
+/// First length of the batches for the intervals.
+const BATCH_NS: u64 = 20_000_000;
+
+/// Makes connections as asked.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn measure(
+    spec: &ConnectSpec,
+    secret: Option<&Secret>,
+    run: Run<'_>,
+) -> Result<Measured<ConnectDocument>> {
+    check(spec)?;
+    let from = ports::addresses(spec)?;
+    // The control connection comes from the first of several addresses.
+    let mut common = spec.common.clone();
+    common.bind = from.first().map(ToString::to_string);
+    let peer = Peer::connect(&common, secret)?;
+    let local = seats::near(&common.pin, common.threads, peer.same_host, peer.address)?;
+    let calibration = calibrate(local.cpus.first().copied())?;
+    let mut document = ConnectDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "connect".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local: crate::host_identity().end,
+        peer: peer.end.clone(),
+        floor: calibration.certificate([]),
+        runs: vec![],
+        cut_short: false,
+    };
+    let mut broken = None;
+    for &flows in &spec.flows {
+        if run.stop.load(Ordering::Relaxed) {
+            document.cut_short = true;
+            break;
+        }
+        match one(spec, flows, &peer, &local, run) {
+            Ok(Measured { document: done, broken: why }) => {
+                document.cut_short |= why.is_some();
+                document.runs.push(done);
+                broken = why;
+            }
+            Err(e) => broken = Some(e),
+        }
+        if broken.is_some() {
+            break;
+        }
+    }
+    document.cut_short |= run.stop.load(Ordering::Relaxed);
+    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+fn check(spec: &ConnectSpec) -> Result<()> {
+    let usage = |why: String| Err(Error::Usage(why));
+    let common = &spec.common;
+    if common.transport == Transport::Udp {
+        return usage("UDP makes no connections; measure them over TCP or a Unix socket".into());
+    }
+    if spec.flows.is_empty() || common.threads == 0 {
+        return usage("no number of flows or threads is given".into());
+    }
+    if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
+        return usage(format!(
+            "{few} flows cannot keep {} threads busy; give at least as many flows",
+            common.threads
+        ));
+    }
+    if spec.rate_per_s == Some(0) {
+        return usage("a rate of 0 makes no connections".into());
+    }
+    if spec.timeout_ns.0 < 1_000_000 {
+        return usage("a time limit below 1ms fails attempts that only wait their turn".into());
+    }
+    Ok(())
+}
+
+/// Seconds since 1970.
+fn unix_s() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |d| d.as_secs())
+}
+
+/// The test that the far end is asked for.
+fn test_of(spec: &ConnectSpec, flows: u32, seats: &Seats) -> Result<Test> {
+    let Common { transport, threads, peer_wait, .. } = spec.common;
+    Ok(Test {
+        kind: Kind::Connect {
+            request_bytes: spec.request_bytes,
+            response_bytes: spec.response_bytes,
+            close: spec.close,
+            from: ports::addresses(spec)?.into_iter().skip(1).collect(),
+        },
+        transport,
+        flows,
+        threads,
+        wait: peer_wait,
+        pin: spec.common.peer_pin.clone(),
+        near_cpus: seats.cpus.iter().copied().collect(),
+        socket: spec.common.socket.clone(),
+        longest_ns: Nanos(ports::whole_ns(spec)),
+    })
+}
+
+/// One number of flows, repeated while its interval is wider than was asked for.
+fn one(
+    spec: &ConnectSpec,
+    flows: u32,
+    peer: &Peer,
+    seats: &Seats,
+    run: Run<'_>,
+) -> Result<Measured<ConnectRun>> {
+    let test = test_of(spec, flows, seats)?;
+    let (mut rounds, begun): (Vec<Round>, u64) = (vec![], now_ns());
+    let finish = |rounds: Vec<Round>, broken, why: Option<String>| {
+        let mut document = result::connect_run(spec, &test, seats, peer, &rounds);
+        document.warnings.extend(why);
+        Measured { document, broken }
+    };
+    loop {
+        let what = result::progress_text(spec, flows, rounds.len());
+        let round = match round(spec, &test, peer, seats, run, &what) {
+            Ok(round) => round,
+            Err(e) if rounds.is_empty() => return Err(e),
+            Err(e) => return Ok(finish(rounds, Some(e), None)),
+        };
+        let broken = round.broken.clone();
+        let ends = broken.is_some() || round.ended.course.cut_short;
+        rounds.push(round);
+        if ends {
+            return Ok(finish(rounds, broken, None));
+        }
+        if let Next::Done(why) = result::next(spec, &rounds, now_ns() - begun) {
+            return Ok(finish(rounds, None, why));
+        }
+    }
+}
+
+/// One round: threads, window, report.
+fn round(
+    spec: &ConnectSpec,
+    test: &Test,
+    peer: &Peer,
+    seats: &Seats,
+    run: Run<'_>,
+    what: &str,
+) -> Result<Round> {
+    let root = probe::Root::live();
+    descriptors(test.flows)?;
+    let ready = peer.ask(test)?;
+    let warnings = peer.await_connected()?;
+    let way = Way {
+        to: flows::address(peer, test, &ready, 0)?,
+        from: ports::addresses(spec)?,
+        socket: spec.common.socket.clone(),
+    };
+    let shape = shape_of(spec, &ready);
+    let ports = Ports::look(&root, peer.address.map(|a| a.ip()), way.from.len());
+    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let (response, open_loop) = (spec.response_bytes > 0, spec.rate_per_s.is_some());
+    let mut recorders: Vec<Recorder> =
+        team.members.iter().map(|_| Recorder::new(response, open_loop, BATCH_NS)).collect();
+    let begin_ns = now_ns() + 1_000_000;
+    let course = std::thread::scope(|threads| -> Course {
+        for (n, recorder) in recorders.iter_mut().enumerate() {
+            let (team, window, shape, way) = (&team, &window, &shape, &way);
+            let flows = test.flows;
+            let work = move || {
+                let Some(member) = team.members.get(n) else { return };
+                let schedule = schedule_of(spec, begin_ns, n);
+                let near = Near { shape, way, window, team, member, schedule };
+                near_thread(n, flows, seats, &near, recorder);
+            };
+            if let Err(e) =
+                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
+            {
+                team.break_off(Error::io("no thread", &e));
+            }
+        }
+        while team.tids().len() < team.members.len() && !team.stopping() {
+            std::thread::yield_now();
+        }
+        let course = conduct(run, Some(peer), &spec.common, &team, &window, what, &mut |_| {});
+        team.end();
+        course
+    });
+    let budget = ports.budget(&root);
+    let broken = team.broken().or_else(|| course.silent.clone());
+    let report = match &broken {
+        None => Some(peer.finish()?),
+        Some(_) => None,
+    };
+    let ended = Ended { ready, course, seen: team.seen(), report, warnings };
+    Ok(Round { way, ports, budget, recorders, ended, broken })
+}
+
+/// Whether this process may have so many sockets.
+fn descriptors(flows: u32) -> Result<()> {
+    net::raise_descriptor_limit();
+    let limit = net::descriptor_limit();
+    // The program's own, and what the kernel has not taken back yet.
+    if u64::from(flows) + 64 > limit {
+        return Err(Error::Environment(format!(
+            "{flows} connections at once need more descriptors than the {limit} that this process \
+             may have (ulimit -n)"
+        )));
+    }
+    Ok(())
+}
+
+fn shape_of(spec: &ConnectSpec, ready: &Ready) -> Shape {
+    Shape {
+        transport: spec.common.transport,
+        request_bytes: spec.request_bytes,
+        response_bytes: spec.response_bytes,
+        close: spec.close,
+        wait: spec.common.wait,
+        timeout_ns: spec.timeout_ns.0,
+        service_ns: ready.service_ns.0,
+    }
+}
+
+/// Threads take turns; the first is not due before all have begun.
+fn schedule_of(spec: &ConnectSpec, begin_ns: u64, n: usize) -> Option<Schedule> {
+    spec.rate_per_s.map(|rate| {
+        let threads = f64::from(spec.common.threads);
+        let gap_ns = 1e9 * threads / rate as f64;
+        Schedule { start_ns: begin_ns + (gap_ns * n as f64 / threads) as u64, gap_ns }
+    })
+}
+
+fn near_thread(n: usize, flows: u32, seats: &Seats, near: &Near<'_>, recorder: &mut Recorder) {
+    let member = near.member;
+    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+        member.see(|seen| seen.warnings.push(e.to_string()));
+    }
+    let threads = near.team.members.len();
+    let mine = (n..flows as usize).step_by(threads).count();
+    let _running = member.sleeper.begin();
+    near.run(mine, recorder);
+    member.see(|seen| recorder.ran_on.tell(seen));
+}

@@ -1,0 +1,28 @@
+//! Connections made and ended: the near end makes them (`near`), the far end accepts, answers
+//! and closes them (`far`); what local ports allow is in `ports`.
+
+pub mod far;
+pub mod measure;
+mod near;
+pub mod ports;
+mod recorder;
+mod result;
+mod slot;
+
+use model::measure::{Close, Transport, Wait};
+
+/// What happens on each connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub transport: Transport,
+    /// 0 for none.
+    pub request_bytes: u64,
+    /// 0 for none.
+    pub response_bytes: u64,
+    pub close: Close,
+    pub wait: Wait,
+    /// When an attempt counts as failed.
+    pub timeout_ns: u64,
+    /// The far end's injected service time.
+    pub service_ns: u64,
+}

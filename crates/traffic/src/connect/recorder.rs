@@ -1,0 +1,122 @@
+//! What a near thread keeps of its connections, in memory that does not grow with them.
+
+use std::collections::BTreeMap;
+
+use stats::{Batches, Histogram};
+
+use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+
+/// Batches kept for each thread.
+const BATCHES: usize = 64;
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failed {
+    /// The kernel said so, before it was established.
+    Connecting(i32),
+    /// The kernel said so, afterwards.
+    Talking(i32),
+    /// Not established in time.
+    NoConnection,
+    /// Established, but the response or the far end's close did not come in time.
+    NoAnswer,
+    /// The far end closed before its response was whole.
+    ClosedEarly,
+}
+
+/// A connection that was made, used and ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// From when it counts: the schedule's time in open loop, else the call of `connect`.
+    pub due_ns: u64,
+    /// When it was begun.
+    pub begun_ns: u64,
+    pub connected_ns: u64,
+    /// The response's first byte; 0 where there is no response.
+    pub first_ns: u64,
+    /// When it was over.
+    pub ended_ns: u64,
+}
+
+/// One near thread's record.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Times to connect of connections within the window.
+    pub connect: Histogram,
+    /// Times to the first byte.
+    pub first_byte: Option<Histogram>,
+    /// Open loop: how late each attempt began.
+    pub lag: Option<Histogram>,
+    /// Connections by time.
+    pub batches: Option<Batches>,
+    batch_ns: u64,
+    /// Failed attempts within the window.
+    pub failed: BTreeMap<Failed, u64>,
+    /// Connections established in all.
+    pub established: u64,
+    /// Times that there was no local port, within the window and outside.
+    pub portless: u64,
+    /// Attempts without an end when the run ended.
+    pub unfinished: u64,
+    /// Open loop: attempts of the window that no flow was free for.
+    pub never_begun: u64,
+    /// Where the thread ran.
+    pub ran_on: Ran,
+}
+
+impl Recorder {
+    /// For one thread; `batch_ns` is the first length of the batches.
+    pub fn new(response: bool, open_loop: bool, batch_ns: u64) -> Self {
+        Self {
+            connect: Histogram::new(),
+            first_byte: response.then(Histogram::new),
+            lag: open_loop.then(Histogram::new),
+            batches: None,
+            batch_ns,
+            failed: BTreeMap::new(),
+            established: 0,
+            portless: 0,
+            unfinished: 0,
+            never_begun: 0,
+            ran_on: Ran::default(),
+        }
+    }
+
+    /// A connection; it counts for the moment it ended in closed loop, for the one that the
+    /// schedule gave it in open loop.
+    #[inline]
+    pub fn record(&mut self, window: &Window, made: &Made) {
+        let when = if self.lag.is_some() { made.due_ns } else { made.ended_ns };
+        if !window.holds(when) {
+            return;
+        }
+        let connect = made.connected_ns.saturating_sub(made.due_ns);
+        self.connect.record(connect);
+        if let (Some(first), true) = (&mut self.first_byte, made.first_ns > 0) {
+            first.record(made.first_ns.saturating_sub(made.due_ns));
+        }
+        if let Some(lag) = &mut self.lag {
+            lag.record(made.begun_ns.saturating_sub(made.due_ns));
+        }
+        self.ran_on.on(current_cpu());
+        match &mut self.batches {
+            Some(batches) => batches.record(made.ended_ns, connect),
+            None => {
+                let mut batches = Batches::new(window.start_ns(), self.batch_ns, BATCHES);
+                batches.record(made.ended_ns, connect);
+                self.batches = Some(batches);
+            }
+        }
+    }
+
+    /// An attempt that failed, which counts for the same moment as if it had succeeded.
+    #[cold]
+    pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) {
+        if matches!(why, Failed::Connecting(libc::EADDRNOTAVAIL)) {
+            self.portless += 1;
+        }
+        if window.holds(if self.lag.is_some() { due_ns } else { now }) {
+            *self.failed.entry(why).or_default() += 1;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! From what the threads recorded to a run of the document.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Nanos, Reading,
+    measure::{ConnectRun, ConnectSpec, PortBudget},
+};
+use stats::{Enough, Estimate, Histogram, Series};
+
+use super::{
+    near::Way,
+    ports::Ports,
+    recorder::{Failed, Recorder},
+};
+use crate::{
+    Error,
+    client::{
+        Peer,
+        ends::{self, Ended},
+    },
+    control::message::Test,
+    seats::Seats,
+};
+
+/// What one round of a run left behind.
+#[derive(Debug)]
+pub struct Round {
+    pub way: Way,
+    pub ports: Ports,
+    pub budget: Reading<PortBudget>,
+    pub recorders: Vec<Recorder>,
+    pub ended: Ended,
+    pub broken: Option<Error>,
+}
+
+/// What to show while a run goes on.
+pub fn progress_text(spec: &ConnectSpec, flows: u32, rounds: usize) -> String {
+    let again = match (spec.common.confidence_per_mille, rounds) {
+        (Some(_), n) => format!(", round {}", n + 1),
+        _ => String::new(),
+    };
+    format!("connect, {flows} at once{again}")
+}
+
+/// All threads' batches of all rounds, one after the other.
+fn series(rounds: &[Round]) -> Option<Series> {
+    let mut all: Option<Series> = None;
+    for round in rounds {
+        let until = round.ended.course.start_ns + round.ended.course.window_ns;
+        let mut parts =
+            round.recorders.iter().filter_map(|r| Some(r.batches.as_ref()?.series(until)));
+        let mut one = parts.next()?;
+        // Batches of one beginning and of lengths that double are always alike.
+        parts.for_each(|p| {
+            let _ = one.add(&p);
+        });
+        match &mut all {
+            None => all = Some(one),
+            Some(all) => {
+                let _ = all.append(&one);
+            }
+        }
+    }
+    all
+}
+
+/// Connections by second.
+fn rate(rounds: &[Round]) -> Option<Estimate> {
+    stats::interval::of_rate(&series(rounds)?).ok()
+}
+
+/// What to do after a round.
+pub enum Next {
+    /// Another round.
+    Again,
+    /// It suffices, or nothing was asked; or why it never will.
+    Done(Option<String>),
+}
+
+/// Whether the rounds suffice for the interval that was asked for: that of the connections by
+/// second.
+pub fn next(spec: &ConnectSpec, rounds: &[Round], took_ns: u64) -> Next {
+    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
+    let goal = f64::from(per_mille) / 1000.0;
+    let longest = spec.common.longest_ns;
+    let out_of_time = took_ns.saturating_add(spec.common.duration_ns.0) > longest.0;
+    let not = |why: String| Next::Done(Some(format!("±{}% was not reached: {why}", goal * 100.0)));
+    match rate(rounds) {
+        None if out_of_time => not("there are too few batches; give it a longer --longest".into()),
+        None => Next::Again,
+        Some(estimate) => match stats::enough(&estimate, goal, Nanos(took_ns), longest) {
+            Enough::Yes => Next::Done(None),
+            Enough::WillNotGetThere(why) => not(why),
+            Enough::More { .. } if out_of_time => not(format!(
+                "it is ±{:.1}% after {}",
+                estimate.relative_half_width() * 100.0,
+                Nanos(took_ns)
+            )),
+            Enough::More { .. } => Next::Again,
+        },
+    }
+}
+
+/// The run.
+pub fn connect_run(
+    spec: &ConnectSpec,
+    test: &Test,
+    seats: &Seats,
+    peer: &Peer,
+    rounds: &[Round],
+) -> ConnectRun {
+    let recorders = || rounds.iter().flat_map(|r| &r.recorders);
+    let total = |of: fn(&Recorder) -> Option<&Histogram>| {
+        let mut sum = Histogram::new();
+        recorders().filter_map(of).for_each(|h| sum.add(h));
+        sum.quantiles()
+    };
+    let connect = total(|r| Some(&r.connect));
+    let window_ns: u64 = rounds.iter().map(|r| r.ended.course.window_ns).sum();
+    let connections_per_s = connect.count as f64 * 1e9 / window_ns.max(1) as f64;
+    let ended = || rounds.iter().map(|r| &r.ended);
+    let (cpu, evidence) = ends::costs(ended(), connections_per_s);
+    ConnectRun {
+        transport: test.transport,
+        flows: test.flows,
+        threads: test.threads,
+        request_bytes: spec.request_bytes,
+        response_bytes: spec.response_bytes,
+        close: spec.close,
+        wait: spec.common.wait,
+        peer_wait: spec.common.peer_wait,
+        placement: ends::placement(ended(), seats, peer),
+        window_ns: Nanos(window_ns),
+        trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
+        connections: connect.count,
+        connections_per_s,
+        connections_per_s_interval: rate(rounds).map(|e| e.interval),
+        connect_ns: connect,
+        first_byte_ns: (spec.response_bytes > 0).then(|| total(|r| r.first_byte.as_ref())),
+        start_lag_ns: spec.rate_per_s.map(|_| total(|r| r.lag.as_ref())),
+        failed: failed(spec, recorders()),
+        established_in_all: recorders().map(|r| r.established).sum(),
+        peer_accepted_in_all: accepted(rounds),
+        ports: match rounds.last() {
+            Some(last) => last.budget.clone(),
+            None => Reading::absent("nothing was measured"),
+        },
+        cpu,
+        evidence,
+        warnings: warnings(spec, test, peer, rounds, connections_per_s),
+    }
+}
+
+fn failed<'a>(
+    spec: &ConnectSpec,
+    recorders: impl Iterator<Item = &'a Recorder>,
+) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (why, n) in recorders.flat_map(|r| &r.failed) {
+        *all.entry(named(*why, spec.timeout_ns)).or_default() += n;
+    }
+    all
+}
+
+/// In words; what the kernel said, with its name.
+fn named(why: Failed, limit: Nanos) -> String {
+    let kernel = |errno: i32| {
+        let text = std::io::Error::from_raw_os_error(errno).to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+        match name_of(errno) {
+            Some(name) => format!("{text} ({name})"),
+            None => format!("{text} (errno {errno})"),
+        }
+    };
+    match why {
+        Failed::Connecting(errno) => kernel(errno),
+        Failed::Talking(errno) => format!("established, then {}", kernel(errno)),
+        Failed::NoConnection => format!("not established in {limit}"),
+        Failed::NoAnswer => format!("established, then no answer in {limit}"),
+        Failed::ClosedEarly => "closed by the far end before its response".into(),
+    }
+}
+
+fn name_of(errno: i32) -> Option<&'static str> {
+    Some(match errno {
+        libc::EADDRNOTAVAIL => "EADDRNOTAVAIL",
+        libc::EADDRINUSE => "EADDRINUSE",
+        libc::ECONNREFUSED => "ECONNREFUSED",
+        libc::ECONNRESET => "ECONNRESET",
+        libc::ECONNABORTED => "ECONNABORTED",
+        libc::ETIMEDOUT => "ETIMEDOUT",
+        libc::EHOSTUNREACH => "EHOSTUNREACH",
+        libc::ENETUNREACH => "ENETUNREACH",
+        libc::EPIPE => "EPIPE",
+        libc::EMFILE => "EMFILE",
+        libc::ENFILE => "ENFILE",
+        libc::ENOBUFS => "ENOBUFS",
+        libc::ENOMEM => "ENOMEM",
+        libc::EPERM => "EPERM",
+        libc::EACCES => "EACCES",
+        libc::EAGAIN => "EAGAIN",
+        libc::ENOENT => "ENOENT",
+        _ => return None,
+    })
+}
+
+fn accepted(rounds: &[Round]) -> Reading<u64> {
+    let of = |r: &Round| match r.ended.report.as_ref().and_then(|f| f.accepted) {
+        Some(n) => Reading::Known(n),
+        None => Reading::absent("the far end did not report"),
+    };
+    ends::sum(rounds.iter().map(of))
+}
+
+fn warnings(
+    spec: &ConnectSpec,
+    test: &Test,
+    peer: &Peer,
+    rounds: &[Round],
+    rate: f64,
+) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    let count = |of: fn(&Recorder) -> u64| -> u64 {
+        rounds.iter().flat_map(|r| &r.recorders).map(of).sum()
+    };
+    let root = probe::Root::live();
+    if let Some(last) = rounds.last() {
+        let to = match last.way.to.as_socket() {
+            Some(address) => address.to_string(),
+            None => peer.name.clone(),
+        };
+        if count(|r| r.portless) > 0 {
+            all.push(last.ports.explain(&root, &to, spec.close));
+        } else {
+            all.extend(last.ports.outruns(spec.close, rate));
+        }
+    }
+    match count(|r| r.never_begun) {
+        0 => {}
+        n => all.push(format!(
+            "{n} connections of the schedule were not begun: all {} flows were busy; the times \
+             leave them out. Give more --flows or a lower --rate",
+            test.flows
+        )),
+    }
+    match count(|r| r.unfinished) {
+        0 => {}
+        n => all.push(format!(
+            "{n} attempts had no end when the run ended and count as neither made nor failed"
+        )),
+    }
+    all.extend(ends::warnings(rounds.iter().map(|r| &r.ended)));
+    let first = rounds.first().map(|r| &r.ended);
+    all.extend(ends::spinning_on_one_cpu(first, test, spec.common.wait, peer));
+    all
+}

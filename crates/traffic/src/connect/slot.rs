@@ -1,0 +1,167 @@
+//! One near flow: a connection from its making to its end.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, RawFd},
+    time::Duration,
+};
+
+use model::measure::Close;
+use socket2::Socket;
+
+use super::{
+    Shape,
+    recorder::{Failed, Made},
+};
+use crate::net::epoll::Ready;
+
+/// A flow and the connection it has.
+#[derive(Debug, Default)]
+pub struct Slot {
+    socket: Option<Socket>,
+    /// See [`Made`].
+    pub due_ns: u64,
+    /// When `connect` was called; 0 before the first attempt.
+    pub begun_ns: u64,
+    connected_ns: u64,
+    first_ns: u64,
+    unsent: u64,
+    awaited: u64,
+    ended: bool,
+}
+
+/// What became of a connection.
+#[derive(Debug, Clone, Copy)]
+pub enum Came {
+    /// There is more to come.
+    Waits,
+    /// It is over.
+    Made(Made),
+    /// It failed.
+    Failed(Failed),
+}
+
+impl Slot {
+    /// Takes a socket whose `connect` was called.
+    pub fn take(&mut self, socket: Socket, shape: &Shape) {
+        self.socket = Some(socket);
+        (self.connected_ns, self.first_ns, self.ended) = (0, 0, false);
+        (self.unsent, self.awaited) = (shape.request_bytes, shape.response_bytes);
+    }
+
+    /// Its descriptor.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.socket.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Whether it has a connection in the making or made.
+    pub fn is_busy(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// Whether it is established.
+    pub fn is_connected(&self) -> bool {
+        self.connected_ns > 0
+    }
+
+    /// Goes on after the kernel told of a change. `now` is when it told.
+    pub fn changed(&mut self, shape: &Shape, ready: Ready, now: u64, room: &mut [u8]) -> Came {
+        let Some(socket) = &self.socket else { return Came::Waits };
+        if !self.is_connected() {
+            if ready.broken
+                && let Ok(Some(e)) = socket.take_error()
+            {
+                return Came::Failed(Failed::Connecting(e.raw_os_error().unwrap_or(0)));
+            }
+            self.connected_ns = now;
+        }
+        self.go_on(shape, ready.readable, now, room)
+    }
+
+    /// It was established by `connect` itself.
+    pub fn connected(&mut self, shape: &Shape, now: u64, room: &mut [u8]) -> Came {
+        self.connected_ns = now;
+        self.go_on(shape, false, now, room)
+    }
+
+    /// Sends, reads and ends, as far as that goes.
+    fn go_on(&mut self, shape: &Shape, readable: bool, now: u64, room: &mut [u8]) -> Came {
+        if let Err(e) = self.send(room) {
+            return Came::Failed(Failed::Talking(e));
+        }
+        if readable && let Err(e) = self.read(shape, now, room) {
+            return Came::Failed(e);
+        }
+        if self.unsent > 0 || self.awaited > 0 || (shape.close == Close::Peer && !self.ended) {
+            return Came::Waits;
+        }
+        Came::Made(Made {
+            due_ns: self.due_ns,
+            begun_ns: self.begun_ns,
+            connected_ns: self.connected_ns,
+            first_ns: self.first_ns,
+            ended_ns: now,
+        })
+    }
+
+    fn send(&mut self, room: &[u8]) -> Result<(), i32> {
+        while self.unsent > 0 {
+            let length = usize::try_from(self.unsent).unwrap_or(usize::MAX).min(room.len());
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+            let Some(fd) = self.fd() else { return Ok(()) };
+            // SAFETY: the buffer outlives the call and its length is given.
+            let n = unsafe { libc::send(fd, room.as_ptr().cast(), length, flags) };
+            match u64::try_from(n) {
+                Ok(n) => self.unsent -= n.min(self.unsent),
+                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(()),
+                    Some(libc::EINTR) => {}
+                    e => return Err(e.unwrap_or(0)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all there is: the kernel tells of it only once.
+    fn read(&mut self, shape: &Shape, now: u64, room: &mut [u8]) -> Result<(), Failed> {
+        let Some(fd) = self.fd() else { return Ok(()) };
+        loop {
+            let flags = libc::MSG_DONTWAIT;
+            // SAFETY: the buffer outlives the call and its length is given.
+            let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
+            match u64::try_from(n) {
+                Ok(0) => {
+                    self.ended = true;
+                    let whole = self.unsent == 0 && self.awaited == 0;
+                    return if whole { Ok(()) } else { Err(Failed::ClosedEarly) };
+                }
+                Ok(n) => {
+                    if self.first_ns == 0 {
+                        self.first_ns = now;
+                    }
+                    self.awaited = self.awaited.saturating_sub(n);
+                    // Whoever closes itself needs to hear no more.
+                    if self.awaited == 0 && shape.close != Close::Peer {
+                        return Ok(());
+                    }
+                }
+                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(()),
+                    Some(libc::EINTR) => {}
+                    e => return Err(Failed::Talking(e.unwrap_or(0))),
+                },
+            }
+        }
+    }
+
+    /// Ends the connection, by reset where that is asked for.
+    pub fn end(&mut self, close: Close) {
+        if let Some(socket) = self.socket.take()
+            && close == Close::Reset
+        {
+            let _ = socket.set_linger(Some(Duration::ZERO));
+        }
+        self.begun_ns = 0;
+    }
+}
