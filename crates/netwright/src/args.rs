@@ -267,4 +267,6 @@ pub enum Document {
     MeasureRtt,
     /// `measure connect --json`.
     MeasureConnect,
+    /// `measure stream --json`.
+    MeasureStream,
 }

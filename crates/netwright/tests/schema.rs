@@ -20,7 +20,7 @@ fn schema(name: &str) -> Value {
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in ["inspect", "doctor", "measure-rtt", "measure-connect"] {
+    for name in ["inspect", "doctor", "measure-rtt", "measure-connect", "measure-stream"] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -271,5 +271,24 @@ fn real_output_of_measure_rtt_keeps_to_its_schema() {
     }
     for key in ["local", "peer"] {
         assert!(document["runs"][0]["cpu"].get(key).is_some(), "{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_measure_stream_keeps_to_its_schema() {
+    let serve = support::serve::Serve::start(&[]);
+    for more in [&["--direction", "both"][..], &["--udp", "--rate", "10Mbit"]] {
+        let mut args = vec!["measure", "stream", serve.target(), "--json", "--duration", "100ms"];
+        args.extend(more);
+        let text = run(NETWRIGHT, &args);
+        keeps_to("measure-stream", &text);
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        for key in ["transport", "flows", "bits_per_s", "bytes", "retransmits", "intervals", "cpu"]
+        {
+            assert!(document["runs"][0].get(key).is_some(), "{key} is missing");
+        }
+        for key in ["start_s", "end_s", "bits_per_s", "retransmits", "cwnd_bytes", "migrations"] {
+            assert!(document["runs"][0]["intervals"][0].get(key).is_some(), "{key} is missing");
+        }
     }
 }

@@ -16,6 +16,7 @@ pub mod qperf;
 mod rtt;
 mod seats;
 pub mod serve;
+mod stream;
 mod team;
 
 pub use client::conduct::{Progress, Run};
@@ -24,6 +25,7 @@ pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
 pub use net::target::{PORT, Target};
 pub use rtt::measure::{Measured, measure as measure_rtt};
+pub use stream::{course::Heard, measure::measure as measure_stream};
 
 use host::identity::of_this_host as host_identity;
 

@@ -108,7 +108,7 @@ pub fn conduct(
 }
 
 /// Sleeps until then or until `over`, looking about every 50 ms.
-fn sleep_until(until: u64, over: &dyn Fn() -> bool, look: &mut dyn FnMut()) {
+pub fn sleep_until(until: u64, over: &dyn Fn() -> bool, look: &mut dyn FnMut()) {
     let never = AtomicBool::new(false);
     loop {
         let now = now_ns();

@@ -137,6 +137,19 @@ impl Peer {
         }
     }
 
+    /// Has the far end send nothing more, and look at its counters; asked again, it only looks.
+    /// Such a look does not lengthen the window.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn quiet(&self) -> Result<Counters> {
+        self.send(&ToServer::Quiet)?;
+        match self.receive()? {
+            ToClient::Marked(counters) => Ok(*counters),
+            _ => self.odd(),
+        }
+    }
+
     /// Ends the test and fetches the report.
     ///
     /// # Errors

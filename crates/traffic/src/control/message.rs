@@ -111,6 +111,9 @@ pub enum ToServer {
     Test(Box<Test>),
     /// Look at yourself now.
     Mark,
+    /// Streams: send nothing more, and say what the counters are; the window does not reach
+    /// until here.
+    Quiet,
     /// The test is over.
     Finish,
 }
@@ -188,6 +191,10 @@ pub struct Counters {
     pub transactions: u64,
     /// Payload bytes received, by flow (streams).
     pub received_bytes: Vec<u64>,
+    /// UDP streams, by flow: the number that the next datagram gets where this end sends, else
+    /// one more than the highest that came.
+    #[serde(default)]
+    pub next_sequence: Vec<u64>,
     /// Payload bytes sent.
     pub sent_bytes: u64,
     /// Segments sent again, summed over flows.
@@ -226,6 +233,9 @@ pub struct FarReport {
     /// Connections accepted in all, within the window and outside (connections).
     #[serde(default)]
     pub accepted: Option<u64>,
+    /// Streams: times on its clock within the window, and all bytes received until then.
+    #[serde(default)]
+    pub received: Vec<(u64, u64)>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

@@ -64,6 +64,7 @@ pub fn report(stat: &Stat) -> FarReport {
         congestion: Reading::absent(UNTOLD),
         mss_bytes: Reading::absent(UNTOLD),
         accepted: None,
+        received: vec![],
         warnings: vec![],
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     net::{now_ns, options},
     rtt::{self, single::Shape},
     seats::{self, Seats},
+    stream,
     team::Team,
 };
 
@@ -46,6 +47,8 @@ pub struct FarTest<'a> {
     flows: Vec<Mutex<Option<Vec<Flow>>>>,
     /// Where connections come in that are the test themselves.
     door: Option<Door>,
+    /// Streams keep their flows together: they are looked at from outside.
+    stream: Option<stream::far::Far>,
     marks: Mutex<Option<(Mark, Mark)>>,
     root: probe::Root,
 }
@@ -79,12 +82,14 @@ impl<'a> FarTest<'a> {
         let threads = test.threads as usize;
         let mut flows: Vec<Vec<Flow>> = (0..threads).map(|_| vec![]).collect();
         let door = door(endpoint, test, session)?;
-        let gathered = match door {
+        let mut gathered = match door {
             Some(_) => vec![],
             None => endpoint.gather(test, &session.watching())?,
         };
+        gathered.iter().for_each(|f| options::apply_late(&SockRef::from(&f.socket), test));
+        let stream = matches!(test.kind, Kind::Stream { .. })
+            .then(|| stream::far::Far::new(test, std::mem::take(&mut gathered), greeting.clone()));
         for flow in gathered {
-            options::apply_late(&SockRef::from(&flow.socket), test);
             let at = flow.index as usize % threads.max(1);
             if let Some(mine) = flows.get_mut(at) {
                 mine.push(flow);
@@ -98,6 +103,7 @@ impl<'a> FarTest<'a> {
             greeting,
             flows: flows.into_iter().map(|f| Mutex::new(Some(f))).collect(),
             door,
+            stream,
             marks: Mutex::new(None),
             root: probe::Root::live(),
         })
@@ -117,6 +123,9 @@ impl<'a> FarTest<'a> {
         }
         while self.team.tids().len() < begun {
             std::thread::yield_now();
+        }
+        if let Some(stream) = &self.stream {
+            stream.watch(threads, &self.team);
         }
     }
 
@@ -157,13 +166,18 @@ impl<'a> FarTest<'a> {
                     connect::far::run(door, &shape, &self.team, member);
                 }
             }
-            Kind::Stream { .. } => {}
+            Kind::Stream { .. } => {
+                if let Some(stream) = &self.stream {
+                    stream.side.work(n, &self.team, member);
+                }
+            }
         }
     }
 
     /// What to tell when everything is set up.
     pub fn warnings(&self) -> Vec<String> {
-        self.team.seen().warnings
+        let ours = self.stream.iter().flat_map(|s| s.warnings.clone());
+        ours.chain(self.team.seen().warnings).collect()
     }
 
     /// Looks at itself; the first and the last look make the window.
@@ -174,7 +188,27 @@ impl<'a> FarTest<'a> {
             None => (mark.clone(), mark),
             Some((first, _)) => (first, mark),
         });
-        Counters { at_ns: now_ns(), transactions: self.team.transactions(), ..Counters::default() }
+        self.counters()
+    }
+
+    /// What the threads count, now.
+    fn counters(&self) -> Counters {
+        match &self.stream {
+            Some(stream) => stream.side.counters(&self.team),
+            None => Counters {
+                at_ns: now_ns(),
+                transactions: self.team.transactions(),
+                ..Counters::default()
+            },
+        }
+    }
+
+    /// Streams: sends nothing more; tells the counters. No mark.
+    pub fn quiet(&self) -> Counters {
+        if let Some(stream) = &self.stream {
+            stream.side.ledger.be_quiet();
+        }
+        self.counters()
     }
 
     /// Ends the threads.
@@ -185,6 +219,7 @@ impl<'a> FarTest<'a> {
     /// The report, when the threads have ended.
     pub fn report(&self) -> FarReport {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
         let between = marks.as_ref().map(|(first, last)| crate::host::between(first, last));
         let seen = self.team.seen();
         let (cpu, moved, migrations) = match between {
@@ -198,8 +233,18 @@ impl<'a> FarTest<'a> {
             received_on: seen.received_on,
             napi_ids: seen.napi_ids,
             migrations,
-            congestion: Reading::absent("only streams tell"),
-            mss_bytes: Reading::absent("only streams tell"),
+            congestion: self
+                .stream
+                .as_ref()
+                .map_or_else(|| Reading::absent("only streams tell"), |s| s.side.congestion()),
+            mss_bytes: self
+                .stream
+                .as_ref()
+                .map_or_else(|| Reading::absent("only streams tell"), |s| s.side.mss_bytes()),
+            received: match (&self.stream, reach) {
+                (Some(stream), Some((from, to))) => stream.received(from, to),
+                _ => vec![],
+            },
             accepted: self.door.as_ref().map(|_| self.team.transactions()),
             warnings: seen.warnings,
         }

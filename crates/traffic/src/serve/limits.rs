@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use model::measure::{Transport, Wait};
 
-use crate::control::message::{Kind, Test};
+use crate::{
+    control::message::{Kind, Test},
+    stream::datagram::HEADER,
+};
 
 /// Bounds on what the far end does for its clients, one and all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,17 @@ impl Limits {
             }
             Kind::Stream { message_bytes: 0, .. } => {
                 return Some("a message has at least 1 byte".into());
+            }
+            Kind::Stream { rate_bps: Some(0), .. } => {
+                return Some("a rate of 0 sends nothing".into());
+            }
+            Kind::Stream { rate_bps: None, .. } if test.transport == Transport::Udp => {
+                return Some("UDP streams need a rate".into());
+            }
+            Kind::Stream { message_bytes, .. }
+                if test.transport == Transport::Udp && *message_bytes < HEADER as u64 =>
+            {
+                return Some(format!("a datagram has at least {HEADER} bytes"));
             }
             Kind::Stream { message_bytes, .. } => &[*message_bytes],
             Kind::Connect { .. } if test.transport == Transport::Udp => {

@@ -6,7 +6,7 @@
 
 pub(crate) mod endpoint;
 mod far;
-mod limits;
+pub(crate) mod limits;
 mod lobby;
 mod session;
 

@@ -219,6 +219,7 @@ impl Session<'_> {
             let left = until.saturating_duration_since(Instant::now());
             match self.next(left)? {
                 Some(ToServer::Mark) => self.send(&ToClient::Marked(Box::new(far.mark())))?,
+                Some(ToServer::Quiet) => self.send(&ToClient::Marked(Box::new(far.quiet())))?,
                 Some(ToServer::Finish) => return Ok(()),
                 Some(_) => return Err(Error::Environment("a message out of turn".into())),
                 None => {

@@ -4,10 +4,11 @@ pub mod args;
 mod connect;
 mod counts;
 mod spec;
+mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, RttSpec};
+use model::measure::{ConnectSpec, RttSpec, StreamSpec};
 use serde::Serialize;
 use traffic::{Measured, Secret};
 
@@ -26,10 +27,13 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
             RttPeer::Netwright => rtt(&spec::rtt(a, None)?, &a.common.secret, &a.common.output),
             RttPeer::Qperf => Err(Failure::Usage("qperf is not spoken yet".into())),
         },
-        (Some(MeasureKind::Stream(a)), _) => {
-            let _ = (spec::stream(a, None)?, StreamPeer::Netwright);
-            Err(Failure::Usage("streams are not measured yet".into()))
-        }
+        (Some(MeasureKind::Stream(a)), _) => match a.peer {
+            StreamPeer::Netwright => {
+                stream::run(&spec::stream(a, None)?, &a.common.secret, &a.common.output)
+            }
+            StreamPeer::Iperf3 => Err(Failure::Usage("iperf3 is not spoken yet".into())),
+            StreamPeer::Qperf => Err(Failure::Usage("qperf is not spoken yet".into())),
+        },
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
@@ -80,6 +84,11 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
             let spec: ConnectSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
             connect::run(&spec, &args.secret, &args.output)
+        }
+        "stream" => {
+            let spec: StreamSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            stream::run(&spec, &args.secret, &args.output)
         }
         other => Err(no_result(format!("its kind is {other:?}"))),
     }

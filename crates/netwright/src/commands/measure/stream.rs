@@ -1,0 +1,76 @@
+//! `netwright measure stream`.
+
+use std::io::IsTerminal;
+
+use model::{
+    BitsPerSec,
+    measure::{Direction, StreamDocument, StreamInterval, StreamRun, StreamSpec},
+};
+
+use super::SecretArgs;
+use crate::{
+    args::OutputArgs,
+    exit::{Done, Failure},
+    output::note,
+};
+
+/// Measures and prints.
+pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+    let secret = super::secret(secret)?;
+    // On a terminal each interval is shown as soon as it is over.
+    let live = !output.json && !output.talk.quiet && std::io::stderr().is_terminal();
+    let heard = |direction: Direction, interval: &StreamInterval| {
+        if live {
+            note(&format!("\r\x1b[K{}", interval_line(direction, interval)));
+        }
+    };
+    super::conduct(
+        output,
+        |run| traffic::measure_stream(spec, secret.as_ref(), run, &heard),
+        |document, _| text(document),
+    )
+}
+
+fn way(direction: Direction) -> &'static str {
+    if direction == Direction::Reverse { "from there" } else { "to there" }
+}
+
+fn interval_line(direction: Direction, i: &StreamInterval) -> String {
+    let mut line = format!(
+        "{:8.2}-{:<8.2} s  {:<10} {:>14}",
+        i.start_s,
+        i.end_s,
+        way(direction),
+        BitsPerSec(i.bits_per_s as u64).to_string()
+    );
+    match (&i.datagrams, i.retransmits.get()) {
+        (Some(d), _) => line += &format!("  lost {}/{}", d.lost, d.sent),
+        (None, Some(n)) => line += &format!("  retransmits {n}"),
+        _ => {}
+    }
+    line
+}
+
+fn text(document: &StreamDocument) -> String {
+    document.runs.iter().map(run_text).collect()
+}
+
+fn run_text(run: &StreamRun) -> String {
+    let mut text = format!(
+        "{}: {} flows, {} B: {} ({} bytes in {})\n",
+        way(run.direction),
+        run.flows,
+        run.message_bytes,
+        BitsPerSec(run.bits_per_s as u64),
+        run.bytes,
+        run.window_ns,
+    );
+    for i in &run.intervals {
+        text += &interval_line(run.direction, i);
+        text.push('\n');
+    }
+    for w in &run.warnings {
+        text += &format!("warning: {w}\n");
+    }
+    text
+}

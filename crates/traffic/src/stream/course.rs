@@ -1,0 +1,206 @@
+//! The course of one run at the near end: warm-up, a look at both ends at every interval,
+//! cool-down, silence, and a last look when everything has arrived that will.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use model::{
+    Nanos,
+    measure::{Common, Direction, StreamInterval, Transport},
+};
+
+use super::{result, series::Series, side::Side};
+use crate::{
+    Error,
+    client::{
+        Peer,
+        conduct::{Run, sleep_until},
+    },
+    control::message::Counters,
+    host::Mark,
+    net::now_ns,
+    team::Team,
+};
+
+/// How long to wait for datagrams that are still on their way.
+const DRAIN: Duration = Duration::from_millis(500);
+/// When nothing more came for so long, nothing will.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// Both ends at one moment.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// This end.
+    pub near: Counters,
+    /// The far end.
+    pub far: Counters,
+}
+
+/// A window that is over.
+#[derive(Debug)]
+pub struct Course {
+    /// This end's CPU and kernel counters at the window's ends.
+    pub marks: (Mark, Mark),
+    /// Both ends when the window began and ended.
+    pub first: Look,
+    /// See `first`.
+    pub last: Look,
+    /// What happened in between, by direction.
+    pub intervals: Vec<(Direction, StreamInterval)>,
+    /// When everything had arrived; UDP only.
+    pub drained: Option<Look>,
+    /// What this end received by time.
+    pub series: Series,
+    /// Whether it ended before its time.
+    pub cut_short: bool,
+    /// Why the far end fell silent.
+    pub silent: Option<Error>,
+}
+
+/// What has been seen so far.
+struct Looks {
+    first: Look,
+    last: Look,
+    intervals: Vec<(Direction, StreamInterval)>,
+}
+
+impl From<Look> for Looks {
+    fn from(first: Look) -> Self {
+        Self { last: first.clone(), first, intervals: vec![] }
+    }
+}
+
+/// Hears each interval as soon as it is over.
+pub type Heard<'a> = &'a (dyn Fn(Direction, &StreamInterval) + Sync);
+
+/// Who conducts what.
+pub struct Conductor<'a> {
+    pub run: Run<'a>,
+    pub peer: &'a Peer,
+    pub common: &'a Common,
+    pub interval_ns: Nanos,
+    pub side: &'a Side,
+    pub team: &'a Team,
+    pub what: &'a str,
+    pub heard: Heard<'a>,
+}
+
+impl Conductor<'_> {
+    /// Conducts one run whose threads run already.
+    ///
+    /// # Errors
+    /// The far end is gone before the window began.
+    pub fn conduct(&self) -> Result<Course, Error> {
+        let root = probe::Root::live();
+        let common = self.common;
+        let mut series = Series::default();
+        let begun = now_ns();
+        self.sleep(begun, begun + common.warmup_ns.0, &mut series);
+        if let Some(why) = self.team.broken() {
+            return Err(why);
+        }
+        let first = Mark::take(&self.team.tids(), &root);
+        let mut looks = Looks::from(self.look()?);
+        let start = now_ns();
+        let end = start + common.duration_ns.0;
+        let mut silent = None;
+        for n in 1.. {
+            let due = start.saturating_add(self.interval_ns.0.saturating_mul(n));
+            // No sliver of an interval at the end.
+            let due = if due.saturating_add(self.interval_ns.0 / 20) > end { end } else { due };
+            self.sleep(begun, due, &mut series);
+            if due >= end || self.over() {
+                break;
+            }
+            match self.look() {
+                Ok(look) => self.add(&mut looks, look),
+                Err(e) => {
+                    silent = Some(e);
+                    break;
+                }
+            }
+        }
+        let ended = now_ns();
+        let broke = self.team.stopping();
+        let last = Mark::take(&self.team.tids(), &root);
+        if silent.is_none() {
+            match self.look() {
+                Ok(look) => self.add(&mut looks, look),
+                Err(e) => silent = Some(e),
+            }
+        }
+        let drained = match silent {
+            None => self.cool_down(begun, &mut series),
+            Some(_) => None,
+        };
+        Ok(Course {
+            marks: (first, last),
+            first: looks.first,
+            last: looks.last,
+            intervals: looks.intervals,
+            drained,
+            series,
+            cut_short: broke || silent.is_some() || ended < end,
+            silent,
+        })
+    }
+
+    fn over(&self) -> bool {
+        self.run.stop.load(Ordering::Relaxed) || self.team.stopping()
+    }
+
+    fn look(&self) -> Result<Look, Error> {
+        let far = self.peer.mark()?;
+        Ok(Look { near: self.side.counters(self.team), far })
+    }
+
+    /// Notes a look, and tells of the interval that it ends.
+    fn add(&self, looks: &mut Looks, look: Look) {
+        for direction in result::directions(self.side.shape.direction) {
+            let of = result::Part { shape: &self.side.shape, direction };
+            let interval = of.interval(&looks.first, &looks.last, &look);
+            (self.heard)(direction, &interval);
+            looks.intervals.push((direction, interval));
+        }
+        looks.last = look;
+    }
+
+    fn sleep(&self, begun: u64, until: u64, series: &mut Series) {
+        let common = self.common;
+        let whole = common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0;
+        let over = || self.over();
+        sleep_until(until, &over, &mut || {
+            let now = now_ns();
+            series.note(now, self.side.ledger.received());
+            (self.run.progress)(self.what, (now - begun) as f64 / whole.max(1) as f64);
+        });
+        series.note(now_ns(), self.side.ledger.received());
+    }
+
+    /// After the window: for UDP both ends fall silent, and what is on its way arrives.
+    fn cool_down(&self, begun: u64, series: &mut Series) -> Option<Look> {
+        self.sleep(begun, now_ns() + self.common.cooldown_ns.0, series);
+        if self.common.transport != Transport::Udp {
+            return None;
+        }
+        self.side.ledger.be_quiet();
+        let mut far = self.peer.quiet().ok()?;
+        let until = Instant::now() + DRAIN;
+        let (mut came, mut since) = (self.came(&far), Instant::now());
+        while Instant::now() < until && since.elapsed() < SILENCE {
+            std::thread::sleep(Duration::from_millis(20));
+            far = self.peer.quiet().ok()?;
+            let now = self.came(&far);
+            if now != came {
+                (came, since) = (now, Instant::now());
+            }
+        }
+        Some(Look { near: self.side.counters(self.team), far })
+    }
+
+    fn came(&self, far: &Counters) -> u64 {
+        self.side.ledger.received() + far.received_bytes.iter().sum::<u64>()
+    }
+}

@@ -1,0 +1,325 @@
+//! Several flows on one thread, in both directions: whatever is ready gets its turn.
+//!
+//! Sockets are registered once, edge-triggered, and never again: each is asked until it says
+//! that it is full or empty, and then the kernel tells when it no longer is.
+
+use model::measure::Wait;
+
+use super::{
+    Shape,
+    datagram::HEADER,
+    pace::{Pacer, sleep_until},
+    receive::{Ear, Inbox, Notes, ROOM, flags},
+    send::{Lane, Source, Trouble, length, nonblocking, share, trouble},
+    tally::{Ledger, put},
+    zerocopy,
+};
+use crate::{
+    Error,
+    net::{epoll::Epoll, now_ns},
+    rtt::single::far_end_gone,
+    team::{Member, Team},
+};
+
+/// Receptions of one socket before the others get their turn.
+const TURN: usize = 16;
+/// Datagrams that became due meanwhile, sent in one turn.
+const BURST: usize = 64;
+
+struct Out {
+    lane: Lane,
+    ready: bool,
+    open: bool,
+}
+
+struct In<'a> {
+    ear: &'a Ear<'a>,
+    inbox: Option<Inbox<'a>>,
+    got: u64,
+    ready: bool,
+    open: bool,
+}
+
+/// One thread's flows.
+pub struct Many<'a> {
+    shape: &'a Shape,
+    ledger: &'a Ledger,
+    team: &'a Team,
+    member: &'a Member,
+    epoll: Epoll,
+    out: Vec<Out>,
+    inn: Vec<In<'a>>,
+    source: Source,
+    datagram: Vec<u8>,
+    room: Vec<u8>,
+    pacer: Option<Pacer>,
+    /// Whose turn it is to send, where there is a schedule.
+    turn: usize,
+    notes: Notes,
+}
+
+impl<'a> Many<'a> {
+    /// Registers everything.
+    ///
+    /// # Errors
+    /// No descriptor or no file in memory left.
+    pub fn new(
+        lanes: Vec<Lane>,
+        ears: &'a [Ear<'a>],
+        shape: &'a Shape,
+        ledger: &'a Ledger,
+        greeting: &[u8],
+        (team, member): (&'a Team, &'a Member),
+    ) -> Result<Self, Error> {
+        let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
+        let rate = share(shape, lanes.len());
+        for (key, fd) in lanes.iter().map(|l| l.fd).chain(ears.iter().map(|e| e.fd)).enumerate() {
+            nonblocking(fd);
+            match epoll.add_once(fd, key) {
+                Ok(()) => {}
+                // UDP: flows that share a socket; sending there is not waited for.
+                Err(e) if e.raw_os_error() == Some(libc::EEXIST) => {}
+                Err(e) => return Err(Error::io("epoll", &e)),
+            }
+        }
+        let source = Source::new(shape, length(shape, rate))
+            .map_err(|e| Error::io("no file in memory (memfd_create)", &e))?;
+        let first = ears.first().map(|e| e.fd).or(lanes.first().map(|l| l.fd));
+        Ok(Self {
+            shape,
+            ledger,
+            team,
+            member,
+            epoll,
+            pacer: rate.filter(|_| !lanes.is_empty()).map(|r| Pacer::new(r, shape.wait)),
+            out: lanes.into_iter().map(|lane| Out { lane, ready: true, open: true }).collect(),
+            inn: ears
+                .iter()
+                .map(|ear| In {
+                    ear,
+                    inbox: (!shape.bytes()).then(|| Inbox::new(ear, shape, greeting)),
+                    got: 0,
+                    ready: true,
+                    open: true,
+                })
+                .collect(),
+            source,
+            datagram: vec![0x5a; shape.message_bytes.max(HEADER)],
+            room: vec![1; ROOM],
+            turn: 0,
+            notes: Notes::new(first.unwrap_or(-1)),
+        })
+    }
+
+    /// Sends and receives until the team ends.
+    ///
+    /// # Errors
+    /// A flow ended before.
+    pub fn run(mut self) -> Result<(), Error> {
+        let result = self.turns();
+        self.notes.tell(self.member);
+        result
+    }
+
+    fn turns(&mut self) -> Result<(), Error> {
+        while !self.team.stopping() {
+            self.send()?;
+            self.receive()?;
+            self.wait();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        if self.out.is_empty() || self.ledger.is_quiet() {
+            return Ok(());
+        }
+        if self.pacer.is_some() {
+            return self.send_due();
+        }
+        for at in 0..self.out.len() {
+            if self.out.get(at).is_some_and(|o| o.ready && o.open) {
+                self.send_one(at, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what the schedule says, each flow in its turn.
+    fn send_due(&mut self) -> Result<(), Error> {
+        for _ in 0..BURST {
+            let now = now_ns();
+            let Some(pacer) = &mut self.pacer else { return Ok(()) };
+            if pacer.due_ns() > now {
+                return Ok(());
+            }
+            pacer.forgive(now);
+            // A flow that is full is passed over.
+            let n = self.out.len();
+            let ready = |at: &usize| self.out.get(*at).is_some_and(|o| o.ready && o.open);
+            let next = (self.turn..self.turn + n).map(|at| at % n).find(ready);
+            let Some(at) = next else { return Ok(()) };
+            self.turn = (at + 1) % n;
+            let sent = self.send_one(at, now)?;
+            if let Some(pacer) = &mut self.pacer {
+                pacer.sent(sent as u64);
+            }
+        }
+        Ok(())
+    }
+
+    /// One send; gives the bytes that the schedule moves on by.
+    fn send_one(&mut self, at: usize, now: u64) -> Result<usize, Error> {
+        let Some(out) = self.out.get_mut(at) else { return Ok(0) };
+        let Some(tally) = self.ledger.flows.get(out.lane.index as usize) else { return Ok(0) };
+        let sent = match self.shape.bytes() {
+            true => out.lane.push(&self.source, tally),
+            false => {
+                let now = if now == 0 { now_ns() } else { now };
+                let length = self.datagram.len();
+                out.lane.throw(&mut self.datagram, now, tally).map(|()| length)
+            }
+        };
+        match sent {
+            Ok(n) => {
+                // A short send is a full socket: one question less.
+                out.ready = n == self.source.length() || !self.shape.bytes();
+                self.notes.one(self.member);
+                Ok(n)
+            }
+            Err(e) => match trouble(&e) {
+                Trouble::Again => Ok(0),
+                Trouble::Full if self.shape.bytes() => {
+                    let pinned = matches!(self.source, Source::Pinned(_));
+                    out.ready = pinned && zerocopy::reap(out.lane.fd, tally) > 0;
+                    Ok(0)
+                }
+                Trouble::Full => {
+                    super::tally::add(&tally.refused, 1);
+                    Ok(self.datagram.len())
+                }
+                Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
+                    super::tally::add(&tally.refused, 1);
+                    Ok(self.datagram.len())
+                }
+                Trouble::Over(why) => {
+                    out.open = false;
+                    self.over(why).map(|()| 0)
+                }
+            },
+        }
+    }
+
+    /// A flow is over: at the near end that breaks the test off.
+    fn over(&self, why: Error) -> Result<(), Error> {
+        match self.shape.near && !self.team.stopping() {
+            true => Err(why),
+            false => Ok(()),
+        }
+    }
+
+    fn receive(&mut self) -> Result<(), Error> {
+        let flags = flags(self.shape) | libc::MSG_DONTWAIT;
+        for at in 0..self.inn.len() {
+            for _ in 0..TURN {
+                let Some(inn) = self.inn.get_mut(at).filter(|i| i.ready && i.open) else { break };
+                match &mut inn.inbox {
+                    Some(inbox) => match inbox.take_now(self.ledger) {
+                        Some(true) => self.notes.one(self.member),
+                        Some(false) => {}
+                        None => inn.ready = false,
+                    },
+                    None => {
+                        let why = match hear(inn, &mut self.room, flags, self.ledger) {
+                            Ok(true) => {
+                                self.notes.one(self.member);
+                                continue;
+                            }
+                            Ok(false) => {
+                                inn.ready = false;
+                                continue;
+                            }
+                            Err(why) => why,
+                        };
+                        inn.open = false;
+                        self.over(why)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) {
+        let idle_out = self.ledger.is_quiet() || !self.out.iter().any(|o| o.ready && o.open);
+        let busy_in = self.inn.iter().any(|i| i.ready && i.open);
+        let now = now_ns();
+        let until = match &self.pacer {
+            _ if busy_in => now,
+            _ if idle_out => u64::MAX,
+            None => now,
+            Some(pacer) => {
+                let due = pacer.due_ns();
+                if due <= now { now } else { pacer.wake_ns(now, due) }
+            }
+        };
+        let nobody = self.out.iter().all(|o| !o.open) && self.inn.iter().all(|i| !i.open);
+        match until {
+            _ if nobody => sleep_until(now + 20_000_000),
+            // Something is ready anyway: only news.
+            until if until <= now => self.epoll.wait(Wait::Spin, 0),
+            until => self.epoll.wait(self.shape.wait, until),
+        }
+        let mut n = 0;
+        while let Some(ready) = self.epoll.nth(n) {
+            n += 1;
+            self.news(ready.key);
+        }
+    }
+
+    fn news(&mut self, key: usize) {
+        let senders = self.out.len();
+        match self.out.get_mut(key) {
+            Some(out) => {
+                out.ready = true;
+                let tally = self.ledger.flows.get(out.lane.index as usize);
+                if let (Source::Pinned(_), Some(tally)) = (&self.source, tally) {
+                    zerocopy::reap(out.lane.fd, tally);
+                }
+                // UDP: the one registered socket of flows that share it.
+                let fd = out.lane.fd;
+                if !self.shape.bytes() {
+                    self.inn.iter_mut().filter(|i| i.ear.fd == fd).for_each(|i| i.ready = true);
+                }
+            }
+            None => {
+                if let Some(inn) = self.inn.get_mut(key - senders) {
+                    inn.ready = true;
+                }
+            }
+        }
+    }
+}
+
+/// Receives once; `false` when there is nothing now.
+fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Result<bool, Error> {
+    let Some(tally) = ledger.flows.get(inn.ear.index as usize) else { return Ok(false) };
+    // SAFETY: the buffer outlives the call and its length is given.
+    let n = unsafe { libc::recv(inn.ear.fd, room.as_mut_ptr().cast(), room.len(), flags) };
+    match n {
+        0 => Err(far_end_gone(None)),
+        n if n > 0 => {
+            inn.got += n as u64;
+            put(&tally.received_bytes, inn.got);
+            Ok(true)
+        }
+        _ => {
+            let e = std::io::Error::last_os_error();
+            match e.kind() {
+                std::io::ErrorKind::WouldBlock => Ok(false),
+                std::io::ErrorKind::Interrupted => Ok(true),
+                _ => Err(far_end_gone(Some(&e))),
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! `measure stream`: one run after the other.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use model::{
+    Nanos,
+    measure::{Direction, StreamDocument, StreamRun, StreamSpec, Transport, ZeroCopy},
+};
+
+use super::{
+    Shape,
+    course::{Conductor, Heard},
+    datagram::HEADER,
+    result::{self, Round},
+    side::Side,
+};
+use crate::{
+    Error, Measured, Result,
+    client::{Peer, conduct::Run, flows},
+    control::{
+        message::{Kind, Test},
+        secret::Secret,
+    },
+    host::calibrate,
+    net::now_ns,
+    seats::{self, Seats},
+    serve::{endpoint::Flow, limits::LARGEST_DATAGRAM},
+    team::Team,
+};
+
+/// The shortest interval between two looks: a look costs a round trip and 0.2 ms at both ends.
+const SHORTEST_INTERVAL: Nanos = Nanos(20_000_000);
+
+/// What one measurement has at hand all along.
+struct Bench<'a> {
+    spec: &'a StreamSpec,
+    peer: &'a Peer,
+    seats: &'a Seats,
+    run: Run<'a>,
+    heard: Heard<'a>,
+}
+
+/// Measures streams as asked; `heard` hears each interval.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn measure(
+    spec: &StreamSpec,
+    secret: Option<&Secret>,
+    run: Run<'_>,
+    heard: Heard<'_>,
+) -> Result<Measured<StreamDocument>> {
+    check(spec)?;
+    let peer = Peer::connect(&spec.common, secret)?;
+    let (pin, threads) = (&spec.common.pin, spec.common.threads);
+    let seats = seats::near(pin, threads, peer.same_host, peer.address)?;
+    let calibration = calibrate(seats.cpus.first().copied())?;
+    let mut document = StreamDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "stream".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local: crate::host_identity().end,
+        peer: peer.end.clone(),
+        floor: calibration.certificate([]),
+        runs: vec![],
+        cut_short: false,
+    };
+    let bench = Bench { spec, peer: &peer, seats: &seats, run, heard };
+    let mut broken = None;
+    let points =
+        spec.flows.iter().flat_map(|f| spec.message_bytes.iter().map(move |bytes| (*f, *bytes)));
+    for (flows, bytes) in points {
+        if run.stop.load(Ordering::Relaxed) {
+            document.cut_short = true;
+            break;
+        }
+        match bench.point(flows, bytes) {
+            Ok((runs, cut_short, why)) => {
+                document.runs.extend(runs);
+                document.cut_short |= cut_short;
+                broken = why;
+            }
+            Err(e) => broken = Some(e),
+        }
+        if broken.is_some() {
+            break;
+        }
+    }
+    document.cut_short |= run.stop.load(Ordering::Relaxed);
+    // Both directions of a run are one window of this host.
+    let twice =
+        |r: &&StreamRun| spec.direction == Direction::Both && r.direction == Direction::Reverse;
+    let windows = document.runs.iter().filter(|r| !twice(r)).map(|r| &r.cpu.local);
+    document.floor = calibration.certificate(windows);
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+fn check(spec: &StreamSpec) -> Result<()> {
+    let usage = |why: String| Err(Error::Usage(why));
+    let common = &spec.common;
+    if spec.message_bytes.is_empty() || spec.flows.is_empty() || common.threads == 0 {
+        return usage("at least one size, one flow and one thread are needed".into());
+    }
+    let ways = if spec.direction == Direction::Both { 2 } else { 1 };
+    if let Some(few) = spec.flows.iter().find(|f| f.saturating_mul(ways) < common.threads) {
+        return usage(format!(
+            "{few} flows cannot keep {} threads busy; give at least as many flows",
+            common.threads
+        ));
+    }
+    let udp = common.transport == Transport::Udp;
+    let (least, most) = if udp { (HEADER as u64, LARGEST_DATAGRAM) } else { (1, 16 << 20) };
+    if let Some(n) = spec.message_bytes.iter().find(|n| !(least..=most).contains(*n)) {
+        return usage(format!("a message of {n} bytes; {least} to {most} are possible"));
+    }
+    if spec.rate.is_some_and(|r| r.0 == 0) || (udp && spec.rate.is_none()) {
+        return usage("UDP needs a rate above 0, or it measures how much is thrown away".into());
+    }
+    match (spec.zerocopy, common.transport) {
+        (Some(_), Transport::Udp) => {
+            return usage("datagrams are numbered and so cannot be sent without a copy".into());
+        }
+        (Some(ZeroCopy::Msg), Transport::Unix) => {
+            return usage("Unix sockets know no MSG_ZEROCOPY; --zerocopy sendfile works".into());
+        }
+        _ => {}
+    }
+    if spec.skip_receive_copy && common.transport == Transport::Unix {
+        return usage("Unix sockets know no MSG_TRUNC".into());
+    }
+    if spec.interval_ns.0 < SHORTEST_INTERVAL.0 {
+        return usage(format!("an interval of at least {SHORTEST_INTERVAL} is needed"));
+    }
+    Ok(())
+}
+
+/// Seconds since 1970.
+fn unix_s() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |d| d.as_secs())
+}
+
+impl Bench<'_> {
+    /// The test that the far end is asked for.
+    fn test_of(&self, flows: u32, message_bytes: u64) -> Test {
+        let (spec, common) = (self.spec, &self.spec.common);
+        Test {
+            kind: Kind::Stream {
+                direction: spec.direction,
+                message_bytes,
+                rate_bps: spec.rate.map(|r| r.0),
+                zerocopy: spec.zerocopy,
+                skip_receive_copy: spec.skip_receive_copy,
+            },
+            transport: common.transport,
+            flows,
+            threads: common.threads,
+            wait: common.peer_wait,
+            pin: common.peer_pin.clone(),
+            near_cpus: self.seats.cpus.iter().copied().collect(),
+            socket: common.socket.clone(),
+            longest_ns: Nanos(common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0),
+        }
+    }
+
+    /// One combination of size and flows, repeated while its interval is wider than was asked
+    /// for: its runs, whether it was cut short, and what broke it off.
+    fn point(&self, flows: u32, bytes: u64) -> Result<(Vec<StreamRun>, bool, Option<Error>)> {
+        let test = self.test_of(flows, bytes);
+        let mut rounds: Vec<Round> = vec![];
+        let begun = now_ns();
+        let (broken, why_not) = loop {
+            let what = result::progress_text(self.spec, bytes, flows, rounds.len());
+            match self.round(&test, &what) {
+                Ok(round) => rounds.push(round),
+                Err(e) if rounds.is_empty() => return Err(e),
+                Err(e) => break (Some(e), None),
+            }
+            let Some(last) = rounds.last() else { continue };
+            if last.broken.is_some() || last.course.cut_short {
+                break (last.broken.clone(), None);
+            }
+            match result::enough(self.spec, &test, &rounds, now_ns() - begun) {
+                result::Next::Again => {}
+                result::Next::Done(why_not) => break (None, why_not),
+            }
+        };
+        let cut_short = broken.is_some() || rounds.iter().any(|r| r.course.cut_short);
+        let mut runs = result::runs(self.spec, &test, self.seats, self.peer, &rounds);
+        for run in &mut runs {
+            run.warnings.extend(why_not.clone());
+        }
+        Ok((runs, cut_short, broken))
+    }
+
+    /// One round: connections, threads, window, report.
+    fn round(&self, test: &Test, what: &str) -> Result<Round> {
+        let (spec, peer) = (self.spec, self.peer);
+        let ready = peer.ask(test)?;
+        let sockets = flows::open(peer, &spec.common, test, &ready)?;
+        let mut warnings: Vec<String> =
+            peer.await_connected()?.iter().map(|w| format!("far end: {w}")).collect();
+        let flows: Vec<Flow> = (0..)
+            .zip(sockets)
+            .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
+            .collect();
+        let team = Team::new(spec.common.threads as usize);
+        let shape = Shape::of(test, true, spec.common.wait);
+        let (side, more) = Side::new(shape, flows, team.members.len(), vec![]);
+        warnings.extend(more);
+        let course = std::thread::scope(|threads| {
+            for n in 0..team.members.len() {
+                let (team, side, seats) = (&team, &side, self.seats);
+                let work = move || near_thread(n, side, seats, team);
+                if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, work) {
+                    team.break_off(Error::io("no thread", &e));
+                }
+            }
+            while team.tids().len() < team.members.len() && !team.stopping() {
+                std::thread::yield_now();
+            }
+            let conductor = Conductor {
+                run: self.run,
+                peer,
+                common: &spec.common,
+                interval_ns: spec.interval_ns,
+                side: &side,
+                team: &team,
+                what,
+                heard: self.heard,
+            };
+            let course = conductor.conduct();
+            team.end();
+            course
+        });
+        // What a thread saw says more than the silence that followed.
+        let course = course.map_err(|e| team.broken().unwrap_or(e))?;
+        let broken = team.broken().or_else(|| course.silent.clone());
+        let (congestion, mss_bytes) = (side.congestion(), side.mss_bytes());
+        drop(side);
+        let (report, broken) = match broken {
+            Some(why) => (None, Some(why)),
+            None => match peer.finish() {
+                Ok(report) => (Some(report), None),
+                Err(e) => (None, Some(e)),
+            },
+        };
+        let seen = team.seen();
+        Ok(Round { ready, course, seen, report, warnings, congestion, mss_bytes, broken })
+    }
+}
+
+fn near_thread(n: usize, side: &Side, seats: &Seats, team: &Team) {
+    let Some(member) = team.members.get(n) else { return };
+    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+        member.see(|seen| seen.warnings.push(e.to_string()));
+    }
+    let _running = member.sleeper.begin();
+    side.work(n, team, member);
+}

@@ -1,0 +1,70 @@
+//! Bytes one way, the other way, or both.
+//!
+//! [`measure`] runs one combination of sizes and flows after the other; [`course`] conducts a
+//! run. Both ends are a [`side`]: threads that send ([`send`]), receive ([`receive`]) or, with
+//! several flows each, do both in turn ([`many`]), and counters by flow ([`tally`]) that are
+//! looked at from outside. Figures are the receiver's, on its own clock.
+
+pub mod course;
+pub mod datagram;
+pub mod far;
+pub mod many;
+pub mod measure;
+pub mod pace;
+pub mod receive;
+pub mod result;
+pub mod send;
+pub mod series;
+pub mod side;
+pub mod tally;
+pub mod tcp_info;
+pub mod zerocopy;
+
+use model::measure::{Direction, Transport, Wait, ZeroCopy};
+
+/// One end's part in a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub transport: Transport,
+    /// Seen from the near end.
+    pub direction: Direction,
+    /// Whether this is the near end.
+    pub near: bool,
+    pub message_bytes: usize,
+    /// Bits a second over all flows of a direction.
+    pub rate_bps: Option<u64>,
+    /// Flows of a direction.
+    pub flows: u32,
+    pub zerocopy: Option<ZeroCopy>,
+    pub skip_receive_copy: bool,
+    pub wait: Wait,
+}
+
+impl Shape {
+    /// Whether a flow goes from the near end to the far one.
+    pub fn goes_forward(&self, index: u32) -> bool {
+        match self.direction {
+            Direction::Forward => true,
+            Direction::Reverse => false,
+            Direction::Both => index.is_multiple_of(2),
+        }
+    }
+
+    /// Whether this end sends on a flow.
+    pub fn sends(&self, index: u32) -> bool {
+        self.goes_forward(index) == self.near
+    }
+
+    /// Whether bytes come without the bounds of messages.
+    pub fn bytes(&self) -> bool {
+        self.transport != Transport::Udp
+    }
+
+    /// Connections of all directions.
+    pub fn connections(&self) -> u32 {
+        match self.direction {
+            Direction::Both => self.flows.saturating_mul(2),
+            _ => self.flows,
+        }
+    }
+}

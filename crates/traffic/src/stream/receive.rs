@@ -1,0 +1,310 @@
+//! Receiving on one socket: everything that is there with each call, into one buffer that stays
+//! in the cache.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd, RawFd},
+};
+
+use model::measure::{SPIN_NS, Wait};
+use socket2::{SockAddr, SockRef};
+
+use super::{
+    Shape,
+    datagram::{self, Arrivals},
+    tally::{Ledger, put},
+};
+use crate::{
+    Error,
+    net::{incoming::Looks, now_ns},
+    rtt::{
+        exchange::current_cpu,
+        single::{Ran, far_end_gone},
+    },
+    team::{Member, Team},
+};
+
+/// Bytes asked for at once.
+pub const ROOM: usize = 256 << 10;
+/// Looks at the receiving CPU once in so many receptions.
+const LOOK_EVERY: u64 = 1024;
+/// So many questions in vain between two looks at the time.
+const QUESTIONS: u32 = 256;
+
+/// A socket to receive on.
+#[derive(Debug)]
+pub struct Ear<'a> {
+    pub socket: BorrowedFd<'a>,
+    pub fd: RawFd,
+    pub index: u32,
+    /// UDP: whose datagrams belong to which flow, where the socket is not connected.
+    pub peers: BTreeMap<SocketAddr, u32>,
+}
+
+/// Why nothing was received.
+#[derive(Debug)]
+pub enum Nothing {
+    /// There is nothing now.
+    Yet,
+    /// The kernel says why.
+    Broken(io::Error),
+}
+
+fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> Result<usize, Nothing> {
+    // SAFETY: the buffer outlives the call and its length is given.
+    let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
+    usize::try_from(n).map_err(|_| {
+        let e = io::Error::last_os_error();
+        match e.kind() {
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Nothing::Yet,
+            _ => Nothing::Broken(e),
+        }
+    })
+}
+
+/// Receives in the given way; [`Nothing::Yet`] now and then, so that the caller looks around.
+#[inline]
+pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<usize, Nothing> {
+    if matches!(wait, Wait::Block | Wait::BusyPoll) {
+        return recv(fd, room, flags);
+    }
+    let until = match wait {
+        Wait::SpinThenBlock => now_ns() + SPIN_NS.0,
+        _ => 0,
+    };
+    loop {
+        for _ in 0..QUESTIONS {
+            match recv(fd, room, flags | libc::MSG_DONTWAIT) {
+                Err(Nothing::Yet) => {}
+                other => return other,
+            }
+            if until > 0 && now_ns() >= until {
+                return recv(fd, room, flags);
+            }
+        }
+        if until == 0 {
+            return Err(Nothing::Yet);
+        }
+    }
+}
+
+/// What one thread notes of its receptions.
+#[derive(Debug)]
+pub struct Notes {
+    ran_on: Ran,
+    looks: Looks,
+    done: u64,
+}
+
+impl Notes {
+    /// Of a socket.
+    pub fn new(fd: RawFd) -> Self {
+        Self { ran_on: Ran::default(), looks: Looks::new(fd), done: 0 }
+    }
+
+    /// Something was received.
+    #[inline]
+    pub fn one(&mut self, member: &Member) {
+        self.done += 1;
+        self.ran_on.on(current_cpu());
+        member.handled(self.done);
+        if self.done % LOOK_EVERY == 1 {
+            self.looks.look();
+        }
+    }
+
+    /// Hands all over.
+    pub fn tell(mut self, member: &Member) {
+        member.see(|seen| {
+            self.ran_on.tell(seen);
+            self.looks.tell(seen);
+        });
+    }
+}
+
+/// The flag that has the kernel throw the bytes away.
+pub fn flags(shape: &Shape) -> i32 {
+    if shape.skip_receive_copy { libc::MSG_TRUNC } else { 0 }
+}
+
+/// Receives on one socket until the team ends.
+///
+/// # Errors
+/// The flow ended before.
+pub fn one(
+    ear: &Ear<'_>,
+    shape: &Shape,
+    ledger: &Ledger,
+    greeting: &[u8],
+    team: &Team,
+    member: &Member,
+) -> Result<(), Error> {
+    let mut notes = Notes::new(ear.fd);
+    let result = match shape.bytes() {
+        true => stream(ear, shape, ledger, team, member, &mut notes),
+        false => datagrams(ear, shape, ledger, greeting, team, member, &mut notes),
+    };
+    notes.tell(member);
+    result
+}
+
+fn stream(
+    ear: &Ear<'_>,
+    shape: &Shape,
+    ledger: &Ledger,
+    team: &Team,
+    member: &Member,
+    notes: &mut Notes,
+) -> Result<(), Error> {
+    let Some(tally) = ledger.flows.get(ear.index as usize) else { return Ok(()) };
+    let mut room = vec![1u8; ROOM];
+    let (flags, mut got) = (flags(shape), 0u64);
+    while !team.stopping() {
+        match wait_for(ear.fd, &mut room, flags, shape.wait) {
+            Ok(0) => return Err(far_end_gone(None)),
+            Ok(n) => {
+                got += n as u64;
+                put(&tally.received_bytes, got);
+                notes.one(member);
+            }
+            Err(Nothing::Yet) => {}
+            Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+        }
+    }
+    Ok(())
+}
+
+fn datagrams(
+    ear: &Ear<'_>,
+    shape: &Shape,
+    ledger: &Ledger,
+    greeting: &[u8],
+    team: &Team,
+    member: &Member,
+    notes: &mut Notes,
+) -> Result<(), Error> {
+    let mut inbox = Inbox::new(ear, shape, greeting);
+    while !team.stopping() {
+        match inbox.take(shape.wait, ledger) {
+            Ok(true) => notes.one(member),
+            Ok(false) | Err(Nothing::Yet) => {}
+            // Nobody listens at the other end any more: at the near end that is the end.
+            Err(Nothing::Broken(e)) if shape.near => return Err(far_end_gone(Some(&e))),
+            Err(Nothing::Broken(_)) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The datagrams of one socket.
+#[derive(Debug)]
+pub struct Inbox<'a> {
+    ear: &'a Ear<'a>,
+    greeting: Vec<u8>,
+    length: usize,
+    flags: i32,
+    room: Vec<u8>,
+    flows: Vec<(u32, Arrivals)>,
+    slots: HashMap<SocketAddr, usize>,
+}
+
+impl<'a> Inbox<'a> {
+    /// Empty.
+    pub fn new(ear: &'a Ear<'a>, shape: &Shape, greeting: &[u8]) -> Self {
+        // The header alone is copied where the rest is thrown away; one byte more than a
+        // datagram has, so that a longer one shows itself.
+        let room = if shape.skip_receive_copy { 64 } else { shape.message_bytes.max(64) + 1 };
+        let indices: Vec<u32> = match ear.peers.is_empty() {
+            true => vec![ear.index],
+            false => ear.peers.values().copied().collect(),
+        };
+        Self {
+            ear,
+            greeting: greeting.to_vec(),
+            length: shape.message_bytes,
+            flags: flags(shape),
+            room: vec![1; room],
+            flows: indices.into_iter().map(|i| (i, Arrivals::default())).collect(),
+            slots: ear.peers.keys().enumerate().map(|(slot, a)| (*a, slot)).collect(),
+        }
+    }
+
+    /// Receives one; whether it was one of ours.
+    ///
+    /// # Errors
+    /// See [`Nothing`].
+    #[inline]
+    pub fn take(&mut self, wait: Wait, ledger: &Ledger) -> Result<bool, Nothing> {
+        if self.slots.is_empty() {
+            let n = wait_for(self.ear.fd, &mut self.room, self.flags, wait)?;
+            return Ok(self.file(0, n, None, ledger));
+        }
+        let (n, from) = self.take_from_anyone(wait)?;
+        let Some(address) = from.as_socket() else { return Ok(false) };
+        match self.slots.get(&address).copied() {
+            Some(slot) => Ok(self.file(slot, n, Some(&from), ledger)),
+            None => Ok(false),
+        }
+    }
+
+    /// Receives one that is there already; `None` when there is none. An error is none either:
+    /// it says that nobody listened at some moment.
+    pub fn take_now(&mut self, ledger: &Ledger) -> Option<bool> {
+        // The socket does not block, so asking in any way is asking once.
+        match self.take(Wait::Block, ledger) {
+            Ok(ours) => Some(ours),
+            Err(Nothing::Broken(_)) => Some(false),
+            Err(Nothing::Yet) => None,
+        }
+    }
+
+    fn take_from_anyone(&mut self, wait: Wait) -> Result<(usize, SockAddr), Nothing> {
+        let flags = match wait {
+            Wait::Spin => self.flags | libc::MSG_DONTWAIT,
+            _ => self.flags,
+        };
+        // SAFETY: initialised bytes are valid as possibly uninitialised ones, and the kernel
+        // only writes initialised ones.
+        let room = unsafe {
+            std::slice::from_raw_parts_mut(self.room.as_mut_ptr().cast(), self.room.len())
+        };
+        SockRef::from(&self.ear.socket).recv_from_with_flags(room, flags).map_err(|e| {
+            match e.kind() {
+                io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Nothing::Yet,
+                _ => Nothing::Broken(e),
+            }
+        })
+    }
+
+    #[inline]
+    fn file(&mut self, slot: usize, n: usize, from: Option<&SockAddr>, ledger: &Ledger) -> bool {
+        let now = now_ns();
+        let bytes = self.room.get(..n.min(self.room.len())).unwrap_or_default();
+        let read = if n == self.length { datagram::read(bytes) } else { None };
+        let Some((number, sent_ns)) = read else {
+            self.greet_again(n, from);
+            return false;
+        };
+        let Some((index, arrivals)) = self.flows.get_mut(slot) else { return false };
+        let Some(tally) = ledger.flows.get(*index as usize) else { return false };
+        arrivals.take(number, sent_ns, now, n as u64, tally);
+        true
+    }
+
+    /// A greeting whose answer was lost is answered again.
+    #[cold]
+    fn greet_again(&self, n: usize, from: Option<&SockAddr>) {
+        let bytes = self.room.get(..n).unwrap_or_default();
+        if self.greeting.is_empty() || !bytes.starts_with(&self.greeting) {
+            return;
+        }
+        let socket = self.ear.socket.as_fd();
+        let socket = SockRef::from(&socket);
+        let _ = match from {
+            Some(to) => socket.send_to(bytes, to),
+            None => socket.send(bytes),
+        };
+    }
+}

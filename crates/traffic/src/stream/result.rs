@@ -1,0 +1,464 @@
+//! From both ends' counters to a run of the document.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Nanos, Reading,
+    measure::{
+        BothCpu, BothEvidence, Datagrams, Direction, EndCpu, EndPlacement, Placement,
+        StreamInterval, StreamRun, StreamSpec, Transport, ZeroCopy, ZeroCopyCount,
+    },
+};
+use stats::{Enough, Estimate};
+
+use super::{
+    Shape,
+    course::{Course, Look},
+    series,
+};
+use crate::{
+    Error,
+    client::Peer,
+    control::message::{Counters, FarReport, Ready, Test},
+    host,
+    seats::Seats,
+    team::Seen,
+};
+
+/// What one round of a run left behind.
+#[derive(Debug)]
+pub struct Round {
+    pub ready: Ready,
+    pub course: Course,
+    pub seen: Seen,
+    pub report: Option<FarReport>,
+    pub warnings: Vec<String>,
+    pub congestion: Reading<String>,
+    pub mss_bytes: Reading<u64>,
+    pub broken: Option<Error>,
+}
+
+/// What to show while a run goes on.
+pub fn progress_text(spec: &StreamSpec, bytes: u64, flows: u32, rounds: usize) -> String {
+    let again = match (spec.common.confidence_per_mille, rounds) {
+        (Some(_), n) => format!(", round {}", n + 1),
+        _ => String::new(),
+    };
+    format!("stream {bytes} B, {flows} flows{again}")
+}
+
+/// The directions of a run, each on its own.
+pub fn directions(direction: Direction) -> Vec<Direction> {
+    match direction {
+        Direction::Both => vec![Direction::Forward, Direction::Reverse],
+        one => vec![one],
+    }
+}
+
+/// One direction of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// The run.
+    pub shape: &'a Shape,
+    /// [`Direction::Forward`] or [`Direction::Reverse`].
+    pub direction: Direction,
+}
+
+/// Growth of a counter that a far end tells, which may tell anything.
+fn grown(before: &Reading<u64>, after: &Reading<u64>) -> Reading<u64> {
+    before.clone().and_then(|b| after.clone().map(|a| a.saturating_sub(b)))
+}
+
+fn both(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+    a.and_then(|a| b.map(|b| a.saturating_add(b)))
+}
+
+fn at(list: &[u64], index: u32) -> u64 {
+    list.get(index as usize).copied().unwrap_or(0)
+}
+
+impl Part<'_> {
+    fn flows(&self) -> impl Iterator<Item = u32> {
+        let forward = self.direction == Direction::Forward;
+        let shape = *self.shape;
+        (0..shape.connections()).filter(move |i| shape.goes_forward(*i) == forward)
+    }
+
+    fn receiver<'b>(&self, look: &'b Look) -> &'b Counters {
+        if self.direction == Direction::Forward { &look.far } else { &look.near }
+    }
+
+    fn sender<'b>(&self, look: &'b Look) -> &'b Counters {
+        if self.direction == Direction::Forward { &look.near } else { &look.far }
+    }
+
+    /// Bytes received between two looks, by flow.
+    fn bytes(&self, before: &Look, after: &Look) -> Vec<u64> {
+        let (a, b) = (&self.receiver(before).received_bytes, &self.receiver(after).received_bytes);
+        self.flows().map(|i| at(b, i).saturating_sub(at(a, i))).collect()
+    }
+
+    /// On the receiver's clock.
+    fn time_ns(&self, before: &Look, after: &Look) -> u64 {
+        self.receiver(after).at_ns.saturating_sub(self.receiver(before).at_ns)
+    }
+
+    /// What became of the datagrams whose numbers the receiver first saw, or passed over,
+    /// between two looks. One that comes late, after a look that counted it as lost, makes up
+    /// for it in the next interval.
+    fn datagrams(&self, before: &Look, after: &Look) -> Option<Datagrams> {
+        let (a, b) = (self.receiver(before), self.receiver(after));
+        let (first, last) = (a.datagrams.as_ref()?, b.datagrams.as_ref()?);
+        let numbers = |i| at(&b.next_sequence, i).saturating_sub(at(&a.next_sequence, i));
+        let sent: u64 = self.flows().map(numbers).fold(0, u64::saturating_add);
+        let received = last.received.saturating_sub(first.received);
+        let refused = |look| self.sender(look).datagrams.as_ref().map_or(0, |d| d.send_refused);
+        Some(Datagrams {
+            sent,
+            received,
+            lost: sent.saturating_sub(received),
+            reordered: last.reordered.saturating_sub(first.reordered),
+            duplicates: last.duplicates.saturating_sub(first.duplicates),
+            jitter_ns: last.jitter_ns,
+            send_refused: refused(after).saturating_sub(refused(before)),
+        })
+    }
+
+    /// Datagrams sent within the window of which the receiver, in the end, had seen neither
+    /// them nor any later one: lost, though no number tells it.
+    fn tail(&self, course: &Course) -> u64 {
+        let Some(drained) = &course.drained else { return 0 };
+        let sent = |look, i| at(&self.sender(look).next_sequence, i);
+        let seen = |i| at(&self.receiver(drained).next_sequence, i);
+        let lost = |i| sent(&course.last, i).saturating_sub(seen(i).max(sent(&course.first, i)));
+        self.flows().map(lost).fold(0, u64::saturating_add)
+    }
+
+    /// The interval between two looks; `first` is the window's beginning.
+    pub fn interval(&self, first: &Look, before: &Look, after: &Look) -> StreamInterval {
+        let bytes: u64 = self.bytes(before, after).iter().fold(0, |a, b| a.saturating_add(*b));
+        let ns = self.time_ns(before, after);
+        let since = |look| self.time_ns(first, look) as f64 / 1e9;
+        let (a, b) = (self.sender(before), self.sender(after));
+        StreamInterval {
+            start_s: since(before),
+            end_s: since(after),
+            bytes,
+            bits_per_s: per_s(bytes, ns),
+            retransmits: grown(&a.retransmits, &b.retransmits),
+            cwnd_bytes: b.cwnd_bytes.clone(),
+            rtt_ns: b.rtt_ns.clone(),
+            migrations: both(
+                grown(&before.near.migrations, &after.near.migrations),
+                grown(&before.far.migrations, &after.far.migrations),
+            ),
+            datagrams: self.datagrams(before, after),
+        }
+    }
+
+    /// Bits a second by time, and the distance of the values.
+    fn rates(&self, rounds: &[Round]) -> (Vec<f64>, u64) {
+        let (mut all, mut each) = (vec![], 0);
+        for round in rounds {
+            let marks = &round.course.marks;
+            let looks = match (self.direction, &round.report) {
+                (Direction::Forward, Some(report)) => report.received.clone(),
+                (Direction::Forward, None) => vec![],
+                _ => round.course.series.within(marks.0.begins_ns(), marks.1.ends_ns()),
+            };
+            let (rates, ns) = series::rates(&looks);
+            all.extend(rates);
+            each = ns;
+        }
+        (all, each)
+    }
+
+    fn estimate(&self, rounds: &[Round]) -> Option<Estimate> {
+        let (rates, each) = self.rates(rounds);
+        stats::interval::of_values(&rates, each).ok()
+    }
+}
+
+fn per_s(bytes: u64, ns: u64) -> f64 {
+    if ns == 0 { 0.0 } else { bytes as f64 * 8e9 / ns as f64 }
+}
+
+/// Whether to measure once more.
+#[derive(Debug)]
+pub enum Next {
+    /// Yes.
+    Again,
+    /// No, and why the interval stays wider than was asked for, if it does.
+    Done(Option<String>),
+}
+
+/// Whether the rounds suffice for what was asked.
+pub fn enough(spec: &StreamSpec, test: &Test, rounds: &[Round], took_ns: u64) -> Next {
+    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
+    let goal = f64::from(per_mille) / 1000.0;
+    let shape = Shape::of(test, true, spec.common.wait);
+    let mut done = Next::Done(None);
+    for direction in directions(spec.direction) {
+        let of = Part { shape: &shape, direction };
+        let Some(estimate) = of.estimate(rounds) else {
+            match took_ns < spec.common.longest_ns.0 {
+                true => return Next::Again,
+                false => return Next::Done(Some("too short for an interval".into())),
+            }
+        };
+        match stats::enough(&estimate, goal, Nanos(took_ns), spec.common.longest_ns) {
+            Enough::Yes => {}
+            Enough::More { .. } => return Next::Again,
+            Enough::WillNotGetThere(why) => {
+                done = Next::Done(Some(format!(
+                    "±{}% was asked for and is not reached: {why}",
+                    goal * 100.0
+                )));
+            }
+        }
+    }
+    done
+}
+
+/// The runs, one for each direction.
+pub fn runs(
+    spec: &StreamSpec,
+    test: &Test,
+    seats: &Seats,
+    peer: &Peer,
+    rounds: &[Round],
+) -> Vec<StreamRun> {
+    let shape = Shape::of(test, true, spec.common.wait);
+    let parts: Vec<Part<'_>> = directions(spec.direction)
+        .into_iter()
+        .map(|direction| Part { shape: &shape, direction })
+        .collect();
+    let bytes_of = |p: &Part<'_>| -> u64 {
+        rounds.iter().flat_map(|r| p.bytes(&r.course.first, &r.course.last)).sum()
+    };
+    // Both directions share the threads, and so their cost.
+    let moved: u64 = parts.iter().map(bytes_of).sum();
+    parts.iter().map(|p| one(p, spec, seats, peer, rounds, moved)).collect()
+}
+
+fn one(
+    part: &Part<'_>,
+    spec: &StreamSpec,
+    seats: &Seats,
+    peer: &Peer,
+    rounds: &[Round],
+    moved: u64,
+) -> StreamRun {
+    let shape = part.shape;
+    let mut flow_bytes = vec![0u64; shape.flows as usize];
+    let (mut window_ns, mut intervals) = (0u64, vec![]);
+    for r in rounds {
+        let bytes = part.bytes(&r.course.first, &r.course.last);
+        flow_bytes.iter_mut().zip(bytes).for_each(|(sum, b)| *sum = sum.saturating_add(b));
+        let before_s = window_ns as f64 / 1e9;
+        window_ns += part.time_ns(&r.course.first, &r.course.last);
+        let mine = r.course.intervals.iter().filter(|(d, _)| *d == part.direction);
+        intervals.extend(mine.map(|(_, i)| StreamInterval {
+            start_s: i.start_s + before_s,
+            end_s: i.end_s + before_s,
+            ..i.clone()
+        }));
+    }
+    let bytes = flow_bytes.iter().fold(0u64, |a, b| a.saturating_add(*b));
+    let (cpu, evidence) = both_ends(rounds, moved);
+    let forward = part.direction == Direction::Forward;
+    let last = rounds.last();
+    let of_sender = |near: fn(&Round) -> Reading<String>,
+                     far: fn(&FarReport) -> Reading<String>| {
+        match (forward, last, last.and_then(|r| r.report.as_ref())) {
+            (true, Some(r), _) => near(r),
+            (false, _, Some(report)) => far(report),
+            _ => Reading::absent("the far end did not report"),
+        }
+    };
+    let congestion = of_sender(|r| r.congestion.clone(), |f| f.congestion.clone());
+    let mss = match (forward, last, last.and_then(|r| r.report.as_ref())) {
+        (true, Some(r), _) => r.mss_bytes.clone(),
+        (false, _, Some(report)) => report.mss_bytes.clone(),
+        _ => Reading::absent("the far end did not report"),
+    };
+    let mut run = StreamRun {
+        transport: shape.transport,
+        direction: part.direction,
+        flows: shape.flows,
+        threads: spec.common.threads,
+        message_bytes: shape.message_bytes as u64,
+        wait: spec.common.wait,
+        peer_wait: spec.common.peer_wait,
+        placement: placement(rounds, seats, peer),
+        window_ns: Nanos(window_ns),
+        trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
+        bytes,
+        bits_per_s: per_s(bytes, window_ns),
+        bits_per_s_interval: part.estimate(rounds).map(|e| e.interval),
+        retransmits: sum(rounds.iter().map(|r| {
+            let (a, b) = (part.sender(&r.course.first), part.sender(&r.course.last));
+            grown(&a.retransmits, &b.retransmits)
+        })),
+        datagrams: datagrams(part, rounds),
+        flow_bytes,
+        intervals,
+        zerocopy_copied: zerocopied(part, rounds),
+        congestion,
+        mss_bytes: mss,
+        cpu,
+        evidence,
+        warnings: warnings(rounds),
+    };
+    judge(&mut run, part, spec, rounds);
+    run
+}
+
+fn datagrams(part: &Part<'_>, rounds: &[Round]) -> Option<Datagrams> {
+    let mut all: Option<Datagrams> = None;
+    for r in rounds {
+        let one = part.datagrams(&r.course.first, &r.course.last)?;
+        let tail = part.tail(&r.course);
+        let sum = all.get_or_insert_default();
+        sum.sent += one.sent.saturating_add(tail);
+        sum.received += one.received;
+        sum.lost += one.lost.saturating_add(tail);
+        sum.reordered += one.reordered;
+        sum.duplicates += one.duplicates;
+        sum.jitter_ns = one.jitter_ns;
+        sum.send_refused += one.send_refused;
+    }
+    all
+}
+
+fn zerocopied(part: &Part<'_>, rounds: &[Round]) -> Option<ZeroCopyCount> {
+    let mut all = ZeroCopyCount { completed: 0, copied: 0 };
+    for r in rounds {
+        let first = part.sender(&r.course.first).zerocopy.as_ref()?;
+        let last = part.sender(&r.course.last).zerocopy.as_ref()?;
+        all.completed += last.completed.saturating_sub(first.completed);
+        all.copied += last.copied.saturating_sub(first.copied);
+    }
+    Some(all)
+}
+
+/// What the figures themselves give reason to say.
+fn judge(run: &mut StreamRun, part: &Part<'_>, spec: &StreamSpec, rounds: &[Round]) {
+    if spec.zerocopy == Some(ZeroCopy::Msg)
+        && run.zerocopy_copied.as_ref().is_some_and(|z| z.completed > 0 && z.copied == z.completed)
+    {
+        run.warnings.push(
+            "the kernel copied every MSG_ZEROCOPY send after all: it does on loopback, and where \
+             the interface cannot gather"
+                .into(),
+        );
+    }
+    let Some(asked) = spec.rate.map(|r| r.0 as f64) else { return };
+    let sent: u64 = rounds
+        .iter()
+        .map(|r| {
+            let (a, b) = (part.sender(&r.course.first), part.sender(&r.course.last));
+            b.sent_bytes.saturating_sub(a.sent_bytes)
+        })
+        .sum();
+    let ns: u64 = rounds
+        .iter()
+        .map(|r| {
+            let (a, b) = (part.sender(&r.course.first), part.sender(&r.course.last));
+            b.at_ns.saturating_sub(a.at_ns)
+        })
+        .sum();
+    let reached = per_s(sent, ns);
+    if ns > 0 && reached < asked * 0.98 {
+        let what = if spec.common.transport == Transport::Udp { "the sender" } else { "it" };
+        run.warnings.push(format!(
+            "{what} did not reach the rate asked for: {:.1}% of it was sent",
+            reached / asked * 100.0
+        ));
+    }
+}
+
+fn warnings(rounds: &[Round]) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    for r in rounds {
+        let far = r.report.iter().flat_map(|f| &f.warnings).map(|w| format!("far end: {w}"));
+        for w in r.warnings.iter().chain(&r.seen.warnings).cloned().chain(far) {
+            if !all.contains(&w) {
+                all.push(w);
+            }
+        }
+    }
+    all
+}
+
+fn placement(rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
+    let mut local = EndPlacement {
+        pinned: seats.cpus.clone(),
+        why: seats.why.clone(),
+        allowed: seats.allowed.clone(),
+        ..EndPlacement::default()
+    };
+    let mut far = EndPlacement::default();
+    for r in rounds {
+        add(&mut local.ran_on, &r.seen.ran_on);
+        add(&mut local.received_on, &r.seen.received_on);
+        add(&mut local.napi_ids, &r.seen.napi_ids);
+        far.pinned = r.ready.pinned.clone();
+        far.why = r.ready.why.clone();
+        far.allowed = r.ready.allowed.clone();
+        if let Some(report) = &r.report {
+            add(&mut far.ran_on, &report.ran_on);
+            add(&mut far.received_on, &report.received_on);
+            add(&mut far.napi_ids, &report.napi_ids);
+        }
+    }
+    let moves = |of: fn(&Look) -> &Counters| {
+        let one =
+            |r: &Round| grown(&of(&r.course.first).migrations, &of(&r.course.last).migrations);
+        sum(rounds.iter().map(one))
+    };
+    local.migrations = moves(|l| &l.near);
+    far.migrations = moves(|l| &l.far);
+    Placement { local, peer: far, same_host: peer.same_host }
+}
+
+fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    from.iter().for_each(|(k, n)| *to.entry(k.clone()).or_default() += n);
+}
+
+/// The sum, where every part is known.
+fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
+    parts.reduce(both).unwrap_or_default()
+}
+
+/// CPU by byte, and the counters that moved, over all rounds.
+fn both_ends(rounds: &[Round], moved: u64) -> (BothCpu, BothEvidence) {
+    let mut evidence = BothEvidence::default();
+    let (mut local, mut peer): (Option<EndCpu>, Option<Reading<EndCpu>>) = (None, None);
+    for round in rounds {
+        let window = host::between(&round.course.marks.0, &round.course.marks.1);
+        add(&mut evidence.local, &window.moved);
+        local = Some(match local {
+            Some(before) => host::added(before, window.cpu),
+            None => window.cpu,
+        });
+        let theirs = match &round.report {
+            Some(report) => report.cpu.clone(),
+            None => Reading::absent("the far end did not report"),
+        };
+        round.report.iter().for_each(|report| add(&mut evidence.peer, &report.moved));
+        peer = Some(match peer {
+            Some(before) => before.and_then(|b| theirs.map(|t| host::added(b, t))),
+            None => theirs,
+        });
+    }
+    let nothing = || {
+        let now = host::Mark::take(&[], &probe::Root::live());
+        host::between(&now, &now).cpu
+    };
+    let cpu = BothCpu {
+        local: host::per_unit(local.unwrap_or_else(nothing), moved),
+        peer: peer.unwrap_or_default().map(|cpu| host::per_unit(cpu, moved)),
+    };
+    (cpu, evidence)
+}

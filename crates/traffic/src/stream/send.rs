@@ -1,0 +1,344 @@
+//! Sending on one flow, as fast as it takes it or by schedule.
+
+use std::{
+    io,
+    os::fd::{OwnedFd, RawFd},
+};
+
+use model::measure::{SPIN_NS, Wait, ZeroCopy};
+use socket2::SockAddr;
+
+use super::{
+    Shape,
+    datagram::{self, HEADER},
+    pace::{Pacer, piece, sleep_until},
+    tally::{Ledger, Tally, put},
+    zerocopy::{self, REAP_EVERY},
+};
+use crate::{
+    Error,
+    net::now_ns,
+    rtt::{
+        exchange::current_cpu,
+        single::{Ran, far_end_gone},
+    },
+    team::{Member, Team},
+};
+
+/// What is sent, again and again.
+#[derive(Debug)]
+pub enum Source {
+    /// Copied by the kernel.
+    Plain(Vec<u8>),
+    /// Pinned by the kernel.
+    Pinned(Vec<u8>),
+    /// Pages of a file.
+    File(OwnedFd, usize),
+}
+
+impl Source {
+    /// As asked.
+    ///
+    /// # Errors
+    /// No file in memory.
+    pub fn new(shape: &Shape, length: usize) -> io::Result<Self> {
+        // Written, so that it is memory of its own and not the kernel's one page of zeros.
+        let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+        Ok(match shape.zerocopy {
+            None => Self::Plain(bytes),
+            Some(ZeroCopy::Msg) => Self::Pinned(bytes),
+            Some(ZeroCopy::Sendfile) => Self::File(zerocopy::file_of(&bytes)?, length),
+        })
+    }
+
+    /// Bytes of one send.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Plain(b) | Self::Pinned(b) => b.len(),
+            Self::File(_, n) => *n,
+        }
+    }
+}
+
+/// A flow to send on.
+#[derive(Debug)]
+pub struct Lane {
+    pub fd: RawFd,
+    pub index: u32,
+    /// Where to, where the socket is not connected.
+    pub to: Option<SockAddr>,
+    /// Bytes sent.
+    pub sent: u64,
+    number: u64,
+    unreaped: u32,
+}
+
+fn send(fd: RawFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
+    let flags = flags | libc::MSG_NOSIGNAL;
+    // SAFETY: the buffer outlives the call and its length is given.
+    let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+impl Lane {
+    /// A flow of which nothing was sent yet.
+    pub fn new(fd: RawFd, index: u32, to: Option<SockAddr>) -> Self {
+        Self { fd, index, to, sent: 0, number: 0, unreaped: 0 }
+    }
+
+    /// One send of a stream.
+    ///
+    /// # Errors
+    /// As the kernel says; `WouldBlock` where the socket is full.
+    #[inline]
+    pub fn push(&mut self, source: &Source, tally: &Tally) -> io::Result<usize> {
+        let n = match source {
+            Source::Plain(bytes) => send(self.fd, bytes, 0)?,
+            Source::File(file, length) => zerocopy::send_file(self.fd, file, *length)?,
+            Source::Pinned(bytes) => {
+                self.unreaped += 1;
+                if self.unreaped >= REAP_EVERY {
+                    self.unreaped = 0;
+                    zerocopy::reap(self.fd, tally);
+                }
+                send(self.fd, bytes, libc::MSG_ZEROCOPY)?
+            }
+        };
+        self.sent += n as u64;
+        put(&tally.sent_bytes, self.sent);
+        Ok(n)
+    }
+
+    /// One datagram.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    #[inline]
+    pub fn throw(&mut self, bytes: &mut [u8], now: u64, tally: &Tally) -> io::Result<()> {
+        datagram::stamp(bytes, self.number, now);
+        match &self.to {
+            None => send(self.fd, bytes, 0)?,
+            Some(to) => {
+                // SAFETY: buffer and address outlive the call and their lengths are given.
+                let n = unsafe {
+                    libc::sendto(
+                        self.fd,
+                        bytes.as_ptr().cast(),
+                        bytes.len(),
+                        libc::MSG_NOSIGNAL,
+                        to.as_ptr().cast(),
+                        to.len(),
+                    )
+                };
+                usize::try_from(n).map_err(|_| io::Error::last_os_error())?
+            }
+        };
+        self.number += 1;
+        self.sent += bytes.len() as u64;
+        put(&tally.next_sequence, self.number);
+        put(&tally.sent_bytes, self.sent);
+        Ok(())
+    }
+}
+
+/// What an error of a send means.
+#[derive(Debug)]
+pub enum Trouble {
+    /// No room now.
+    Full,
+    /// Nothing; ask again.
+    Again,
+    /// The flow is over.
+    Over(Error),
+}
+
+/// See [`Trouble`]. At the near end a connection that ends breaks the test off.
+pub fn trouble(e: &io::Error) -> Trouble {
+    match e.raw_os_error() {
+        Some(libc::EINTR) => Trouble::Again,
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Trouble::Full,
+        Some(libc::EMSGSIZE) => Trouble::Over(Error::Environment(
+            "a datagram of this size does not fit: it would have to be fragmented, or is too long"
+                .into(),
+        )),
+        _ => Trouble::Over(far_end_gone(Some(e))),
+    }
+}
+
+/// Has a socket say that it is full instead of sleeping.
+pub fn nonblocking(fd: RawFd) {
+    // SAFETY: plain calls on a descriptor of ours.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
+    }
+}
+
+/// Waits for something on one socket; a completion or an error ends it too.
+pub fn await_room(fd: RawFd) {
+    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the structure outlives the call. A signal ends it.
+    unsafe { libc::poll(&raw mut one, 1, -1) };
+}
+
+/// Bits a second of so many flows of one thread.
+pub fn share(shape: &Shape, lanes: usize) -> Option<f64> {
+    shape.rate_bps.map(|r| r as f64 * lanes as f64 / f64::from(shape.flows.max(1)))
+}
+
+/// Bytes of one send.
+pub fn length(shape: &Shape, rate: Option<f64>) -> usize {
+    match rate {
+        Some(rate) if shape.bytes() => piece(shape.message_bytes, rate),
+        _ => shape.message_bytes,
+    }
+}
+
+/// Sends on one flow until the team ends.
+///
+/// # Errors
+/// The flow ended before.
+pub fn one(
+    mut lane: Lane,
+    shape: &Shape,
+    ledger: &Ledger,
+    team: &Team,
+    member: &Member,
+) -> Result<(), Error> {
+    let Some(tally) = ledger.flows.get(lane.index as usize) else { return Ok(()) };
+    if matches!(shape.wait, Wait::Spin | Wait::SpinThenBlock) {
+        nonblocking(lane.fd);
+    }
+    let rate = share(shape, 1);
+    let mut ran_on = Ran::default();
+    let result = match shape.bytes() {
+        true => stream(&mut lane, shape, rate, tally, ledger, team, member, &mut ran_on),
+        false => datagrams(&mut lane, shape, rate, tally, ledger, team, member, &mut ran_on),
+    };
+    member.see(|seen| ran_on.tell(seen));
+    result
+}
+
+#[allow(clippy::too_many_arguments, reason = "a loop is handed everything once")]
+fn stream(
+    lane: &mut Lane,
+    shape: &Shape,
+    rate: Option<f64>,
+    tally: &Tally,
+    ledger: &Ledger,
+    team: &Team,
+    member: &Member,
+    ran_on: &mut Ran,
+) -> Result<(), Error> {
+    let source = Source::new(shape, length(shape, rate))
+        .map_err(|e| Error::io("no file in memory (memfd_create)", &e))?;
+    let mut pacer = rate.map(|r| Pacer::new(r, shape.wait));
+    let (mut done, mut full_since) = (0u64, 0u64);
+    while !team.stopping() {
+        if let Some(pacer) = &mut pacer
+            && pacer.turn(team, ledger).is_none()
+        {
+            continue;
+        }
+        match lane.push(&source, tally) {
+            Ok(n) => {
+                if let Some(pacer) = &mut pacer {
+                    pacer.sent(n as u64);
+                }
+                full_since = 0;
+                done += 1;
+                ran_on.on(current_cpu());
+                member.handled(done);
+            }
+            Err(e) => match trouble(&e) {
+                _ if team.stopping() => break,
+                Trouble::Again => {}
+                Trouble::Full => {
+                    if matches!(source, Source::Pinned(_)) && zerocopy::reap(lane.fd, tally) > 0 {
+                        continue;
+                    }
+                    full_since = full(lane.fd, shape.wait, full_since);
+                }
+                Trouble::Over(why) => return Err(why),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Waits for room in the given way; gives since when there is none.
+fn full(fd: RawFd, wait: Wait, since: u64) -> u64 {
+    match wait {
+        Wait::Spin => since,
+        Wait::SpinThenBlock => {
+            let now = now_ns();
+            match since {
+                0 => now,
+                since if now - since < SPIN_NS.0 => since,
+                _ => {
+                    await_room(fd);
+                    0
+                }
+            }
+        }
+        Wait::Block | Wait::BusyPoll => {
+            await_room(fd);
+            0
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "a loop is handed everything once")]
+fn datagrams(
+    lane: &mut Lane,
+    shape: &Shape,
+    rate: Option<f64>,
+    tally: &Tally,
+    ledger: &Ledger,
+    team: &Team,
+    member: &Member,
+    ran_on: &mut Ran,
+) -> Result<(), Error> {
+    let mut bytes = vec![0x5au8; shape.message_bytes.max(HEADER)];
+    let mut pacer = rate.map(|r| Pacer::new(r, shape.wait));
+    let (mut done, mut refused) = (0u64, 0u64);
+    while !team.stopping() {
+        if ledger.is_quiet() {
+            sleep_until(now_ns() + 20_000_000);
+            continue;
+        }
+        let now = match &mut pacer {
+            None => now_ns(),
+            Some(pacer) => match pacer.turn(team, ledger) {
+                Some(now) => now,
+                None => continue,
+            },
+        };
+        match lane.throw(&mut bytes, now, tally) {
+            Ok(()) => {
+                done += 1;
+                ran_on.on(current_cpu());
+                member.handled(done);
+            }
+            Err(e) => match trouble(&e) {
+                _ if team.stopping() => break,
+                Trouble::Again => continue,
+                Trouble::Full => {
+                    refused += 1;
+                    put(&tally.refused, refused);
+                }
+                // A firewall's word for a moment; what it stops is not sent.
+                Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
+                    refused += 1;
+                    put(&tally.refused, refused);
+                }
+                // Nobody listens there any more, as an ICMP message just said.
+                Trouble::Over(why) => return Err(why),
+            },
+        }
+        if let Some(pacer) = &mut pacer {
+            pacer.sent(bytes.len() as u64);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! One end of a stream: which thread has which flows, and what can be seen from outside.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+
+use model::{
+    Reading,
+    measure::{Transport, ZeroCopy},
+};
+
+use super::{
+    Shape,
+    many::Many,
+    receive::{self, Ear},
+    send::{self, Lane},
+    tally::Ledger,
+    tcp_info::{self, Sum},
+    zerocopy,
+};
+use crate::{
+    control::message::Counters,
+    net::{now_ns, options},
+    serve::endpoint::Flow,
+    team::{Member, Team},
+};
+
+/// One end. It keeps its sockets open until it is dropped.
+#[derive(Debug)]
+pub struct Side {
+    /// What it does.
+    pub shape: Shape,
+    /// Its flows' counters.
+    pub ledger: Ledger,
+    flows: Vec<Flow>,
+    greeting: Vec<u8>,
+    threads: usize,
+}
+
+impl Side {
+    /// Of these flows; and what could not be set up as asked. A `greeting` is answered where it
+    /// comes late.
+    pub fn new(
+        shape: Shape,
+        flows: Vec<Flow>,
+        threads: usize,
+        greeting: Vec<u8>,
+    ) -> (Self, Vec<String>) {
+        let mut warnings: Vec<String> = vec![];
+        let mut warn = |why: String| {
+            if !warnings.contains(&why) {
+                warnings.push(why);
+            }
+        };
+        for flow in &flows {
+            options::prepare(&flow.socket, shape.wait).into_iter().for_each(&mut warn);
+            if shape.zerocopy == Some(ZeroCopy::Msg) && shape.sends(flow.index) {
+                let enabled = zerocopy::enable(&flow.socket);
+                if let Err(e) = enabled {
+                    warn(format!("MSG_ZEROCOPY is not possible here ({e}); sends are copied"));
+                }
+            }
+        }
+        let ledger = Ledger::new(shape.connections());
+        (Self { shape, ledger, flows, greeting, threads: threads.max(1) }, warnings)
+    }
+
+    fn mine(&self, n: usize) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().filter(move |f| f.index as usize % self.threads == n)
+    }
+
+    fn lanes(&self, n: usize) -> Vec<Lane> {
+        let mut all = vec![];
+        for flow in self.mine(n) {
+            let fd = flow.socket.as_raw_fd();
+            if flow.peers.is_empty() && self.shape.sends(flow.index) {
+                all.push(Lane::new(fd, flow.index, None));
+            }
+            for (to, index) in flow.peers.iter().filter(|(_, i)| self.shape.sends(**i)) {
+                all.push(Lane::new(fd, *index, Some((*to).into())));
+            }
+        }
+        all
+    }
+
+    fn ears(&self, n: usize) -> Vec<Ear<'_>> {
+        let mut all = vec![];
+        for flow in self.mine(n) {
+            let hears = |index: u32| !self.shape.sends(index);
+            let peers: std::collections::BTreeMap<_, _> =
+                flow.peers.iter().filter(|(_, i)| hears(**i)).map(|(a, i)| (*a, *i)).collect();
+            let alone = flow.peers.is_empty() && hears(flow.index);
+            if alone || !peers.is_empty() {
+                all.push(Ear {
+                    socket: flow.socket.as_fd(),
+                    fd: flow.socket.as_raw_fd(),
+                    index: flow.index,
+                    peers,
+                });
+            }
+        }
+        all
+    }
+
+    /// The work of the n-th thread, until the team ends.
+    pub fn work(&self, n: usize, team: &Team, member: &Member) {
+        let (mut lanes, ears) = (self.lanes(n), self.ears(n));
+        let (shape, ledger) = (&self.shape, &self.ledger);
+        let result = match (lanes.as_slice(), ears.as_slice()) {
+            ([], []) => Ok(()),
+            ([_], []) => match lanes.pop() {
+                Some(lane) => send::one(lane, shape, ledger, team, member),
+                None => Ok(()),
+            },
+            ([], [ear]) => receive::one(ear, shape, ledger, &self.greeting, team, member),
+            _ => Many::new(lanes, &ears, shape, ledger, &self.greeting, (team, member))
+                .and_then(Many::run),
+        };
+        if let Err(why) = result {
+            match shape.near {
+                true => team.break_off(why),
+                // The near end closes first when a test is over; it says why when it is not.
+                false if team.stopping() || shape.bytes() => {}
+                false => member.see(|seen| seen.warnings.push(why.to_string())),
+            }
+        }
+    }
+
+    fn senders(&self) -> impl Iterator<Item = RawFd> {
+        self.flows
+            .iter()
+            .filter(|f| self.shape.sends(f.index) && f.peers.is_empty())
+            .map(|f| f.socket.as_raw_fd())
+    }
+
+    fn tcp(&self) -> Sum {
+        match self.shape.transport {
+            Transport::Tcp => Sum::read(self.senders()),
+            _ => Sum::none("only TCP counts"),
+        }
+    }
+
+    /// Everything that it counts, now.
+    pub fn counters(&self, team: &Team) -> Counters {
+        let shape = &self.shape;
+        let receives = (0..shape.connections()).any(|i| !shape.sends(i));
+        let udp = !shape.bytes();
+        let tcp = self.tcp();
+        let pinned = shape.zerocopy == Some(ZeroCopy::Msg);
+        let tids = team.tids();
+        Counters {
+            transactions: team.transactions(),
+            retransmits: tcp.retransmits,
+            cwnd_bytes: tcp.cwnd_bytes,
+            rtt_ns: tcp.rtt_ns,
+            migrations: migrations(&tids),
+            // Last, and the time right beside: this is what rates are made of.
+            at_ns: now_ns(),
+            ..self.ledger.counters(udp, receives, pinned)
+        }
+    }
+
+    /// The congestion control in use where it sends.
+    pub fn congestion(&self) -> Reading<String> {
+        match (self.shape.transport, self.senders().next()) {
+            (Transport::Tcp, Some(fd)) => tcp_info::congestion(fd),
+            (Transport::Tcp, None) => Reading::absent("this end sends nothing"),
+            _ => Reading::absent("only TCP has one"),
+        }
+    }
+
+    /// The MSS in use where it sends.
+    pub fn mss_bytes(&self) -> Reading<u64> {
+        self.tcp().mss_bytes
+    }
+}
+
+/// How often these threads of this process were moved to another CPU since they began.
+///
+/// **Source**: `se.nr_migrations` of `/proc/self/task/TID/sched` (`CONFIG_SCHED_DEBUG`).
+fn migrations(tids: &[i32]) -> Reading<u64> {
+    let root = probe::Root::live();
+    let mut sum = 0;
+    for tid in tids {
+        let path = format!("/proc/self/task/{tid}/sched");
+        let Ok(bytes) = root.read(&path) else {
+            return Reading::absent(format!("{path}: this kernel has it not"));
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let value = text.lines().find_map(|l| {
+            let (key, value) = l.split_once(':')?;
+            (key.trim() == "se.nr_migrations").then(|| value.trim().parse::<u64>().ok())?
+        });
+        match value {
+            Some(n) => sum += n,
+            None => return Reading::absent(format!("{path}: no se.nr_migrations")),
+        }
+    }
+    Reading::Known(sum)
+}

@@ -1,0 +1,177 @@
+//! What the kernel knows of a connection that sends.
+//!
+//! **Source**: `TCP_INFO` (`struct tcp_info` of the kernel's `include/uapi/linux/tcp.h`). Only
+//! its first 104 bytes are asked for, which every kernel since 2.6 fills; one that gives fewer
+//! leaves out what lies beyond.
+
+use std::os::fd::RawFd;
+
+use model::Reading;
+
+/// Eight single bytes before the first word.
+const HEAD: usize = 8;
+const WORDS: usize = 24;
+/// Places of the words used.
+const SND_MSS: usize = 2;
+const RTT: usize = 15;
+const SND_CWND: usize = 18;
+const TOTAL_RETRANS: usize = 23;
+
+/// As the kernel lays it out.
+#[repr(C)]
+struct Raw {
+    head: [u8; HEAD],
+    words: [u32; WORDS],
+}
+
+/// One connection at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Segments sent again since it began.
+    pub retransmits: Option<u64>,
+    /// The congestion window.
+    pub cwnd_bytes: Option<u64>,
+    /// The smoothed round-trip time.
+    pub rtt_ns: Option<u64>,
+    /// The size of a segment.
+    pub mss_bytes: Option<u64>,
+}
+
+impl TcpInfo {
+    fn of(raw: &Raw, length: usize) -> Self {
+        let word = |at: usize| {
+            let given = length >= HEAD + (at + 1) * size_of::<u32>();
+            raw.words.get(at).filter(|_| given).map(|w| u64::from(*w))
+        };
+        let mss = word(SND_MSS);
+        Self {
+            retransmits: word(TOTAL_RETRANS),
+            cwnd_bytes: word(SND_CWND).and_then(|n| Some(n * mss?)),
+            rtt_ns: word(RTT).map(|us| us * 1000),
+            mss_bytes: mss,
+        }
+    }
+
+    /// Asks the kernel; nothing of a socket that is no TCP connection.
+    pub fn read(fd: RawFd) -> Option<Self> {
+        let mut raw = Raw { head: [0; HEAD], words: [0; WORDS] };
+        let mut length = size_of::<Raw>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes into the structure and says how many.
+        let done = unsafe {
+            libc::getsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut raw).cast(),
+                &raw mut length,
+            )
+        };
+        (done == 0).then(|| Self::of(&raw, length as usize))
+    }
+}
+
+/// All connections that one end sends on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sum {
+    /// Segments sent again, all together.
+    pub retransmits: Reading<u64>,
+    /// Congestion windows, all together.
+    pub cwnd_bytes: Reading<u64>,
+    /// Mean smoothed round-trip time.
+    pub rtt_ns: Reading<u64>,
+    /// The smallest MSS.
+    pub mss_bytes: Reading<u64>,
+}
+
+impl Sum {
+    /// Over these sockets.
+    pub fn read(fds: impl Iterator<Item = RawFd>) -> Self {
+        let all: Option<Vec<TcpInfo>> = fds.map(TcpInfo::read).collect();
+        match all.as_deref() {
+            None => Self::none("TCP_INFO: the kernel does not tell"),
+            Some([]) => Self::none("this end sends nothing"),
+            Some(all) => {
+                let part = |of: fn(&TcpInfo) -> Option<u64>| -> Reading<u64> {
+                    match all.iter().map(of).sum::<Option<u64>>() {
+                        Some(n) => Reading::Known(n),
+                        None => Reading::absent("TCP_INFO: this kernel does not tell"),
+                    }
+                };
+                let least = all.iter().filter_map(|i| i.mss_bytes).min();
+                Self {
+                    retransmits: part(|i| i.retransmits),
+                    cwnd_bytes: part(|i| i.cwnd_bytes),
+                    rtt_ns: part(|i| i.rtt_ns).map(|n| n / all.len() as u64),
+                    mss_bytes: least.map_or_else(|| Reading::absent("TCP_INFO"), Reading::Known),
+                }
+            }
+        }
+    }
+
+    /// Nothing, for a reason.
+    pub fn none(why: &str) -> Self {
+        let none = || Reading::absent(why);
+        Self { retransmits: none(), cwnd_bytes: none(), rtt_ns: none(), mss_bytes: none() }
+    }
+}
+
+/// The name of the congestion control that a connection uses.
+pub fn congestion(fd: RawFd) -> Reading<String> {
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes and says how many.
+    let done = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if done != 0 {
+        return Reading::absent("TCP_CONGESTION: the kernel does not tell");
+    }
+    let text: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
+    Reading::Known(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{TcpListener, TcpStream},
+        os::fd::AsRawFd,
+    };
+
+    use super::*;
+
+    #[test]
+    fn an_older_kernel_leaves_out_what_lies_beyond() {
+        let mut raw = Raw { head: [0; HEAD], words: [0; WORDS] };
+        (raw.words[SND_MSS], raw.words[SND_CWND]) = (1000, 10);
+        (raw.words[RTT], raw.words[TOTAL_RETRANS]) = (250, 7);
+        let whole = TcpInfo {
+            retransmits: Some(7),
+            cwnd_bytes: Some(10_000),
+            rtt_ns: Some(250_000),
+            mss_bytes: Some(1000),
+        };
+        assert_eq!(TcpInfo::of(&raw, 104), whole);
+        assert_eq!(TcpInfo::of(&raw, 232), whole);
+        assert_eq!(TcpInfo::of(&raw, 100), TcpInfo { retransmits: None, ..whole });
+        assert_eq!(TcpInfo::of(&raw, 0), TcpInfo::default());
+    }
+
+    #[test]
+    fn a_connection_tells_of_itself() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let sum = Sum::read([one.as_raw_fd(), one.as_raw_fd()].into_iter());
+        assert_eq!(sum.retransmits, Reading::Known(0));
+        assert!(sum.mss_bytes.get().unwrap() >= 500);
+        assert!(sum.cwnd_bytes.get().unwrap() >= 2 * sum.mss_bytes.get().unwrap());
+        let wanted = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        assert_eq!(congestion(one.as_raw_fd()), Reading::Known(wanted.trim().to_owned()));
+        assert_eq!(TcpInfo::read(-1), None);
+    }
+}
