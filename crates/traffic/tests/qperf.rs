@@ -10,3 +10,5 @@ mod measuring;
 mod real;
 #[path = "qperf/serving.rs"]
 mod serving;
+#[path = "qperf/streaming.rs"]
+mod streaming;

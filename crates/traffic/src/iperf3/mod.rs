@@ -10,7 +10,7 @@ mod flow;
 mod params;
 mod results;
 mod server;
-mod sock;
+pub(crate) mod sock;
 mod wire;
 
 pub use client::client;

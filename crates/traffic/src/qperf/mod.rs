@@ -1,5 +1,5 @@
 //! qperf 0.4.11 (frozen upstream, as in Debian), both ends: [`serve()`] answers its unmodified
-//! clients, [`client_rtt`] measures against its unmodified server.
+//! clients, [`client_rtt`] and [`client_stream`] measure against its unmodified server.
 //!
 //! qperf's client prints half of the mean round trip, over a count of messages and ticks of
 //! 10 ms. Here a round trip is a round trip, each one recorded.
@@ -10,11 +10,14 @@ mod far;
 mod near;
 mod result;
 mod rtt;
+mod sender;
 mod serve;
 mod session;
+mod stream;
 mod talk;
 pub mod wire;
 
 pub use rtt::client_rtt;
 pub use serve::{Event, Limits, listen, serve};
+pub use stream::client_stream;
 pub use wire::PORT;

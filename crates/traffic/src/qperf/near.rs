@@ -170,6 +170,11 @@ impl Session {
         Ok(Self { control, data, begun_ns: monotonic_ns(), ask })
     }
 
+    /// Bytes of a message.
+    pub fn message(&self) -> u32 {
+        self.ask.message
+    }
+
     /// When the far end's own clock ends the test, on ours.
     pub fn ends_ns(&self) -> u64 {
         self.begun_ns + u64::from(self.ask.seconds) * SECOND

@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
 use traffic::qperf::{self, Event, Limits};
@@ -40,8 +41,21 @@ impl Far {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The `Ended` events: test, received, sent.
-    pub fn ended(&self) -> Vec<(&'static str, u64, u64)> {
+    /// The first `n` `Ended` events: test, received, sent. They come after the client has its
+    /// results.
+    pub fn ended(&self, n: usize) -> Vec<(&'static str, u64, u64)> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let all = self.ended_now();
+            if all.len() >= n {
+                return all;
+            }
+            assert!(Instant::now() < deadline, "{all:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn ended_now(&self) -> Vec<(&'static str, u64, u64)> {
         let events = self.events.lock().unwrap();
         let one = |e: &Event| match e {
             Event::Ended { test, received, sent, .. } => Some((*test, *received, *sent)),

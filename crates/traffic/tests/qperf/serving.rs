@@ -43,7 +43,7 @@ fn all_four(far: &Far, host: &str) {
         assert!(used > 0.5 && used <= cpus * 130.0, "{test}: {}", p.text);
     }
     assert!(p.value("tcp_bw", "recv_cost") > 0.0, "{}", p.text);
-    let ended = far.ended();
+    let ended = far.ended(4);
     assert_eq!(
         ended.iter().map(|e| e.0).collect::<Vec<_>>(),
         ["tcp_lat", "tcp_bw", "udp_lat", "udp_bw"]
