@@ -16,7 +16,9 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Close, Common, ConnectRun, ConnectSpec, Pin, SocketOptions, Transport, Wait},
+    measure::{
+        Close, Common, ConnectRun, ConnectSpec, FarProgram, Pin, SocketOptions, Transport, Wait,
+    },
 };
 use serde_json::{Value, json};
 use traffic::{
@@ -28,6 +30,7 @@ fn spec(target: &str) -> ConnectSpec {
     ConnectSpec {
         common: Common {
             target: target.into(),
+            far: FarProgram::Netwright,
             transport: Transport::Tcp,
             family: None,
             bind: None,

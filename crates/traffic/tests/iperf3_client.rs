@@ -14,8 +14,8 @@ use std::{
 use model::{
     BitsPerSec, Bytes, Nanos, Reading,
     measure::{
-        Common, Direction, Pin, SocketOptions, StreamDocument, StreamSpec, Transport, Wait,
-        ZeroCopy,
+        Common, Direction, FarProgram, Pin, SocketOptions, StreamDocument, StreamSpec, Transport,
+        Wait, ZeroCopy,
     },
 };
 use traffic::{Error, Measured, Run, iperf3};
@@ -69,6 +69,7 @@ fn spec(target: &str) -> StreamSpec {
     StreamSpec {
         common: Common {
             target: target.into(),
+            far: FarProgram::Iperf3,
             transport: Transport::Tcp,
             family: None,
             bind: None,

@@ -12,7 +12,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
+    measure::{Common, FarProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
 };
 use traffic::{
     Error, Run, Secret,
@@ -65,6 +65,7 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
     RttSpec {
         common: Common {
             target: target.into(),
+            far: FarProgram::Netwright,
             transport,
             family: None,
             bind: None,

@@ -12,7 +12,9 @@ use std::{
 
 use model::{
     BitsPerSec, Nanos,
-    measure::{Common, Direction, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait},
+    measure::{
+        Common, Direction, FarProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
+    },
 };
 use traffic::{
     Error, Run,
@@ -63,6 +65,7 @@ fn spec(target: &str, transport: Transport) -> StreamSpec {
     StreamSpec {
         common: Common {
             target: target.into(),
+            far: FarProgram::Netwright,
             transport,
             family: None,
             bind: None,

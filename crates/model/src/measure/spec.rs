@@ -63,11 +63,27 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
 }
 
+/// What runs at the far end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FarProgram {
+    /// `netwright serve`.
+    #[default]
+    Netwright,
+    /// Stock iperf3.
+    Iperf3,
+    /// Stock qperf.
+    Qperf,
+}
+
 /// What every kind of measurement is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
     /// The far end as it was named: `HOST`, `HOST:PORT`, `[::1]:PORT`, `unix:PATH`.
     pub target: String,
+    /// What runs there.
+    #[serde(default)]
+    pub far: FarProgram,
     /// What carries the bytes.
     pub transport: Transport,
     /// Only addresses of this family: 4 or 6.

@@ -23,8 +23,9 @@ use crate::{
     rtt::{
         measure::{BATCH_NS, Measured, unix_s},
         recorder::{Recorder, Window},
-        result::{self, Next, Round},
+        result::{self, Next},
         single::{self, Shape},
+        sums::{Round, Sums},
     },
     seats::{self, Seats},
     team::Team,
@@ -177,9 +178,9 @@ fn size(
         longest_ns: Nanos(0),
     };
     let point = Point { spec: &spec, test, place, seats, seat, ask };
-    let (mut rounds, begun) = (Vec::<Round>::new(), now_ns());
-    let done = |rounds: Vec<Round>, why: Option<String>| {
-        let mut run = result::rtt_run(&spec, &point.test, seats, place.same_host, rounds);
+    let (mut sums, begun) = (Sums::default(), now_ns());
+    let done = |sums: Sums, why: Option<String>| {
+        let mut run = result::rtt_run(&spec, &point.test, seats, place.same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
         run.warnings.extend(why);
         run.warnings.extend(warnings(&spec.common));
@@ -187,20 +188,20 @@ fn size(
         run
     };
     loop {
-        let what = result::progress_text(&spec, bytes, 1, rounds.len());
+        let what = result::progress_text(&spec, bytes, 1, sums.rounds);
         let (round, stat) = match one(&point, run, &what) {
             Ok(one) => one,
-            Err(e) if rounds.is_empty() => return Err(e),
-            Err(e) => return Ok(Measured { document: done(rounds, None), broken: Some(e) }),
+            Err(e) if sums.rounds == 0 => return Err(e),
+            Err(e) => return Ok(Measured { document: done(sums, None), broken: Some(e) }),
         };
         *cpus = stat.map_or(*cpus, |s| s.cpus);
-        let broken = round.broken.clone();
-        let ends = broken.is_some() || round.course.cut_short;
-        rounds.push(round);
+        sums.add(&round);
+        let Round { broken, course, .. } = round;
+        let ends = broken.is_some() || course.cut_short;
         let next =
-            if ends { Next::Done(None) } else { result::next(&spec, &rounds, now_ns() - begun) };
+            if ends { Next::Done(None) } else { result::next(&spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
-            return Ok(Measured { document: done(rounds, why), broken });
+            return Ok(Measured { document: done(sums, why), broken });
         }
     }
 }

@@ -14,9 +14,10 @@ use socket2::Socket;
 use super::{
     many::{Near, Schedule},
     recorder::{Recorder, Window},
-    result::{self, Next, Round},
+    result::{self, Next},
     single::{self, Shape},
     split,
+    sums::{Round, Sums},
 };
 use crate::{
     Error, Result,
@@ -221,25 +222,25 @@ fn one(
     run: Run<'_>,
 ) -> Result<Measured<RttRun>> {
     let test = test_of(spec, point, seats);
-    let mut rounds: Vec<Round> = vec![];
+    let mut sums = Sums::default();
     let begun = now_ns();
     loop {
-        let what = result::progress_text(spec, point.request_bytes, point.flows, rounds.len());
+        let what = result::progress_text(spec, point.request_bytes, point.flows, sums.rounds);
         let round = match round(spec, &test, peer, seats, run, &what) {
             Ok(round) => round,
-            Err(e) if rounds.is_empty() => return Err(e),
+            Err(e) if sums.rounds == 0 => return Err(e),
             Err(e) => {
-                let document = result::rtt_run(spec, &test, seats, peer.same_host, rounds);
+                let document = result::rtt_run(spec, &test, seats, peer.same_host, sums);
                 return Ok(Measured { document, broken: Some(e) });
             }
         };
-        let broken = round.broken.clone();
-        let ends = broken.is_some() || round.course.cut_short;
-        rounds.push(round);
+        sums.add(&round);
+        let Round { broken, course, .. } = round;
+        let ends = broken.is_some() || course.cut_short;
         let next =
-            if ends { Next::Done(None) } else { result::next(spec, &rounds, now_ns() - begun) };
+            if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
-            let mut document = result::rtt_run(spec, &test, seats, peer.same_host, rounds);
+            let mut document = result::rtt_run(spec, &test, seats, peer.same_host, sums);
             document.warnings.extend(why);
             return Ok(Measured { document, broken });
         }

@@ -13,4 +13,5 @@ pub mod recorder;
 pub mod result;
 pub mod single;
 pub mod split;
+pub mod sums;
 pub mod wait;

@@ -10,7 +10,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait},
+    measure::{Common, FarProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait},
 };
 use traffic::{
     Error, Measured, Result, Run,
@@ -24,6 +24,7 @@ const MS: u64 = 1_000_000;
 pub fn common(target: &str, transport: Transport, ms: u64) -> Common {
     Common {
         target: target.into(),
+        far: FarProgram::Qperf,
         transport,
         family: None,
         bind: None,

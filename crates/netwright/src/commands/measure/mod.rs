@@ -8,11 +8,11 @@ mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, RttSpec, StreamSpec};
+use model::measure::{ConnectSpec, FarProgram, RttSpec, StreamSpec};
 use serde::Serialize;
 use traffic::{Measured, Secret};
 
-use self::args::{MeasureArgs, MeasureKind, RttPeer, SecretArgs, StreamPeer};
+use self::args::{MeasureArgs, MeasureKind, SecretArgs};
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
@@ -23,17 +23,10 @@ use crate::{
 /// Measures what was asked, or what an earlier result was asked.
 pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
     match (&args.kind, &args.again) {
-        (Some(MeasureKind::Rtt(a)), _) => match a.peer {
-            RttPeer::Netwright => rtt(&spec::rtt(a, None)?, &a.common.secret, &a.common.output),
-            RttPeer::Qperf => Err(Failure::Usage("qperf is not spoken yet".into())),
-        },
-        (Some(MeasureKind::Stream(a)), _) => match a.peer {
-            StreamPeer::Netwright => {
-                stream::run(&spec::stream(a, None)?, &a.common.secret, &a.common.output)
-            }
-            StreamPeer::Iperf3 => Err(Failure::Usage("iperf3 is not spoken yet".into())),
-            StreamPeer::Qperf => Err(Failure::Usage("qperf is not spoken yet".into())),
-        },
+        (Some(MeasureKind::Rtt(a)), _) => rtt(&spec::rtt(a)?, &a.common.secret, &a.common.output),
+        (Some(MeasureKind::Stream(a)), _) => {
+            stream::run(&spec::stream(a)?, &a.common.secret, &a.common.output)
+        }
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
@@ -98,7 +91,12 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
     let secret = secret(secret_args)?;
     conduct(
         output,
-        |run| traffic::measure_rtt(spec, secret.as_ref(), run),
+        |run| match spec.common.far {
+            FarProgram::Qperf => traffic::qperf::client_rtt(spec, run),
+            FarProgram::Netwright | FarProgram::Iperf3 => {
+                traffic::measure_rtt(spec, secret.as_ref(), run)
+            }
+        },
         |document, _look| {
             let mut text = String::new();
             for run in &document.runs {

@@ -3,14 +3,14 @@
 use model::{
     BitsPerSec,
     measure::{
-        Close, Common, ConnectSpec, Direction, Pin, RttSpec, SocketOptions, StreamSpec, Transport,
-        Wait, ZeroCopy,
+        Close, Common, ConnectSpec, Direction, FarProgram, Pin, RttSpec, SocketOptions, StreamSpec,
+        Transport, Wait, ZeroCopy,
     },
 };
 
 use super::args::{
-    CloseArg, CommonArgs, ConnectArgs, DirectionArg, RttArgs, StreamArgs, TransportArg, WaitArg,
-    ZeroCopyArg,
+    CloseArg, CommonArgs, ConnectArgs, DirectionArg, RttArgs, RttPeer, StreamArgs, StreamPeer,
+    TransportArg, WaitArg, ZeroCopyArg,
 };
 use crate::exit::Failure;
 
@@ -51,7 +51,12 @@ fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failur
     })
 }
 
-fn common(args: &CommonArgs, foreign_port: Option<u16>) -> Result<Common, Failure> {
+fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
+    let foreign_port = match far {
+        FarProgram::Netwright => None,
+        FarProgram::Iperf3 => Some(5201),
+        FarProgram::Qperf => Some(19_765),
+    };
     let unix = args.target.starts_with("unix:");
     let transport = match (args.transport, unix) {
         (None | Some(TransportArg::Unix), true) if !args.udp => Transport::Unix,
@@ -71,6 +76,7 @@ fn common(args: &CommonArgs, foreign_port: Option<u16>) -> Result<Common, Failur
     let here = wait(args.wait);
     Ok(Common {
         target: target(args, foreign_port)?,
+        far,
         transport,
         family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
         bind: args.bind.clone(),
@@ -95,9 +101,13 @@ fn common(args: &CommonArgs, foreign_port: Option<u16>) -> Result<Common, Failur
 }
 
 /// `rtt`.
-pub fn rtt(args: &RttArgs, foreign_port: Option<u16>) -> Result<RttSpec, Failure> {
+pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
+    let far = match args.peer {
+        RttPeer::Netwright => FarProgram::Netwright,
+        RttPeer::Qperf => FarProgram::Qperf,
+    };
     Ok(RttSpec {
-        common: common(&args.common, foreign_port)?,
+        common: common(&args.common, far)?,
         request_bytes: args.request.0.clone(),
         response_bytes: args.response.as_ref().map(|s| s.0.clone()).unwrap_or_default(),
         flows: args.flows.0.clone(),
@@ -109,8 +119,13 @@ pub fn rtt(args: &RttArgs, foreign_port: Option<u16>) -> Result<RttSpec, Failure
 }
 
 /// `stream`.
-pub fn stream(args: &StreamArgs, foreign_port: Option<u16>) -> Result<StreamSpec, Failure> {
-    let common = common(&args.common, foreign_port)?;
+pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
+    let far = match args.peer {
+        StreamPeer::Netwright => FarProgram::Netwright,
+        StreamPeer::Iperf3 => FarProgram::Iperf3,
+        StreamPeer::Qperf => FarProgram::Qperf,
+    };
+    let common = common(&args.common, far)?;
     let udp = common.transport == Transport::Udp;
     let message = if udp { UDP_MESSAGE } else { TCP_MESSAGE };
     Ok(StreamSpec {
@@ -135,7 +150,7 @@ pub fn stream(args: &StreamArgs, foreign_port: Option<u16>) -> Result<StreamSpec
 /// `connect`.
 pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
     Ok(ConnectSpec {
-        common: common(&args.common, None)?,
+        common: common(&args.common, FarProgram::Netwright)?,
         flows: args.flows.0.clone(),
         rate_per_s: args.rate,
         request_bytes: args.request.0,

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use model::{
     BitsPerSec,
-    measure::{Direction, StreamDocument, StreamInterval, StreamRun, StreamSpec},
+    measure::{Direction, FarProgram, StreamDocument, StreamInterval, StreamRun, StreamSpec},
 };
 
 use super::SecretArgs;
@@ -26,7 +26,11 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
     };
     super::conduct(
         output,
-        |run| traffic::measure_stream(spec, secret.as_ref(), run, &heard),
+        |run| match spec.common.far {
+            FarProgram::Netwright => traffic::measure_stream(spec, secret.as_ref(), run, &heard),
+            FarProgram::Iperf3 => traffic::iperf3::client(spec, run),
+            FarProgram::Qperf => traffic::qperf::client_stream(spec, run),
+        },
         |document, _| text(document),
     )
 }
