@@ -147,8 +147,8 @@ mod tests {
     fn the_turn_comes_on_time_and_ends() {
         let (team, ledger) = (Team::new(1), Ledger::new(1));
         for wait in [Wait::Block, Wait::Spin, Wait::SpinThenBlock] {
-            let mut p = Pacer::new(80e6, wait);
             let begin = now_ns();
+            let mut p = Pacer::new(80e6, wait);
             for _ in 0..100 {
                 let due = p.due_ns();
                 assert!(p.turn(&team, &ledger).unwrap() >= due);
