@@ -8,6 +8,7 @@ use std::{
     fmt,
     io::{self, Read},
     net::{SocketAddr, TcpListener, TcpStream},
+    ops::RangeInclusive,
     os::fd::AsRawFd,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
@@ -38,6 +39,8 @@ pub struct Limits {
     pub idle: Duration,
     /// The longest test.
     pub longest: Duration,
+    /// Ports for data where the client names none; `None` lets the kernel choose.
+    pub data_ports: Option<RangeInclusive<u16>>,
     /// Spin so long before each answer: an injected service time.
     pub service_ns: Nanos,
 }
@@ -50,6 +53,7 @@ impl Default for Limits {
             patience: Duration::from_secs(5),
             idle: Duration::from_secs(30),
             longest: Duration::from_secs(24 * 3600),
+            data_ports: None,
             service_ns: Nanos(0),
         }
     }
@@ -119,16 +123,22 @@ impl fmt::Display for Event {
     }
 }
 
-/// Listens for clients; `[::]` takes IPv4 too, as qperf's own server does.
+/// Listens for clients; `[::]` takes IPv4 too, as qperf's own server does, unless `0.0.0.0` is
+/// listened to beside it.
 ///
 /// # Errors
-/// One line.
-pub fn listen(at: SocketAddr) -> Result<TcpListener> {
-    let doing = || format!("cannot listen for qperf at {at}");
+/// One line for the first address where it cannot.
+pub fn listen(at: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+    let any_v4 = at.iter().any(|a| a.is_ipv4() && a.ip().is_unspecified());
+    at.iter().map(|a| listen_one(*a, !any_v4 && a.ip().is_unspecified())).collect()
+}
+
+fn listen_one(at: SocketAddr, both: bool) -> Result<TcpListener> {
+    let doing = || format!("cannot listen for qperf clients at {at}");
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).doing(doing)?;
     socket.set_reuse_address(true).doing(doing)?;
     if at.is_ipv6() {
-        socket.set_only_v6(!at.ip().is_unspecified()).doing(doing)?;
+        socket.set_only_v6(!both).doing(doing)?;
     }
     socket.bind(&at.into()).doing(doing)?;
     socket.listen(1024).doing(doing)?;

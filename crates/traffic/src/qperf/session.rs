@@ -211,29 +211,40 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A data socket at the address that the client spoke to. A port that another client holds
-    /// is waited for, somewhat shorter than the client waits for the answer.
+    /// A data socket at the address that the client spoke to. Ports that others hold are waited
+    /// for, somewhat shorter than the client waits for the answer.
     fn bind(&self, local: SocketAddr, kind: Type) -> Result<Socket> {
         let port = u16::try_from(self.request.port)
             .map_err(|_| Error::Environment(format!("{} is no port", self.request.port)))?;
-        let mut at = local; // with its scope
-        at.set_port(port);
-        let doing = || format!("cannot use {at} for data");
-        let socket = Socket::new(Domain::for_address(at), kind, None).doing(doing)?;
+        let ports = match (port, &self.limits.data_ports) {
+            (0, Some(range)) => range.clone(),
+            (port, _) => port..=port,
+        };
+        let doing = || match (ports.start(), ports.end()) {
+            (0, _) => format!("cannot use {} for data", local.ip()),
+            (a, b) if a == b => format!("cannot use port {a} for data"),
+            (a, b) => format!("cannot use any port of {a}-{b} for data"),
+        };
+        let socket = Socket::new(Domain::for_address(local), kind, None).doing(doing)?;
         // Over TCP it passes over old connections; over UDP it would let two share the port.
         socket.set_reuse_address(kind == Type::STREAM).doing(doing)?;
         let until = monotonic_ns() + self.patience_ns() / 5 * 4;
         loop {
-            match socket.bind(&at.into()) {
-                Ok(()) => return Ok(socket),
-                Err(e) if e.kind() == io::ErrorKind::AddrInUse && monotonic_ns() < until => {
-                    if self.stop.load(Ordering::Relaxed) || self.control.gone() {
-                        return Err(Error::io(doing(), &e));
-                    }
-                    thread::sleep(Duration::from_millis(20));
+            let mut last = io::Error::from_raw_os_error(libc::EADDRINUSE);
+            for port in ports.clone() {
+                let mut at = local; // with its scope
+                at.set_port(port);
+                match socket.bind(&at.into()) {
+                    Ok(()) => return Ok(socket),
+                    Err(e) => last = e,
                 }
-                Err(e) => return Err(Error::io(doing(), &e)),
             }
+            let stopping = self.stop.load(Ordering::Relaxed) || self.control.gone();
+            let wait = last.kind() == io::ErrorKind::AddrInUse && monotonic_ns() < until;
+            if stopping || !wait {
+                return Err(Error::io(doing(), &last));
+            }
+            thread::sleep(Duration::from_millis(20));
         }
     }
 }

@@ -22,13 +22,13 @@ pub struct Far {
 impl Far {
     pub fn at(address: &str, limits: Limits) -> Self {
         let address: SocketAddr = address.parse().unwrap();
-        let listener = qperf::listen(address).unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listeners = qperf::listen(&[address]).unwrap();
+        let port = listeners[0].local_addr().unwrap().port();
         let (stop, events) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(vec![])));
         let (theirs, told) = (stop.clone(), events.clone());
         let thread = std::thread::spawn(move || {
             let on_event = |e| told.lock().unwrap().push(e);
-            qperf::serve(&[listener], &limits, &theirs, &on_event).unwrap();
+            qperf::serve(&listeners, &limits, &theirs, &on_event).unwrap();
         });
         Self { port, events, stop, thread: Some(thread) }
     }

@@ -149,6 +149,20 @@ fn several_clients_at_once_and_two_that_want_one_port() {
 }
 
 #[test]
+fn data_ports_for_a_firewall() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let far = Far::new(Limits { data_ports: Some(port..=port), ..Limits::default() });
+    // One port for all: one after the other over UDP, side by side over TCP.
+    let args = ["-t", "1", "-to", "20", "--", "udp_lat", "tcp_lat"];
+    let two: Vec<_> = (0..2).map(|_| real::begin(far.port, "127.0.0.1", &args)).collect();
+    for p in two.into_iter().map(real::finish) {
+        assert!(p.ok && p.value("tcp_lat", "latency") > 0.0, "{}", p.text);
+    }
+}
+
+#[test]
 fn an_injected_service_time_shows_as_half_of_it() {
     let slow = Far::new(Limits { service_ns: Nanos(2_000_000), ..Limits::default() });
     for test in ["tcp_lat", "udp_lat"] {

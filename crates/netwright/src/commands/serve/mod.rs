@@ -2,9 +2,11 @@
 
 pub mod args;
 mod foreign;
+mod qperf;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -46,16 +48,24 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
         },
     })?;
     let iperf3 = foreign::iperf3(args, &ips(args))?;
+    let qperf = qperf::listen(args, &ips(args))?;
     announce(args, &server.listening(), printed.as_deref())?;
     foreign::announce(args, &iperf3)?;
+    qperf::announce(args, &qperf)?;
     let stop = window.stop();
     std::thread::scope(|scope| {
-        let beside = iperf3.map(|server| scope.spawn(move || foreign::run(args, &server, stop)));
-        let done = server.run(stop, &|event| tell(args, &event));
         // If one cannot go on, none does.
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        let beside = beside.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())));
-        done.and(beside)
+        let ending = |result| {
+            stop.store(true, Ordering::Relaxed);
+            result
+        };
+        let iperf3 =
+            iperf3.map(|server| scope.spawn(move || ending(foreign::run(args, &server, stop))));
+        let qperf = (!qperf.is_empty())
+            .then(|| scope.spawn(move || ending(qperf::run(args, &qperf, stop))));
+        let done = ending(server.run(stop, &|event| tell(args, &event)));
+        let beside = [iperf3, qperf].into_iter().flatten();
+        beside.fold(done, |done, thread| done.and(thread.join().unwrap_or(Ok(()))))
     })?;
     Ok(Done::Yes)
 }
