@@ -16,7 +16,7 @@
 //! All of it is measured on the CPU that the generator will be pinned to.
 
 use model::{
-    CpuId, Reading,
+    CpuId, Nanos, Reading,
     measure::{EndCpu, Floor, Quantiles},
 };
 use stats::Histogram;
@@ -204,22 +204,22 @@ impl Calibration {
     }
 
     fn why(&self, trust_above_ns: u64, steal_ns: &Reading<u64>, capacity_ns: f64) -> String {
-        let limit = time(trust_above_ns as f64);
+        let limit = Nanos(trust_above_ns);
         let mut parts = vec![if self.sample_ns >= self.clock_step_ns as f64 {
             format!(
                 "below {limit} the generator, {} a sample, is over 1% of the figure",
-                time(self.sample_ns)
+                Nanos(self.sample_ns.round() as u64)
             )
         } else {
             format!(
                 "below {limit} a step of the clock, {}, is over 1% of the figure",
-                time(self.clock_step_ns as f64)
+                Nanos(self.clock_step_ns)
             )
         }];
         if self.clock_ns > DEAR_CLOCK_NS {
             parts.push(format!(
                 "the clock takes {}: this clock source is read by a system call",
-                time(self.clock_ns)
+                Nanos(self.clock_ns.round() as u64)
             ));
         }
         let late = &self.timer_lateness_ns;
@@ -227,7 +227,7 @@ impl Calibration {
             0 => parts.push("how late timers wake a thread here is not known".into()),
             n => parts.push(format!(
                 "excursions up to {} can be this machine's own: so late it woke from one sleep in {n}",
-                time(late.max as f64),
+                Nanos(late.max),
             )),
         }
         match steal_ns {
@@ -236,7 +236,7 @@ impl Calibration {
                 let share = (*ns as f64 / capacity_ns.max(1.0)).min(1.0);
                 parts.push(format!(
                     "the hypervisor took {}, {:.2}% of the CPUs' time: what is above the quantile {:.2}% can be its doing",
-                    time(*ns as f64),
+                    Nanos(*ns),
                     share * 100.0,
                     (1.0 - share) * 100.0
                 ));
@@ -267,23 +267,9 @@ fn stolen<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u
     (steal, capacity)
 }
 
-/// A time with a unit and about two digits.
-fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "µs"),
-        n if n < 1e9 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
-    };
-    let digits = usize::from(value < 10.0);
-    format!("{value:.digits$} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use model::Nanos;
 
     use super::*;
     use crate::host::pin::allowed;
@@ -358,12 +344,12 @@ mod tests {
         assert_eq!((floor.trust_above_ns, floor.steal_ns), (3140, Reading::Known(0)));
         assert_eq!(
             floor.why,
-            "below 3.1 µs the generator, 31 ns a sample, is over 1% of the figure; excursions up \
-             to 84 µs can be this machine's own: so late it woke from one sleep in 100"
+            "below 3.14 µs the generator, 31 ns a sample, is over 1% of the figure; excursions \
+             up to 84 µs can be this machine's own: so late it woke from one sleep in 100"
         );
         let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);
-        assert!(floor.why.starts_with("below 100 µs a step of the clock, 1.0 µs"), "{}", floor.why);
+        assert!(floor.why.starts_with("below 100 µs a step of the clock, 1 µs"), "{}", floor.why);
         assert!(floor.why.ends_with("is not known"), "{}", floor.why);
         assert!(calibration(1.0, 1).certificate(&[]).steal_ns.why_not().is_some());
     }
