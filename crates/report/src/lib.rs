@@ -7,6 +7,7 @@
 pub mod doctor;
 pub mod document;
 pub mod inspect;
+pub mod measure;
 mod notes;
 mod path;
 pub mod picture;

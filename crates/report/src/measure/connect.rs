@@ -1,0 +1,177 @@
+//! `measure connect` as text.
+
+use model::{
+    Bytes,
+    measure::{Close, ConnectDocument, ConnectRun, PortBudget, Quantiles},
+    reading::{Absent, Denied, Known},
+    units::grouped,
+};
+
+use super::{
+    Run, cpu, ends,
+    head::{Head, waits, waits_said},
+    numbers::{largest, none, per_second, quantile, width},
+    rest,
+    runs::{self, Aspect, Value, about, alike, tell_apart},
+};
+use crate::{
+    text::{Ink, Line, Look, Page},
+    words::many,
+};
+
+/// The whole result.
+pub fn text(d: &ConnectDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    let (apart, said) = tell_apart(&d.runs, aspects());
+    Head {
+        what: "Connections",
+        common: &d.request.common,
+        local: &d.local,
+        peer: &d.peer,
+        said,
+        runs: &d.runs,
+        cut_short: d.cut_short,
+    }
+    .show(&mut page);
+    let (rates, connects, first_bytes, failures) = values(&d.runs);
+    runs::table(&mut page, &d.runs, &apart, &[&rates, &connects, &first_bytes, &failures]);
+    failed(&d.runs, &mut page);
+    rest::warnings(&d.runs, &mut page);
+    ports(&d.runs, &mut page);
+    ends::placement(&d.runs, &mut page);
+    cpu::show(&d.runs, &cpu::Unit { name: "CONNECTION", of: 1.0 }, &mut page);
+    let medians = d.runs.iter().filter(|r| r.connect_ns.count > 0).map(|r| r.connect_ns.p50);
+    rest::floor(&d.floor, medians.min(), &mut page);
+    if !d.runs.is_empty() {
+        rest::evidence(&d.runs, &mut page);
+    }
+    page.finish()
+}
+
+fn aspects() -> Vec<Aspect<ConnectRun>> {
+    vec![
+        Aspect {
+            head: "AT ONCE",
+            cell: |r| grouped(r.flows.into()),
+            said: |r| format!("{} at once", grouped(r.flows.into())),
+        },
+        Aspect {
+            head: "THREADS",
+            cell: |r| r.threads.to_string(),
+            said: |r| many(r.threads as usize, "thread"),
+        },
+        Aspect {
+            head: "REQUEST",
+            cell: |r| Bytes(r.request_bytes).to_string(),
+            said: |r| match (r.request_bytes, r.response_bytes) {
+                (0, 0) => "nothing sent on them".into(),
+                (out, back) => format!("{} sent and {} awaited on each", Bytes(out), Bytes(back)),
+            },
+        },
+        Aspect {
+            head: "CLOSED BY",
+            cell: |r| closed(r.close).into(),
+            said: |r| match r.close {
+                Close::Local => "closed by the near end".into(),
+                Close::Peer => "closed by the far end".into(),
+                Close::Reset => "reset by the near end".into(),
+            },
+        },
+        Aspect { head: "WAIT", cell: |r| waits(r.waits()), said: |r| waits_said(r.waits()) },
+    ]
+}
+
+fn closed(close: Close) -> &'static str {
+    match close {
+        Close::Local => "near",
+        Close::Peer => "far",
+        Close::Reset => "reset",
+    }
+}
+
+type Values = Vec<Value<ConnectRun>>;
+
+fn values(runs: &[ConnectRun]) -> (Values, Values, Values, Values) {
+    let rates: Values = vec![
+        Value { head: "PER S", cell: |r| per_second(r.connections_per_s) },
+        Value { head: "±", cell: |r| width(r.connections_per_s_interval.as_ref()) },
+    ];
+    let connects: Values = vec![
+        Value { head: "CONNECT P50", cell: |r| quantile(&r.connect_ns, 0.5, |q| q.p50) },
+        Value { head: "P99", cell: |r| quantile(&r.connect_ns, 0.99, |q| q.p99) },
+        Value { head: "MAX", cell: |r| largest(&r.connect_ns) },
+    ];
+    let mut first_bytes: Values = vec![];
+    if runs.iter().any(|r| r.first_byte_ns.is_some()) {
+        first_bytes.extend::<[Value<ConnectRun>; 3]>([
+            Value { head: "FIRST BYTE P50", cell: |r| first(r, 0.5, |q| q.p50) },
+            Value { head: "P99", cell: |r| first(r, 0.99, |q| q.p99) },
+            Value { head: "MAX", cell: |r| r.first_byte_ns.as_ref().map_or_else(none, largest) },
+        ]);
+    }
+    let mut failures: Values = vec![];
+    if runs.iter().any(|r| !r.failed.is_empty()) {
+        failures.push(Value { head: "FAILED", cell: all_failed });
+    }
+    (rates, connects, first_bytes, failures)
+}
+
+fn all_failed(r: &ConnectRun) -> Line {
+    match r.failed.values().fold(0u64, |a, n| a.saturating_add(*n)) {
+        0 => Line::plain("0"),
+        n => Line::new().ink(Ink::Bad, grouped(n)),
+    }
+}
+
+fn first(r: &ConnectRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
+    r.first_byte_ns.as_ref().map_or_else(none, |q| quantile(q, share, pick))
+}
+
+/// Attempts that failed, by what the kernel said.
+fn failed(runs: &[ConnectRun], page: &mut Page) {
+    for (n, run) in runs.iter().enumerate().filter(|(_, r)| !r.failed.is_empty()) {
+        let parts: Vec<String> =
+            run.failed.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
+        let line = Line::new()
+            .ink(Ink::Bad, "failed: ")
+            .ink(Ink::Faint, about(&[n + 1], runs.len()))
+            .text(parts.join(", "));
+        page.line(line, 2);
+    }
+}
+
+/// What the local ports allow.
+fn ports(runs: &[ConnectRun], page: &mut Page) {
+    if runs.is_empty() {
+        return;
+    }
+    page.heading("LOCAL PORTS");
+    let lines = runs.iter().enumerate().map(|(n, r)| (n + 1, budget(r)));
+    for (line, numbers) in alike(lines) {
+        let about = about(&numbers, runs.len());
+        page.line(Line::plain("  ").ink(Ink::Faint, about).also(line), 4);
+    }
+}
+
+fn budget(r: &ConnectRun) -> Line {
+    let b: &PortBudget = match &r.ports {
+        Known(b) => b,
+        Absent(why) | Denied(why) => return Line::new().ink(Ink::Faint, why),
+    };
+    let text = format!(
+        "{} towards one address and port; in TIME_WAIT {} before and {} after. Where each \
+         connection leaves a TIME_WAIT of 60 s here, {} a second can go on for ever.",
+        grouped(b.ports),
+        grouped(b.time_wait_before),
+        grouped(b.time_wait_after),
+        per_second(b.sustained_per_s).bare(),
+    );
+    let faster = r.close == Close::Local && r.connections_per_s > b.sustained_per_s;
+    let line = Line::plain(text);
+    match faster {
+        true => {
+            line.ink(Ink::Warn, " This run was faster: going on, it would have run out of them.")
+        }
+        false => line,
+    }
+}

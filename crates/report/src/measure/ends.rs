@@ -1,0 +1,127 @@
+//! Where both ends ran.
+
+use std::{collections::BTreeMap, fmt::Display};
+
+use model::{
+    CpuId, CpuSet,
+    measure::EndPlacement,
+    reading::{Absent, Denied, Known},
+};
+
+use super::{
+    Run,
+    numbers::share,
+    runs::{about, alike},
+};
+use crate::{
+    inspect::dotted,
+    text::{Ink, Line, Page},
+    words::{cpus, many},
+};
+
+/// The section.
+pub fn placement<R: Run>(runs: &[R], page: &mut Page) {
+    if runs.is_empty() {
+        return;
+    }
+    page.heading("PLACEMENT");
+    for (name, local) in [("near", true), ("far", false)] {
+        let pick = |r: &'_ R| -> EndPlacement {
+            let p = r.placement();
+            if local { p.local.clone() } else { p.peer.clone() }
+        };
+        let verbose = page.look().verbose;
+        let lines = runs.iter().enumerate().map(|(n, r)| (n + 1, chosen(&pick(r), verbose)));
+        entries(page, name, alike(lines), runs.len());
+        let lines = runs.iter().enumerate().map(|(n, r)| (n + 1, went(&pick(r))));
+        entries(page, "", alike(lines), runs.len());
+    }
+}
+
+/// Each as `  name  text`, with the runs where it is not about all.
+fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usize) {
+    for (n, (line, runs)) in lines.into_iter().filter(|(l, _)| !l.is_empty()).enumerate() {
+        let name = if n == 0 { name } else { "" };
+        let label = Line::plain("  ").ink(Ink::Faint, format!("{name:<4}")).text("  ");
+        let text = Line::new().ink(Ink::Faint, about(&runs, all)).also(line);
+        page.labelled(label, &text);
+    }
+}
+
+/// Pinned where, and why.
+fn chosen(end: &EndPlacement, verbose: bool) -> Line {
+    let pinned: CpuSet = end.pinned.iter().copied().collect();
+    let mut line = match pinned.is_empty() {
+        true => Line::plain(&end.why),
+        false => Line::new().ink(Ink::Strong, cpus(&pinned)).text(format!(": {}", end.why)),
+    };
+    if verbose && !end.allowed.is_empty() {
+        line = line.ink(Ink::Faint, format!("; may use {}", cpus(&end.allowed)));
+    }
+    line
+}
+
+/// Where the threads were and where packets came in.
+fn went(end: &EndPlacement) -> Line {
+    let ran = shares(&end.ran_on, "CPU");
+    let received = shares(&end.received_on, "CPU");
+    let real: BTreeMap<u32, u64> =
+        end.napi_ids.iter().filter(|(id, _)| **id != 0).map(|(id, n)| (*id, *n)).collect();
+    let napi = shares(&real, "NAPI");
+    let piece = |what: &str, text: &str| match text.is_empty() {
+        true => Line::new(),
+        false => Line::plain(format!("{what} {text}")),
+    };
+    let migrations = match &end.migrations {
+        Known(0) => Line::plain("never moved"),
+        Known(n) => Line::new().ink(Ink::Warn, format!("moved {}", many(*n as usize, "time"))),
+        Absent(_) | Denied(_) => Line::new().ink(Ink::Faint, "moves not known"),
+    };
+    dotted([
+        piece("ran on", &ran),
+        piece("packets came in on", &received),
+        piece("through", &napi),
+        migrations,
+    ])
+}
+
+/// `CPU 0`, or `CPU 0 61%, CPU 1 39%`; the most first, at most four.
+fn shares<K: Display + Ord>(counts: &BTreeMap<K, u64>, what: &str) -> String {
+    const SHOWN: usize = 4;
+    let total: u64 = counts.values().fold(0, |a, n| a.saturating_add(*n));
+    let mut most: Vec<(&K, u64)> =
+        counts.iter().map(|(k, n)| (k, *n)).filter(|e| e.1 > 0).collect();
+    most.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    if let [(only, _)] = most.as_slice() {
+        return format!("{what} {only}");
+    }
+    let one = |(k, n): &(&K, u64)| format!("{what} {k} {}", share(*n as f64 / total.max(1) as f64));
+    let mut parts: Vec<String> = most.iter().take(SHOWN).map(one).collect();
+    if most.len() > SHOWN {
+        parts.push(format!("{} more", most.len() - SHOWN));
+    }
+    parts.join(", ")
+}
+
+/// Used for modes.
+pub fn cpu_pair(local: CpuId, peer: Option<CpuId>) -> String {
+    match peer {
+        Some(peer) => format!("near CPU {local}, far CPU {peer}"),
+        None => format!("near CPU {local}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_name_the_most_first_and_few() {
+        let counts = |list: &[(u32, u64)]| list.iter().map(|&(c, n)| (CpuId(c), n)).collect();
+        assert_eq!(shares::<CpuId>(&counts(&[(3, 7)]), "CPU"), "CPU 3");
+        assert_eq!(shares::<CpuId>(&counts(&[(0, 1), (1, 3)]), "CPU"), "CPU 1 75%, CPU 0 25%");
+        let many: BTreeMap<CpuId, u64> = (0..6).map(|c| (CpuId(c), 10)).collect();
+        assert!(shares(&many, "CPU").ends_with("CPU 3 17%, 2 more"));
+        assert_eq!(shares::<CpuId>(&counts(&[]), "CPU"), "");
+    }
+}

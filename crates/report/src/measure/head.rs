@@ -1,0 +1,130 @@
+//! What was asked, between whom, for how long.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Nanos,
+    measure::{Common, End, SPIN_NS, Transport, Wait},
+};
+
+use super::Run;
+use crate::{
+    inspect::dotted,
+    text::{Ink, Line, Page},
+    words::many,
+};
+
+/// The lines above the first table.
+pub struct Head<'a, R> {
+    /// `Round trips`.
+    pub what: &'a str,
+    /// The request.
+    pub common: &'a Common,
+    /// This end.
+    pub local: &'a End,
+    /// The far end.
+    pub peer: &'a End,
+    /// What all runs have alike.
+    pub said: Vec<String>,
+    /// The runs.
+    pub runs: &'a [R],
+    /// Whether it was ended early.
+    pub cut_short: bool,
+}
+
+impl<R: Run> Head<'_, R> {
+    /// Writes them.
+    pub fn show(self, page: &mut Page) {
+        let over = format!("{} over {} to ", self.what, transport(self.common.transport));
+        let title = Line::new().ink(Ink::Strong, over).ink(Ink::Strong, &self.common.target);
+        page.line(dotted([title].into_iter().chain(self.said.iter().map(Line::plain))), 2);
+        let same = self.runs.iter().any(|r| r.placement().same_host);
+        page.line(
+            match same {
+                true => dotted([end("both ends", self.local, self.peer), Line::plain("one host")]),
+                false => {
+                    dotted([end("near", self.local, self.local), end("far", self.peer, self.peer)])
+                }
+            },
+            2,
+        );
+        if let Some(line) = length(self.runs) {
+            page.line(line, 2);
+        }
+        if self.cut_short {
+            let text = match self.runs.len() {
+                0 => "Ended early, before anything was measured.",
+                _ => "Ended early: this is what was measured until then.",
+            };
+            page.line(Line::new().ink(Ink::Warn, text), 2);
+        }
+    }
+}
+
+/// `near netwright 0.1.0, Linux 6.18.5 x86_64, 2 CPUs, 10.0.0.1`.
+fn end(name: &str, end: &End, other: &End) -> Line {
+    let program = match end.program == other.program {
+        true => end.program.clone(),
+        false => format!("{} and {}", end.program, other.program),
+    };
+    let kernel = match end.kernel.is_empty() {
+        true => String::new(),
+        false => format!("Linux {} {}", end.kernel, end.arch),
+    };
+    let cpus = if end.cpus == 0 { String::new() } else { many(end.cpus as usize, "CPU") };
+    let parts: Vec<&str> = [program.as_str(), kernel.trim(), &cpus, &end.address]
+        .into_iter()
+        .filter(|p| !p.is_empty())
+        .collect();
+    Line::new().ink(Ink::Faint, format!("{name} ")).text(parts.join(", "))
+}
+
+fn length<R: Run>(runs: &[R]) -> Option<Line> {
+    let range = |of: fn(&R) -> Nanos| {
+        let all: BTreeSet<Nanos> = runs.iter().map(of).collect();
+        // To three digits they are mostly alike.
+        let (first, last) = (all.first()?.to_string(), all.last()?.to_string());
+        Some(if first == last { first } else { format!("{first} to {last}") })
+    };
+    let (window, trimmed) = (range(R::window)?, range(R::trimmed)?);
+    let each = if runs.len() > 1 { "Each run" } else { "Measured for" };
+    let tail = match runs.iter().all(|r| r.trimmed().0 == 0) {
+        true => "without warming up".to_owned(),
+        false => format!("{trimmed} of warming up and cooling down left out"),
+    };
+    Some(Line::plain(format!("{each} {window}, {tail}.")))
+}
+
+/// Its name.
+pub fn transport(t: Transport) -> &'static str {
+    match t {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+        Transport::Unix => "a Unix socket",
+    }
+}
+
+/// `block`, `spin/block` where the far end waits otherwise.
+pub fn waits((near, far): (Wait, Wait)) -> String {
+    let name = |w| match w {
+        Wait::Block => "block",
+        Wait::Spin => "spin",
+        Wait::SpinThenBlock => "spin-block",
+        Wait::BusyPoll => "busy-poll",
+    };
+    if near == far { name(near).into() } else { format!("{}/{}", name(near), name(far)) }
+}
+
+/// The same in a sentence.
+pub fn waits_said((near, far): (Wait, Wait)) -> String {
+    let verb = |w, s: &str| match w {
+        Wait::Block => format!("block{s}"),
+        Wait::Spin => format!("spin{s}"),
+        Wait::SpinThenBlock => format!("spin{s} {SPIN_NS}, then block{s}"),
+        Wait::BusyPoll => format!("busy-poll{s}"),
+    };
+    match near == far {
+        true => format!("both ends {}", verb(near, "")),
+        false => format!("near end {}, far end {}", verb(near, "s"), verb(far, "s")),
+    }
+}

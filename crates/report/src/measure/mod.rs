@@ -1,0 +1,75 @@
+//! Results of `measure` as text: what was asked, a line for each run, and around it where both
+//! ends ran, what that cost them, and what to know before trusting it.
+//!
+//! What is the same in all runs is said once above the table and is no column. What was the same
+//! at several runs below it is said once for them.
+
+mod connect;
+mod cpu;
+mod ends;
+mod head;
+mod numbers;
+mod rest;
+mod rtt;
+mod runs;
+mod stream;
+
+use model::{
+    Nanos,
+    measure::{BothCpu, BothEvidence, ConnectRun, Placement, RttRun, StreamRun, Wait},
+};
+
+pub use connect::text as connect;
+pub use rtt::text as rtt;
+pub use stream::text as stream;
+
+/// What every kind of run has.
+trait Run {
+    fn placement(&self) -> &Placement;
+    fn cpu(&self) -> &BothCpu;
+    fn evidence(&self) -> &BothEvidence;
+    fn warnings(&self) -> &[String];
+    fn waits(&self) -> (Wait, Wait);
+    fn window(&self) -> Nanos;
+    fn trimmed(&self) -> Nanos;
+    /// By what the CPU is divided, as a count of this run.
+    fn units(&self) -> u64;
+}
+
+macro_rules! run {
+    ($name:ty, $units:ident) => {
+        impl Run for $name {
+            fn placement(&self) -> &Placement {
+                &self.placement
+            }
+            fn cpu(&self) -> &BothCpu {
+                &self.cpu
+            }
+            fn evidence(&self) -> &BothEvidence {
+                &self.evidence
+            }
+            fn warnings(&self) -> &[String] {
+                &self.warnings
+            }
+            fn waits(&self) -> (Wait, Wait) {
+                (self.wait, self.peer_wait)
+            }
+            fn window(&self) -> Nanos {
+                self.window_ns
+            }
+            fn trimmed(&self) -> Nanos {
+                self.trimmed_ns
+            }
+            fn units(&self) -> u64 {
+                self.$units
+            }
+        }
+    };
+}
+
+run!(RttRun, transactions);
+run!(StreamRun, bytes);
+run!(ConnectRun, connections);
+
+#[cfg(test)]
+mod tests;

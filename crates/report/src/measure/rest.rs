@@ -1,0 +1,124 @@
+//! What to know before trusting the figures: the floor, counters that moved, warnings.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Nanos,
+    measure::{Floor, Moved},
+    units::grouped,
+};
+
+use super::{
+    Run,
+    runs::{about as about_runs, alike, named},
+};
+use crate::text::{Ink, Line, Page, Table};
+
+/// Counters that only count the traffic itself.
+const QUIET: [&str; 4] =
+    ["softnet.processed", "softnet.received_rps", "softirq.NET_RX", "softirq.NET_TX"];
+
+/// The certificate. `smallest` is the smallest figure of the result, where it has durations.
+pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
+    page.heading("FLOOR");
+    let why = capital(&floor.why);
+    page.line(Line::plain("  ").text(format!("{why}.")), 2);
+    let below = smallest.filter(|&ns| ns > 0 && ns < floor.trust_above_ns);
+    if let Some(ns) = below {
+        let text = format!(
+            "  {} is below {}: more than 1% of it is the generator's own.",
+            Nanos(ns),
+            Nanos(floor.trust_above_ns)
+        );
+        page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+    if page.look().verbose {
+        let late = &floor.timer_lateness_ns;
+        let text = format!(
+            "  clock {:.1} ns, in steps of {}; a sample {:.1} ns; {} sleeps of 100 µs ended late \
+             by {} (half of them), {} at most",
+            floor.clock_ns,
+            Nanos(floor.clock_step_ns),
+            floor.sample_ns,
+            late.count,
+            Nanos(late.p50),
+            Nanos(late.max)
+        );
+        page.line(Line::new().ink(Ink::Faint, text), 2);
+    }
+}
+
+/// The same, beginning with a capital.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+/// Counters that moved, summed over the runs, with those runs that moved them.
+pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    let ends: [fn(&R) -> &Moved; 2] = [|r| &r.evidence().local, |r| &r.evidence().peer];
+    for (end, pick) in ends.iter().enumerate() {
+        for (n, run) in runs.iter().enumerate() {
+            for (name, &count) in pick(run).iter().filter(|(_, n)| **n > 0) {
+                let row = rows.entry(name).or_default();
+                if let Some(sum) = row.counts.get_mut(end) {
+                    *sum = sum.saturating_add(count);
+                }
+                row.runs.push(n + 1);
+            }
+        }
+    }
+    let (quiet, told): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|(name, _)| QUIET.contains(name));
+    if told.is_empty() {
+        page.gap();
+        let text = "No kernel counter of loss, retransmission or a full queue moved at either end.";
+        page.line(Line::new().ink(Ink::Good, text), 2);
+    } else {
+        page.heading("KERNEL COUNTERS THAT MOVED");
+        let mut table = Table::new().left("").right("NEAR").right("FAR").left("");
+        for (name, row) in told {
+            let [near, far] = row.counts.map(|n| match n {
+                0 => Line::new().ink(Ink::Faint, "0"),
+                n => Line::plain(grouped(n)),
+            });
+            let about = Line::new().ink(Ink::Faint, named(&row.runs, runs.len()));
+            table.row([Line::plain(name), near, far, about]);
+        }
+        page.table(&table, 2);
+    }
+    let counts: Vec<String> = quiet
+        .into_iter()
+        .map(|(name, row)| {
+            let [near, far] = row.counts.map(grouped);
+            format!("{name} {near} near, {far} far")
+        })
+        .collect();
+    if !counts.is_empty() {
+        let text = format!("  The traffic itself: {}.", counts.join("; "));
+        page.line(Line::new().ink(Ink::Faint, text), 2);
+    }
+}
+
+#[derive(Default)]
+struct Row {
+    counts: [u64; 2],
+    runs: Vec<usize>,
+}
+
+/// Each warning once.
+pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
+    let all =
+        runs.iter().enumerate().flat_map(|(n, r)| r.warnings().iter().map(move |w| (n + 1, w)));
+    let found = alike(all);
+    if found.is_empty() {
+        return;
+    }
+    page.heading("WARNINGS");
+    for (text, about) in found {
+        let about = about_runs(&about, runs.len());
+        let line = Line::plain("  ").ink(Ink::Warn, "! ").ink(Ink::Faint, about).text(text);
+        page.line(line, 4);
+    }
+}

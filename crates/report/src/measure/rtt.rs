@@ -1,0 +1,267 @@
+//! `measure rtt` as text.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Bytes,
+    measure::{Interval, Mode, RttDocument, RttRun, Transport},
+    units::grouped,
+};
+
+use super::{
+    Run, cpu, ends,
+    head::{Head, waits, waits_said},
+    numbers::{largest, per_second, quantile, share, time, time_of, width},
+    rest,
+    runs::{self, Aspect, Value, flows, tell_apart},
+};
+use crate::{
+    text::{Ink, Line, Look, Page, Table},
+    words::many,
+};
+
+/// The whole result.
+pub fn text(d: &RttDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    let (apart, said) = tell_apart(&d.runs, aspects(&d.runs));
+    Head {
+        what: "Round trips",
+        common: &d.request.common,
+        local: &d.local,
+        peer: &d.peer,
+        said,
+        runs: &d.runs,
+        cut_short: d.cut_short,
+    }
+    .show(&mut page);
+    let (medians, tails, rates, losses) = values(&d.runs);
+    runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
+    intervals(&d.runs, &mut page);
+    rest::warnings(&d.runs, &mut page);
+    schedule(&d.runs, &mut page);
+    split(d, &mut page);
+    modes(&d.runs, &mut page);
+    ends::placement(&d.runs, &mut page);
+    cpu::show(&d.runs, &cpu::Unit { name: "ROUND TRIP", of: 1.0 }, &mut page);
+    let medians = d.runs.iter().filter(|r| r.rtt_ns.count > 0).map(|r| r.rtt_ns.p50);
+    rest::floor(&d.floor, medians.min(), &mut page);
+    if !d.runs.is_empty() {
+        rest::evidence(&d.runs, &mut page);
+    }
+    page.finish()
+}
+
+fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
+    let mut all = vec![];
+    if runs.iter().all(|r| r.request_bytes == r.response_bytes) {
+        all.push(Aspect {
+            head: "SIZE",
+            cell: |r: &RttRun| Bytes(r.request_bytes).to_string(),
+            said: |r| format!("{} each way", Bytes(r.request_bytes)),
+        });
+    } else {
+        all.push(Aspect {
+            head: "REQUEST",
+            cell: |r| Bytes(r.request_bytes).to_string(),
+            said: |r| format!("requests of {}", Bytes(r.request_bytes)),
+        });
+        all.push(Aspect {
+            head: "RESPONSE",
+            cell: |r| Bytes(r.response_bytes).to_string(),
+            said: |r| format!("responses of {}", Bytes(r.response_bytes)),
+        });
+    }
+    all.extend([
+        Aspect {
+            head: "FLOWS",
+            cell: |r: &RttRun| grouped(r.flows.into()),
+            said: |r| flows(r.flows),
+        },
+        Aspect {
+            head: "THREADS",
+            cell: |r| r.threads.to_string(),
+            said: |r| many(r.threads as usize, "thread"),
+        },
+        Aspect {
+            head: "OUTSTANDING",
+            cell: |r| r.outstanding.to_string(),
+            said: |r| match r.outstanding {
+                1 => String::new(),
+                n => format!("{n} requests outstanding on each flow"),
+            },
+        },
+        Aspect { head: "WAIT", cell: |r| waits(r.waits()), said: |r| waits_said(r.waits()) },
+        Aspect { head: "CPUS", cell: two_cpus, said: |_| String::new() },
+    ]);
+    all
+}
+
+/// Whether the ends of one host had CPUs of their own, where that was chosen.
+fn two_cpus(r: &RttRun) -> String {
+    let (near, far) = (&r.placement.local.pinned, &r.placement.peer.pinned);
+    match r.placement.same_host && !near.is_empty() && !far.is_empty() {
+        true if near.iter().any(|c| far.contains(c)) => "shared".into(),
+        true => "apart".into(),
+        false => String::new(),
+    }
+}
+
+type Values = Vec<Value<RttRun>>;
+
+fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
+    let medians: Values = vec![
+        Value { head: "P50", cell: |r| quantile(&r.rtt_ns, 0.5, |q| q.p50) },
+        Value { head: "±", cell: |r| width(r.rtt_p50_interval_ns.as_ref()) },
+    ];
+    let tails: Values = vec![
+        Value { head: "P90", cell: |r| quantile(&r.rtt_ns, 0.9, |q| q.p90) },
+        Value { head: "P99", cell: |r| quantile(&r.rtt_ns, 0.99, |q| q.p99) },
+        Value { head: "P99.9", cell: |r| quantile(&r.rtt_ns, 0.999, |q| q.p999) },
+        Value { head: "MAX", cell: |r| largest(&r.rtt_ns) },
+    ];
+    let rates: Values = vec![Value { head: "PER S", cell: |r| per_second(r.transactions_per_s) }];
+    let mut losses: Values = vec![];
+    if runs.iter().any(|r| r.transport == Transport::Udp || r.lost + r.late > 0) {
+        losses.push(Value { head: "LOST", cell: |r| count(r.lost) });
+        losses.push(Value { head: "LATE", cell: |r| count(r.late) });
+    }
+    (medians, tails, rates, losses)
+}
+
+fn count(n: u64) -> Line {
+    if n == 0 { Line::new().ink(Ink::Faint, "0") } else { Line::new().ink(Ink::Warn, grouped(n)) }
+}
+
+/// What the interval is, once for all runs.
+fn intervals(runs: &[RttRun], page: &mut Page) {
+    let found: Vec<&Interval> =
+        runs.iter().filter_map(|r| r.rtt_p50_interval_ns.as_ref()).collect();
+    let Some(first) = found.first() else { return };
+    let methods: BTreeSet<&str> = found.iter().map(|i| i.method.as_str()).collect();
+    let method = match methods.len() {
+        1 => first.method.clone(),
+        n => format!("{} and {} like it", first.method, n - 1),
+    };
+    let span = |i: &Interval, show: fn(f64) -> Line| {
+        format!("{} to {}", show(i.low.max(0.0)).bare(), show(i.high.max(0.0)).bare())
+    };
+    let level = format!("{:.0}%", first.level * 100.0);
+    let text = match runs {
+        [one] => {
+            let rate = one.transactions_per_s_interval.as_ref();
+            let rate = rate.map(|i| format!(", the rate's {} a second", span(i, per_second)));
+            let median = span(first, time_of);
+            format!(
+                "The median's {level} interval is {median}{} ({method}).",
+                rate.unwrap_or_default()
+            )
+        }
+        _ => format!("± is the reach of the median's {level} interval ({method})."),
+    };
+    page.line(Line::new().ink(Ink::Faint, text), 2);
+}
+
+/// Open loop: how the schedule was kept.
+fn schedule(runs: &[RttRun], page: &mut Page) {
+    if runs.iter().all(|r| r.send_lag_ns.is_none()) {
+        return;
+    }
+    page.heading("BY SCHEDULE");
+    page.line(
+        Line::plain(
+            "  Round trips count from the time that the schedule gave each request, so that none \
+             is missed that a stall held up.",
+        ),
+        2,
+    );
+    let rates: [Value<RttRun>; 2] = [
+        Value { head: "ASKED/S", cell: asked },
+        Value { head: "DONE/S", cell: |r| per_second(r.transactions_per_s) },
+    ];
+    let lags: [Value<RttRun>; 3] = [
+        Value { head: "SENT LATE BY P50", cell: |r| lag(r, 0.5, |q| q.p50) },
+        Value { head: "P99", cell: |r| lag(r, 0.99, |q| q.p99) },
+        Value { head: "MAX", cell: |r| r.send_lag_ns.as_ref().map_or_else(Line::new, largest) },
+    ];
+    let from_sending: [Value<RttRun>; 3] = [
+        Value { head: "FROM SENDING P50", cell: |r| sent(r, 0.5, |q| q.p50) },
+        Value { head: "P99", cell: |r| sent(r, 0.99, |q| q.p99) },
+        Value {
+            head: "MAX",
+            cell: |r| r.rtt_from_send_ns.as_ref().map_or_else(Line::new, largest),
+        },
+    ];
+    runs::table(page, runs, &[], &[&rates, &lags, &from_sending]);
+}
+
+fn asked(r: &RttRun) -> Line {
+    r.target_per_s.map_or_else(Line::new, |n| Line::plain(grouped(n)))
+}
+
+type Pick = fn(&model::measure::Quantiles) -> u64;
+
+fn lag(r: &RttRun, share: f64, pick: Pick) -> Line {
+    r.send_lag_ns.as_ref().map_or_else(Line::new, |q| quantile(q, share, pick))
+}
+
+fn sent(r: &RttRun, share: f64, pick: Pick) -> Line {
+    r.rtt_from_send_ns.as_ref().map_or_else(Line::new, |q| quantile(q, share, pick))
+}
+
+fn split(d: &RttDocument, page: &mut Page) {
+    let Some(split) = &d.wait_split else { return };
+    page.heading("STACK AND WAKING UP");
+    let names: Vec<String> = split
+        .variants
+        .iter()
+        .enumerate()
+        .map(|(n, v)| format!("run {}: {}", n + 1, v.name))
+        .collect();
+    page.line(Line::plain(format!("  {}.", rest::capital(&split.says))), 2);
+    if !names.is_empty() {
+        page.line(Line::plain("  ").ink(Ink::Faint, names.join("; ")), 2);
+    }
+}
+
+/// The humps of each run that has several.
+fn modes(runs: &[RttRun], page: &mut Page) {
+    if runs.iter().all(|r| r.modes.is_empty()) {
+        return;
+    }
+    page.heading("MODES");
+    let mut table = Table::new();
+    if runs.len() > 1 {
+        table = table.right("RUN");
+    }
+    table = table.right("SHARE").right("P50").right("FROM").right("TO").wrapping("WHERE");
+    for (n, run) in runs.iter().enumerate() {
+        for mode in &run.modes {
+            let number = (runs.len() > 1).then(|| Line::plain(n + 1));
+            let cells = [
+                Line::plain(share(mode.share)),
+                time(mode.p50_ns.0),
+                time(mode.low_ns.0),
+                time(mode.high_ns.0),
+                placed(mode, page.look().verbose),
+            ];
+            table.row(number.into_iter().chain(cells));
+        }
+    }
+    page.table(&table, 2);
+}
+
+/// Its name, and which placements it is made of.
+fn placed(mode: &Mode, verbose: bool) -> Line {
+    let most = if verbose { usize::MAX } else { 3 };
+    let parts: Vec<String> = mode
+        .placements
+        .iter()
+        .take(most)
+        .map(|p| format!("{} {}", ends::cpu_pair(p.local_cpu, p.peer_cpu), share(p.share)))
+        .collect();
+    let line = Line::new().ink(Ink::Strong, &mode.name);
+    match parts.is_empty() {
+        true => line,
+        false => line.ink(Ink::Faint, format!(" ({})", parts.join("; "))),
+    }
+}

@@ -1,0 +1,233 @@
+//! `measure stream` as text.
+
+use model::{
+    Bytes, Nanos,
+    measure::{Datagrams, Direction, StreamDocument, StreamInterval, StreamRun, Transport},
+    units::grouped,
+};
+
+use super::{
+    Run, cpu, ends,
+    head::{Head, waits, waits_said},
+    numbers::{bits, none, share, width},
+    rest,
+    runs::{self, Aspect, Value, about, alike, flows, tell_apart},
+};
+use crate::{
+    inspect::dotted,
+    text::{Ink, Line, Look, Page, Table},
+    words::{many, reading_as},
+};
+
+/// More intervals than this are shown only when everything is asked for.
+const MOST_INTERVALS: usize = 60;
+
+/// The whole result.
+pub fn text(d: &StreamDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    let (apart, said) = tell_apart(&d.runs, aspects());
+    Head {
+        what: "Stream",
+        common: &d.request.common,
+        local: &d.local,
+        peer: &d.peer,
+        said,
+        runs: &d.runs,
+        cut_short: d.cut_short,
+    }
+    .show(&mut page);
+    let (rates, again, datagrams) = values(&d.runs);
+    runs::table(&mut page, &d.runs, &apart, &[&rates, &again, &datagrams]);
+    details(&d.runs, &mut page);
+    rest::warnings(&d.runs, &mut page);
+    intervals(&d.runs, &mut page);
+    ends::placement(&d.runs, &mut page);
+    cpu::show(&d.runs, &cpu::Unit { name: "MIB RECEIVED", of: 1_048_576.0 }, &mut page);
+    rest::floor(&d.floor, None, &mut page);
+    if !d.runs.is_empty() {
+        rest::evidence(&d.runs, &mut page);
+    }
+    page.finish()
+}
+
+fn aspects() -> Vec<Aspect<StreamRun>> {
+    vec![
+        Aspect {
+            head: "WAY",
+            cell: |r| way(r.direction).into(),
+            said: |r| {
+                format!(
+                    "{} end sends",
+                    if r.direction == Direction::Reverse { "far" } else { "near" }
+                )
+            },
+        },
+        Aspect { head: "FLOWS", cell: |r| grouped(r.flows.into()), said: |r| flows(r.flows) },
+        Aspect {
+            head: "THREADS",
+            cell: |r| r.threads.to_string(),
+            said: |r| many(r.threads as usize, "thread"),
+        },
+        Aspect {
+            head: "MESSAGE",
+            cell: |r| Bytes(r.message_bytes).to_string(),
+            said: |r| match r.transport {
+                Transport::Udp => format!("datagrams of {}", Bytes(r.message_bytes)),
+                _ => format!("sends of {}", Bytes(r.message_bytes)),
+            },
+        },
+        Aspect { head: "WAIT", cell: |r| waits(r.waits()), said: |r| waits_said(r.waits()) },
+    ]
+}
+
+fn way(d: Direction) -> &'static str {
+    match d {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+        Direction::Both => "both",
+    }
+}
+
+type Values = Vec<Value<StreamRun>>;
+
+fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
+    let rates: Values = vec![
+        Value { head: "BITS/S", cell: |r| bits(r.bits_per_s) },
+        Value { head: "±", cell: |r| width(r.bits_per_s_interval.as_ref()) },
+        Value { head: "RECEIVED", cell: |r| Line::plain(Bytes(r.bytes)) },
+    ];
+    let mut again: Values = vec![];
+    if runs.iter().any(|r| r.retransmits.is_known()) {
+        let cell: fn(&StreamRun) -> Line = |r| reading_as(&r.retransmits, |n| grouped(*n));
+        again.push(Value { head: "SENT AGAIN", cell });
+    }
+    let mut datagrams: Values = vec![];
+    if runs.iter().any(|r| r.datagrams.is_some()) {
+        datagrams.extend::<[Value<StreamRun>; 5]>([
+            Value { head: "LOST", cell: |r| of(r, lost) },
+            Value { head: "OUT OF ORDER", cell: |r| of(r, |d| Line::plain(grouped(d.reordered))) },
+            Value { head: "TWICE", cell: |r| of(r, |d| Line::plain(grouped(d.duplicates))) },
+            Value { head: "JITTER", cell: |r| of(r, |d| Line::plain(Nanos(d.jitter_ns))) },
+            Value { head: "REFUSED", cell: |r| of(r, |d| Line::plain(grouped(d.send_refused))) },
+        ]);
+    }
+    (rates, again, datagrams)
+}
+
+fn of(r: &StreamRun, show: fn(&Datagrams) -> Line) -> Line {
+    r.datagrams.as_ref().map_or_else(none, show)
+}
+
+/// `120 (0.4%)`.
+fn lost(d: &Datagrams) -> Line {
+    match d.lost {
+        0 => Line::plain("0"),
+        n => {
+            let part = share(n as f64 / d.sent.max(1) as f64);
+            Line::new().ink(Ink::Warn, format!("{} ({part})", grouped(n)))
+        }
+    }
+}
+
+/// What else is known of the connections.
+fn details(runs: &[StreamRun], page: &mut Page) {
+    for detail in [connections, zero_copy, spread] {
+        let found = runs.iter().enumerate().map(|(n, r)| (n + 1, detail(r)));
+        for (line, runs_so) in alike(found).into_iter().filter(|(l, _)| !l.is_empty()) {
+            let about = about(&runs_so, runs.len());
+            page.line(Line::new().ink(Ink::Faint, about).also(line), 2);
+        }
+    }
+}
+
+fn connections(r: &StreamRun) -> Line {
+    let congestion = r.congestion.known().map(|c| format!("congestion control {c}"));
+    let mss = r.mss_bytes.known().map(|m| format!("MSS {}", grouped(*m)));
+    dotted([congestion, mss].into_iter().flatten().map(Line::plain))
+}
+
+fn zero_copy(r: &StreamRun) -> Line {
+    match &r.zerocopy_copied {
+        None => Line::new(),
+        Some(z) if z.completed == 0 => Line::plain("no zero-copy send was completed"),
+        Some(z) => Line::new().ink(
+            if z.copied > 0 { Ink::Warn } else { Ink::Good },
+            format!(
+                "{} of {} zero-copy sends were copied after all",
+                grouped(z.copied),
+                grouped(z.completed)
+            ),
+        ),
+    }
+}
+
+/// How even the flows were.
+fn spread(r: &StreamRun) -> Line {
+    let (Some(least), Some(most)) = (r.flow_bytes.iter().min(), r.flow_bytes.iter().max()) else {
+        return Line::new();
+    };
+    let rate = |bytes: u64| bits(bytes as f64 * 8e9 / r.window_ns.0.max(1) as f64).bare();
+    match r.flow_bytes.len() {
+        0 | 1 => Line::new(),
+        _ => Line::plain(format!("flows from {} to {}", rate(*least), rate(*most))),
+    }
+}
+
+/// The lines of every interval.
+fn intervals(runs: &[StreamRun], page: &mut Page) {
+    let total: usize = runs.iter().map(|r| r.intervals.len()).sum();
+    if total == 0 {
+        return;
+    }
+    page.heading("INTERVALS");
+    if total > MOST_INTERVALS && !page.look().verbose {
+        let rates = || runs.iter().flat_map(|r| &r.intervals).map(|i| i.bits_per_s);
+        let least = rates().fold(f64::INFINITY, f64::min);
+        let most = rates().fold(0.0, f64::max);
+        let text = format!(
+            "  {}, from {} to {} (-v shows each)",
+            many(total, "interval"),
+            bits(least).bare(),
+            bits(most).bare()
+        );
+        page.line(Line::plain(text), 2);
+        return;
+    }
+    for (n, run) in runs.iter().enumerate().filter(|(_, r)| !r.intervals.is_empty()) {
+        if runs.len() > 1 {
+            page.line(Line::plain("  ").ink(Ink::Strong, format!("run {}", n + 1)), 2);
+        }
+        page.table(&interval_table(run), 2);
+    }
+}
+
+fn interval_table(run: &StreamRun) -> Table {
+    let udp = run.datagrams.is_some();
+    let heads: &[&str] = match udp {
+        true => &["SECONDS", "BITS/S", "LOST", "OUT OF ORDER", "JITTER", "MOVES"],
+        false => &["SECONDS", "BITS/S", "SENT AGAIN", "CWND", "RTT", "MOVES"],
+    };
+    let mut table = heads.iter().fold(Table::new(), |t, h| t.right(h));
+    for i in &run.intervals {
+        let span = Line::plain(format!("{:.2}-{:.2}", i.start_s, i.end_s));
+        let moves = reading_as(&i.migrations, |n| grouped(*n));
+        let middle = if udp { udp_cells(i) } else { tcp_cells(i) };
+        table.row([span, bits(i.bits_per_s)].into_iter().chain(middle).chain([moves]));
+    }
+    table
+}
+
+fn tcp_cells(i: &StreamInterval) -> [Line; 3] {
+    [
+        reading_as(&i.retransmits, |n| grouped(*n)),
+        reading_as(&i.cwnd_bytes, |n| Bytes(*n).to_string()),
+        reading_as(&i.rtt_ns, |n| Nanos(*n).to_string()),
+    ]
+}
+
+fn udp_cells(i: &StreamInterval) -> [Line; 3] {
+    match &i.datagrams {
+        Some(d) => [lost(d), Line::plain(grouped(d.reordered)), Line::plain(Nanos(d.jitter_ns))],
+        None => [none(), none(), none()],
+    }
+}
