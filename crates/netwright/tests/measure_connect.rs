@@ -162,7 +162,7 @@ fn it_runs_again_from_its_own_result_and_stops_early_on_ctrl_c() {
     assert_eq!(first.request, second.request);
     assert_eq!(second.runs.iter().map(|r| r.flows).collect::<Vec<_>>(), [1, 2, 4]);
     let text = run(NETWRIGHT, &["measure", "--again", path]);
-    assert!(text.contains("connections/s"), "{text}");
+    assert!(text.contains("CONNECT P50"), "{text}");
 
     let mut command = Command::new(NETWRIGHT);
     command.args(["measure", "connect", serve.target(), "--json", "--duration", "1h"]);

@@ -33,8 +33,9 @@ pub fn text(d: &ConnectDocument, look: Look) -> String {
         cut_short: d.cut_short,
     }
     .show(&mut page);
-    let (rates, connects, first_bytes, failures) = values(&d.runs);
-    runs::table(&mut page, &d.runs, &apart, &[&rates, &connects, &first_bytes, &failures]);
+    let [rates, connects, first_bytes, lags, failures] = values(&d.runs);
+    runs::table(&mut page, &d.runs, &apart, &[&rates, &connects, &first_bytes, &lags, &failures]);
+    accepted(&d.runs, &mut page);
     failed(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
     ports(&d.runs, &mut page);
@@ -91,7 +92,7 @@ fn closed(close: Close) -> &'static str {
 
 type Values = Vec<Value<ConnectRun>>;
 
-fn values(runs: &[ConnectRun]) -> (Values, Values, Values, Values) {
+fn values(runs: &[ConnectRun]) -> [Values; 5] {
     let rates: Values = vec![
         Value { head: "PER S", cell: |r| per_second(r.connections_per_s) },
         Value { head: "±", cell: |r| width(r.connections_per_s_interval.as_ref()) },
@@ -109,11 +110,23 @@ fn values(runs: &[ConnectRun]) -> (Values, Values, Values, Values) {
             Value { head: "MAX", cell: |r| r.first_byte_ns.as_ref().map_or_else(none, largest) },
         ]);
     }
+    let mut lags: Values = vec![];
+    if runs.iter().any(|r| r.start_lag_ns.is_some()) {
+        lags.extend::<[Value<ConnectRun>; 3]>([
+            Value { head: "BEGUN LATE BY P50", cell: |r| late(r, 0.5, |q| q.p50) },
+            Value { head: "P99", cell: |r| late(r, 0.99, |q| q.p99) },
+            Value { head: "MAX", cell: |r| r.start_lag_ns.as_ref().map_or_else(none, largest) },
+        ]);
+    }
     let mut failures: Values = vec![];
     if runs.iter().any(|r| !r.failed.is_empty()) {
         failures.push(Value { head: "FAILED", cell: all_failed });
     }
-    (rates, connects, first_bytes, failures)
+    [rates, connects, first_bytes, lags, failures]
+}
+
+fn late(r: &ConnectRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
+    r.start_lag_ns.as_ref().map_or_else(none, |q| quantile(q, share, pick))
 }
 
 fn all_failed(r: &ConnectRun) -> Line {
@@ -125,6 +138,22 @@ fn all_failed(r: &ConnectRun) -> Line {
 
 fn first(r: &ConnectRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
     r.first_byte_ns.as_ref().map_or_else(none, |q| quantile(q, share, pick))
+}
+
+/// Where the two ends count differently.
+fn accepted(runs: &[ConnectRun], page: &mut Page) {
+    for (n, run) in runs.iter().enumerate() {
+        let Some(theirs) = run.peer_accepted_in_all.get() else { continue };
+        if theirs != run.established_in_all {
+            let text = format!(
+                "{}{} were established at the near end in all, {} accepted by the far end.",
+                about(&[n + 1], runs.len()),
+                grouped(run.established_in_all),
+                grouped(theirs)
+            );
+            page.line(Line::new().ink(Ink::Warn, text), 2);
+        }
+    }
 }
 
 /// Attempts that failed, by what the kernel said.
@@ -158,12 +187,17 @@ fn budget(r: &ConnectRun) -> Line {
         Known(b) => b,
         Absent(why) | Denied(why) => return Line::new().ink(Ink::Faint, why),
     };
+    let from = match b.addresses {
+        0 | 1 => String::new(),
+        n => format!(" from each of {}", many(n as usize, "address")),
+    };
     let text = format!(
-        "{} towards one address and port; in TIME_WAIT {} before and {} after. Where each \
-         connection leaves a TIME_WAIT of 60 s here, {} a second can go on for ever.",
+        "{} towards one address and port{from}; in TIME_WAIT {} before and {} after. Where each \
+         connection keeps its port for {} here, {} a second can go on for ever.",
         grouped(b.ports),
         grouped(b.time_wait_before),
         grouped(b.time_wait_after),
+        b.kept_ns,
         per_second(b.sustained_per_s).bare(),
     );
     let faster = r.close == Close::Local && r.connections_per_s > b.sustained_per_s;

@@ -117,6 +117,7 @@ fn rtt_run(size: u64, p50: u64) -> RttRun {
 fn common() -> Common {
     Common {
         target: "db2:19765".into(),
+        far: FarProgram::Netwright,
         transport: Transport::Tcp,
         family: None,
         bind: None,
@@ -416,9 +417,14 @@ fn connect_run(flows: u32, close: Close) -> ConnectRun {
         connections_per_s_interval: interval(18_000.0, 0.01),
         connect_ns: quantiles(90_000, 48_000),
         first_byte_ns: Some(quantiles(90_000, 101_000)),
+        start_lag_ns: None,
         failed: BTreeMap::new(),
+        established_in_all: 95_000,
+        peer_accepted_in_all: Known(95_000),
         ports: Known(PortBudget {
             ports: 28_232,
+            addresses: 1,
+            kept_ns: Nanos(60_000_000_000),
             time_wait_before: 12,
             time_wait_after: 25_300,
             sustained_per_s: 470.5,
@@ -458,6 +464,8 @@ fn connect_document(runs: Vec<ConnectRun>) -> ConnectDocument {
 fn connections() {
     let mut second = connect_run(64, Close::Local);
     second.failed = BTreeMap::from([("Cannot assign requested address".into(), 2_101)]);
+    second.start_lag_ns = Some(quantiles(90_000, 900));
+    second.peer_accepted_in_all = Known(94_959);
     second.evidence.peer = BTreeMap::from([("TcpExt.ListenOverflows".into(), 41)]);
     let d = connect_document(vec![connect_run(1, Close::Local), second]);
     golden("connect.txt", &connect(&d, Look::default()), include_str!("golden/connect.txt"));

@@ -97,13 +97,7 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
                 traffic::measure_rtt(spec, secret.as_ref(), run)
             }
         },
-        |document, _look| {
-            let mut text = String::new();
-            for run in &document.runs {
-                text += &format!("{:?}\n", run.rtt_ns);
-            }
-            text
-        },
+        |document, look| report::measure::rtt(document, *look),
     )
 }
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use model::{
     BitsPerSec,
-    measure::{Direction, FarProgram, StreamDocument, StreamInterval, StreamRun, StreamSpec},
+    measure::{Direction, FarProgram, StreamInterval, StreamSpec},
 };
 
 use super::SecretArgs;
@@ -31,7 +31,7 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
             FarProgram::Iperf3 => traffic::iperf3::client(spec, run),
             FarProgram::Qperf => traffic::qperf::client_stream(spec, run),
         },
-        |document, _| text(document),
+        |document, look| report::measure::stream(document, *look),
     )
 }
 
@@ -53,28 +53,4 @@ fn interval_line(direction: Direction, i: &StreamInterval) -> String {
         _ => {}
     }
     line
-}
-
-fn text(document: &StreamDocument) -> String {
-    document.runs.iter().map(run_text).collect()
-}
-
-fn run_text(run: &StreamRun) -> String {
-    let mut text = format!(
-        "{}: {} flows, {} B: {} ({} bytes in {})\n",
-        way(run.direction),
-        run.flows,
-        run.message_bytes,
-        BitsPerSec(run.bits_per_s as u64),
-        run.bytes,
-        run.window_ns,
-    );
-    for i in &run.intervals {
-        text += &interval_line(run.direction, i);
-        text.push('\n');
-    }
-    for w in &run.warnings {
-        text += &format!("warning: {w}\n");
-    }
-    text
 }
