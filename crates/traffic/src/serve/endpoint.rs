@@ -37,6 +37,16 @@ pub enum Near {
     Unix(PathBuf),
 }
 
+impl std::fmt::Display for Near {
+    /// The client, as the log names it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ip(_, theirs) => theirs.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
 /// A test's sockets before the test.
 #[derive(Debug)]
 pub struct Endpoint {

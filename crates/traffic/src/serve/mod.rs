@@ -144,7 +144,7 @@ impl Server {
                     };
                     let active = &active;
                     let serve = move || {
-                        let who = format!("{:?}", session.near);
+                        let who = session.near.to_string();
                         match session.run() {
                             Ok(tests) => on_event(Event::Served(who, tests)),
                             Err(e) => on_event(Event::Broken(who, e.to_string())),
