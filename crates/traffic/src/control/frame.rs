@@ -87,6 +87,11 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether nothing waits in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// How many bytes the message in the making still lacks; more than 0.
     pub fn missing(&self) -> usize {
         let whole = self.length().map_or(HEAD, |n| HEAD + n);

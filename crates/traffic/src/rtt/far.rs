@@ -74,7 +74,7 @@ fn streams(flows: &[Flow], shape: &Shape, outstanding: u32, team: &Team, member:
             return;
         }
     }
-    let several = |bytes: u64| (bytes * u64::from(outstanding)).clamp(bytes, 256 << 10).max(64);
+    let several = |bytes: u64| (bytes * u64::from(outstanding)).min(256 << 10).max(bytes).max(64);
     // Responses are sent several at once only where several requests came at once.
     let batch = (several(shape.response_bytes) / shape.response_bytes).max(1);
     let mut all = Streams {

@@ -2,8 +2,8 @@
 //! know the session's token.
 
 use std::{
-    collections::BTreeMap,
-    io::{self, Read},
+    collections::{BTreeMap, VecDeque},
+    io,
     net::{IpAddr, SocketAddr},
     ops::RangeInclusive,
     os::{fd::AsRawFd, unix::fs::FileTypeExt},
@@ -58,6 +58,8 @@ pub struct Endpoint {
     /// The path.
     pub path: Option<PathBuf>,
     transport: Transport,
+    /// The client's address.
+    client: Option<IpAddr>,
 }
 
 /// A data connection, or for UDP one thread's socket and whom it may answer.
@@ -120,12 +122,12 @@ impl Endpoint {
     /// No port is free, or the kernel refuses an option that was asked for.
     pub fn open(near: &Near, test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<Self> {
         let token = nonce()?;
-        let mut this =
-            Self { token, sockets: vec![], ports: vec![], path: None, transport: test.transport };
-        let (address, path) = match near {
-            Near::Ip(ours, _) => (*ours, None),
-            Near::Unix(path) => (IpAddr::from([127, 0, 0, 1]), Some(path)),
+        let (address, client, path) = match near {
+            Near::Ip(ours, theirs) => (*ours, Some(*theirs), None),
+            Near::Unix(path) => (IpAddr::from([127, 0, 0, 1]), None, Some(path)),
         };
+        let (transport, sockets) = (test.transport, vec![]);
+        let mut this = Self { token, sockets, ports: vec![], path: None, transport, client };
         match (test.transport, path) {
             (Transport::Unix, Some(path)) => this.listen_unix(path, test)?,
             (Transport::Unix, None) => {
@@ -199,7 +201,7 @@ impl Endpoint {
     ) -> Result<Vec<Flow>> {
         let Some(listener) = self.sockets.first() else { return Ok(vec![]) };
         listener.set_nonblocking(true).doing(|| "data socket")?;
-        let mut all: BTreeMap<u32, Socket> = BTreeMap::new();
+        let (mut all, mut silent) = (BTreeMap::new(), VecDeque::new());
         while all.len() < flows as usize {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -209,14 +211,37 @@ impl Endpoint {
                     PATIENCE.as_secs()
                 )));
             }
-            watch.wait(&[listener.as_raw_fd()], left)?;
-            while let Ok((socket, _)) = listener.accept() {
-                // Who does not say the token at once is not our client; one that is slow on
-                // purpose holds up only its own session.
-                if let Some(index) = preamble(&socket, token).filter(|i| *i < flows) {
-                    all.insert(index, socket);
+            let mut fds = vec![listener.as_raw_fd()];
+            fds.extend(silent.iter().map(|s: &Silent| s.socket.as_raw_fd()));
+            watch.wait(&fds, left)?;
+            // A bounded number, so that the time and the client are minded in a flood, too.
+            for _ in 0..MOST_SILENT {
+                match listener.accept() {
+                    Ok((socket, _)) => {
+                        silent.push_back(Silent { socket, said: [0; PREAMBLE], got: 0 });
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(_) => {
+                        // Out of descriptors, most likely: not in a hot loop.
+                        std::thread::sleep(Duration::from_millis(5));
+                        break;
+                    }
                 }
             }
+            // Whoever does not say the token is not our client, and is not waited for.
+            for mut one in std::mem::take(&mut silent) {
+                match one.hear() {
+                    Heard::Less => silent.push_back(one),
+                    Heard::Gone => {}
+                    Heard::All => {
+                        if let Some(index) = greeting(&one.said, token).filter(|i| *i < flows) {
+                            all.insert(index, one.socket);
+                        }
+                    }
+                }
+            }
+            let more = silent.len().saturating_sub(MOST_SILENT);
+            silent.drain(..more);
         }
         Ok(all
             .into_iter()
@@ -248,7 +273,7 @@ impl Endpoint {
             watch.wait(&fds, left)?;
             for (socket, peers) in self.sockets.iter().zip(&mut peers) {
                 socket.set_nonblocking(true).doing(|| "data socket")?;
-                hear(socket, token, flows, peers);
+                hear(socket, token, flows, self.client, peers);
             }
         }
         let sockets = std::mem::take(&mut self.sockets);
@@ -290,14 +315,23 @@ pub fn nodelay(test: &Test) -> bool {
     !matches!(test.kind, crate::control::message::Kind::Stream { .. })
 }
 
-/// Answers greetings on a UDP socket and remembers who greeted.
-fn hear(socket: &Socket, token: &[u8], flows: u32, peers: &mut BTreeMap<SocketAddr, u32>) {
+/// Answers greetings on a UDP socket and remembers who greeted. Only the client's own address
+/// may: a sender can write any into a datagram, and answers would go there.
+fn hear(
+    socket: &Socket,
+    token: &[u8],
+    flows: u32,
+    client: Option<IpAddr>,
+    peers: &mut BTreeMap<SocketAddr, u32>,
+) {
     let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 2048];
-    while let Ok((n, from)) = socket.recv_from(&mut buffer) {
+    for _ in 0..MOST_SILENT {
+        let Ok((n, from)) = socket.recv_from(&mut buffer) else { return };
         // SAFETY: the kernel wrote the first n bytes.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), n) };
         let Some(index) = greeting(bytes, token).filter(|i| *i < flows) else { continue };
-        if let Some(address) = from.as_socket() {
+        let from_client = |a: &SocketAddr| client.is_none_or(|ip| ip == a.ip());
+        if let Some(address) = from.as_socket().filter(from_client) {
             peers.insert(address, index);
             let _ = socket.send_to(bytes, &from);
         }
@@ -310,13 +344,42 @@ pub fn greeting(bytes: &[u8], token: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(rest.try_into().ok()?))
 }
 
-fn preamble(socket: &Socket, token: &[u8]) -> Option<u32> {
-    socket.set_nonblocking(false).ok()?;
-    socket.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
-    let mut bytes = [0u8; PREAMBLE];
-    (&*socket).read_exact(&mut bytes).ok()?;
-    socket.set_read_timeout(None).ok()?;
-    greeting(&bytes, token)
+/// Connections at once whose first words have not all come.
+const MOST_SILENT: usize = 1024;
+
+/// A data connection that has not said which it is.
+struct Silent {
+    socket: Socket,
+    said: [u8; PREAMBLE],
+    got: usize,
+}
+
+enum Heard {
+    Less,
+    All,
+    Gone,
+}
+
+impl Silent {
+    fn hear(&mut self) -> Heard {
+        let room = self.said.get_mut(self.got..).unwrap_or_default();
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe {
+            let flags = libc::MSG_DONTWAIT;
+            libc::recv(self.socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), flags)
+        };
+        match usize::try_from(n) {
+            Ok(0) => Heard::Gone,
+            Ok(n) => {
+                self.got += n;
+                if self.got == PREAMBLE { Heard::All } else { Heard::Less }
+            }
+            Err(_) => match io::Error::last_os_error().kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Heard::Less,
+                _ => Heard::Gone,
+            },
+        }
+    }
 }
 
 /// Removes what an earlier run that was killed left at a path: a socket that nobody listens on.

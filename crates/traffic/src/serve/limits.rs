@@ -26,6 +26,10 @@ pub struct Limits {
     pub threads: u32,
     /// Bytes of one message.
     pub message_bytes: u64,
+    /// Bytes of all messages that the threads of one test hold at once.
+    pub buffer_bytes: u64,
+    /// Threads of one test that never sleep: as many as there are CPUs for them.
+    pub spinning: u32,
 }
 
 impl Default for Limits {
@@ -38,6 +42,8 @@ impl Default for Limits {
             flows: 16_384,
             threads: 256,
             message_bytes: 16 << 20,
+            buffer_bytes: 256 << 20,
+            spinning: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
         }
     }
 }
@@ -103,6 +109,22 @@ impl Limits {
         }
         if test.threads == 0 || test.threads > self.threads {
             return Some(format!("{} threads; 1 to {} are allowed", test.threads, self.threads));
+        }
+        let busy = test.threads.min(test.flows);
+        let held = sizes.iter().sum::<u64>().saturating_mul(u64::from(busy));
+        // Connections are sent and received in pieces, whatever their length.
+        if held > self.buffer_bytes && !matches!(test.kind, Kind::Connect { .. }) {
+            return Some(format!(
+                "{busy} threads with messages of {} bytes; {} bytes in all are possible",
+                sizes.iter().sum::<u64>(),
+                self.buffer_bytes
+            ));
+        }
+        if test.wait == Wait::Spin && test.threads > self.spinning {
+            return Some(format!(
+                "{} threads that spin; there are CPUs for {}",
+                test.threads, self.spinning
+            ));
         }
         if test.longest_ns.0 > self.longest.as_nanos() as u64 {
             let most = model::Nanos(self.longest.as_nanos() as u64);

@@ -20,10 +20,14 @@ use crate::{
         secret::{Who, nonce},
     },
     host, host_identity,
+    net::descriptor_limit,
 };
 
 /// How long a connection may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Descriptors kept for tests: the lobby may fill the rest.
+const SPARE_SHARE: u64 = 4;
 
 /// A connection that has not asked for anything yet.
 struct Waiting {
@@ -32,6 +36,8 @@ struct Waiting {
     nonce: String,
     inbox: Inbox,
     since: Instant,
+    /// Whether it has greeted as it must, and runs on this host.
+    admitted: Option<bool>,
 }
 
 /// A connection that may ask for tests.
@@ -47,6 +53,8 @@ pub struct Lobby<'a> {
     epoll: OwnedFd,
     listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
     waiting: HashMap<RawFd, Waiting>,
+    /// How many may wait.
+    most: usize,
     options: &'a Options,
     swept: Instant,
 }
@@ -77,7 +85,10 @@ impl<'a> Lobby<'a> {
             socket.set_nonblocking(true).doing(|| "listening socket")?;
             watch(&epoll, socket.as_raw_fd()).doing(|| "epoll")?;
         }
-        Ok(Self { epoll, listeners, waiting: HashMap::new(), options, swept: Instant::now() })
+        let limit = descriptor_limit();
+        let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
+        let (waiting, most) = (HashMap::new(), options.limits.waiting.min(room));
+        Ok(Self { epoll, listeners, waiting, most, options, swept: Instant::now() })
     }
 
     /// Sleeps up to `most` and gives those that were admitted and those that were turned away
@@ -162,11 +173,12 @@ impl<'a> Lobby<'a> {
         if socket.send(&frame).ok() != Some(frame.len()) {
             return;
         }
-        while self.waiting.len() >= self.options.limits.waiting && self.drop_oldest() {}
+        while self.waiting.len() >= self.most && self.drop_oldest() {}
         let fd = socket.as_raw_fd();
         if watch(&self.epoll, fd).is_ok() {
             let (inbox, since) = (Inbox::default(), Instant::now());
-            self.waiting.insert(fd, Waiting { socket, near, nonce, inbox, since });
+            let admitted = None;
+            self.waiting.insert(fd, Waiting { socket, near, nonce, inbox, since, admitted });
         }
     }
 
@@ -178,6 +190,10 @@ impl<'a> Lobby<'a> {
     /// Reads what a connection says.
     fn hear(&mut self, fd: RawFd) -> Result<Option<Admitted>> {
         let Some(waiting) = self.waiting.get_mut(&fd) else { return Ok(None) };
+        if waiting.admitted.is_some() {
+            // It asks for something: from now on it has a thread of its own.
+            return Ok(self.hand_over(fd));
+        }
         let mut chunk = [0u8; 1024];
         let n = match (&waiting.socket).read(&mut chunk) {
             Ok(0) => return Err(Error::Environment("went away without a word".into())),
@@ -191,10 +207,15 @@ impl<'a> Lobby<'a> {
         };
         waiting.inbox.push(chunk.get(..n).unwrap_or_default());
         let Some(hello) = waiting.inbox.next::<ToServer>(SMALL)? else { return Ok(None) };
-        self.admit(fd, &hello).map(Some)
+        self.admit(fd, &hello)?;
+        // What it asks for may have come with its greeting.
+        let more = self.waiting.get(&fd).is_some_and(|w| !w.inbox.is_empty());
+        Ok(if more { self.hand_over(fd) } else { None })
     }
 
-    fn admit(&mut self, fd: RawFd, hello: &ToServer) -> Result<Admitted> {
+    /// Welcomes a client. It waits on here until it asks for something: greeting alone takes
+    /// no thread and no test's place.
+    fn admit(&mut self, fd: RawFd, hello: &ToServer) -> Result<()> {
         let gone = || Error::Environment("went away".into());
         let waiting = self.waiting.get(&fd).ok_or_else(gone)?;
         let deny = |why: &str| {
@@ -234,18 +255,35 @@ impl<'a> Lobby<'a> {
         };
         let welcome = frame::encode(&ToClient::Welcome { proof, end, boot_id: me.boot_id })?;
         waiting.socket.send(&welcome).map_err(|e| Error::io("broke off", &e))?;
-        let w = self.waiting.remove(&fd).ok_or_else(gone)?;
+        if let Some(waiting) = self.waiting.get_mut(&fd) {
+            (waiting.admitted, waiting.since) = (Some(same_host), Instant::now());
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, fd: RawFd) -> Option<Admitted> {
+        let w = self.waiting.remove(&fd)?;
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         // SAFETY: both descriptors are open; the socket lives on with the session.
         unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
-        Ok(Admitted { socket: w.socket, near: w.near, same_host, inbox: w.inbox })
+        let same_host = w.admitted.unwrap_or(false);
+        Some(Admitted { socket: w.socket, near: w.near, same_host, inbox: w.inbox })
     }
 
     /// Forgets those whose time is over, once a second.
     fn sweep(&mut self) {
         if self.swept.elapsed() >= Duration::from_secs(1) {
             self.swept = Instant::now();
-            self.waiting.retain(|_, w| w.since.elapsed() < PATIENCE);
+            let idle = self.options.limits.idle;
+            self.waiting.retain(|_, w| {
+                let most = if w.admitted.is_some() { idle } else { PATIENCE };
+                let stays = w.since.elapsed() < most;
+                if !stays && w.admitted.is_some() {
+                    let why = "nothing was asked for too long".to_owned();
+                    let _ = frame::encode(&ToClient::Failed { why }).map(|f| w.socket.send(&f));
+                }
+                stays
+            });
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Watch<'a> {
     stop: &'a AtomicBool,
 }
 
+const OUT_OF_TURN: &str = "a message out of turn";
+
 /// How long to sleep without a look at `stop`.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -65,8 +67,8 @@ impl Watch<'_> {
             let left = until.saturating_duration_since(Instant::now());
             let all: Vec<RawFd> = fds.iter().copied().chain([self.control]).collect();
             let ready = poll(&all, left.min(LOOK));
-            if ready.last().copied().unwrap_or(false) && self.is_gone() {
-                return Err(Error::Environment("the client went away".into()));
+            if let (Some(true), Some(why)) = (ready.last(), self.over()) {
+                return Err(Error::Environment(why.into()));
             }
             if left.is_zero() || ready.iter().take(fds.len()).any(|r| *r) {
                 return Ok(());
@@ -74,15 +76,16 @@ impl Watch<'_> {
         }
     }
 
-    /// A peek that finds the end or an error.
-    fn is_gone(&self) -> bool {
+    /// A peek that finds the end, an error, or words: nothing is to be said now, and left
+    /// unread they would keep us from sleeping.
+    fn over(&self) -> Option<&'static str> {
         let mut byte = 0u8;
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
         // SAFETY: the byte outlives the call.
         match unsafe { libc::recv(self.control, (&raw mut byte).cast(), 1, flags) } {
-            0 => true,
-            n if n > 0 => false,
-            _ => io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock,
+            n if n > 0 => Some(OUT_OF_TURN),
+            n if n < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => None,
+            _ => Some("the client went away"),
         }
     }
 }
@@ -164,7 +167,7 @@ impl Session<'_> {
                     },
                 },
                 Ok(Some(_)) => {
-                    let why = "a message out of turn".to_owned();
+                    let why = OUT_OF_TURN.to_owned();
                     let _ = self.send(&ToClient::Failed { why: why.clone() });
                     return Err(Error::Environment(why));
                 }
@@ -221,7 +224,7 @@ impl Session<'_> {
                 Some(ToServer::Mark) => self.send(&ToClient::Marked(Box::new(far.mark())))?,
                 Some(ToServer::Quiet) => self.send(&ToClient::Marked(Box::new(far.quiet())))?,
                 Some(ToServer::Finish) => return Ok(()),
-                Some(_) => return Err(Error::Environment("a message out of turn".into())),
+                Some(_) => return Err(Error::Environment(OUT_OF_TURN.into())),
                 None => {
                     return Err(Error::Environment(format!(
                         "the test took longer than it had asked for ({})",
