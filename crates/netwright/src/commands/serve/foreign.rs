@@ -9,11 +9,8 @@ use std::{
 use serde_json::json;
 use traffic::iperf3::{Event, Limits, Server};
 
-use super::args::ServeArgs;
-use crate::{
-    exit::Failure,
-    output::{Sink, note},
-};
+use super::{args::ServeArgs, log::Log};
+use crate::{exit::Failure, output::Sink};
 
 /// A bound server for stock iperf3 clients, when asked for.
 pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {
@@ -42,7 +39,7 @@ pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure
 }
 
 /// Serves until stopped.
-pub fn run(args: &ServeArgs, server: &Server, stop: &AtomicBool) -> traffic::Result<()> {
+pub fn run(args: &ServeArgs, server: &Server, stop: &AtomicBool, log: &Log) -> traffic::Result<()> {
     let limits = Limits {
         clients: args.max_tests as usize,
         streams: args.max_flows as usize,
@@ -50,29 +47,31 @@ pub fn run(args: &ServeArgs, server: &Server, stop: &AtomicBool) -> traffic::Res
         idle: Duration::from_nanos(args.idle.0),
         ..Limits::default()
     };
-    server.run(&limits, stop, &|event| tell(args, &event))
+    server.run(&limits, stop, &|event| tell(args, &event, log))
 }
 
-fn tell(args: &ServeArgs, event: &Event) {
+fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     if args.json {
-        let _ = Sink::Stdout.text(&format!("{}\n", line(event)));
+        log.out(line(event).to_string());
         return;
     }
     match event {
         _ if args.talk.quiet => {}
         Event::Started { client, what } if args.talk.verbose => {
-            note(&format!("{client}: iperf3: {what}"));
+            log.note(format!("{client}: iperf3: {what}"));
         }
         Event::Finished { client, received_bytes, sent_bytes, seconds } => {
             let (received, sent) = (model::Bytes(*received_bytes), model::Bytes(*sent_bytes));
-            note(&format!("{client}: iperf3: received {received}, sent {sent} in {seconds:.2} s"));
+            log.note(format!(
+                "{client}: iperf3: received {received}, sent {sent} in {seconds:.2} s"
+            ));
         }
-        Event::Warned { client, what } => note(&format!("{client}: iperf3: {what}")),
-        Event::Trouble { what } => note(&format!("iperf3: {what}")),
-        Event::Broken { client, why } => note(&format!("{client}: iperf3: {why}")),
+        Event::Warned { client, what } => log.note(format!("{client}: iperf3: {what}")),
+        Event::Trouble { what } => log.note(format!("iperf3: {what}")),
+        Event::Broken { client, why } => log.note(format!("{client}: iperf3: {why}")),
         // What scanners do is told only when asked for.
         Event::TurnedAway { client, why } if args.talk.verbose => {
-            note(&format!("{client}: iperf3: turned away: {why}"));
+            log.note(format!("{client}: iperf3: turned away: {why}"));
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod foreign;
+mod log;
 mod qperf;
 
 use std::{
@@ -17,12 +18,12 @@ use traffic::{
     serve::{Event, Limits, Listen, Options, Server},
 };
 
-use self::args::ServeArgs;
+use self::{args::ServeArgs, log::Log};
 use crate::{
     commands::measure::{args::SecretArgs, secret},
     exit::{Done, Failure},
     interrupt::Window,
-    output::{Sink, note},
+    output::Sink,
 };
 
 /// Serves until Ctrl-C or SIGTERM.
@@ -53,17 +54,18 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     foreign::announce(args, &iperf3)?;
     qperf::announce(args, &qperf)?;
     let stop = window.stop();
+    let log = &Log::start();
     std::thread::scope(|scope| {
         // If one cannot go on, none does.
         let ending = |result| {
             stop.store(true, Ordering::Relaxed);
             result
         };
-        let iperf3 =
-            iperf3.map(|server| scope.spawn(move || ending(foreign::run(args, &server, stop))));
+        let iperf3 = iperf3
+            .map(|server| scope.spawn(move || ending(foreign::run(args, &server, stop, log))));
         let qperf = (!qperf.is_empty())
-            .then(|| scope.spawn(move || ending(qperf::run(args, &qperf, stop))));
-        let done = ending(server.run(stop, &|event| tell(args, &event)));
+            .then(|| scope.spawn(move || ending(qperf::run(args, &qperf, stop, log))));
+        let done = ending(server.run(stop, &|event| tell(args, &event, log)));
         let beside = [iperf3, qperf].into_iter().flatten();
         beside.fold(done, |done, thread| done.and(thread.join().unwrap_or(Ok(()))))
     })?;
@@ -130,7 +132,7 @@ fn announce(args: &ServeArgs, listening: &[Listen], secret: Option<&str>) -> Res
 }
 
 /// A line for each event; what scanners do is told only when asked for.
-fn tell(args: &ServeArgs, event: &Event) {
+fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     if args.json {
         let line = match event {
             Event::TurnedAway(why) => json!({ "event": "turned_away", "why": why }),
@@ -139,15 +141,15 @@ fn tell(args: &ServeArgs, event: &Event) {
             }
             Event::Broken(who, why) => json!({ "event": "broken", "client": who, "why": why }),
         };
-        let _ = Sink::Stdout.text(&format!("{line}\n"));
+        log.out(line.to_string());
         return;
     }
     match event {
         _ if args.talk.quiet => {}
-        Event::Served(who, 1) => note(&format!("{who}: 1 test")),
-        Event::Served(who, tests) => note(&format!("{who}: {tests} tests")),
-        Event::Broken(who, why) => note(&format!("{who}: {why}")),
-        Event::TurnedAway(why) if args.talk.verbose => note(&format!("turned away: {why}")),
+        Event::Served(who, 1) => log.note(format!("{who}: 1 test")),
+        Event::Served(who, tests) => log.note(format!("{who}: {tests} tests")),
+        Event::Broken(who, why) => log.note(format!("{who}: {why}")),
+        Event::TurnedAway(why) if args.talk.verbose => log.note(format!("turned away: {why}")),
         Event::TurnedAway(_) => {}
     }
 }

@@ -9,11 +9,8 @@ use std::{
 use serde_json::json;
 use traffic::qperf::{self, Event, Limits};
 
-use super::args::ServeArgs;
-use crate::{
-    exit::Failure,
-    output::{Sink, note},
-};
+use super::{args::ServeArgs, log::Log};
+use crate::{exit::Failure, output::Sink};
 
 /// Listening sockets for stock qperf clients; none when nobody asked.
 pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Failure> {
@@ -45,7 +42,12 @@ pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failu
 }
 
 /// Serves until stopped.
-pub fn run(args: &ServeArgs, listeners: &[TcpListener], stop: &AtomicBool) -> traffic::Result<()> {
+pub fn run(
+    args: &ServeArgs,
+    listeners: &[TcpListener],
+    stop: &AtomicBool,
+    log: &Log,
+) -> traffic::Result<()> {
     let limits = Limits {
         sessions: args.max_tests as usize,
         longest: Duration::from_nanos(args.max_duration.0),
@@ -54,18 +56,16 @@ pub fn run(args: &ServeArgs, listeners: &[TcpListener], stop: &AtomicBool) -> tr
         service_ns: args.service_time,
         ..Limits::default()
     };
-    qperf::serve(listeners, &limits, stop, &|event| tell(args, &event))
+    qperf::serve(listeners, &limits, stop, &|event| tell(args, &event, log))
 }
 
-fn tell(args: &ServeArgs, event: &Event) {
+fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     match event {
-        _ if args.json => {
-            let _ = Sink::Stdout.text(&format!("{}\n", line(event)));
-        }
+        _ if args.json => log.out(line(event).to_string()),
         _ if args.talk.quiet => {}
         // What scanners do is told only when asked for.
         Event::Began { .. } | Event::Ignored { .. } if !args.talk.verbose => {}
-        event => note(&format!("qperf: {event}")),
+        event => log.note(format!("qperf: {event}")),
     }
 }
 
