@@ -28,7 +28,7 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
         output,
         |run| match spec.common.far {
             FarProgram::Netwright => traffic::measure_stream(spec, secret.as_ref(), run, &heard),
-            FarProgram::Iperf3 => traffic::iperf3::client(spec, run),
+            FarProgram::Iperf3 => traffic::iperf3::client(spec, run, &heard),
             FarProgram::Qperf => traffic::qperf::client_stream(spec, run),
         },
         |document, look| report::measure::stream(document, *look),

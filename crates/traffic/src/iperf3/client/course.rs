@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::atomic::Ordering, thread, time::Duration};
 
-use model::measure::{StreamInterval, StreamSpec};
+use model::measure::{Direction, StreamInterval, StreamSpec};
 use probe::Root;
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     interval::{Arrivals, Look, interval},
 };
 use crate::{
-    Doing, Error, Result, Run,
+    Doing, Error, Heard, Result, Run,
     host::Mark as HostMark,
     iperf3::{
         flow::{Flow, Load, Mark, Seen, Team},
@@ -62,7 +62,7 @@ pub fn run(
     asked: &Params,
     dialogue: Dialogue,
     seats: Seats,
-    run: Run<'_>,
+    (run, heard): (Run<'_>, Heard<'_>),
 ) -> Result<Done> {
     let sockets = dialogue.streams(spec, asked)?;
     let flow = |(n, socket)| Flow::new(results::stream_id(n), asked.client_sends(n), socket);
@@ -82,6 +82,7 @@ pub fn run(
             flows: &flows,
             team: &team,
             run,
+            heard,
             tids,
             root: &root,
             begun: now_ns(),
@@ -118,6 +119,7 @@ struct Course<'a> {
     flows: &'a [Flow],
     team: &'a Team<'a>,
     run: Run<'a>,
+    heard: Heard<'a>,
     tids: Vec<i32>,
     root: &'a Root,
     begun: u64,
@@ -172,7 +174,12 @@ impl Course<'_> {
             arrivals.look(self.flows);
             for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
                 if now.flows.flows.iter().any(|f| f.sends == sends) {
-                    lines.push(interval(start, &before, &now, sends, self.asked.udp));
+                    let line = interval(start, &before, &now, sends, self.asked.udp);
+                    (self.heard)(
+                        if sends { Direction::Forward } else { Direction::Reverse },
+                        &line,
+                    );
+                    lines.push(line);
                 }
             }
             if at == end || self.cut_short || self.broken.is_some() {

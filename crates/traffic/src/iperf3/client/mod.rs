@@ -23,7 +23,7 @@ use model::{
 use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 use crate::{
-    Error, Measured, Result, Run, host,
+    Error, Heard, Measured, Result, Run, host,
     net::target::{Target, resolve},
     seats,
 };
@@ -47,7 +47,11 @@ struct Point {
 /// # Errors
 /// Nothing could be measured at all: the request is none that iperf3 knows, nobody answers, the
 /// server is busy. What breaks later is in [`Measured::broken`].
-pub fn client(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument>> {
+pub fn client(
+    spec: &StreamSpec,
+    run: Run<'_>,
+    heard: Heard<'_>,
+) -> Result<Measured<StreamDocument>> {
     check(spec)?;
     let Target::Host(host, port) = spec.common.target.parse()? else {
         return Err(Error::Usage("iperf3 has no Unix sockets; name a host".into()));
@@ -60,7 +64,7 @@ pub fn client(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument
             document.cut_short = true;
             break;
         }
-        match one(spec, point, &addresses, run) {
+        match one(spec, point, &addresses, run, heard) {
             Ok(done) => {
                 document.cut_short |= done.cut_short || done.broken.is_some();
                 document.local.address = done.local.to_string();
@@ -163,13 +167,14 @@ fn one(
     point: Point,
     addresses: &[SocketAddr],
     run: Run<'_>,
+    heard: Heard<'_>,
 ) -> Result<course::Done> {
     let asked = params(spec, point);
     let dialogue = open(spec, &asked, addresses, run)?;
     let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
     let remote = dialogue.remote;
     let seats = seats::near(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
-    course::run(spec, point, &asked, dialogue, seats, run)
+    course::run(spec, point, &asked, dialogue, seats, (run, heard))
 }
 
 /// A server that goes along with the test, its streams not yet open.
