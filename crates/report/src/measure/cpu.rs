@@ -10,8 +10,12 @@ use model::{
 use super::{
     Run,
     numbers::{none, share, time_of},
+    runs::windows,
 };
-use crate::text::{Ink, Line, Page, Table};
+use crate::{
+    text::{Ink, Line, Page, Table},
+    words::ranges,
+};
 
 /// What the CPU is divided by.
 pub struct Unit {
@@ -37,9 +41,11 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
     let heads = ["THREADS", "USER", "KERNEL", "WHOLE HOST", "SOFTIRQ", "SLEEPS", "TAKEN OFF"];
     table = heads.into_iter().fold(table.left(""), Table::right);
     let mut missing: Vec<String> = vec![];
-    for (n, run) in runs.iter().enumerate() {
-        let number = || (runs.len() > 1).then(|| Line::plain(n + 1));
-        let units = run.units() as f64 / unit.of;
+    for window in windows(runs) {
+        let run = window.run;
+        let names = ranges(window.numbers.iter().filter_map(|&n| u32::try_from(n).ok()));
+        let number = || (runs.len() > 1).then(|| Line::plain(&names));
+        let units = window.units as f64 / unit.of;
         let row = cells("near", &run.cpu().local, units, unit);
         table.row(number().into_iter().chain(row));
         match &run.cpu().peer {

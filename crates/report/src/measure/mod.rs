@@ -34,10 +34,13 @@ trait Run {
     fn trimmed(&self) -> Nanos;
     /// By what the CPU is divided, as a count of this run.
     fn units(&self) -> u64;
+    /// Whether this run and the one before it are two sides of one window, whose CPU and
+    /// counters both tell.
+    fn is_one_with(&self, before: &Self) -> bool;
 }
 
 macro_rules! run {
-    ($name:ty, $units:ident) => {
+    ($name:ty, $units:ident, $is_one:expr) => {
         impl Run for $name {
             fn placement(&self) -> &Placement {
                 &self.placement
@@ -63,13 +66,24 @@ macro_rules! run {
             fn units(&self) -> u64 {
                 self.$units
             }
+            fn is_one_with(&self, before: &Self) -> bool {
+                $is_one(self, before)
+            }
         }
     };
 }
 
-run!(RttRun, transactions);
-run!(StreamRun, bytes);
-run!(ConnectRun, connections);
+run!(RttRun, transactions, |_, _| false);
+run!(StreamRun, bytes, other_way);
+run!(ConnectRun, connections, |_, _| false);
+
+/// The reverse run of a stream both ways: it follows the forward one.
+fn other_way(this: &StreamRun, before: &StreamRun) -> bool {
+    this.direction != before.direction
+        && this.window_ns.0.abs_diff(before.window_ns.0) < before.window_ns.0 / 2
+        && this.cpu == before.cpu
+        && this.evidence == before.evidence
+}
 
 #[cfg(test)]
 mod tests;

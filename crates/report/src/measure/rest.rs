@@ -10,7 +10,7 @@ use model::{
 
 use super::{
     Run,
-    runs::{about as about_runs, alike, named},
+    runs::{about as about_runs, alike, named, windows},
 };
 use crate::text::{Ink, Line, Page, Table};
 
@@ -59,13 +59,13 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let ends: [fn(&R) -> &Moved; 2] = [|r| &r.evidence().local, |r| &r.evidence().peer];
     for (end, pick) in ends.iter().enumerate() {
-        for (n, run) in runs.iter().enumerate() {
-            for (name, &count) in pick(run).iter().filter(|(_, n)| **n > 0) {
+        for window in windows(runs) {
+            for (name, &count) in pick(window.run).iter().filter(|(_, n)| **n > 0) {
                 let row = rows.entry(name).or_default();
                 if let Some(sum) = row.counts.get_mut(end) {
                     *sum = sum.saturating_add(count);
                 }
-                row.runs.push(n + 1);
+                row.runs.extend(&window.numbers);
             }
         }
     }

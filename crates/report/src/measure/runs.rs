@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Run;
 use crate::{
     text::{Line, Page, Table},
     words::{many, ranges},
@@ -91,6 +92,34 @@ fn one<R>(runs: &[R], apart: &[Aspect<R>], values: &[&Value<R>]) -> Table {
 
 fn widest(table: &Table) -> usize {
     table.rows(usize::MAX).iter().map(Line::width).max().unwrap_or(0)
+}
+
+/// One window of both ends' CPU and counters: a run, or two that are sides of one.
+pub struct Windowed<'a, R> {
+    /// The first of its runs.
+    pub run: &'a R,
+    /// All of them, from 1.
+    pub numbers: Vec<usize>,
+    /// What they achieved together.
+    pub units: u64,
+}
+
+/// The windows, in order.
+pub fn windows<R: Run>(runs: &[R]) -> Vec<Windowed<'_, R>> {
+    let mut all: Vec<Windowed<'_, R>> = vec![];
+    let mut before: Option<&R> = None;
+    for (n, run) in runs.iter().enumerate() {
+        let one = before.is_some_and(|b| run.is_one_with(b));
+        match all.last_mut().filter(|w| one && w.numbers.len() == 1) {
+            Some(window) => {
+                window.numbers.push(n + 1);
+                window.units = window.units.saturating_add(run.units());
+            }
+            None => all.push(Windowed { run, numbers: vec![n + 1], units: run.units() }),
+        }
+        before = Some(run);
+    }
+    all
 }
 
 /// Remarks with the runs (from 1) that they are about, in the order they come up; those alike

@@ -249,10 +249,15 @@ impl Calibration {
     }
 }
 
-/// What the hypervisor took, and all CPU time that there was to take it from.
+/// What the hypervisor took, and all CPU time that there was to take it from. Two runs that are
+/// the two ways of one window tell it both, and it counts once.
 fn stolen<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u64) {
     let (mut steal, mut capacity) = (Reading::absent("nothing was measured"), 0u64);
+    let mut before = None;
     for window in windows {
+        if before.replace(window) == Some(window) {
+            continue;
+        }
         let host = match &window.host_ns {
             Reading::Known(host) => host,
             Reading::Absent(why) => return (Reading::Absent(why.clone()), 0),
@@ -356,7 +361,8 @@ mod tests {
 
     #[test]
     fn stolen_time_is_added_up_over_the_windows() {
-        let windows = [window(Some(10_000_000)), window(Some(30_000_000))];
+        let both_ways = window(Some(30_000_000));
+        let windows = [window(Some(10_000_000)), both_ways.clone(), both_ways];
         let floor = calibration(31.4, 20).certificate(&windows);
         assert_eq!(floor.steal_ns, Reading::Known(40_000_000));
         assert!(floor.why.contains("took 40 ms, 1.00% of the CPUs' time"), "{}", floor.why);
