@@ -14,6 +14,7 @@ use model::{
     BitsPerSec, Nanos,
     measure::{
         Common, Direction, FarProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
+        ZeroCopy,
     },
 };
 use traffic::{
@@ -165,5 +166,90 @@ fn every_transport_direction_wait_and_shape() {
                 measure(&s).unwrap().iter().for_each(|r| sane(r, &s));
             }
         }
+    }
+}
+
+#[test]
+fn copies_are_spared_where_asked_and_told_where_not() {
+    let far = Far::loopback();
+    let folder = tempfile::tempdir().unwrap();
+    let unix = Far::start(Listen::Unix(folder.path().join("far")));
+    for (far, transport, how) in [
+        (&far, Transport::Tcp, ZeroCopy::Sendfile),
+        (&far, Transport::Tcp, ZeroCopy::Msg),
+        (&unix, Transport::Unix, ZeroCopy::Sendfile),
+    ] {
+        for direction in [Direction::Forward, Direction::Both] {
+            let mut s = spec(&far.target, transport);
+            (s.zerocopy, s.direction) = (Some(how), direction);
+            s.skip_receive_copy = transport == Transport::Tcp;
+            for run in measure(&s).unwrap() {
+                sane(&run, &s);
+                // Loopback copies what was pinned, and the kernel says so.
+                match (how, &run.zerocopy_copied) {
+                    (ZeroCopy::Msg, Some(z)) => {
+                        assert!(z.completed > 0 && z.copied == z.completed, "{z:?}");
+                        assert!(run.warnings.iter().any(|w| w.contains("MSG_ZEROCOPY")));
+                    }
+                    (ZeroCopy::Sendfile, None) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+    let mut s = spec(&far.target, Transport::Udp);
+    s.skip_receive_copy = true;
+    measure(&s).unwrap().iter().for_each(|r| sane(r, &s));
+}
+
+#[test]
+fn a_rate_is_kept_from_a_megabit_on() {
+    let far = Far::loopback();
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for (rate, wait) in [(1e6, Wait::Block), (50e6, Wait::SpinThenBlock), (50e6, Wait::Block)] {
+            let mut s = spec(&far.target, transport);
+            s.rate = Some(BitsPerSec(rate as u64));
+            s.common.duration_ns = Nanos(1_000_000_000);
+            (s.common.wait, s.common.peer_wait) = (wait, Wait::Block);
+            (s.flows, s.direction) = (vec![3], Direction::Both);
+            for run in measure(&s).unwrap() {
+                sane(&run, &s);
+                let off = run.bits_per_s / rate - 1.0;
+                // A piece more or less at each end of the window, and a busy machine.
+                assert!(off.abs() < 0.06, "{transport:?} {rate} {wait:?}: {}", run.bits_per_s);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_line() {
+    let far = Far::loopback();
+    let refused = |change: fn(&mut StreamSpec), transport: Transport, says: &str| {
+        let mut s = spec(&far.target, transport);
+        change(&mut s);
+        let e = measure(&s).unwrap_err();
+        assert!(matches!(&e, Error::Usage(w) if w.contains(says)), "{e}");
+    };
+    refused(|s| s.rate = None, Transport::Udp, "UDP needs a rate");
+    refused(|s| s.message_bytes = vec![15], Transport::Udp, "16 to 65507");
+    refused(|s| s.zerocopy = Some(ZeroCopy::Msg), Transport::Udp, "numbered");
+    refused(|s| s.common.threads = 2, Transport::Tcp, "busy");
+    refused(|s| s.message_bytes = vec![0], Transport::Tcp, "1 to");
+}
+
+#[test]
+fn rounds_are_repeated_until_narrow_or_said_why_not() {
+    let far = Far::loopback();
+    let mut s = spec(&far.target, Transport::Tcp);
+    s.rate = Some(BitsPerSec(40_000_000));
+    s.common.duration_ns = Nanos(400_000_000);
+    s.common.confidence_per_mille = Some(100);
+    s.common.longest_ns = Nanos(3_000_000_000);
+    let run = &measure(&s).unwrap()[0];
+    assert!(run.window_ns.0 >= 400_000_000);
+    match &run.bits_per_s_interval {
+        Some(i) if (i.high - i.low) / 2.0 <= 0.1 * i.value => assert!(i.low <= i.high),
+        _ => assert!(run.warnings.iter().any(|w| w.contains("not reached") || w.contains("short"))),
     }
 }

@@ -28,6 +28,16 @@ pub fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) -> std::io:
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// One integer option's value.
+pub fn get(socket: &impl AsRawFd, level: i32, name: i32) -> Option<i32> {
+    let (mut value, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the value and its length outlive the call.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
+    };
+    (done == 0).then_some(value)
+}
+
 /// Applies what must be set before `connect` or `listen`; `nodelay` where nothing was asked.
 /// What the kernel refuses is an error: a figure under other options than asked for would lie.
 ///

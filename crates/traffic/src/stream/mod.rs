@@ -8,6 +8,7 @@
 pub mod course;
 pub mod datagram;
 pub mod far;
+pub mod lowat;
 pub mod many;
 pub mod measure;
 pub mod pace;

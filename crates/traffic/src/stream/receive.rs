@@ -8,12 +8,13 @@ use std::{
     os::fd::{AsFd, BorrowedFd, RawFd},
 };
 
-use model::measure::{SPIN_NS, Wait};
+use model::measure::{SPIN_NS, Transport, Wait};
 use socket2::{SockAddr, SockRef};
 
 use super::{
     Shape,
     datagram::{self, Arrivals},
+    lowat::LowWater,
     tally::{Ledger, put},
 };
 use crate::{
@@ -26,8 +27,8 @@ use crate::{
     team::{Member, Team},
 };
 
-/// Bytes asked for at once.
-pub const ROOM: usize = 256 << 10;
+/// Bytes asked for at once: half of a common second-level cache.
+pub const ROOM: usize = 512 << 10;
 /// Looks at the receiving CPU once in so many receptions.
 const LOOK_EVERY: u64 = 1024;
 /// So many questions in vain between two looks at the time.
@@ -161,6 +162,8 @@ fn stream(
     let Some(tally) = ledger.flows.get(ear.index as usize) else { return Ok(()) };
     let mut room = vec![1u8; ROOM];
     let (flags, mut got) = (flags(shape), 0u64);
+    let sleeps = shape.transport == Transport::Tcp && shape.wait != Wait::Spin;
+    let mut low_water = sleeps.then(|| LowWater::new(ear.socket, now_ns()));
     while !team.stopping() {
         match wait_for(ear.fd, &mut room, flags, shape.wait) {
             Ok(0) => return Err(far_end_gone(None)),
@@ -168,6 +171,9 @@ fn stream(
                 got += n as u64;
                 put(&tally.received_bytes, got);
                 notes.one(member);
+                if let Some(low_water) = &mut low_water {
+                    low_water.received(n as u64, now_ns());
+                }
             }
             Err(Nothing::Yet) => {}
             Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),

@@ -126,11 +126,11 @@ impl Part<'_> {
 
     /// Datagrams sent within the window of which the receiver, in the end, had seen neither
     /// them nor any later one: lost, though no number tells it.
-    fn tail(&self, course: &Course) -> u64 {
-        let Some(drained) = &course.drained else { return 0 };
+    fn tail(&self, first: &Look, last: &Look, drained: Option<&Look>) -> u64 {
+        let Some(drained) = drained else { return 0 };
         let sent = |look, i| at(&self.sender(look).next_sequence, i);
         let seen = |i| at(&self.receiver(drained).next_sequence, i);
-        let lost = |i| sent(&course.last, i).saturating_sub(seen(i).max(sent(&course.first, i)));
+        let lost = |i| sent(last, i).saturating_sub(seen(i).max(sent(first, i)));
         self.flows().map(lost).fold(0, u64::saturating_add)
     }
 
@@ -318,7 +318,7 @@ fn datagrams(part: &Part<'_>, rounds: &[Round]) -> Option<Datagrams> {
     let mut all: Option<Datagrams> = None;
     for r in rounds {
         let one = part.datagrams(&r.course.first, &r.course.last)?;
-        let tail = part.tail(&r.course);
+        let tail = part.tail(&r.course.first, &r.course.last, r.course.drained.as_ref());
         let sum = all.get_or_insert_default();
         sum.sent += one.sent.saturating_add(tail);
         sum.received += one.received;
@@ -461,4 +461,63 @@ fn both_ends(rounds: &[Round], moved: u64) -> (BothCpu, BothEvidence) {
         peer: peer.unwrap_or_default().map(|cpu| host::per_unit(cpu, moved)),
     };
     (cpu, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::measure::Wait;
+
+    use super::*;
+
+    fn look(sent: u64, seen: u64, received: u64) -> Look {
+        let counters = |next: u64, received: u64| Counters {
+            next_sequence: vec![next],
+            received_bytes: vec![received * 100],
+            datagrams: Some(Datagrams { received, ..Datagrams::default() }),
+            ..Counters::default()
+        };
+        Look { near: counters(sent, 0), far: counters(seen, received) }
+    }
+
+    fn shape() -> Shape {
+        Shape {
+            transport: Transport::Udp,
+            direction: Direction::Forward,
+            near: true,
+            message_bytes: 100,
+            rate_bps: Some(1),
+            flows: 1,
+            zerocopy: None,
+            skip_receive_copy: false,
+            wait: Wait::Block,
+        }
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_neither_sent_nor_lost() {
+        let shape = shape();
+        let part = Part { shape: &shape, direction: Direction::Forward };
+        // 10 were on their way at the beginning, 20 at the end; 5 in between never came.
+        let (first, last, drained) =
+            (look(110, 100, 100), look(320, 300, 295), look(400, 400, 395));
+        let d = part.datagrams(&first, &last).unwrap();
+        assert_eq!((d.sent, d.received, d.lost), (200, 195, 5));
+        assert_eq!(part.tail(&first, &last, Some(&drained)), 0);
+        assert_eq!(part.bytes(&first, &last), [19_500]);
+    }
+
+    #[test]
+    fn what_was_sent_and_followed_by_silence_is_lost() {
+        let shape = shape();
+        let part = Part { shape: &shape, direction: Direction::Forward };
+        // Nothing came from 150 on; 320 had been sent when the window ended.
+        let (first, last, drained) =
+            (look(110, 100, 100), look(320, 150, 150), look(400, 150, 150));
+        assert_eq!(part.datagrams(&first, &last).unwrap().lost, 0);
+        assert_eq!(part.tail(&first, &last, Some(&drained)), 170);
+        // Nothing came at all.
+        let (first, last, drained) = (look(110, 0, 0), look(320, 0, 0), look(400, 0, 0));
+        assert_eq!(part.tail(&first, &last, Some(&drained)), 210);
+        assert_eq!(part.tail(&first, &last, None), 0);
+    }
 }
