@@ -23,7 +23,10 @@ pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
-pub use net::target::{PORT, Target};
+pub use net::{
+    exact_timers,
+    target::{PORT, Target},
+};
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use stream::{course::Heard, measure::measure as measure_stream};
 

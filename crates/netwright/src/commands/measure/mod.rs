@@ -110,6 +110,7 @@ fn conduct<D: Serialize>(
 ) -> Result<Done, Failure> {
     let sink = Sink::new(output.output.clone());
     sink.check()?;
+    traffic::exact_timers();
     let window = Window::open();
     let shown = Mutex::new(Progress::new(output.talk.quiet, ""));
     let progress = |what: &str, share: f64| {

@@ -28,6 +28,7 @@ use crate::{
 
 /// Serves until Ctrl-C or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
+    traffic::exact_timers();
     let window = Window::open();
     let (secret, printed) = demanded(args)?;
     let server = Server::bind(Options {
