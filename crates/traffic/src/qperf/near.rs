@@ -30,8 +30,13 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long each message of the far end may take, and what it is told to wait for ours.
 const PATIENCE_S: u32 = 10;
 const PATIENCE_NS: u64 = PATIENCE_S as u64 * SECOND;
-/// How long a far end may take that is asked to end before its time.
-const EARLY_NS: u64 = 1_500_000_000;
+/// How long a far end may take when this end is in a hurry.
+const HURRIED_NS: u64 = 1_500_000_000;
+/// How long datagrams may be on their way when the last one is sent.
+const ON_THE_WAY: Duration = Duration::from_millis(200);
+/// How often and after how long a far end that does not end is sent a datagram to wake it.
+const STRAYS: u32 = 4;
+const STRAY_NS: u64 = 150_000_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// What to ask for.
@@ -190,17 +195,22 @@ impl Session {
         self.control.receive(&mut [0; 1], "end of the test", until, &go).err()
     }
 
-    /// Ends the test and fetches the far end's counters. A stream ends with the last byte; over
-    /// UDP the far end goes on until its time is over, unless it is asked to end `early`.
+    /// Ends the test and fetches the far end's counters. A stream ends with its last byte; a
+    /// far end that receives datagrams is told so out of band, and would else go on until its
+    /// own clock says so, which is not waited for when this end is `hurried`.
     ///
     /// # Errors
     /// The far end is gone or does not answer.
-    pub fn finish(mut self, early: bool) -> Result<Stat> {
+    pub fn finish(mut self, hurried: bool) -> Result<Stat> {
         let mut until = monotonic_ns().max(self.ends_ns()) + PATIENCE_NS;
         if self.ask.test.is_udp() {
-            if early {
-                until = monotonic_ns() + EARLY_NS;
-                self.end_early();
+            if self.ask.test == Test::UdpBw {
+                // What is on its way or waits in the far end's socket would count as lost.
+                std::thread::sleep(ON_THE_WAY);
+            }
+            self.say_done();
+            if hurried {
+                until = monotonic_ns() + HURRIED_NS;
             }
         } else {
             let _ = self.data.shutdown(Shutdown::Write);
@@ -214,16 +224,19 @@ impl Session {
         Ok(Stat::decode(&bytes))
     }
 
-    /// The out-of-band byte that ends the far end's loop, and a datagram: the loop may have been
-    /// about to sleep when the byte came.
-    fn end_early(&self) {
+    /// The out-of-band byte that ends the far end's loop, and a datagram now and then while it
+    /// does not: the loop may have been about to sleep when the byte came.
+    fn say_done(&self) {
         // SAFETY: one byte, which outlives the call.
         unsafe {
             let (byte, flags) = (URGENT_DONE, libc::MSG_OOB | libc::MSG_NOSIGNAL);
             libc::send(self.control.socket().as_raw_fd(), (&raw const byte).cast(), 1, flags)
         };
-        for _ in 0..3 {
-            std::thread::sleep(Duration::from_millis(20));
+        for _ in 0..STRAYS {
+            let asked = libc::POLLIN | libc::POLLPRI;
+            if ready(self.control.socket(), asked, STRAY_NS).map_or(true, |r| r != 0) {
+                return;
+            }
             let _ = self.data.send(&[0]);
         }
     }

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
 
 use model::{
     Nanos,
-    measure::{RttDocument, RttRun, RttSpec, Transport},
+    measure::{Common, RttDocument, RttRun, RttSpec, Transport},
 };
 
 use super::{
@@ -36,10 +36,8 @@ const SECOND: u64 = 1_000_000_000;
 const LARGEST_MESSAGE: u64 = 16 << 20;
 /// The largest UDP payload over IPv4 without options.
 const LARGEST_DATAGRAM: u64 = 65_507;
-/// How much longer than this end the far end goes on over TCP if nobody ends it.
+/// How much longer than this end the far end goes on if nobody ends it.
 const SLACK_S: u64 = 3;
-/// Over UDP the far end stops by its own clock, in whole seconds: this end stops so long before.
-const BEFORE_NS: u64 = 200_000_000;
 /// A far end that does not answer for so long is given up.
 const SILENT_NS: u64 = 5 * SECOND;
 
@@ -129,22 +127,11 @@ fn check(spec: &RttSpec) -> Result<()> {
     }
 }
 
-/// Times of one session, so that over UDP the traffic goes on until just before the far end
-/// stops: its CPU time is then that of the traffic.
-fn stretched(spec: &RttSpec) -> (RttSpec, u32) {
-    let c = &spec.common;
-    let whole = c.warmup_ns.0.saturating_add(c.duration_ns.0).saturating_add(c.cooldown_ns.0);
-    let mut spec = spec.clone();
-    let seconds = match c.transport {
-        Transport::Udp => {
-            let seconds = whole.saturating_add(BEFORE_NS).div_ceil(SECOND);
-            let more = seconds.saturating_mul(SECOND) - BEFORE_NS;
-            spec.common.cooldown_ns.0 += more.saturating_sub(whole);
-            seconds
-        }
-        _ => whole.div_ceil(SECOND).saturating_add(SLACK_S),
-    };
-    (spec, u32::try_from(seconds).unwrap_or(u32::MAX))
+/// How long the far end goes on if nobody ends it.
+fn seconds(common: &Common) -> u32 {
+    let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
+    let whole = common.duration_ns.0.saturating_add(more).div_ceil(SECOND);
+    u32::try_from(whole.saturating_add(SLACK_S)).unwrap_or(u32::MAX)
 }
 
 /// One size, repeated while its interval is wider than was asked for.
@@ -156,14 +143,13 @@ fn size(
     run: Run<'_>,
     cpus: &mut u32,
 ) -> Result<Measured<RttRun>> {
-    let (spec, seconds) = stretched(spec);
     let common = &spec.common;
     let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding: 1 };
     let seat = far_seat(common, &kind, seats, place.same_host, place.address)?;
     let ask = Ask {
         test: test_of(common.transport, true)?,
         message: u32::try_from(bytes).unwrap_or(u32::MAX),
-        seconds,
+        seconds: seconds(common),
         affinity: affinity(&seat),
     };
     let test = Test {
@@ -177,10 +163,10 @@ fn size(
         socket: common.socket.clone(),
         longest_ns: Nanos(0),
     };
-    let point = Point { spec: &spec, test, place, seats, seat, ask };
+    let point = Point { spec, test, place, seats, seat, ask };
     let (mut sums, begun) = (Sums::default(), now_ns());
     let done = |sums: Sums, why: Option<String>| {
-        let mut run = result::rtt_run(&spec, &point.test, seats, place.same_host, sums);
+        let mut run = result::rtt_run(spec, &point.test, seats, place.same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
         run.warnings.extend(why);
         run.warnings.extend(warnings(&spec.common));
@@ -188,7 +174,7 @@ fn size(
         run
     };
     loop {
-        let what = result::progress_text(&spec, bytes, 1, sums.rounds);
+        let what = result::progress_text(spec, bytes, 1, sums.rounds);
         let (round, stat) = match one(&point, run, &what) {
             Ok(one) => one,
             Err(e) if sums.rounds == 0 => return Err(e),
@@ -199,7 +185,7 @@ fn size(
         let Round { broken, course, .. } = round;
         let ends = broken.is_some() || course.cut_short;
         let next =
-            if ends { Next::Done(None) } else { result::next(&spec, &sums, now_ns() - begun) };
+            if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
             return Ok(Measured { document: done(sums, why), broken });
         }

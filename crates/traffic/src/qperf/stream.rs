@@ -40,10 +40,8 @@ use crate::{
 const SECOND: u64 = 1_000_000_000;
 /// The largest message over TCP and over UDP.
 const LARGEST: (u64, u64) = (16 << 20, 65_507);
-/// How much longer than this end the far end goes on over TCP if nobody ends it.
+/// How much longer than this end the far end goes on if nobody ends it.
 const SLACK_S: u64 = 3;
-/// Over UDP the far end stops by its own clock: this end stops at least so long before.
-const BEFORE_NS: u64 = 200_000_000;
 /// How often a wait looks whether it shall end.
 const LOOK_NS: u64 = 50_000_000;
 const UNTOLD: &str = "qperf does not tell";
@@ -133,10 +131,7 @@ fn one(
     let common = &spec.common;
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
     let whole = common.duration_ns.0.saturating_add(more);
-    let seconds = match udp {
-        true => whole.saturating_add(BEFORE_NS).div_ceil(SECOND),
-        false => whole.div_ceil(SECOND) + SLACK_S,
-    };
+    let seconds = whole.div_ceil(SECOND) + SLACK_S;
     let kind = Kind::Stream {
         direction: Direction::Forward,
         message_bytes: bytes,
