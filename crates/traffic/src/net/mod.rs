@@ -3,6 +3,7 @@
 pub mod epoll;
 pub mod incoming;
 pub mod options;
+pub mod own_files;
 pub mod target;
 pub mod wake;
 

@@ -31,7 +31,7 @@ use crate::{
         secret::Secret,
     },
     host::calibrate,
-    net::{now_ns, options},
+    net::{now_ns, options, own_files},
     seats::{self, Seats},
     team::Team,
 };
@@ -328,6 +328,7 @@ fn near_thread(
     }
     let threads = team.members.len();
     let fds: Vec<RawFd> = sockets.iter().skip(n).step_by(threads).map(|s| s.as_raw_fd()).collect();
+    own_files::keep_only(fds.clone());
     let _running = member.sleeper.begin();
     let schedule = spec.rate_per_s.map(|rate| {
         let gap_ns = 1e9 * threads as f64 / rate as f64;

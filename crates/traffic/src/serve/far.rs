@@ -1,6 +1,7 @@
 //! One test at the far end: its threads, its looks at itself, its report.
 
 use std::{
+    os::fd::AsRawFd,
     sync::{Mutex, PoisonError},
     thread::Scope,
     time::Duration,
@@ -21,7 +22,7 @@ use crate::{
         secret::unhex,
     },
     host::Mark,
-    net::{now_ns, options},
+    net::{now_ns, options, own_files},
     rtt::{self, single::Shape},
     seats::{self, Seats},
     stream,
@@ -43,8 +44,9 @@ pub struct FarTest<'a> {
     service_ns: u64,
     /// How a UDP greeting of this session begins.
     greeting: Vec<u8>,
-    /// Each thread's flows, until it begins.
-    flows: Vec<Mutex<Option<Vec<Flow>>>>,
+    /// Each thread's flows. They stay here, to be closed by whoever shares the session's table
+    /// of descriptors: the thread may have one of its own.
+    flows: Vec<Mutex<Vec<Flow>>>,
     /// Where connections come in that are the test themselves.
     door: Option<Door>,
     /// Streams keep their flows together: they are looked at from outside.
@@ -101,7 +103,7 @@ impl<'a> FarTest<'a> {
             cpus: cpus.to_vec(),
             service_ns: session.options.service_ns.0,
             greeting,
-            flows: flows.into_iter().map(|f| Mutex::new(Some(f))).collect(),
+            flows: flows.into_iter().map(Mutex::new).collect(),
             door,
             stream,
             marks: Mutex::new(None),
@@ -135,9 +137,11 @@ impl<'a> FarTest<'a> {
         if let Some(why) = cpu.and_then(|cpu| seats::pin(*cpu).err()) {
             member.see(|seen| seen.warnings.push(why.to_string()));
         }
-        let mine =
-            self.flows.get(n).and_then(|f| f.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let flows = mine.unwrap_or_default();
+        let Some(flows) = self.flows.get(n) else { return };
+        let flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(self.test.kind, Kind::Rtt { .. }) {
+            own_files::keep_only(flows.iter().map(|f| f.socket.as_raw_fd()).collect());
+        }
         let _running = member.sleeper.begin();
         match &self.test.kind {
             Kind::Rtt { request_bytes, response_bytes, outstanding } => {
