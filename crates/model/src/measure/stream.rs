@@ -100,12 +100,13 @@ pub struct Datagrams {
     pub received: u64,
     /// Sent and never received.
     pub lost: u64,
-    /// Received after a later one.
-    pub reordered: u64,
+    /// Received after a later one. Absent, as the next two, where the receiver is another program
+    /// that does not tell it.
+    pub reordered: Reading<u64>,
     /// Received again.
-    pub duplicates: u64,
+    pub duplicates: Reading<u64>,
     /// Smoothed change of the transit time, RFC 3550 section 6.4.1.
-    pub jitter_ns: u64,
+    pub jitter_ns: Reading<u64>,
     /// `sendto` said that there is no room (`ENOBUFS`, `EAGAIN`).
     pub send_refused: u64,
 }

@@ -105,9 +105,18 @@ fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
     if runs.iter().any(|r| r.datagrams.is_some()) {
         datagrams.extend::<[Value<StreamRun>; 5]>([
             Value { head: "LOST", cell: |r| of(r, lost) },
-            Value { head: "OUT OF ORDER", cell: |r| of(r, |d| Line::plain(grouped(d.reordered))) },
-            Value { head: "TWICE", cell: |r| of(r, |d| Line::plain(grouped(d.duplicates))) },
-            Value { head: "JITTER", cell: |r| of(r, |d| Line::plain(Nanos(d.jitter_ns))) },
+            Value {
+                head: "OUT OF ORDER",
+                cell: |r| of(r, |d| reading_as(&d.reordered, |n| grouped(*n))),
+            },
+            Value {
+                head: "TWICE",
+                cell: |r| of(r, |d| reading_as(&d.duplicates, |n| grouped(*n))),
+            },
+            Value {
+                head: "JITTER",
+                cell: |r| of(r, |d| reading_as(&d.jitter_ns, |n| Nanos(*n).to_string())),
+            },
             Value { head: "REFUSED", cell: |r| of(r, |d| Line::plain(grouped(d.send_refused))) },
         ]);
     }
@@ -227,7 +236,11 @@ fn tcp_cells(i: &StreamInterval) -> [Line; 3] {
 
 fn udp_cells(i: &StreamInterval) -> [Line; 3] {
     match &i.datagrams {
-        Some(d) => [lost(d), Line::plain(grouped(d.reordered)), Line::plain(Nanos(d.jitter_ns))],
+        Some(d) => [
+            lost(d),
+            reading_as(&d.reordered, |n| grouped(*n)),
+            reading_as(&d.jitter_ns, |n| Nanos(*n).to_string()),
+        ],
         None => [none(), none(), none()],
     }
 }

@@ -366,9 +366,9 @@ fn a_udp_stream_with_losses() {
         sent: 450_000,
         received: 448_800,
         lost: 1_200,
-        reordered: 3,
-        duplicates: 0,
-        jitter_ns: 11_300,
+        reordered: 3.into(),
+        duplicates: 0.into(),
+        jitter_ns: 11_300.into(),
         send_refused: 2,
     };
     run.transport = Transport::Udp;

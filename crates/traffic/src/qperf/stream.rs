@@ -381,8 +381,10 @@ impl Parts<'_> {
             sent,
             received,
             lost: sent.saturating_sub(received),
+            reordered: Reading::absent(UNTOLD),
+            duplicates: Reading::absent(UNTOLD),
+            jitter_ns: Reading::absent(UNTOLD),
             send_refused: self.sender.refused.load(Ordering::Relaxed),
-            ..Datagrams::default()
         }
     }
 
@@ -409,9 +411,7 @@ impl Parts<'_> {
         let mut all = self.told.clone();
         all.extend(self.team.seen().warnings);
         if udp {
-            let words = "qperf counts datagrams alone: reordering, duplicates and jitter are not \
-                         known, and there are no intervals";
-            all.push(words.into());
+            all.push("no intervals: qperf tells what it received only once, at the end".into());
         }
         // Whole messages here; the last, cut short by the end, may count there.
         let sent = self.team.transactions().saturating_mul(self.bytes);

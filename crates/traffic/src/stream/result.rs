@@ -117,9 +117,9 @@ impl Part<'_> {
             sent,
             received,
             lost: sent.saturating_sub(received),
-            reordered: last.reordered.saturating_sub(first.reordered),
-            duplicates: last.duplicates.saturating_sub(first.duplicates),
-            jitter_ns: last.jitter_ns,
+            reordered: grown(&first.reordered, &last.reordered),
+            duplicates: grown(&first.duplicates, &last.duplicates),
+            jitter_ns: last.jitter_ns.clone(),
             send_refused: refused(after).saturating_sub(refused(before)),
         })
     }
@@ -319,12 +319,20 @@ fn datagrams(part: &Part<'_>, rounds: &[Round]) -> Option<Datagrams> {
     for r in rounds {
         let one = part.datagrams(&r.course.first, &r.course.last)?;
         let tail = part.tail(&r.course.first, &r.course.last, r.course.drained.as_ref());
-        let sum = all.get_or_insert_default();
-        sum.sent += one.sent.saturating_add(tail);
+        let one = Datagrams {
+            sent: one.sent.saturating_add(tail),
+            lost: one.lost.saturating_add(tail),
+            ..one
+        };
+        let Some(sum) = &mut all else {
+            all = Some(one);
+            continue;
+        };
+        sum.sent += one.sent;
         sum.received += one.received;
-        sum.lost += one.lost.saturating_add(tail);
-        sum.reordered += one.reordered;
-        sum.duplicates += one.duplicates;
+        sum.lost += one.lost;
+        sum.reordered = both(sum.reordered.clone(), one.reordered);
+        sum.duplicates = both(sum.duplicates.clone(), one.duplicates);
         sum.jitter_ns = one.jitter_ns;
         sum.send_refused += one.send_refused;
     }

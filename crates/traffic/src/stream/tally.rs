@@ -102,9 +102,9 @@ impl Ledger {
         let jitter: u64 = heard().map(|t| t.jitter_ns.load(Ordering::Relaxed)).sum();
         Datagrams {
             received: if receives { self.sum(|t| &t.datagrams) } else { 0 },
-            reordered: self.sum(|t| &t.reordered),
-            duplicates: self.sum(|t| &t.duplicates),
-            jitter_ns: jitter / (heard().count() as u64).max(1),
+            reordered: self.sum(|t| &t.reordered).into(),
+            duplicates: self.sum(|t| &t.duplicates).into(),
+            jitter_ns: (jitter / (heard().count() as u64).max(1)).into(),
             send_refused: self.sum(|t| &t.refused),
             ..Datagrams::default()
         }

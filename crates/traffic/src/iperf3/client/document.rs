@@ -212,9 +212,9 @@ impl<'a> Side<'a> {
             sent: received + lost,
             received,
             lost,
-            reordered: 0,
-            duplicates: 0,
-            jitter_ns: (jitter * 1e9) as u64,
+            reordered: Reading::absent(NOT_TOLD),
+            duplicates: Reading::absent(NOT_TOLD),
+            jitter_ns: ((jitter * 1e9) as u64).into(),
             send_refused: refused,
         }
     }

@@ -82,9 +82,9 @@ pub fn datagrams(pairs: &[(&Seen, &Seen)]) -> Datagrams {
         sent: received + lost,
         received,
         lost,
-        reordered: grown(|s| s.reordered),
-        duplicates: grown(|s| s.duplicates),
-        jitter_ns: mean(&jitters),
+        reordered: grown(|s| s.reordered).into(),
+        duplicates: grown(|s| s.duplicates).into(),
+        jitter_ns: mean(&jitters).into(),
         send_refused: 0,
     }
 }
