@@ -9,7 +9,7 @@ use std::{
 use socket2::{Domain, Socket};
 
 use super::params::{Code, Params, Refused};
-use crate::net::options::set;
+use crate::{net::options::set, stream::tcp_info};
 
 /// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
 /// a figure under other options than asked for would lie. What it may lack is a warning.
@@ -102,7 +102,7 @@ pub fn congestion(socket: &Socket) -> Option<String> {
     String::from_utf8(name).ok()
 }
 
-/// What `TCP_INFO` says, of its many fields those that are used.
+/// What `TCP_INFO` says, all of it there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     pub snd_mss: u32,
@@ -111,37 +111,21 @@ pub struct TcpInfo {
     /// In segments.
     pub snd_cwnd: u32,
     pub retransmits: u32,
-    /// Payload that the other kernel has acknowledged. Since Linux 4.1.
+    /// Payload that the other kernel has acknowledged.
     pub bytes_acked: u64,
 }
 
 /// Reads it; `None` when the connection is no TCP or is gone.
 pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
-    let mut raw = [0u8; 256];
-    let mut len = raw.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes.
-    let done = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            raw.as_mut_ptr().cast(),
-            &raw mut len,
-        )
-    };
-    let said = raw.get(..len as usize)?;
-    // Offsets within struct tcp_info, include/uapi/linux/tcp.h; it only ever grows at its end.
-    let four = |at: usize| Some(u32::from_ne_bytes(said.get(at..at + 4)?.try_into().ok()?));
-    let eight = |at: usize| Some(u64::from_ne_bytes(said.get(at..at + 8)?.try_into().ok()?));
-    if done != 0 {
-        return None;
-    }
+    let said = tcp_info::TcpInfo::read(socket.as_raw_fd())?;
+    let small = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
+    let mss = said.mss_bytes?;
     Some(TcpInfo {
-        snd_mss: four(16)?,
-        rtt_us: four(68)?,
-        snd_cwnd: four(80)?,
-        retransmits: four(100)?,
-        bytes_acked: eight(120)?,
+        snd_mss: small(Some(mss))?,
+        rtt_us: small(said.rtt_ns.map(|ns| ns / 1000))?,
+        snd_cwnd: small(said.cwnd_bytes.map(|b| b / mss.max(1)))?,
+        retransmits: small(said.retransmits)?,
+        bytes_acked: said.bytes_acked?,
     })
 }
 

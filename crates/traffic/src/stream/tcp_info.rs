@@ -1,7 +1,7 @@
 //! What the kernel knows of a connection that sends.
 //!
 //! **Source**: `TCP_INFO` (`struct tcp_info` of the kernel's `include/uapi/linux/tcp.h`). Only
-//! its first 104 bytes are asked for, which every kernel since 2.6 fills; one that gives fewer
+//! its first 128 bytes are asked for, which every kernel since 4.1 fills; one that gives fewer
 //! leaves out what lies beyond.
 
 use std::os::fd::RawFd;
@@ -10,18 +10,30 @@ use model::Reading;
 
 /// Eight single bytes before the first word.
 const HEAD: usize = 8;
-const WORDS: usize = 24;
+const WORDS: usize = 30;
 /// Places of the words used.
 const SND_MSS: usize = 2;
 const RTT: usize = 15;
 const SND_CWND: usize = 18;
 const TOTAL_RETRANS: usize = 23;
+/// Two words, in the machine's order.
+const BYTES_ACKED: usize = 28;
 
 /// As the kernel lays it out.
 #[repr(C)]
 struct Raw {
     head: [u8; HEAD],
     words: [u32; WORDS],
+}
+
+impl Raw {
+    /// A number of 64 bits.
+    fn pair(&self, at: usize) -> Option<u64> {
+        let (a, b) = (self.words.get(at)?.to_ne_bytes(), self.words.get(at + 1)?.to_ne_bytes());
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(a.into_iter().chain(b)).for_each(|(to, from)| *to = from);
+        Some(u64::from_ne_bytes(bytes))
+    }
 }
 
 /// One connection at one moment.
@@ -35,6 +47,8 @@ pub struct TcpInfo {
     pub rtt_ns: Option<u64>,
     /// The size of a segment.
     pub mss_bytes: Option<u64>,
+    /// Payload that the other end's kernel has acknowledged; a SYN counts as one.
+    pub bytes_acked: Option<u64>,
 }
 
 impl TcpInfo {
@@ -49,6 +63,7 @@ impl TcpInfo {
             cwnd_bytes: word(SND_CWND).and_then(|n| Some(n * mss?)),
             rtt_ns: word(RTT).map(|us| us * 1000),
             mss_bytes: mss,
+            bytes_acked: word(BYTES_ACKED + 1).and_then(|_| raw.pair(BYTES_ACKED)),
         }
     }
 
@@ -155,10 +170,18 @@ mod tests {
             cwnd_bytes: Some(10_000),
             rtt_ns: Some(250_000),
             mss_bytes: Some(1000),
+            bytes_acked: Some(5 << 32),
         };
-        assert_eq!(TcpInfo::of(&raw, 104), whole);
+        let five_high = (5u64 << 32).to_ne_bytes();
+        let (low, high) = five_high.split_first_chunk::<4>().unwrap();
+        raw.words[BYTES_ACKED] = u32::from_ne_bytes(*low);
+        raw.words[BYTES_ACKED + 1] = u32::from_ne_bytes(high.try_into().unwrap());
+        assert_eq!(TcpInfo::of(&raw, 128), whole);
         assert_eq!(TcpInfo::of(&raw, 232), whole);
-        assert_eq!(TcpInfo::of(&raw, 100), TcpInfo { retransmits: None, ..whole });
+        let old = TcpInfo { bytes_acked: None, ..whole };
+        assert_eq!(TcpInfo::of(&raw, 124), old);
+        assert_eq!(TcpInfo::of(&raw, 104), old);
+        assert_eq!(TcpInfo::of(&raw, 100), TcpInfo { retransmits: None, ..old });
         assert_eq!(TcpInfo::of(&raw, 0), TcpInfo::default());
     }
 
