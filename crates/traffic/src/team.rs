@@ -2,7 +2,7 @@
 //! and woken when it shall end.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -25,8 +25,17 @@ pub struct Seen {
     pub received_on: BTreeMap<CpuId, u64>,
     /// Looks at the NAPI id that received them.
     pub napi_ids: BTreeMap<u32, u64>,
+    /// What moved its bytes.
+    pub engines: BTreeSet<&'static str>,
     /// What to tell.
     pub warnings: Vec<String>,
+}
+
+impl Seen {
+    /// Its bytes were moved by this.
+    pub fn used(&mut self, engine: &'static str) {
+        self.engines.insert(engine);
+    }
 }
 
 /// One thread, apart in memory from its neighbours: its counters are written in the hot loop.
@@ -124,6 +133,7 @@ impl Team {
             one.ran_on.iter().for_each(|(k, n)| *all.ran_on.entry(*k).or_default() += n);
             one.received_on.iter().for_each(|(k, n)| *all.received_on.entry(*k).or_default() += n);
             one.napi_ids.iter().for_each(|(k, n)| *all.napi_ids.entry(*k).or_default() += n);
+            all.engines.extend(&one.engines);
             for w in &one.warnings {
                 if !all.warnings.contains(w) {
                     all.warnings.push(w.clone());

@@ -12,7 +12,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, FarProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
+    measure::{Common, Engine, FarProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
 };
 use traffic::{
     Error, Run, Secret,
@@ -88,6 +88,7 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
         rate_per_s: None,
         timeout_ns: Nanos(200_000_000),
         wait_split: false,
+        engine: Engine::Auto,
     }
 }
 
@@ -153,4 +154,74 @@ fn a_secret_is_demanded_proved_and_refused() {
     let e = measure(&s, Some(&Secret::new("wrong horse").unwrap())).unwrap_err();
     assert!(matches!(&e, Error::Denied(w) if w.contains("not the one")), "{e}");
     sane(&measure(&s, Some(&Secret::new("correct horse").unwrap())).unwrap()[0]);
+}
+
+/// Runs with one engine at both ends.
+fn engine_runs(far: &Far, transport: Transport, engine: Engine, change: impl Fn(&mut RttSpec)) {
+    let mut s = spec(&far.target, transport);
+    s.engine = engine;
+    change(&mut s);
+    let named = match engine {
+        Engine::IoUring => "io_uring here, io_uring there",
+        _ => "epoll here, epoll there",
+    };
+    for run in measure(&s, None).unwrap() {
+        assert_eq!(run.engine, named, "{:?}", run.warnings);
+        sane(&run);
+        // Little's law (1961): as many are under way as rate times time, loosely, for the ends
+        // of the window count and a loaded machine starves flows. Far fewer are flows that stand.
+        let (flows, mean) = (f64::from(run.flows * run.outstanding), run.rtt_ns.mean);
+        let under_way = run.transactions_per_s * mean / 1e9;
+        let short = mean < 0.05 * run.window_ns.0 as f64;
+        let plausible = !short || (0.2..=2.0).contains(&(under_way / flows));
+        assert!(plausible, "{under_way} of {flows} under way: {engine:?} {run:?}");
+    }
+}
+
+#[test]
+fn both_engines_move_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Listen::Unix(folder.path().join("far"));
+    let ends = [(Far::loopback(), Transport::Tcp), (Far::start(options(path)), Transport::Unix)];
+    for (far, transport) in &ends {
+        for engine in [Engine::Epoll, Engine::IoUring] {
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.flows) = (vec![1, 700, 40_000], vec![5, 200]);
+            });
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.response_bytes) = (vec![700], vec![1, 40_000]);
+                (s.common.threads, s.outstanding, s.flows) = (2, 3, vec![12]);
+                (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::Spin);
+            });
+            // More than the sockets have room for: sends end in the middle.
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.response_bytes) = (vec![60_000], vec![50_000]);
+                (s.outstanding, s.flows) = (4, vec![3]);
+                s.common.socket.buffer_bytes = Some(model::Bytes(8192));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_dies_is_one_line_with_both_engines() {
+    for engine in [Engine::Epoll, Engine::IoUring] {
+        let far = Far::loopback();
+        let mut s = spec(&far.target, Transport::Tcp);
+        (s.engine, s.flows, s.common.duration_ns) = (engine, vec![20], Nanos(20_000_000_000));
+        let begun = std::time::Instant::now();
+        let death = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            drop(far);
+        });
+        let stop = AtomicBool::new(false);
+        let run = Run { stop: &stop, progress: &|_, _| {} };
+        let broken = match traffic::measure_rtt(&s, None, run) {
+            Ok(measured) => measured.broken.unwrap(),
+            Err(e) => e,
+        };
+        assert!(matches!(&broken, Error::Environment(w) if w.lines().count() == 1), "{broken}");
+        assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
+        death.join().unwrap();
+    }
 }

@@ -55,6 +55,10 @@ pub struct RttRun {
     pub peer_wait: Wait,
     /// Where both ends ran.
     pub placement: Placement,
+    /// What moved the bytes at both ends: `io_uring here, epoll there`. One flow on a thread has
+    /// plain `send/recv`.
+    #[serde(default)]
+    pub engine: String,
     /// The measured window.
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.

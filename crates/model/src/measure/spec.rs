@@ -134,6 +134,23 @@ pub struct RttSpec {
     pub timeout_ns: Nanos,
     /// Run the wait modes and placements that tell the stack from waking up.
     pub wait_split: bool,
+    /// What moves the bytes of many streams, for comparisons.
+    #[serde(default)]
+    pub engine: Engine,
+}
+
+/// What moves the bytes where one thread has many streams in closed loop. All else is not
+/// affected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Each end takes the one that does best there.
+    #[default]
+    Auto,
+    /// `epoll_wait`, and a `recv` and a `send` for each message.
+    Epoll,
+    /// One `io_uring_enter` for many messages, where the kernel has it.
+    IoUring,
 }
 
 /// Which way a stream goes.

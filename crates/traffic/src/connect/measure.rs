@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use model::{
     Nanos,
-    measure::{Common, ConnectDocument, ConnectRun, ConnectSpec, Transport},
+    measure::{Common, ConnectDocument, ConnectRun, ConnectSpec, Engine, Transport},
 };
 
 use super::{
@@ -138,6 +138,7 @@ fn test_of(spec: &ConnectSpec, flows: u32, seats: &Seats) -> Result<Test> {
         near_cpus: seats.cpus.iter().copied().collect(),
         socket: spec.common.socket.clone(),
         longest_ns: Nanos(ports::whole_ns(spec)),
+        engine: Engine::Auto,
     })
 }
 

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, net::IpAddr};
 use model::{
     CpuId, CpuSet, Nanos, Reading,
     measure::{
-        Close, Datagrams, Direction, End, EndCpu, Moved, Pin, SocketOptions, Transport, Wait,
-        ZeroCopy, ZeroCopyCount,
+        Close, Datagrams, Direction, End, EndCpu, Engine, Moved, Pin, SocketOptions, Transport,
+        Wait, ZeroCopy, ZeroCopyCount,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,9 @@ pub struct Test {
     pub socket: SocketOptions,
     /// The longest it may take, all in all.
     pub longest_ns: Nanos,
+    /// What shall move the bytes of many streams.
+    #[serde(default)]
+    pub engine: Engine,
 }
 
 /// The kind of a test.
@@ -236,6 +239,9 @@ pub struct FarReport {
     /// Streams: times on its clock within the window, and all bytes received until then.
     #[serde(default)]
     pub received: Vec<(u64, u64)>,
+    /// What moved the bytes of request and response; empty where it was not told.
+    #[serde(default)]
+    pub engine: String,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     CpuId, CpuSet, Nanos, Reading,
-    measure::{Common, EndCpu, Pin, Transport, Wait},
+    measure::{Common, EndCpu, Engine, Pin, Transport, Wait},
 };
 
 use super::wire::{Stat, Test, Times};
@@ -65,6 +65,7 @@ pub fn report(stat: &Stat) -> FarReport {
         mss_bytes: Reading::absent(UNTOLD),
         accepted: None,
         received: vec![],
+        engine: String::new(),
         warnings: vec![],
     }
 }
@@ -99,6 +100,7 @@ pub fn far_seat(
                 near_cpus: near.cpus.iter().copied().collect::<CpuSet>(),
                 socket: common.socket.clone(),
                 longest_ns: Nanos(0),
+                engine: Engine::Epoll,
             };
             let far = seats::far(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
             Ok(Ready { allowed: far.allowed, ..pinned(far.cpus, far.why) })

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
 
 use model::{
     Nanos,
-    measure::{Common, RttDocument, RttRun, RttSpec, Transport},
+    measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport},
 };
 
 use super::{
@@ -26,6 +26,7 @@ use crate::{
         result::{self, Next},
         single::{self, Shape},
         sums::{Round, Sums},
+        uring,
     },
     seats::{self, Seats},
     team::Team,
@@ -162,6 +163,7 @@ fn size(
         near_cpus: seats.cpus.iter().copied().collect(),
         socket: common.socket.clone(),
         longest_ns: Nanos(0),
+        engine: Engine::Epoll,
     };
     let point = Point { spec, test, place, seats, seat, ask };
     let (mut sums, begun) = (Sums::default(), now_ns());
@@ -279,6 +281,7 @@ fn exchange(
                 member.see(|seen| seen.warnings.push(e.to_string()));
             }
             let _running = member.sleeper.begin();
+            member.see(|seen| seen.used(uring::PLAIN));
             single::near(fd, &shape, window, team, member, recorder);
         };
         let spawned = thread::Builder::new().name("nw-near-0".into()).spawn_scoped(threads, work);

@@ -7,11 +7,13 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 
+use model::measure::Engine;
 use socket2::{SockAddr, Socket};
 
 use super::{
     exchange::{current_cpu, echo_number, stamp_cpu},
     single::{self, Ran, Shape, serve_for},
+    uring,
 };
 use crate::{
     net::{epoll::Epoll, incoming::Looks, options},
@@ -27,10 +29,12 @@ pub fn run(
     flows: &[Flow],
     shape: &Shape,
     outstanding: u32,
+    engine: Engine,
     greeting: &[u8],
     team: &Team,
     member: &Member,
 ) {
+    let uses = |name| member.see(|seen| seen.used(name));
     for flow in flows {
         if let Some(why) = options::prepare(&flow.socket, shape.wait) {
             member.see(|seen| seen.warnings.push(why));
@@ -38,11 +42,25 @@ pub fn run(
     }
     match flows {
         [] => {}
-        [one] if !one.peers.is_empty() => datagrams(one, shape, greeting, team, member),
+        [one] if !one.peers.is_empty() => {
+            uses(uring::EPOLL);
+            datagrams(one, shape, greeting, team, member);
+        }
         [one] if outstanding == 1 => {
+            uses(uring::PLAIN);
             single::far(one.socket.as_raw_fd(), shape, greeting, team, member);
         }
-        many => streams(many, shape, outstanding, team, member),
+        many => {
+            let fds: Vec<RawFd> = many.iter().map(|f| f.socket.as_raw_fd()).collect();
+            let (incoming, outgoing) = (shape.request_bytes, shape.response_bytes);
+            match uring::lines(engine, &fds, incoming, outgoing, outstanding, member) {
+                Some(lines) => uring::far::run(lines, &fds, shape, team, member),
+                None => {
+                    uses(uring::EPOLL);
+                    streams(&fds, shape, outstanding, team, member);
+                }
+            }
+        }
     }
 }
 
@@ -66,9 +84,8 @@ struct Streams<'a> {
     done: u64,
 }
 
-fn streams(flows: &[Flow], shape: &Shape, outstanding: u32, team: &Team, member: &Member) {
+fn streams(fds: &[RawFd], shape: &Shape, outstanding: u32, team: &Team, member: &Member) {
     let Ok(epoll) = Epoll::new() else { return };
-    let fds: Vec<RawFd> = flows.iter().map(|f| f.socket.as_raw_fd()).collect();
     for (key, fd) in fds.iter().enumerate() {
         if epoll.add(*fd, key).is_err() {
             return;

@@ -73,6 +73,13 @@ impl Flow {
         }
     }
 
+    /// Notes that a request goes.
+    #[inline]
+    pub fn expect(&mut self, due_ns: u64, now: u64) {
+        self.number = self.number.wrapping_add(1);
+        self.asked.push_back(Asked { due_ns, sent_ns: now, number: self.number });
+    }
+
     /// Sends a request; what the socket has no room for is left in `unsent`.
     pub fn ask(
         &mut self,
@@ -81,8 +88,7 @@ impl Flow {
         due_ns: u64,
         now: u64,
     ) -> io::Result<()> {
-        self.number = self.number.wrapping_add(1);
-        self.asked.push_back(Asked { due_ns, sent_ns: now, number: self.number });
+        self.expect(due_ns, now);
         if shape.transport == Transport::Udp {
             stamp_number(request, self.number);
             return match send(self.fd, request) {
@@ -158,8 +164,8 @@ impl Flow {
         self.asked.remove(at)
     }
 
-    /// Takes bytes of a stream of responses.
-    fn take(&mut self, shape: &Shape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
+    /// Takes bytes of a stream of responses, and hears of every one that is whole then.
+    pub fn take(&mut self, shape: &Shape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
         while !bytes.is_empty() {
             let wanted = shape.response_bytes - self.got;
             let length = bytes.len().min(usize::try_from(wanted).unwrap_or(usize::MAX));

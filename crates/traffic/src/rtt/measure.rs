@@ -7,7 +7,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, RttDocument, RttRun, RttSpec, WaitVariant},
+    measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport, WaitVariant},
 };
 use socket2::Socket;
 
@@ -18,6 +18,7 @@ use super::{
     single::{self, Shape},
     split,
     sums::{Round, Sums},
+    uring,
 };
 use crate::{
     Error, Result,
@@ -210,6 +211,7 @@ fn test_of(spec: &RttSpec, point: Point, seats: &Seats) -> Test {
         near_cpus: seats.cpus.iter().copied().collect(),
         socket: spec.common.socket.clone(),
         longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
+        engine: spec.engine,
     }
 }
 
@@ -338,11 +340,24 @@ fn near_thread(
     });
     match (fds.as_slice(), &schedule) {
         ([fd], None) if spec.outstanding == 1 => {
+            member.see(|seen| seen.used(uring::PLAIN));
             single::near(*fd, shape, window, team, member, recorder);
         }
         (fds, _) => {
             let outstanding = spec.outstanding;
-            Near { shape, window, team, member, outstanding, schedule }.run(fds, recorder);
+            // A schedule needs to wake up in time, a datagram its own time limit.
+            let streams = schedule.is_none() && spec.common.transport != Transport::Udp;
+            let engine = if streams { spec.engine } else { Engine::Epoll };
+            let (incoming, outgoing) = (shape.response_bytes, shape.request_bytes);
+            let lines = uring::lines(engine, fds, incoming, outgoing, outstanding, member);
+            let near = Near { shape, window, team, member, outstanding, schedule };
+            match lines {
+                Some(lines) => uring::near::run(&near, lines, fds, recorder),
+                None => {
+                    member.see(|seen| seen.used(uring::EPOLL));
+                    near.run(fds, recorder);
+                }
+            }
         }
     }
 }
@@ -355,7 +370,7 @@ struct Watchdog {
 
 impl Watchdog {
     fn new(spec: &RttSpec) -> Self {
-        let udp = spec.common.transport == model::measure::Transport::Udp;
+        let udp = spec.common.transport == Transport::Udp;
         let every_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
         Self { every_ns, since: now_ns() }
     }

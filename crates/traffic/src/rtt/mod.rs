@@ -2,7 +2,7 @@
 //!
 //! [`measure`] runs one combination of sizes and flows after the other; a thread's work is
 //! [`single`] where it has one flow and one request outstanding, else [`many`]; the far end's is
-//! [`single`] or [`far`].
+//! [`single`] or [`far`]. Where a thread has many streams, [`uring`] takes the place of both.
 
 pub mod exchange;
 pub mod far;
@@ -14,4 +14,5 @@ pub mod result;
 pub mod single;
 pub mod split;
 pub mod sums;
+pub mod uring;
 pub mod wait;

@@ -66,6 +66,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
     };
     let per_s = all.count() as f64 * 1e9 / sums.window_ns.max(1) as f64;
     let (p50, rate) = sums.estimates();
+    let engine = sums.engine();
     let cpu = both_cpu(sums.near_cpu, sums.far_cpu, per_s);
     let shared = seats.cpus.iter().any(|c| sums.far.pinned.contains(c)) && same_host;
     let mut warnings = sums.warnings;
@@ -90,6 +91,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
             peer: sums.far,
             same_host,
         },
+        engine,
         window_ns: Nanos(sums.window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
         rtt_ns: all.quantiles(),

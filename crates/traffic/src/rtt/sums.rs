@@ -1,6 +1,6 @@
 //! All rounds of a run added up, in memory that does not grow with their number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Reading,
@@ -48,6 +48,9 @@ pub struct Sums {
     pub far_cpu: Option<Reading<EndCpu>>,
     pub evidence: BothEvidence,
     pub warnings: Vec<String>,
+    /// What moved the bytes.
+    near_engines: BTreeSet<&'static str>,
+    far_engine: String,
 }
 
 impl Sums {
@@ -66,7 +69,20 @@ impl Sums {
                 self.warnings.push(w);
             }
         }
+        self.near_engines.extend(&round.seen.engines);
+        if let Some(report) = round.report.as_ref().filter(|r| !r.engine.is_empty()) {
+            self.far_engine.clone_from(&report.engine);
+        }
         self.rounds += 1;
+    }
+
+    /// What moved the bytes at both ends; the near end alone where the far one does not tell.
+    pub fn engine(&self) -> String {
+        let near = self.near_engines.iter().copied().collect::<Vec<_>>().join(" and ");
+        match self.far_engine.as_str() {
+            "" => format!("{near} here"),
+            far => format!("{near} here, {far} there"),
+        }
     }
 
     fn add_samples(&mut self, recorder: &Recorder) {

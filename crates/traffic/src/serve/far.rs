@@ -154,7 +154,8 @@ impl<'a> FarTest<'a> {
                     service_ns: self.service_ns,
                     echo: false,
                 };
-                rtt::far::run(&flows, &shape, *outstanding, &self.greeting, &self.team, member);
+                let (engine, greeting) = (self.test.engine, &self.greeting);
+                rtt::far::run(&flows, &shape, *outstanding, engine, greeting, &self.team, member);
             }
             Kind::Connect { request_bytes, response_bytes, close, .. } => {
                 let shape = connect::Shape {
@@ -250,6 +251,7 @@ impl<'a> FarTest<'a> {
                 _ => vec![],
             },
             accepted: self.door.as_ref().map(|_| self.team.transactions()),
+            engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
             warnings: seen.warnings,
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use model::{
     Nanos,
-    measure::{Direction, StreamDocument, StreamRun, StreamSpec, Transport, ZeroCopy},
+    measure::{Direction, Engine, StreamDocument, StreamRun, StreamSpec, Transport, ZeroCopy},
 };
 
 use super::{
@@ -164,6 +164,7 @@ impl Bench<'_> {
             near_cpus: self.seats.cpus.iter().copied().collect(),
             socket: common.socket.clone(),
             longest_ns: Nanos(common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0),
+            engine: Engine::Auto,
         }
     }
 

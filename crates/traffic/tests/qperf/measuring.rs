@@ -10,7 +10,9 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, FarProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait},
+    measure::{
+        Common, Engine, FarProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait,
+    },
 };
 use traffic::{
     Error, Measured, Result, Run,
@@ -52,6 +54,7 @@ fn spec(target: &str, transport: Transport, ms: u64) -> RttSpec {
         rate_per_s: None,
         timeout_ns: Nanos(200 * MS),
         wait_split: false,
+        engine: Engine::Auto,
     }
 }
 

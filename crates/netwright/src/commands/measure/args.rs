@@ -150,6 +150,18 @@ pub struct SocketArgs {
     pub congestion: Option<String>,
 }
 
+/// What moves the bytes where a thread has many streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// What does best at each end.
+    Auto,
+    /// A call for each message.
+    Epoll,
+    /// A call for many.
+    #[value(name = "io_uring")]
+    IoUring,
+}
+
 /// `netwright measure rtt`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
@@ -187,6 +199,9 @@ pub struct RttArgs {
     /// CPU.
     #[arg(long, conflicts_with_all = ["wait", "peer_wait", "no_pin", "rate"], help_heading = "Placement and waiting")]
     pub wait_split: bool,
+    /// What moves the bytes of many streams, for comparisons.
+    #[arg(long, value_enum, default_value = "auto", hide = true)]
+    pub engine: EngineArg,
     /// What runs at the far end.
     #[arg(
         long,

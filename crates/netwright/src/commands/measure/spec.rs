@@ -3,14 +3,14 @@
 use model::{
     BitsPerSec,
     measure::{
-        Close, Common, ConnectSpec, Direction, FarProgram, Pin, RttSpec, SocketOptions, StreamSpec,
-        Transport, Wait, ZeroCopy,
+        Close, Common, ConnectSpec, Direction, Engine, FarProgram, Pin, RttSpec, SocketOptions,
+        StreamSpec, Transport, Wait, ZeroCopy,
     },
 };
 
 use super::args::{
-    CloseArg, CommonArgs, ConnectArgs, DirectionArg, RttArgs, RttPeer, StreamArgs, StreamPeer,
-    TransportArg, WaitArg, ZeroCopyArg,
+    CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
+    StreamPeer, TransportArg, WaitArg, ZeroCopyArg,
 };
 use crate::exit::Failure;
 
@@ -115,6 +115,11 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
         rate_per_s: args.rate,
         timeout_ns: args.timeout,
         wait_split: args.wait_split,
+        engine: match args.engine {
+            EngineArg::Auto => Engine::Auto,
+            EngineArg::Epoll => Engine::Epoll,
+            EngineArg::IoUring => Engine::IoUring,
+        },
     })
 }
 

@@ -1,0 +1,247 @@
+//! Flows on an io_uring: what is owed on each, sent in one call for all, and what came.
+
+use std::{io, os::fd::RawFd};
+
+use model::measure::Wait;
+
+use super::ring::{Done, Ring};
+
+/// One flow's sending.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    /// Bytes owed that no send was queued for.
+    unsent: u64,
+    /// Whether it is among those to send on next.
+    owing: bool,
+    /// Whether the socket had no room: the next send is a patient one.
+    full: bool,
+    /// A patient send is on its way; nothing else is sent meanwhile.
+    sending: bool,
+    closed: bool,
+}
+
+/// What happened on a flow.
+#[derive(Debug)]
+pub enum Event {
+    /// So many bytes, in a buffer to read and give back.
+    Bytes { key: usize, buffer: u16, length: usize },
+    /// The other end closed.
+    End,
+    /// The kernel says why.
+    Broken { why: io::Error },
+}
+
+/// All flows of a thread. Each sends one message again and again.
+pub struct Lines {
+    /// Dropped before the payload, which it may be sending.
+    ring: Ring,
+    lines: Vec<Line>,
+    owing: Vec<u32>,
+    /// Whole messages, one after the other.
+    payload: Box<[u8]>,
+    message: u64,
+    /// Sends are on their way one at a time on each flow, whatever else is done meanwhile.
+    careful: bool,
+}
+
+impl Lines {
+    /// For these sockets: messages of `incoming` bytes come, of `outgoing` bytes go, up to
+    /// `outstanding` at once.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn new(fds: &[RawFd], incoming: u64, outgoing: u64, outstanding: u32) -> io::Result<Self> {
+        let several = |bytes: u64| (bytes * u64::from(outstanding)).min(256 << 10).max(bytes);
+        // Several at once only where several came at once.
+        let batch = (several(outgoing) / outgoing.max(1)).max(1);
+        let mut all = Self {
+            ring: Ring::new(fds, several(incoming))?,
+            lines: vec![Line::default(); fds.len()],
+            owing: Vec::with_capacity(fds.len()),
+            payload: vec![0; (batch * outgoing) as usize].into_boxed_slice(),
+            message: outgoing.max(1),
+            careful: false,
+        };
+        (0..fds.len()).try_for_each(|key| all.ring.receive(key))?;
+        Ok(all)
+    }
+
+    /// To call [`Self::flush`] between two events.
+    pub fn careful(mut self) -> Self {
+        self.careful = true;
+        self
+    }
+
+    /// The messages, to write into.
+    pub fn messages(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.payload.chunks_mut(self.message as usize)
+    }
+
+    /// So many more messages shall go.
+    #[inline]
+    pub fn owe(&mut self, key: usize, messages: u64) {
+        let Some(line) = self.lines.get_mut(key).filter(|l| !l.closed) else { return };
+        line.unsent += messages * self.message;
+        if !line.owing && !line.sending {
+            line.owing = true;
+            self.owing.push(key as u32);
+        }
+    }
+
+    /// Sends what is owed, and awaits events.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    #[inline]
+    pub fn exchange(&mut self, wait: Wait) -> io::Result<()> {
+        self.queue()?;
+        self.ring.wait(wait)
+    }
+
+    /// Sends what is owed.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.queue()?;
+        self.ring.flush()
+    }
+
+    #[inline]
+    fn queue(&mut self) -> io::Result<()> {
+        let mut owing = std::mem::take(&mut self.owing);
+        let queued = owing.iter().try_for_each(|key| self.send(*key as usize));
+        owing.clear();
+        self.owing = owing;
+        queued
+    }
+
+    #[inline]
+    fn send(&mut self, key: usize) -> io::Result<()> {
+        let Some(line) = self.lines.get_mut(key) else { return Ok(()) };
+        line.owing = false;
+        if line.closed || line.sending || line.unsent == 0 {
+            return Ok(());
+        }
+        // From the middle of a message on where the last send ended there.
+        let into = (self.message - line.unsent % self.message) % self.message;
+        let rest = self.payload.get(into as usize..).unwrap_or_default();
+        let length = (rest.len() as u64).min(line.unsent);
+        let bytes = rest.get(..length as usize).unwrap_or_default();
+        if self.careful || line.full || length < line.unsent {
+            line.sending = true;
+            // SAFETY: the payload stays where it is until after the ring is dropped.
+            unsafe { self.ring.send_patiently(key, bytes) }
+        } else {
+            line.unsent = 0;
+            // SAFETY: as above.
+            unsafe { self.ring.send_quick(key, bytes) }
+        }
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    #[inline]
+    pub fn next(&mut self) -> io::Result<Option<Event>> {
+        while let Some(done) = self.ring.next() {
+            let event = match done {
+                Done::Received { key, result, buffer, more } => {
+                    self.received(key, result, buffer, more)?
+                }
+                Done::CutShort { key, length, result } => self.cut_short(key, length, result),
+                Done::Sent { key, result } => self.sent(key, result),
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn received(
+        &mut self,
+        key: usize,
+        result: i32,
+        buffer: Option<u16>,
+        more: bool,
+    ) -> io::Result<Option<Event>> {
+        let closed = self.lines.get(key).is_none_or(|l| l.closed);
+        if let (true, Some(buffer), false) = (result > 0, buffer, closed) {
+            if !more {
+                self.ring.receive(key)?;
+            }
+            return Ok(Some(Event::Bytes { key, buffer, length: result as usize }));
+        }
+        if let Some(buffer) = buffer {
+            self.ring.give(buffer);
+        }
+        Ok(match result {
+            _ if closed => None,
+            0 => self.close(key, None),
+            r if again(r) || r == -libc::ENOBUFS || r > 0 => {
+                if !more {
+                    self.ring.receive(key)?;
+                }
+                None
+            }
+            r => self.close(key, Some(r)),
+        })
+    }
+
+    /// A quick send did not go as a whole: the rest goes patiently.
+    #[cold]
+    fn cut_short(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
+        let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
+        if result < 0 && !again(result) {
+            return self.close(key, Some(result));
+        }
+        line.unsent += u64::from(length.saturating_sub(result.max(0) as u32));
+        line.full = true;
+        self.owe(key, 0);
+        None
+    }
+
+    #[cold]
+    fn sent(&mut self, key: usize, result: i32) -> Option<Event> {
+        let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
+        (line.sending, line.full) = (false, false);
+        if result < 0 && !again(result) {
+            return self.close(key, Some(result));
+        }
+        line.unsent = line.unsent.saturating_sub(result.max(0) as u64);
+        if line.unsent > 0 {
+            self.owe(key, 0);
+        }
+        None
+    }
+
+    #[cold]
+    fn close(&mut self, key: usize, result: Option<i32>) -> Option<Event> {
+        if let Some(line) = self.lines.get_mut(key) {
+            line.closed = true;
+        }
+        Some(match result {
+            None => Event::End,
+            Some(r) => Event::Broken { why: io::Error::from_raw_os_error(-r) },
+        })
+    }
+
+    /// See [`super::buffers::Buffers::bytes`].
+    #[inline]
+    pub fn bytes(&self, buffer: u16, length: usize) -> &[u8] {
+        self.ring.bytes(buffer, length)
+    }
+
+    /// See [`super::buffers::Buffers::give`].
+    #[inline]
+    pub fn give(&mut self, buffer: u16) {
+        self.ring.give(buffer);
+    }
+}
+
+fn again(result: i32) -> bool {
+    result == -libc::EAGAIN || result == -libc::EINTR
+}

@@ -1,0 +1,60 @@
+//! Many streams on one thread with io_uring: one system call sends on all flows that have
+//! something to send and waits until something came, instead of two for each message.
+//!
+//! The kernel sends and receives for all flows of a batch before the thread sees the first of
+//! them. So a round trip includes the time that its batch takes, as it includes the queue of
+//! ready sockets with epoll; what differs is that more of them are done in a second.
+
+mod buffers;
+pub mod far;
+mod lines;
+pub mod near;
+mod ring;
+
+use std::os::fd::RawFd;
+
+use model::measure::Engine;
+
+pub use lines::Lines;
+
+use crate::team::Member;
+
+/// One call for many messages.
+pub const IO_URING: &str = "io_uring";
+/// A call for each message, on sockets that are ready.
+pub const EPOLL: &str = "epoll";
+/// A call for each message, on the only socket.
+pub const PLAIN: &str = "send/recv";
+
+/// From so many flows on a thread on, io_uring does more of them in a second.
+const FEWEST_FLOWS: usize = 8;
+/// No thread has more (the kernel's completion queue ends at four times as many).
+const MOST_FLOWS: usize = 16_384;
+
+/// The flows on an io_uring, if that is what shall move them and the kernel lets us.
+pub fn lines(
+    engine: Engine,
+    fds: &[RawFd],
+    incoming: u64,
+    outgoing: u64,
+    outstanding: u32,
+    member: &Member,
+) -> Option<Lines> {
+    let few = fds.len() < FEWEST_FLOWS;
+    if engine == Engine::Epoll || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
+        return None;
+    }
+    match Lines::new(fds, incoming, outgoing, outstanding) {
+        Ok(lines) => {
+            member.see(|seen| seen.used(IO_URING));
+            Some(lines)
+        }
+        Err(e) => {
+            if engine == Engine::IoUring {
+                let why = format!("io_uring cannot be used here ({e}); epoll took its place");
+                member.see(|seen| seen.warnings.push(why));
+            }
+            None
+        }
+    }
+}
