@@ -120,13 +120,13 @@ impl Dialogue {
             State::ServerTerminate => line("the server ended the test"),
             State::AccessDenied => line("the server refused the test"),
             State::ServerError => {
-                let mut said = [[0; 4]; 2];
-                for number in &mut said {
-                    if let Err(b) = self.control.read_exact(number, "its error", until) {
-                        return self.error(b);
-                    }
+                let (mut code, mut errno) = ([0; 4], [0; 4]);
+                if let Err(b) = self.control.read_exact(&mut code, "its error", until) {
+                    return self.error(b);
                 }
-                let [code, errno] = said.map(i32::from_be_bytes);
+                // 3.12 leaves it out when it is about credentials.
+                let _ = self.control.read_exact(&mut errno, "its error", until);
+                let [code, errno] = [code, errno].map(i32::from_be_bytes);
                 refusal(self.remote, code, errno)
             }
             other => line(&format!("the server says {other:?} out of turn")),

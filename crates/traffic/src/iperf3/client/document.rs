@@ -123,6 +123,9 @@ impl<'a> Side<'a> {
             ..EndPlacement::default()
         };
         let [forward, reverse] = &done.intervals;
+        let intervals = if self.sends { forward } else { reverse };
+        let rates: Vec<f64> = intervals.iter().map(|i| i.bits_per_s).collect();
+        let estimate = stats::interval::of_values(&rates, spec.interval_ns.0);
         StreamRun {
             transport: spec.common.transport,
             direction: self.direction,
@@ -136,11 +139,11 @@ impl<'a> Side<'a> {
             trimmed_ns: Nanos(asked.omit_s * 1_000_000_000),
             bytes,
             bits_per_s: bytes as f64 * 8.0 / window_s.max(1e-9),
-            bits_per_s_interval: None,
+            bits_per_s_interval: estimate.ok().map(|e| e.interval),
             retransmits: self.retransmits(),
             datagrams: asked.udp.then(|| self.datagrams(&flow_bytes)),
             flow_bytes,
-            intervals: if self.sends { forward.clone() } else { reverse.clone() },
+            intervals: intervals.clone(),
             zerocopy_copied: None,
             congestion: self.congestion(),
             mss_bytes: self.mss(),
