@@ -33,7 +33,7 @@ test: test-deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	CARGO="$(CARGO)" scripts/cross
-	$(CARGO) test --workspace --locked --no-fail-fast
+	scripts/suites CARGO="$(CARGO)"
 
 # The fast inner loop: no root, seconds when warm.
 check:

@@ -128,10 +128,12 @@ fn tcp_every_way_has_complete_runs() {
             assert_eq!(run.flow_bytes.iter().sum::<u64>(), run.bytes);
             assert!(run.flow_bytes.iter().all(|b| *b > 0), "{run:#?}");
             assert_eq!(run.intervals.len(), 4, "{run:#?}");
-            // The far end's sum is what the intervals add up to, but for what was on its way.
+            // The far end's sum is what the intervals add up to, but for what was on its way and
+            // what came until the far end heard of the end: a busy host makes that a tenth of a
+            // second. An interval that is missed or counted twice would be a quarter.
             let lines: u64 = run.intervals.iter().map(|i| i.bytes).sum();
             let gap = (lines as f64 / run.bytes as f64 - 1.0).abs();
-            assert!(gap < 0.1, "{lines} in the intervals, {} in all", run.bytes);
+            assert!(gap < 0.24, "{lines} in the intervals, {} in all", run.bytes);
             let seconds = run.window_ns.0 as f64 / 1e9;
             assert!((0.95..1.5).contains(&seconds), "{seconds}");
             assert!(run.retransmits.is_known() && run.congestion.is_known(), "{run:#?}");

@@ -3,7 +3,7 @@
 //! A datagram begins with its number in its flow, from 0, and the time it was sent on the
 //! sender's clock in nanoseconds; both 64 bits, big-endian. The rest is padding.
 
-use super::tally::{Tally, add, put};
+use super::tally::{Came, Tally, add, put};
 
 /// Bytes of number and time.
 pub const HEADER: usize = 16;
@@ -69,7 +69,6 @@ impl Arrivals {
         if number >= self.next {
             self.forget(number - self.next);
             self.next = number + 1;
-            put(&tally.next_sequence, self.next);
         } else if self.next - number > REMEMBERED {
             // Whether it came before is no longer known; a duplicate so late is the rarer thing.
             add(&tally.reordered, 1);
@@ -82,8 +81,11 @@ impl Arrivals {
         self.mark(number);
         self.received += 1;
         self.bytes += bytes;
-        put(&tally.datagrams, self.received);
-        put(&tally.received_bytes, self.bytes);
+        tally.put_came(Came {
+            next_sequence: self.next,
+            datagrams: self.received,
+            bytes: self.bytes,
+        });
         self.smooth(sent_ns, now, tally);
     }
 
@@ -149,7 +151,9 @@ mod tests {
     }
 
     fn counts(t: &Tally) -> [u64; 4] {
-        [&t.next_sequence, &t.datagrams, &t.reordered, &t.duplicates].map(|c| c.load(Relaxed))
+        let came = t.came();
+        let [reordered, duplicates] = [&t.reordered, &t.duplicates].map(|c| c.load(Relaxed));
+        [came.next_sequence, came.datagrams, reordered, duplicates]
     }
 
     #[test]
