@@ -108,6 +108,123 @@ fn a_wrong_secret_is_not_permitted() {
     assert!(output(NETWRIGHT, &args).status.success());
 }
 
+#[test]
+fn what_only_the_far_end_can_refuse_is_wrong_usage_all_the_same() {
+    let serve = Serve::start(&["--max-flows", "3", "--max-duration", "1m"]);
+    for (more, why) in [
+        (&["--request", "0"][..], "at least 1 byte"),
+        (&["--response", "8,0"], "at least 1 byte"),
+        (&["--udp", "--request", "100k"], "65507 are possible"),
+        (&["--request", "17M"], "16777216 are possible"),
+        (&["--flows", "4"], "--max-flows"),
+        (&["--warmup", "2m"], "--max-duration"),
+        (&["--peer-cpu", "9999"], "CPU 9999 is offline or not there"),
+        (&["--cpu", "9999"], "CPU 9999 is offline or not there"),
+    ] {
+        let told = fails(serve.target(), more, 2);
+        assert!(told.contains(why), "{more:?}: {told}");
+    }
+    let port = serve.target().rsplit(':').next().unwrap();
+    assert!(fails(&format!("::1:{port}"), &[], 2).contains(&format!("[::1]:{port}")));
+    let out = output(NETWRIGHT, &["serve", "--port", "0", "--cpu", "9999"]);
+    line(&out, 2, "serve --cpu");
+}
+
+/// What a run that measured nothing leaves.
+fn nothing(kind: &str, out: &Output, why: &str) {
+    line(out, 4, kind);
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert!(told.contains(why), "{kind}: {told}");
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let run = &document["runs"][0];
+    let warned = run["warnings"].as_array().unwrap();
+    assert!(warned.iter().any(|w| w.as_str().unwrap().contains(why)), "{kind}: {warned:?}");
+    let counts = ["transactions", "connections", "bytes"].map(|c| run[c].as_u64());
+    assert!(counts.iter().flatten().eq([&0]), "{kind}: {counts:?}");
+}
+
+#[test]
+fn a_run_that_measured_nothing_says_so_and_fails() {
+    let serve = Serve::start(&[]);
+    for (kind, due) in [("rtt", "a request due"), ("connect", "a connection due")] {
+        let args = ["measure", kind, serve.target(), "--json", "--rate", "1", "--warmup", "100ms"];
+        let out = output(NETWRIGHT, &[&args[..], &["--duration", "50ms"]].concat());
+        nothing(kind, &out, due);
+    }
+    let args = ["measure", "rtt", serve.target(), "--rate", "1", "--duration", "50ms"];
+    let out = output(NETWRIGHT, &args);
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("nothing was measured"), "{text}");
+    let row = text.lines().skip_while(|l| !l.starts_with("P50")).nth(1).unwrap();
+    assert!(row.split_whitespace().all(|cell| cell == "-"), "{text}");
+}
+
+#[test]
+fn ended_while_it_warms_up_nothing_was_measured_by_either_signal() {
+    let serve = Serve::start(&[]);
+    for (kind, signal) in [
+        ("rtt", libc::SIGINT),
+        ("stream", libc::SIGINT),
+        ("connect", libc::SIGTERM),
+        ("stream", libc::SIGTERM),
+    ] {
+        let child = Command::new(NETWRIGHT)
+            .args(["measure", kind, serve.target(), "--json", "--warmup", "1h"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1200));
+        // SAFETY: our own child.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        let out = child.wait_with_output().unwrap();
+        nothing(kind, &out, "it was ended before the first");
+    }
+}
+
+#[test]
+fn a_script_s_background_job_ignores_sigint_and_ends_by_sigterm() {
+    let serve = Serve::start(&[]);
+    // What sh does to every job that it puts in the background.
+    let script = format!("trap '' INT; exec {NETWRIGHT} measure rtt {} --json", serve.target());
+    let child = Command::new("sh")
+        .args(["-c", &format!("{script} --duration 1h")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    // SAFETY: our own child.
+    let kill = |signal| unsafe { libc::kill(child.id() as i32, signal) };
+    kill(libc::SIGINT);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(kill(0), 0, "SIGINT was ignored before we came");
+    kill(libc::SIGTERM);
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(
+        document["cut_short"] == true && document["runs"][0]["transactions"].as_u64() > Some(0)
+    );
+    assert!(document["runs"][0]["window_ns"].as_u64() > Some(1_000_000_000));
+}
+
+#[test]
+fn both_ends_addresses_are_in_the_result() {
+    let serve = Serve::start(&[]);
+    for target in &serve.targets {
+        let host: std::net::SocketAddr = target.parse().unwrap();
+        for kind in ["rtt", "stream", "connect"] {
+            let args = ["measure", kind, target, "--json", "--duration", "50ms"];
+            let out = output(NETWRIGHT, &args);
+            let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+            for end in ["local", "peer"] {
+                assert_eq!(document[end]["address"], host.ip().to_string(), "{kind} {end}");
+            }
+        }
+    }
+}
+
 /// Begins a long measurement and waits until it is well under way.
 fn under_way(serve: &Serve, kind: &str, more: &[&str]) -> Child {
     let child = Command::new(NETWRIGHT)

@@ -71,6 +71,17 @@ fn take(
     Ok(Seats { cpus, why, allowed: here.allowed })
 }
 
+/// Whether a list of CPUs can be pinned to by this process, before any test comes.
+///
+/// # Errors
+/// [`crate::Error::Usage`] when a CPU of it is not there or not ours to use.
+pub fn check(pin: &Pin) -> Result<()> {
+    match pin {
+        Pin::List(list) => placement::check(list, &Here::read(&probe::Root::live())?),
+        Pin::Auto | Pin::No => Ok(()),
+    }
+}
+
 /// Pins the calling thread for good.
 ///
 /// # Errors

@@ -94,7 +94,7 @@ type Values = Vec<Value<ConnectRun>>;
 
 fn values(runs: &[ConnectRun]) -> [Values; 5] {
     let rates: Values = vec![
-        Value { head: "PER S", cell: |r| per_second(r.connections_per_s) },
+        Value { head: "PER S", cell: rate },
         Value { head: "±", cell: |r| width(r.connections_per_s_interval.as_ref()) },
     ];
     let connects: Values = vec![
@@ -123,6 +123,11 @@ fn values(runs: &[ConnectRun]) -> [Values; 5] {
         failures.push(Value { head: "FAILED", cell: all_failed });
     }
     [rates, connects, first_bytes, lags, failures]
+}
+
+/// A dash where nothing was measured: a 0 would be a result.
+fn rate(r: &ConnectRun) -> Line {
+    if r.connections == 0 { none() } else { per_second(r.connections_per_s) }
 }
 
 fn late(r: &ConnectRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
@@ -191,14 +196,20 @@ fn budget(r: &ConnectRun) -> Line {
         0 | 1 => String::new(),
         n => format!(" from each of {}", many(n as usize, "address")),
     };
+    let limit = match r.close {
+        Close::Local => format!(
+            "Each connection keeps its port for {} here: {} a second can go on for ever.",
+            b.kept_ns,
+            per_second(b.sustained_per_s).bare()
+        ),
+        Close::Peer => "Closed by the far end, a connection keeps no port here.".into(),
+        Close::Reset => "Reset, a connection keeps no port at either end.".into(),
+    };
     let text = format!(
-        "{} towards one address and port{from}; in TIME_WAIT {} before and {} after. Where each \
-         connection keeps its port for {} here, {} a second can go on for ever.",
+        "{} towards one address and port{from}; in TIME_WAIT {} before and {} after. {limit}",
         grouped(b.ports),
         grouped(b.time_wait_before),
         grouped(b.time_wait_after),
-        b.kept_ns,
-        per_second(b.sustained_per_s).bare(),
     );
     let faster = r.close == Close::Local && r.connections_per_s > b.sustained_per_s;
     let line = Line::plain(text);

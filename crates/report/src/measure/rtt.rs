@@ -11,7 +11,7 @@ use model::{
 use super::{
     Run, cpu, ends,
     head::{Head, waits, waits_said},
-    numbers::{largest, per_second, quantile, share, time, time_of, width},
+    numbers::{largest, none, per_second, quantile, share, time, time_of, width},
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
 };
@@ -119,13 +119,18 @@ fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
         Value { head: "P99.9", cell: |r| quantile(&r.rtt_ns, 0.999, |q| q.p999) },
         Value { head: "MAX", cell: |r| largest(&r.rtt_ns) },
     ];
-    let rates: Values = vec![Value { head: "PER S", cell: |r| per_second(r.transactions_per_s) }];
+    let rates: Values = vec![Value { head: "PER S", cell: rate }];
     let mut losses: Values = vec![];
     if runs.iter().any(|r| r.transport == Transport::Udp || r.lost + r.late > 0) {
         losses.push(Value { head: "LOST", cell: |r| count(r.lost) });
         losses.push(Value { head: "LATE", cell: |r| count(r.late) });
     }
     (medians, tails, rates, losses)
+}
+
+/// A dash where nothing was measured: a 0 would be a result.
+fn rate(r: &RttRun) -> Line {
+    if r.transactions == 0 { none() } else { per_second(r.transactions_per_s) }
 }
 
 fn count(n: u64) -> Line {
@@ -174,10 +179,8 @@ fn schedule(runs: &[RttRun], page: &mut Page) {
         ),
         2,
     );
-    let rates: [Value<RttRun>; 2] = [
-        Value { head: "ASKED/S", cell: asked },
-        Value { head: "DONE/S", cell: |r| per_second(r.transactions_per_s) },
-    ];
+    let rates: [Value<RttRun>; 2] =
+        [Value { head: "ASKED/S", cell: asked }, Value { head: "DONE/S", cell: rate }];
     let lags: [Value<RttRun>; 3] = [
         Value { head: "SENT LATE BY P50", cell: |r| lag(r, 0.5, |q| q.p50) },
         Value { head: "P99", cell: |r| lag(r, 0.99, |q| q.p99) },

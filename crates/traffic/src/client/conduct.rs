@@ -89,9 +89,14 @@ pub fn conduct(
     let first = Mark::take(&team.tids(), &root);
     let peer_first = ask_peer();
     let start = now_ns();
-    window.open_at(start);
-    sleep_until(start + common.duration_ns.0, &over, &mut || look(Some(start)));
-    let end = now_ns();
+    // Ended while it warmed up there is no window: the few samples of one would be no result.
+    let end = if over() {
+        start
+    } else {
+        window.open_at(start);
+        sleep_until(start + common.duration_ns.0, &over, &mut || look(Some(start)));
+        now_ns()
+    };
     window.close_at(end);
     let broke = team.stopping();
     let last = Mark::take(&team.tids(), &root);

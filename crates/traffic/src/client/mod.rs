@@ -37,6 +37,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// Who it is.
     pub end: End,
+    /// Who this end is, with the address that it has towards the other.
+    pub local: End,
     /// Whether both ends are one host.
     pub same_host: bool,
     /// As it was named.
@@ -74,8 +76,8 @@ impl Peer {
     fn receive(&self) -> Result<ToClient> {
         let said = frame::receive(&mut &self.socket, LARGE).map_err(|e| named(&self.name, e))?;
         match said {
-            ToClient::Refused { why } => {
-                Err(Error::Environment(format!("{} refuses: {why}", self.name)))
+            ToClient::Refused { why, kind } => {
+                Err(kind.error(format!("{} refuses: {why}", self.name)))
             }
             ToClient::Failed { why } => {
                 Err(Error::Environment(format!("{} gave up: {why}", self.name)))
@@ -271,7 +273,11 @@ fn greet(
                 return Err(Error::Denied(format!("{name} does not know the secret itself")));
             }
             let same_host = host::same_host(&boot_id, &me.boot_id);
-            Ok(Peer { socket, address, end, same_host, name })
+            let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+            // Of a Unix socket both ends have the one path.
+            let ours = ours.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
+            let local = End { address: ours, ..me.end };
+            Ok(Peer { socket, address, end, local, same_host, name })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),
         ToClient::Failed { why } => Err(Error::Environment(format!("{name}: {why}"))),

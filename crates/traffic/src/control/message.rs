@@ -11,6 +11,8 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+
 /// Version of the protocol; the ends must agree.
 pub const PROTOCOL: u32 = 1;
 
@@ -52,6 +54,9 @@ pub enum ToClient {
     Refused {
         /// Why.
         why: String,
+        /// Who can do something about it.
+        #[serde(default)]
+        kind: RefusalKind,
     },
     /// Data connections are awaited.
     Ready(Ready),
@@ -69,6 +74,39 @@ pub enum ToClient {
         /// Why.
         why: String,
     },
+}
+
+/// Who can do something about a refusal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalKind {
+    /// The one who typed: it makes no sense, or is beyond this far end's limits.
+    Usage,
+    /// The far end may not.
+    Denied,
+    /// The far end cannot now.
+    #[default]
+    Environment,
+}
+
+impl RefusalKind {
+    /// The kind of an error.
+    pub fn of(e: &Error) -> Self {
+        match e {
+            Error::Usage(_) => Self::Usage,
+            Error::Denied(_) => Self::Denied,
+            Error::Environment(_) => Self::Environment,
+        }
+    }
+
+    /// The error of this kind.
+    pub fn error(self, why: String) -> Error {
+        match self {
+            Self::Usage => Error::Usage(why),
+            Self::Denied => Error::Denied(why),
+            Self::Environment => Error::Environment(why),
+        }
+    }
 }
 
 /// Where the data goes.

@@ -116,7 +116,11 @@ pub fn decide(pin: &Pin, here: &Here, wish: &Wish<'_>) -> Result<Choice> {
     }
 }
 
-fn check(list: &CpuSet, here: &Here) -> Result<()> {
+/// Whether CPUs that are asked for by number are this process's to use.
+///
+/// # Errors
+/// [`Error::Usage`] when one of them is not.
+pub fn check(list: &CpuSet, here: &Here) -> Result<()> {
     let Some(bad) = list.difference(&here.allowed).first() else {
         return match list.is_empty() {
             true => Err(Error::Usage("an empty list of CPUs to pin to".into())),

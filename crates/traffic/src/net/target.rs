@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs},
     path::PathBuf,
     str::FromStr,
 };
@@ -57,9 +57,27 @@ impl FromStr for Target {
                 "" => Err(wrong("the host is missing")),
                 host => Ok(Self::Host(host.into(), port(p)?)),
             },
-            _ => Ok(Self::Host(text.into(), None)),
+            _ => match port_without_brackets(text) {
+                Some((host, p)) => Err(Error::Usage(format!(
+                    "{text:?} can be an address or one with a port; write [{host}]:{p} for the \
+                     port, [{text}] for the address"
+                ))),
+                None => Ok(Self::Host(text.into(), None)),
+            },
         }
     }
+}
+
+/// `::1` and `7471` of `::1:7471`, which is an IPv6 address, too, but not what one has: the port
+/// is meant. An address with a whole interface identifier (`fe80::a00:27ff:fe4e:1234`), or whose
+/// last group is no port of four digits, is taken for an address.
+fn port_without_brackets(text: &str) -> Option<(&str, &str)> {
+    let (host, p) = text.rsplit_once(':')?;
+    let port: u16 = p.parse().ok().filter(|_| !p.starts_with(['0', '+']))?;
+    host.parse::<Ipv6Addr>().ok()?;
+    let identifier = text.split_once("::").is_some_and(|(_, low)| low.split(':').count() == 4);
+    let is_address = text.parse::<Ipv6Addr>().is_ok() && (identifier || port < 1000);
+    (!is_address).then_some((host, p))
 }
 
 impl fmt::Display for Target {
@@ -127,6 +145,34 @@ mod tests {
         for wrong in ["", "a:0", "a:70000", "a:b", ":80", "[::1", "[::1]x", "unix:", "a/b", "a b"] {
             let e = wrong.parse::<Target>().unwrap_err();
             assert!(matches!(e, Error::Usage(_)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_port_behind_an_ipv6_address_wants_brackets() {
+        for (text, meant) in [
+            ("::1:7471", "[::1]:7471"),
+            ("fe80::5:5201", "[fe80::5]:5201"),
+            ("fe80::a00:27ff:fe4e:1234:7471", "[fe80::a00:27ff:fe4e:1234]:7471"),
+            ("2001:db8:1:2:a00:27ff:fe4e:99:80", "[2001:db8:1:2:a00:27ff:fe4e:99]:80"),
+            ("::1:19765", "[::1]:19765"),
+        ] {
+            let why = text.parse::<Target>().unwrap_err().to_string();
+            assert!(why.contains(meant), "{why}");
+            let bracketed = format!("[{text}]").parse::<Target>();
+            assert_eq!(bracketed.unwrap(), Target::Host(text.into(), None));
+        }
+        for text in [
+            "::1",
+            "::",
+            "fe80::a00:27ff:fe4e:1234",
+            "2001:db8:1:2:a00:27ff:fe4e:9900",
+            "2001:db8::53",
+            "fd00::1:2",
+            "::ffff:10.0.0.1",
+            "fe80::1%eth0",
+        ] {
+            assert_eq!(text.parse::<Target>().unwrap(), Target::Host(text.into(), None));
         }
     }
 

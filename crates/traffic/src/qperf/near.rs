@@ -73,6 +73,8 @@ pub struct Place {
     pub same_host: bool,
     /// What it says of itself.
     pub end: End,
+    /// Who this end is, with the address that it has towards the other.
+    pub local: End,
 }
 
 /// Finds the far end and asks it who it is (its test `conf`).
@@ -103,7 +105,8 @@ pub fn find(common: &Common, stop: &AtomicBool) -> Result<Place> {
         let end = end_of(&said, address).ok_or_else(|| no_qperf(&name, &said))?;
         let local = control.local().doing(|| name.clone())?;
         let same_host = address.ip().is_loopback() || local.ip() == address.ip();
-        return Ok(Place { address, name, same_host, end });
+        let local = End { address: local.ip().to_string(), ..crate::host_identity().end };
+        return Ok(Place { address, name, same_host, end, local });
     }
     Err(last)
 }
@@ -290,7 +293,7 @@ fn dial(at: SocketAddr, common: &Common) -> Result<TcpStream> {
     bind(&socket, common)?;
     socket.connect_timeout(&at.into(), CONNECT).map_err(|e| match e.kind() {
         ErrorKind::ConnectionRefused => Error::Environment(format!(
-            "{at}: connection refused; start `qperf{}` there",
+            "{at}: connection refused; start `qperf{}` there (or --port)",
             if at.port() == PORT { String::new() } else { format!(" -lp {}", at.port()) }
         )),
         ErrorKind::TimedOut => Error::Environment(format!(

@@ -67,7 +67,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
         kind: "rtt".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: crate::host_identity().end,
+        local: place.local.clone(),
         peer: place.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],

@@ -60,7 +60,7 @@ pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamD
         kind: "stream".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: crate::host_identity().end,
+        local: place.local.clone(),
         peer: place.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],

@@ -34,6 +34,7 @@ use crate::{
     host::calibrate,
     net::{now_ns, options, own_files},
     seats::{self, Seats},
+    serve::limits::LARGEST_DATAGRAM,
     team::Team,
 };
 
@@ -90,7 +91,7 @@ pub fn measure(
         kind: "rtt".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: crate::host_identity().end,
+        local: peer.local.clone(),
         peer: peer.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],
@@ -178,6 +179,14 @@ fn check(spec: &RttSpec) -> Result<()> {
             "{few} flows cannot keep {} threads busy; give at least as many flows",
             common.threads
         ));
+    }
+    let sizes = || spec.request_bytes.iter().chain(&spec.response_bytes);
+    if sizes().any(|n| *n == 0) {
+        return usage("a request and a response have at least 1 byte".into());
+    }
+    let most = if common.transport == Transport::Udp { LARGEST_DATAGRAM } else { u64::MAX };
+    if let Some(n) = sizes().find(|n| **n > most) {
+        return usage(format!("a datagram of {n} bytes; at most {most} are possible"));
     }
     if spec.outstanding == 0 || common.threads == 0 {
         return usage("at least one request outstanding and one thread are needed".into());

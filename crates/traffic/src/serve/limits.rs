@@ -105,7 +105,10 @@ impl Limits {
             return Some(format!("a message of {n} bytes; at most {most} are possible"));
         }
         if test.flows == 0 || test.flows > self.flows {
-            return Some(format!("{} flows; 1 to {} are allowed", test.flows, self.flows));
+            return Some(format!(
+                "{} flows; 1 to {} are allowed (its --max-flows)",
+                test.flows, self.flows
+            ));
         }
         if test.threads == 0 || test.threads > self.threads {
             return Some(format!("{} threads; 1 to {} are allowed", test.threads, self.threads));
@@ -128,7 +131,10 @@ impl Limits {
         }
         if test.longest_ns.0 > self.longest.as_nanos() as u64 {
             let most = model::Nanos(self.longest.as_nanos() as u64);
-            return Some(format!("a test of {}; at most {most} are allowed", test.longest_ns));
+            return Some(format!(
+                "a test of {}; at most {most} are allowed (its --max-duration)",
+                test.longest_ns
+            ));
         }
         if test.transport == Transport::Unix && test.wait == Wait::BusyPoll {
             return Some("a Unix socket has no queue to poll".into());

@@ -28,6 +28,7 @@ use crate::{
     Doing, Error, Result,
     control::secret::Secret,
     net::{self, wake},
+    seats,
 };
 pub use limits::Limits;
 
@@ -87,8 +88,9 @@ impl Server {
     /// Begins to listen.
     ///
     /// # Errors
-    /// One line for the first address where it cannot.
+    /// One line for the first address where it cannot, or for a CPU that it may not use.
     pub fn bind(options: Options) -> Result<Self> {
+        seats::check(&options.pin)?;
         net::raise_descriptor_limit();
         wake::install();
         let mut this = Self { sockets: vec![], options };

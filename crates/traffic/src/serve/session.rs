@@ -22,7 +22,7 @@ use crate::{
     Error, Result,
     control::{
         frame::{self, Inbox, LARGE},
-        message::{Ready, Test, ToClient, ToServer},
+        message::{Ready, RefusalKind, Test, ToClient, ToServer},
     },
     seats::Seats,
 };
@@ -109,6 +109,10 @@ impl Session<'_> {
         frame::send(&mut &self.socket, message)
     }
 
+    fn refuse(&self, e: &Error) -> Result<()> {
+        self.send(&ToClient::Refused { why: e.to_string(), kind: RefusalKind::of(e) })
+    }
+
     /// The next message; `None` when there was none in time.
     fn next(&mut self, most: Duration) -> Result<Option<ToServer>> {
         let until = Instant::now() + most;
@@ -157,7 +161,7 @@ impl Session<'_> {
         loop {
             match self.next(self.options.limits.idle) {
                 Ok(Some(ToServer::Test(test))) => match self.options.limits.refuse(&test) {
-                    Some(why) => self.send(&ToClient::Refused { why })?,
+                    Some(why) => self.refuse(&Error::Usage(why))?,
                     None => match self.one(&test) {
                         Ok(()) => tests += 1,
                         Err(e) => {
@@ -187,11 +191,11 @@ impl Session<'_> {
         let mut endpoint = match Endpoint::open(&self.near, test, self.options.data_ports.as_ref())
         {
             Ok(endpoint) => endpoint,
-            Err(e) => return self.send(&ToClient::Refused { why: e.to_string() }),
+            Err(e) => return self.refuse(&e),
         };
         let seat = match Seat::take(self, test) {
             Ok(seat) => seat,
-            Err(e) => return self.send(&ToClient::Refused { why: e.to_string() }),
+            Err(e) => return self.refuse(&e),
         };
         self.send(&ToClient::Ready(Ready {
             token: endpoint.token.clone(),

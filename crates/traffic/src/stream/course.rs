@@ -106,6 +106,8 @@ impl Conductor<'_> {
         let start = now_ns();
         let end = start + common.duration_ns.0;
         let mut silent = None;
+        // Ended while it warmed up there is no window: a sliver of one would be no result.
+        let opens = !self.over();
         for n in 1.. {
             let due = start.saturating_add(self.interval_ns.0.saturating_mul(n));
             // No sliver of an interval at the end.
@@ -125,7 +127,7 @@ impl Conductor<'_> {
         let ended = now_ns();
         let broke = self.team.stopping();
         let last = Mark::take(&self.team.tids(), &root);
-        if silent.is_none() {
+        if silent.is_none() && opens {
             match self.look() {
                 Ok(look) => self.add(&mut looks, look),
                 Err(e) => silent = Some(e),

@@ -60,7 +60,7 @@ pub fn measure(
         kind: "stream".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: crate::host_identity().end,
+        local: peer.local.clone(),
         peer: peer.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],

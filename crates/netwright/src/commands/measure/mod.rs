@@ -10,7 +10,7 @@ use std::{path::Path, sync::Mutex};
 
 use model::measure::{ConnectSpec, FarProgram, RttSpec, StreamSpec};
 use serde::Serialize;
-use traffic::{Measured, Secret};
+use traffic::{Judged, Measured, Secret};
 
 use self::args::{MeasureArgs, MeasureKind, SecretArgs};
 use crate::{
@@ -102,8 +102,8 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
 }
 
 /// Runs a measurement with progress and Ctrl-C, prints what came of it, and says why it broke
-/// off, if it did.
-fn conduct<D: Serialize>(
+/// off or measured nothing, if it did.
+fn conduct<D: Serialize + Judged>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
     text: impl FnOnce(&D, &report::Look) -> String,
@@ -122,7 +122,7 @@ fn conduct<D: Serialize>(
     let result = measure(traffic::Run { stop: window.stop(), progress: &progress });
     drop(shown);
     drop(window);
-    let Measured { document, broken } = result?;
+    let Measured { document, broken } = result?.judged();
     match output.json {
         true => sink.json(&document)?,
         false => sink.text(&text(&document, &sink.look(output.talk.verbose)))?,

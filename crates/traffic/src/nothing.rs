@@ -1,0 +1,149 @@
+//! A run that measured nothing says so, and why: zeros look like results.
+
+use model::{
+    Nanos,
+    measure::{ConnectDocument, ConnectRun, RttDocument, RttRun, StreamDocument, StreamRun},
+};
+
+use crate::{Error, Measured};
+
+/// A result that may be empty.
+pub trait Judged {
+    /// Adds a warning to each run that measured nothing; why nothing at all was measured, where
+    /// that is so.
+    fn judge(&mut self) -> Option<String>;
+}
+
+impl<D: Judged> Measured<D> {
+    /// The same with a warning in every run that measured nothing, and broken where none
+    /// measured anything: the environment, or whoever ended it, gave no result.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        let why = self.document.judge();
+        self.broken = self.broken.or(why.map(Error::Environment));
+        self
+    }
+}
+
+/// What became of one run: nothing where it measured something.
+trait Run {
+    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String>;
+    fn warnings(&mut self) -> &mut Vec<String>;
+}
+
+fn judge<R: Run>(runs: &mut [R], cut_short: bool, rate: Option<u64>) -> Option<String> {
+    let (mut why, mut some) = (None, false);
+    let last = runs.len().saturating_sub(1);
+    for (n, run) in runs.iter_mut().enumerate() {
+        // Only the last one can have been ended.
+        match run.nothing(cut_short && n == last, rate) {
+            Some(nothing) => {
+                run.warnings().push(nothing.clone());
+                why = Some(nothing);
+            }
+            None => some = true,
+        }
+    }
+    match (runs.is_empty(), some) {
+        (true, _) => Some("nothing was measured: it was ended before the first window".into()),
+        (false, true) => None,
+        (false, false) => why,
+    }
+}
+
+/// The reason where nothing was lost or failed.
+fn empty(what: &str, cut_short: bool, window_ns: Nanos) -> String {
+    match cut_short {
+        true => format!("nothing was measured: it was ended before the first {what} came"),
+        false => format!(
+            "nothing was measured: no {what} came within the window of {window_ns}; give it a \
+             longer --duration"
+        ),
+    }
+}
+
+/// Why a schedule had nothing for the window, where that is so.
+fn none_due(rate: Option<u64>, what: &str, window_ns: Nanos) -> Option<String> {
+    let rate = rate.filter(|r| (*r as f64) * (window_ns.0 as f64) < 2e9)?;
+    Some(format!(
+        "nothing was measured: --rate {rate} makes {what} due every {}, and the window was \
+         {window_ns}; give it a longer --duration",
+        Nanos(1_000_000_000 / rate.max(1)),
+    ))
+}
+
+impl Run for RttRun {
+    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+        if self.transactions > 0 {
+            return None;
+        }
+        if self.lost > 0 {
+            return Some(format!(
+                "no round trip was measured: all {} requests were lost",
+                self.lost
+            ));
+        }
+        let due = none_due(rate, "a request", self.window_ns).filter(|_| !cut_short);
+        Some(due.unwrap_or_else(|| empty("response", cut_short, self.window_ns)))
+    }
+
+    fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+}
+
+impl Run for ConnectRun {
+    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+        if self.connections > 0 {
+            return None;
+        }
+        let failed = self.failed.values().fold(0u64, |a, n| a.saturating_add(*n));
+        if failed > 0 {
+            let why: Vec<&str> = self.failed.keys().map(String::as_str).collect();
+            return Some(format!(
+                "no connection was measured: all {failed} attempts failed: {}",
+                why.join("; ")
+            ));
+        }
+        let due = none_due(rate, "a connection", self.window_ns).filter(|_| !cut_short);
+        Some(due.unwrap_or_else(|| empty("connection", cut_short, self.window_ns)))
+    }
+
+    fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+}
+
+impl Run for StreamRun {
+    fn nothing(&self, cut_short: bool, _: Option<u64>) -> Option<String> {
+        if self.bytes > 0 {
+            return None;
+        }
+        match self.datagrams.as_ref().filter(|d| d.lost > 0) {
+            Some(d) => Some(format!("no datagram was received: all {} were lost", d.lost)),
+            None => Some(empty("byte", cut_short, self.window_ns)),
+        }
+    }
+
+    fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+}
+
+impl Judged for RttDocument {
+    fn judge(&mut self) -> Option<String> {
+        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+    }
+}
+
+impl Judged for ConnectDocument {
+    fn judge(&mut self) -> Option<String> {
+        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+    }
+}
+
+impl Judged for StreamDocument {
+    fn judge(&mut self) -> Option<String> {
+        judge(&mut self.runs, self.cut_short, None)
+    }
+}
