@@ -15,9 +15,9 @@ build: deps
 aarch64: deps
 	CARGO="$(CARGO)" scripts/cross --release
 
-# Rust comes with the machine; the C compiler builds the zstd library.
+# Rust comes with the machine; the C compiler builds the zstd library, clang the eBPF programs.
 deps:
-	@scripts/need cc:gcc make:make
+	@scripts/need cc:gcc make:make clang:clang
 
 # What the suites compare us with, and what they run as real servers.
 test-deps: deps

@@ -24,6 +24,7 @@ pub mod snapshot;
 pub mod storage;
 pub mod sysctl;
 pub mod units;
+pub mod watch;
 
 pub use cpuset::CpuSet;
 pub use facts::{Facts, SCHEMA_VERSION};

@@ -56,6 +56,8 @@ pub enum Command {
     Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
     Snapshot(SnapshotArgs),
+    /// See live where softirq time goes, who pays for it, and where packets wait.
+    Watch(crate::commands::watch::args::WatchArgs),
     /// Print the JSON schema of a command's --json document.
     Schema(SchemaArgs),
 }

@@ -32,6 +32,7 @@ fn run(command: Command) -> Result<Done, Failure> {
         Command::Measure(args) => commands::measure::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
+        Command::Watch(args) => commands::watch::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
     }
 }

@@ -42,6 +42,29 @@ impl Write for Out {
     }
 }
 
+/// Documents, one a line, each written out at once: whoever reads sees it when it is there.
+pub struct Lines {
+    name: PathBuf,
+    to: BufWriter<Out>,
+}
+
+impl Lines {
+    /// One more.
+    pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        let written = serde_json::to_writer(&mut self.to, document)
+            .map_err(io::Error::from)
+            .and_then(|()| self.to.write_all(b"\n"))
+            .and_then(|()| self.to.flush());
+        written.map_err(|e| Failure::io(&self.name, &e))
+    }
+
+    /// Lines for people.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
+        written.map_err(|e| Failure::io(&self.name, &e))
+    }
+}
+
 impl Sink {
     /// `-` or nothing is standard output.
     pub fn new(path: Option<PathBuf>) -> Self {
@@ -91,6 +114,18 @@ impl Sink {
             w.flush()
         };
         self.to(write)
+    }
+
+    /// Opens it once, for many documents, a line each.
+    pub fn lines(&self) -> Result<Lines, Failure> {
+        let (name, to) = match self {
+            Self::Stdout => (PathBuf::from("standard output"), Out::Stdout(io::stdout().lock())),
+            Self::File(path) => {
+                let file = File::create(path).map_err(|e| Failure::io(path, &e))?;
+                (path.clone(), Out::File(file))
+            }
+        };
+        Ok(Lines { name, to: BufWriter::with_capacity(1 << 16, to) })
     }
 
     fn with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

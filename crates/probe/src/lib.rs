@@ -3,11 +3,13 @@
 //! value ([`model::Reading`]), not a crash.
 
 pub mod ask;
+pub mod bpf;
 pub mod error;
 pub mod facts;
 pub mod root;
 pub mod samples;
 pub mod snapshot;
+pub mod watch;
 
 pub use error::ReadError;
 pub use root::Root;

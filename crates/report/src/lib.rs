@@ -15,6 +15,7 @@ mod places;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod watch;
 mod words;
 
 pub use document::Diagnosed;

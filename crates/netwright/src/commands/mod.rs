@@ -7,3 +7,4 @@ pub mod measure;
 pub mod schema;
 pub mod serve;
 pub mod snapshot;
+pub mod watch;

@@ -12,6 +12,8 @@ pub mod raw;
 mod source;
 mod threads;
 
+pub use threads::ksoftirqd_by_cpu;
+
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -91,7 +93,8 @@ fn live(
     all
 }
 
-fn one(root: &Root, n: u32, options: &Options) -> Raw {
+/// One reading now, or the snapshot's reading of this number.
+pub fn one(root: &Root, n: u32, options: &Options) -> Raw {
     let start_ns = clock::monotonic_ns();
     let mut raw = Raw::read(&root.at_sample(n), SampleTime { start_ns, end_ns: start_ns }, options);
     raw.time.end_ns = clock::monotonic_ns();

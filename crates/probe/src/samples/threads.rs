@@ -83,6 +83,16 @@ fn kib(value: &str) -> Option<u64> {
 
 /// Children of kthreadd named so. A process namespace of its own shows no kernel threads: pid 2
 /// is then anybody.
+/// Every ksoftirqd by its CPU. **Source**: the threads' names.
+pub fn ksoftirqd_by_cpu(root: &Root) -> Vec<(CpuId, u32)> {
+    let cpu_of = |pid: u32| {
+        let name = root.word(&format!("/proc/{pid}/comm")).into_known()?;
+        let cpu = name.strip_prefix("ksoftirqd/")?.parse().ok()?;
+        Some((CpuId(cpu), pid))
+    };
+    ksoftirqds(root).into_iter().filter_map(cpu_of).collect()
+}
+
 fn ksoftirqds(root: &Root) -> Vec<u32> {
     if root.word("/proc/2/comm").known().map(String::as_str) != Some("kthreadd") {
         return Vec::new();

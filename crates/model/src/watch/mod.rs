@@ -1,0 +1,59 @@
+//! What `watch` sees in one interval: the counters' growth, and what eBPF programs added up in
+//! the kernel over the same interval.
+//!
+//! Each part is a [`Reading`] of its own: a host that lacks a tracepoint, or denies BPF, loses
+//! that part, with the reason, and nothing else.
+
+mod movement;
+mod queue;
+mod softirq;
+mod status;
+mod victim;
+mod wait;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use movement::{Ipc, Messages, Mover, ProcessIpc, Retransmits, Way};
+pub use queue::{NapiOnCpu, NapiWatch};
+pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqGap, VectorNs};
+pub use status::{Observer, ProgramStatus, Ran};
+pub use victim::Payer;
+pub use wait::{ProcessWaits, WaitNs};
+
+use crate::{Nanos, Reading, Samples};
+
+/// One interval. **Shape**: one JSON object a line of `watch --json`, and one record of
+/// `watch --record`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchInterval {
+    /// The version of this shape.
+    pub schema_version: u32,
+    /// When the interval ended, nanoseconds since 1970.
+    pub ended_unix_ns: Nanos,
+    /// Its real length in seconds.
+    pub interval_s: f64,
+    /// By CPU, ascending; those online over the whole interval.
+    pub cpus: Vec<CpuWatch>,
+    /// Threads by what packets cost them: most stolen first, then most of their own.
+    pub payers: Reading<Vec<Payer>>,
+    /// NAPI instances that were polled, by NIC and queue.
+    pub napi: Reading<Vec<NapiWatch>>,
+    /// Where packets wait, by process.
+    pub waits: Reading<Vec<ProcessWaits>>,
+    /// Threads that moved, most often first.
+    pub movers: Reading<Vec<Mover>>,
+    /// What processes send and receive, most calls first.
+    pub messages: Reading<Vec<Messages>>,
+    /// Connections that retransmitted, most first.
+    pub retransmits: Reading<Vec<Retransmits>>,
+    /// Instructions a cycle by process, of those followed.
+    pub process_ipc: Reading<Vec<ProcessIpc>>,
+    /// What the observer itself is and costs.
+    pub observer: Observer,
+    /// The counters' growth over the same interval.
+    pub samples: Reading<Samples>,
+}
+
+/// The shape's version.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,94 @@
+//! Threads that move between CPUs, and what they send and receive.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuId, Reading};
+
+/// One thread that moved within the interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mover {
+    /// Its process.
+    pub pid: Reading<u32>,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's short name.
+    pub name: String,
+    /// Moves.
+    pub migrations: u64,
+    /// Moves between CPUs that share no last-level cache.
+    pub across_l3: Reading<u64>,
+    /// Moves between NUMA nodes.
+    pub across_node: Reading<u64>,
+    /// Moves between packages.
+    pub across_package: Reading<u64>,
+    /// From where to where, most often first.
+    pub ways: Vec<Way>,
+}
+
+/// Moves from one CPU to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Way {
+    /// From.
+    pub from: CpuId,
+    /// To.
+    pub to: CpuId,
+    /// How often.
+    pub count: u64,
+}
+
+/// What one process sends and receives by its socket calls on one local or remote port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Messages {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// The port that tells the service: the listening side's, where that can be told.
+    pub port: Reading<u16>,
+    /// Calls that sent.
+    pub sends: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Calls that received.
+    pub receives: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Changes of direction from receiving to sending: exchanges as a server has them.
+    pub exchanges: u64,
+    /// Receiving calls that ran on another CPU than the one that had the packets.
+    pub received_elsewhere: Reading<u64>,
+}
+
+/// Retransmitted segments of one connection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Retransmits {
+    /// Local address and port.
+    pub local: String,
+    /// Remote address and port.
+    pub remote: String,
+    /// Segments.
+    pub segments: u64,
+}
+
+/// Instructions and cycles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ipc {
+    /// Instructions.
+    pub instructions: u64,
+    /// Cycles not halted.
+    pub cycles: u64,
+    /// Instructions a cycle.
+    pub per_cycle: f64,
+}
+
+/// The same of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessIpc {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// Its instructions and cycles.
+    pub ipc: Ipc,
+}

@@ -1,0 +1,40 @@
+//! NAPI instances: where packets are polled.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuId, IrqId, QueueId, Reading};
+
+/// One NAPI instance over the interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NapiWatch {
+    /// The kernel's number; absent for the CPU's backlog and others that have none.
+    pub napi_id: Reading<u32>,
+    /// What it polls: the NIC's name, `backlog` for a CPU's own queue.
+    pub nic: Reading<String>,
+    /// Its receive queue. **Source**: netdev netlink, else the position among the NIC's.
+    pub queue: Reading<QueueId>,
+    /// The interrupt that wakes it.
+    pub irq: Reading<IrqId>,
+    /// Polled within a thread of its own, by the kernel's word or the thread's name.
+    pub threaded: Reading<bool>,
+    /// By CPU, ascending, where it was polled.
+    pub cpus: Vec<NapiOnCpu>,
+}
+
+/// The same on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NapiOnCpu {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Polls.
+    pub polls: u64,
+    /// Packets: the work that the polls said they did.
+    pub packets: u64,
+    /// Polls that used up their whole budget: more was waiting.
+    pub full_polls: u64,
+    /// Polls outside a softirq: by a thread of its own, or a task that polls busily.
+    pub polls_outside_softirq: u64,
+    /// Time of its polls.
+    pub ns: Reading<u64>,
+}

@@ -1,0 +1,115 @@
+//! Softirq time by CPU and context.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Ipc;
+use crate::{CpuId, Reading, samples::Delta};
+
+/// Nanoseconds by what a softirq did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VectorNs {
+    /// `NET_RX`: receiving, and the protocols' work on it.
+    pub net_rx: u64,
+    /// `NET_TX`: freeing what was sent, and queues that wait.
+    pub net_tx: u64,
+    /// `HRTIMER` and `TASKLET`: TCP's pacing and small queues are among them. Network cost for
+    /// the most part on a host that sends; shown apart, for others use these timers, too.
+    pub pacing: u64,
+    /// All other vectors.
+    pub other: u64,
+}
+
+impl VectorNs {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.net_rx + self.net_tx + self.pacing + self.other
+    }
+
+    /// What carries packets: `NET_RX`, `NET_TX` and pacing.
+    pub fn network(&self) -> u64 {
+        self.net_rx + self.net_tx + self.pacing
+    }
+}
+
+/// The same, by whose time it took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByContext {
+    /// At the end of a task's own system call (or another section with softirqs disabled): the
+    /// task works for its own packets, and `/proc/stat` calls most of it `system`.
+    pub syscall: VectorNs,
+    /// An interrupt came upon some task, which paid.
+    pub irq_on_task: VectorNs,
+    /// The CPU was idle.
+    pub idle: VectorNs,
+    /// The kernel's own thread did what was too much for an interrupt.
+    pub ksoftirqd: VectorNs,
+    /// Threaded NAPI: the thread's whole time on the CPU. No softirq, the same work.
+    pub threaded: Reading<VectorNs>,
+}
+
+impl ByContext {
+    /// All contexts in which a softirq ran; without the threads, which `/proc/stat` counts
+    /// as `system`.
+    pub fn softirq_ns(&self) -> u64 {
+        [self.syscall, self.irq_on_task, self.idle, self.ksoftirqd]
+            .iter()
+            .map(VectorNs::total)
+            .sum()
+    }
+}
+
+/// CPU time by state as `/proc/stat` claims, nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcStatNs {
+    /// User mode, low priority and guests included.
+    pub user: Delta,
+    /// Kernel mode.
+    pub system: Delta,
+    /// Softirqs.
+    pub softirq: Delta,
+    /// Interrupts.
+    pub irq: Delta,
+    /// Idle, I/O pending included.
+    pub idle: Delta,
+    /// Taken by the hypervisor.
+    pub steal: Delta,
+}
+
+/// What `/proc/stat` says of softirqs beside what they took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftirqGap {
+    /// Measured, all vectors.
+    pub measured_ns: u64,
+    /// Claimed.
+    pub claimed_ns: u64,
+    /// Claimed by measured: above 1 it claims too much. Absent below two ticks of either.
+    pub claimed_by_measured: Reading<f64>,
+}
+
+/// One CPU over the interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuWatch {
+    /// The CPU.
+    pub id: CpuId,
+    /// Softirq time by context.
+    pub softirq_ns: Reading<ByContext>,
+    /// The same by vector (`NET_RX`), all contexts.
+    pub softirq_by_vector_ns: Reading<BTreeMap<String, u64>>,
+    /// What `/proc/stat` says.
+    pub proc_stat: Reading<ProcStatNs>,
+    /// The two beside each other.
+    pub softirq_gap: Reading<SoftirqGap>,
+    /// Instructions and cycles, where the machine has counters.
+    pub ipc: Reading<Ipc>,
+    /// How often polling ended for want of budget or time. **Source**: `softnet_stat`.
+    pub time_squeeze: Delta,
+    /// Packets dropped for want of room in the backlog. **Source**: `softnet_stat`.
+    pub backlog_drops: Delta,
+    /// Interrupts by which another CPU handed packets over (RPS). **Source**: `softnet_stat`.
+    pub received_rps: Delta,
+    /// Packets dropped by the flow limit. **Source**: `softnet_stat`.
+    pub flow_limit_drops: Delta,
+}

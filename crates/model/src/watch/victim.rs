@@ -1,0 +1,24 @@
+//! Who pays for whose packets.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One thread over the interval. Sums by process are for whoever shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Payer {
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's short name.
+    pub name: String,
+    /// Softirqs of interrupts that came upon it while it ran: time taken from it for others'
+    /// packets.
+    pub stolen_softirq_ns: u64,
+    /// Interrupt handlers that came upon it while it ran.
+    pub stolen_irq_ns: u64,
+    /// Softirq work within its own system calls.
+    pub own_softirq_ns: u64,
+    /// How many softirqs that were, both kinds.
+    pub softirqs: u64,
+}

@@ -1,0 +1,47 @@
+//! Where packets wait on their way to a reader.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Reading;
+
+/// A distribution of times, nanoseconds; the bounds of quantiles are those of its buckets
+/// (four to each power of two: 19% wide or less).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitNs {
+    /// How many.
+    pub count: u64,
+    /// Mean, exact.
+    pub mean: f64,
+    /// Half were no longer.
+    pub p50: u64,
+    /// 90%.
+    pub p90: u64,
+    /// 99%.
+    pub p99: u64,
+    /// The longest, to its bucket's end.
+    pub max: u64,
+}
+
+/// What one process waited for; reads that were late for want of an earlier packet are left
+/// out and counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessWaits {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// From a packet's entry into the stack to the socket's being readable.
+    pub stack: Reading<WaitNs>,
+    /// From readable to the reader's being woken up.
+    pub wakeup: Reading<WaitNs>,
+    /// From woken up to running: the run queue, and leaving idle.
+    pub runqueue: Reading<WaitNs>,
+    /// Those of the former where the CPU was idle before: leaving idle.
+    pub idle_exit: Reading<WaitNs>,
+    /// From running to the data's being copied.
+    pub copy: Reading<WaitNs>,
+    /// Reads for which no wait is known: they found data, or were late for want of an earlier
+    /// packet.
+    pub excluded_reads: Reading<u64>,
+}

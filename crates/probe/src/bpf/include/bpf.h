@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What the programs need of BPF: types, maps, helpers by their stable numbers (bpf.h of the
+ * kernel's user interface). Kernel structures are named with only the fields that are used; the
+ * loader finds where they are in the running kernel. */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define KERNEL __attribute__((preserve_access_index))
+#define LICENSE char license_[] SEC("license") = "Dual BSD/GPL"
+
+#define UINT(name, value) int (*name)[value]
+#define TYPE(name, value) typeof(value) *name
+
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	MAP_PERCPU_HASH = 5,
+	MAP_PERCPU_ARRAY = 6,
+	MAP_LRU_HASH = 9,
+	MAP_LRU_PERCPU_HASH = 10,
+};
+
+enum { ANY = 0, NOEXIST = 1 };
+
+static void *(*map_lookup)(const void *map, const void *key) = (void *)1;
+static long (*map_update)(const void *map, const void *key, const void *value, u64 flags) =
+	(void *)2;
+static long (*map_delete)(const void *map, const void *key) = (void *)3;
+static long (*probe_read)(void *to, u32 size, const void *from) = (void *)4;
+static u64 (*ktime_ns)(void) = (void *)5;
+static u32 (*cpu_id)(void) = (void *)8;
+/* The process (what user space calls pid) in the upper half, the thread in the lower. */
+static u64 (*pid_tgid)(void) = (void *)14;
+static long (*comm)(void *to, u32 size) = (void *)16;
+static u64 (*current_task)(void) = (void *)35;
+
+/* One field of a kernel structure, wherever it is in this kernel: READ(napi, napi_id). */
+#define READ(from, field)                                                        \
+	({                                                                       \
+		typeof((from)->field) value_;                                    \
+		probe_read(&value_, sizeof(value_),                              \
+			   __builtin_preserve_access_index(&(from)->field));     \
+		value_;                                                          \
+	})
+
+/* Whether this kernel's structure has the field: FIELD_EXISTS(struct task_struct, cpu). */
+#define FIELD_EXISTS(type, field) \
+	__builtin_preserve_field_info(((type *)0)->field, 2)
+
+/* What a raw tracepoint gives: its arguments in order. */
+struct raw_args {
+	u64 args[0];
+};

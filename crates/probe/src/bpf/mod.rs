@@ -1,0 +1,11 @@
+//! eBPF: programs that add up in the kernel, each on its own, and their state as data.
+//!
+//! A folder holds three things side by side: the C program, the Rust that attaches and reads it,
+//! and in its doc comment the dictionary of what it counts. A program that cannot be attached
+//! takes its own figures with it and nothing else.
+
+pub mod object;
+pub mod run_stats;
+pub mod softirq;
+
+pub use object::{Object, Wanted};

@@ -1,0 +1,273 @@
+//! One compiled object: its maps, and its programs attached each on its own.
+
+use std::{collections::BTreeMap, io, os::fd::AsRawFd};
+
+use aya::{
+    Btf, Ebpf, EbpfLoader, Pod,
+    maps::{MapData, PerCpuArray},
+    programs::{Program, ProgramError},
+};
+use model::{
+    CpuId, Reading,
+    watch::{ProgramStatus, Ran},
+};
+
+use super::run_stats::{self, RunStats};
+
+/// A program of an object; its name is the tracepoint's.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The name of the function, and of the tracepoint.
+    pub program: &'static str,
+    /// Figures that rest on it, in words.
+    pub gives: &'static str,
+}
+
+/// One program's state.
+#[derive(Debug)]
+struct Held {
+    wanted: Wanted,
+    /// Why it is not attached.
+    refused: Option<Reading<()>>,
+    /// What the kernel's statistics said, all short looks together.
+    seen: RunStats,
+    /// At the beginning of the look that is open.
+    before: Option<RunStats>,
+}
+
+/// A loaded object; dropping it detaches all.
+#[derive(Debug)]
+pub struct Object {
+    name: &'static str,
+    ebpf: Ebpf,
+    programs: Vec<Held>,
+    /// The kernel's possible CPUs in its order, which is that of the values of a map.
+    possible: Vec<CpuId>,
+}
+
+impl Object {
+    /// Loads the maps and attaches what can be attached. `possible` are the kernel's possible
+    /// CPUs, ascending.
+    ///
+    /// # Errors
+    /// The maps cannot be made: no permission (`CAP_BPF` and `CAP_PERFMON`, or root), lockdown,
+    /// a kernel without BPF. The reason says which.
+    pub fn load(
+        name: &'static str,
+        bytes: &[u8],
+        wanted: &[Wanted],
+        possible: Vec<CpuId>,
+    ) -> Result<Self, Reading<()>> {
+        let btf = Btf::from_sys_fs().ok();
+        let mut loader = EbpfLoader::new();
+        loader.btf(btf.as_ref());
+        let mut ebpf = loader.load(bytes).map_err(|e| reason(&chain(&e), errno_of(&e)))?;
+        let programs = wanted
+            .iter()
+            .map(|w| Held {
+                wanted: *w,
+                refused: attach(&mut ebpf, w.program, btf.as_ref()).err(),
+                seen: RunStats::default(),
+                before: None,
+            })
+            .collect();
+        Ok(Self { name, ebpf, programs, possible })
+    }
+
+    /// Whether this program is attached.
+    pub fn runs(&self, program: &str) -> bool {
+        self.programs.iter().any(|p| p.wanted.program == program && p.refused.is_none())
+    }
+
+    /// Why it is not.
+    pub fn refused(&self, program: &str) -> Reading<()> {
+        let held = self.programs.iter().find(|p| p.wanted.program == program);
+        held.and_then(|p| p.refused.clone()).unwrap_or(Reading::Known(()))
+    }
+
+    /// A map by its name in the program.
+    ///
+    /// # Errors
+    /// There is none, or it is of another kind.
+    pub fn map<'a, M: TryFrom<&'a aya::maps::Map>>(&'a self, name: &str) -> io::Result<M> {
+        let map = self.ebpf.map(name).ok_or_else(|| io::Error::other(format!("no map {name}")))?;
+        M::try_from(map).map_err(|_| io::Error::other(format!("map {name} is of another kind")))
+    }
+
+    /// The same, to write to.
+    ///
+    /// # Errors
+    /// There is none, or it is of another kind.
+    pub fn map_mut<'a, M: TryFrom<&'a mut aya::maps::Map>>(
+        &'a mut self,
+        name: &str,
+    ) -> io::Result<M> {
+        let map =
+            self.ebpf.map_mut(name).ok_or_else(|| io::Error::other(format!("no map {name}")))?;
+        M::try_from(map).map_err(|_| io::Error::other(format!("map {name} is of another kind")))
+    }
+
+    /// The one element of a per-CPU array, by CPU.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn of_cpus<T: Pod>(&self, name: &str) -> io::Result<Vec<(CpuId, T)>> {
+        let map: PerCpuArray<&MapData, T> = self.map(name)?;
+        let values = map.get(&0, 0).map_err(io::Error::other)?;
+        Ok(self.possible.iter().copied().zip(values.iter().copied()).collect())
+    }
+
+    /// The possible CPUs.
+    pub fn possible(&self) -> &[CpuId] {
+        &self.possible
+    }
+
+    /// Begins a look at what a run costs; the kernel's statistics must be on
+    /// ([`run_stats::on`]) from before until after.
+    pub fn begin_look(&mut self) {
+        for held in self.programs.iter_mut().filter(|p| p.refused.is_none()) {
+            held.before = run_stats_of(&self.ebpf, held.wanted.program);
+        }
+    }
+
+    /// Ends it.
+    pub fn end_look(&mut self) {
+        for held in self.programs.iter_mut().filter(|p| p.refused.is_none()) {
+            let after = run_stats_of(&self.ebpf, held.wanted.program);
+            if let (Some(before), Some(after)) = (held.before.take(), after) {
+                held.seen.runs += after.runs.saturating_sub(before.runs);
+                held.seen.time_ns += after.time_ns.saturating_sub(before.time_ns);
+            }
+        }
+    }
+
+    /// Every program's state for one interval; `runs` says how often each ran in it, where its
+    /// own counters tell.
+    pub fn status(&self, runs: &BTreeMap<&str, u64>) -> Vec<ProgramStatus> {
+        self.programs.iter().map(|held| self.one(held, runs)).collect()
+    }
+
+    fn one(&self, held: &Held, runs: &BTreeMap<&str, u64>) -> ProgramStatus {
+        let runs = match runs.get(held.wanted.program) {
+            Some(n) => Reading::Known(*n),
+            None => Reading::absent("this program does not count its runs"),
+        };
+        let ns_per_run = match (held.seen.runs, runs.known()) {
+            (0, Some(0)) => Reading::absent("it has not run"),
+            (0, _) => Reading::absent("it did not run while the kernel's statistics were on"),
+            (n, _) => Reading::Known(held.seen.time_ns as f64 / n as f64),
+        };
+        let time_ns = match (runs.known(), ns_per_run.known()) {
+            (Some(0), _) => Reading::Known(0),
+            (Some(runs), Some(ns)) => Reading::Known((*runs as f64 * ns) as u64),
+            _ => Reading::absent("runs or their cost are not known"),
+        };
+        let ran = match &held.refused {
+            Some(Reading::Denied(why)) => Reading::Denied(why.clone()),
+            Some(Reading::Absent(why)) => Reading::Absent(why.clone()),
+            _ => Reading::Known(Ran { runs, ns_per_run, time_ns }),
+        };
+        ProgramStatus {
+            object: self.name.to_owned(),
+            program: held.wanted.program.to_owned(),
+            gives: held.wanted.gives.to_owned(),
+            ran,
+        }
+    }
+}
+
+/// The state of programs of an object that could not even be loaded.
+pub fn unloaded(name: &str, wanted: &[Wanted], why: &Reading<()>) -> Vec<ProgramStatus> {
+    let ran = || match why {
+        Reading::Denied(why) => Reading::Denied(why.clone()),
+        Reading::Absent(why) => Reading::Absent(why.clone()),
+        Reading::Known(()) => Reading::absent("not loaded"),
+    };
+    wanted
+        .iter()
+        .map(|w| ProgramStatus {
+            object: name.to_owned(),
+            program: w.program.to_owned(),
+            gives: w.gives.to_owned(),
+            ran: ran(),
+        })
+        .collect()
+}
+
+fn run_stats_of(ebpf: &Ebpf, program: &str) -> Option<RunStats> {
+    let info = ebpf.program(program)?.info().ok()?;
+    run_stats::of(info.fd().ok()?.as_fd_raw())
+}
+
+/// The raw number of a program's descriptor.
+trait AsFdRaw {
+    fn as_fd_raw(&self) -> i32;
+}
+
+impl<T: std::os::fd::AsFd> AsFdRaw for T {
+    fn as_fd_raw(&self) -> i32 {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+/// Loads and attaches one program by its kind.
+fn attach(ebpf: &mut Ebpf, name: &str, btf: Option<&Btf>) -> Result<(), Reading<()>> {
+    let refuse = |e: &ProgramError| reason(&format!("{name}: {}", chain(e)), errno_of(e));
+    let Some(program) = ebpf.program_mut(name) else {
+        return Err(Reading::absent(format!("{name}: no such program in the object")));
+    };
+    match program {
+        Program::RawTracePoint(p) => {
+            p.load().and_then(|()| p.attach(name).map(drop)).map_err(|e| refuse(&e))
+        }
+        Program::BtfTracePoint(p) => match btf {
+            None => Err(Reading::absent(format!(
+                "{name}: this kernel tells nothing of its types (no /sys/kernel/btf/vmlinux)"
+            ))),
+            Some(btf) => {
+                p.load(name, btf).and_then(|()| p.attach().map(drop)).map_err(|e| refuse(&e))
+            }
+        },
+        _ => Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
+    }
+}
+
+/// An error with what caused it, in a line. The verifier's log is left out.
+fn chain(e: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = e.to_string();
+    let mut source = e.source();
+    while let Some(e) = source {
+        let more = e.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = e.source();
+    }
+    text.lines().next().unwrap_or_default().chars().take(300).collect()
+}
+
+/// The errno at the bottom of an error's causes.
+fn errno_of(e: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    let mut at = Some(e);
+    let mut errno = None;
+    while let Some(e) = at {
+        if let Some(io) = e.downcast_ref::<io::Error>() {
+            errno = io.raw_os_error().or(errno);
+        }
+        at = e.source();
+    }
+    errno
+}
+
+/// Sorted by what the user can do about it.
+fn reason(text: &str, errno: Option<i32>) -> Reading<()> {
+    match errno {
+        Some(libc::EPERM | libc::EACCES) => Reading::denied(format!(
+            "{text}; it takes root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), and a kernel whose lockdown allows it"
+        )),
+        Some(libc::ENOENT) => {
+            Reading::absent(format!("{text}: this kernel has no such tracepoint"))
+        }
+        _ => Reading::absent(text),
+    }
+}

@@ -1,0 +1,69 @@
+//! What watching costs.
+
+use std::os::fd::OwnedFd;
+
+use model::{
+    Nanos, Reading,
+    watch::{Observer, ProgramStatus},
+};
+
+use crate::bpf::run_stats;
+
+/// For how long the kernel counts our programs' time; the counting costs as much as they do.
+pub const LOOK_NS: u64 = 20_000_000;
+
+/// In one interval of so many.
+const EVERY: u32 = 10;
+
+/// CPU time of this process, and whose turn it is.
+#[derive(Debug)]
+pub struct Cost {
+    process_ns: u64,
+    interval: u32,
+}
+
+impl Cost {
+    /// From now on.
+    pub fn begin() -> Self {
+        Self { process_ns: process_ns(), interval: 0 }
+    }
+
+    /// Has the kernel count while the descriptor lives, if it is time to and permitted.
+    pub fn turn(&mut self) -> Option<OwnedFd> {
+        let turn = self.interval.is_multiple_of(EVERY);
+        self.interval = self.interval.wrapping_add(1);
+        if turn { run_stats::on().ok() } else { None }
+    }
+
+    /// The cost of the interval that ends now, of `window_ns` on `cpus` CPUs.
+    pub fn observer(
+        &mut self,
+        programs: Vec<ProgramStatus>,
+        window_ns: u64,
+        cpus: usize,
+    ) -> Observer {
+        let now = process_ns();
+        let process = now.saturating_sub(self.process_ns);
+        self.process_ns = now;
+        let ran = programs.iter().filter_map(|p| p.ran.known());
+        let programs_ns = ran.filter_map(|r| r.time_ns.get()).sum();
+        let whole = window_ns as f64 * cpus as f64;
+        Observer {
+            programs,
+            programs_ns: Nanos(programs_ns),
+            process_ns: Reading::Known(Nanos(process)),
+            share_of_host: match whole > 0.0 {
+                true => Reading::Known((programs_ns + process) as f64 / whole),
+                false => Reading::absent("no CPU was seen over the whole interval"),
+            },
+        }
+    }
+}
+
+/// CPU time of this process, all threads.
+fn process_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills in the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}

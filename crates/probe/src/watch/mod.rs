@@ -1,0 +1,169 @@
+//! Watching a live host: the counters and the eBPF programs' sums, interval by interval.
+//!
+//! Each part (`softirq`, …) holds its programs, what they said at the last look, and makes its
+//! share of the next [`WatchInterval`].
+
+mod cost;
+mod softirq;
+
+use std::{
+    sync::atomic::AtomicBool,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use model::{
+    CpuId, Nanos, Reading,
+    samples::CpuSample,
+    watch::{CpuWatch, ProcStatNs, SCHEMA_VERSION, SoftirqGap, WatchInterval},
+};
+
+use crate::{
+    Root,
+    samples::{self, Options, clock::monotonic_ns, delta, raw::Raw},
+};
+
+/// What to watch.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// Processes whose threads are followed, besides every ksoftirqd.
+    pub pids: Vec<u32>,
+    /// Whether to attach eBPF programs; without, only what `/proc` tells.
+    pub programs: bool,
+}
+
+/// A host under watch. Dropping it detaches every program.
+pub struct Watcher {
+    root: Root,
+    options: Options,
+    softirq: softirq::Part,
+    cost: cost::Cost,
+    before: Raw,
+}
+
+impl Watcher {
+    /// Attaches what can be attached and takes the first look. Never fails: what cannot be had
+    /// says so in each interval.
+    pub fn start(watch: &Watch) -> Self {
+        let root = Root::live();
+        let options = Options { pids: watch.pids.clone(), ..Options::default() };
+        let possible = possible(&root);
+        let mut watcher = Self {
+            softirq: softirq::Part::attach(watch.programs, &root, &possible),
+            cost: cost::Cost::begin(),
+            before: samples::one(&root, 0, &options),
+            root,
+            options,
+        };
+        watcher.softirq.look();
+        watcher
+    }
+
+    /// Waits for the interval's end and tells what was seen in it; `stop` ends it early, and
+    /// nothing is lost: the next begins where this one ended.
+    pub fn next(&mut self, interval: Duration, stop: &AtomicBool) -> WatchInterval {
+        let begun = self.before.time.start_ns;
+        let end = begun + u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX / 2);
+        self.look_at_cost(end, stop);
+        samples::clock::wait_until(end, stop, &mut |_| {});
+        let now = samples::one(&self.root, 0, &self.options);
+        let softirq = self.softirq.look();
+        let between = delta::samples(&[self.before.clone(), now.clone()]);
+        let window_ns = now.time.start_ns.saturating_sub(begun);
+        self.before = now;
+        let cpus = between.iter().flat_map(|s| &s.cpus).map(|c| one_cpu(c, &softirq)).collect();
+        let count = between.as_ref().map_or(0, |s| s.cpus.len());
+        WatchInterval {
+            schema_version: SCHEMA_VERSION,
+            ended_unix_ns: unix_now(),
+            interval_s: window_ns as f64 / 1e9,
+            cpus,
+            payers: Reading::absent(NOT_YET),
+            napi: Reading::absent(NOT_YET),
+            waits: Reading::absent(NOT_YET),
+            movers: Reading::absent(NOT_YET),
+            messages: Reading::absent(NOT_YET),
+            retransmits: Reading::absent(NOT_YET),
+            process_ipc: Reading::absent(NOT_YET),
+            observer: self.cost.observer(self.softirq.status(), window_ns, count),
+            samples: between.map_or_else(|| Reading::absent("no counters"), Reading::Known),
+        }
+    }
+
+    /// For a short part of some intervals the kernel counts what our programs cost.
+    fn look_at_cost(&mut self, end: u64, stop: &AtomicBool) {
+        let Some(_on) = self.cost.turn() else { return };
+        self.softirq.begin_cost();
+        let until = (monotonic_ns() + cost::LOOK_NS).min(end);
+        samples::clock::wait_until(until, stop, &mut |_| {});
+        self.softirq.end_cost();
+    }
+}
+
+/// The kernel's possible CPUs; where it does not say, those from 0 that the machine has.
+fn possible(root: &Root) -> Vec<CpuId> {
+    match root.list("/sys/devices/system/cpu/possible") {
+        Reading::Known(cpus) => cpus.iter().collect(),
+        _ => (0..u32::try_from(num_configured()).unwrap_or(1)).map(CpuId).collect(),
+    }
+}
+
+fn num_configured() -> i64 {
+    // SAFETY: reads a number.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }
+}
+
+fn unix_now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look) -> CpuWatch {
+    let (softirq_ns, softirq_by_vector_ns) = softirq.of(cpu.id);
+    let proc_stat = cpu.proc_stat.as_ref().map(|s| ProcStatNs {
+        user: added(&[&s.user_ns, &s.nice_ns]),
+        system: s.system_ns.clone(),
+        softirq: s.softirq_ns.clone(),
+        irq: s.irq_ns.clone(),
+        idle: added(&[&s.idle_ns, &s.iowait_ns]),
+        steal: s.steal_ns.clone(),
+    });
+    let measured = softirq_ns.as_ref().map(model::watch::ByContext::softirq_ns);
+    let softnet = |of: fn(&model::samples::SoftnetSample) -> &Reading<u64>| {
+        cpu.softnet.as_ref().and_then(|s| of(s).clone())
+    };
+    CpuWatch {
+        id: cpu.id,
+        softirq_gap: measured.and_then(|ns| gap(ns, &proc_stat)),
+        softirq_ns,
+        softirq_by_vector_ns,
+        proc_stat,
+        ipc: Reading::absent(NOT_YET),
+        time_squeeze: softnet(|s| &s.time_squeeze),
+        backlog_drops: softnet(|s| &s.dropped),
+        received_rps: softnet(|s| &s.received_rps),
+        flow_limit_drops: softnet(|s| &s.flow_limit_count),
+    }
+}
+
+const NOT_YET: &str = "not measured";
+
+/// Two ticks at 100 Hz: below that a claim made in ticks says nothing.
+const LEAST_NS: u64 = 20_000_000;
+
+fn gap(measured_ns: u64, claimed: &Reading<ProcStatNs>) -> Reading<SoftirqGap> {
+    claimed.as_ref().and_then(|c| c.softirq.clone()).map(|claimed_ns| SoftirqGap {
+        measured_ns,
+        claimed_ns,
+        claimed_by_measured: match measured_ns.max(claimed_ns) >= LEAST_NS && measured_ns > 0 {
+            true => Reading::Known(claimed_ns as f64 / measured_ns as f64),
+            false => Reading::absent("too little softirq time for a ratio"),
+        },
+    })
+}
+
+/// A sum of growths; an unknown first part leaves it unknown, a second one that shrank (`iowait`
+/// may) adds nothing.
+fn added(parts: &[&Reading<u64>; 2]) -> Reading<u64> {
+    let [first, second] = parts;
+    (*first).as_ref().map(|a| a + second.get().unwrap_or(0))
+}
