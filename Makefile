@@ -44,12 +44,14 @@ check:
 	$(CARGO) test -p netwright --test architecture --locked --quiet
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
-# target. ARGS belong to one of them: make bench BENCHES=traffic ARGS='--only stream'. neper is
-# compared with where NEPER=path/to/tcp_rr says that it is.
-BENCHES ?= inspect_tree traffic
+# target; `record` is what one sample costs by itself. ARGS belong to one of them:
+# make bench BENCHES=traffic ARGS='--only stream'. neper is compared with where
+# NEPER=path/to/tcp_rr says that it is.
+BENCHES ?= inspect_tree record traffic
 bench: bench-deps
 	@failed=0; for bench in $(BENCHES); do \
-	  $(CARGO) bench -p netwright --locked --bench $$bench -- $(ARGS) || failed=1; \
+	  case $$bench in record) package=stats;; *) package=netwright;; esac; \
+	  $(CARGO) bench -p $$package --locked --bench $$bench -- $(ARGS) || failed=1; \
 	done; exit $$failed
 
 # What the benchmarks compare with; the bare loops in C are compiled as they run.

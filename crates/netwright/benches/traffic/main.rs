@@ -5,7 +5,8 @@
 //! sockperf and iperf3, and neper's `tcp_rr` where `NEPER=path/to/tcp_rr` says where it is.
 //! As root everything runs in a network namespace of its own, without BBR's pacing.
 //!
-//! Ends with 1 when something that must hold does not; see `options.rs` for what can be chosen.
+//! Ends with 1 when something that must hold does not, and with 4 when a part could not be
+//! measured (the others still are); see `options.rs` for what can be chosen.
 
 use std::{io, process::ExitCode};
 
@@ -26,12 +27,11 @@ mod table;
 
 use options::Options;
 use room::Room;
-use table::Table;
+use table::{End, Table};
 
 fn main() -> ExitCode {
     match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+        Ok(end) => end.into(),
         Err(e) => {
             eprintln!("traffic: {e}");
             ExitCode::from(4)
@@ -39,19 +39,24 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> io::Result<bool> {
+fn run() -> io::Result<End> {
     let options = Options::parse(std::env::args().skip(1))?;
     let room = Room::enter(&options)?;
     let mut table = Table::begin(&room, &options)?;
     for (name, measure) in [
         ("rtt", rtt::measure as fn(&Room, &Options, &mut Table) -> io::Result<()>),
         ("flows", flows::measure),
+        ("calls", flows::measure_calls),
         ("stream", stream::measure),
         ("cost", cost::measure),
         ("memory", memory::measure),
     ] {
-        if options.wants(name) {
-            measure(&room, &options, &mut table)?;
+        if !options.wants(name) {
+            continue;
+        }
+        match measure(&room, &options, &mut table) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => table.failed(name, &e),
+            other => other?,
         }
     }
     Ok(table.end())

@@ -1,24 +1,39 @@
 //! System calls counted by the kernel (`raw_syscalls:sys_enter`), which unlike a tracer leaves
-//! the traffic as it is.
+//! the traffic as it is; and over the same time the round trips, also by the kernel: it passes
+//! `tcp:tcp_rcv_space_adjust` once for each piece of a stream that it hands to a thread, and with
+//! one request of 1 B on its way on each flow every response is a piece of its own. That holds
+//! for `recv` and for io_uring, which makes no system call for a message, and for every program.
 
 use std::{
     fs, io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    time::{Duration, Instant},
 };
 
 use crate::{process::Process, room::named};
 
-/// Counters of both ends.
+/// Counters of the threads of both ends.
 pub struct Calls {
-    all: Vec<OwnedFd>,
-    /// The near end's sends: one for each round trip.
-    sends: Vec<OwnedFd>,
+    /// System calls of both.
+    calls: Vec<OwnedFd>,
+    /// Responses that the near end got.
+    trips: Vec<OwnedFd>,
+    since: Instant,
+}
+
+/// What was counted.
+pub struct Counted {
+    /// System calls of both ends.
+    pub calls: u64,
+    /// Round trips.
+    pub trips: u64,
+    /// How long.
+    pub time: Duration,
 }
 
 const TRACING: &str = "/sys/kernel/tracing";
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_EVENT_IOC_RESET: libc::c_ulong = 0x2403;
-const PERF_EVENT_IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
 
 /// The beginning of the kernel's `struct perf_event_attr` (its first published size).
 #[repr(C)]
@@ -33,40 +48,20 @@ struct Attributes {
 impl Calls {
     /// Of the threads that both have now.
     pub fn of(near: &Process, far: &Process) -> io::Result<Self> {
-        let path = format!("{TRACING}/events/raw_syscalls/sys_enter/id");
-        let text = fs::read_to_string(&path)
-            .map_err(|e| named(&format!("{path} (needs root and tracefs mounted there)"), &e))?;
-        let id = text.trim().parse().map_err(|_| io::Error::other("a tracepoint without id"))?;
-        let (near, far) = (near.threads()?, far.threads()?);
-        let open = |threads: &[i32]| -> io::Result<Vec<OwnedFd>> {
-            threads.iter().map(|t| counter(id, *t)).collect()
+        let open = |event: u64, threads: &[i32]| -> io::Result<Vec<OwnedFd>> {
+            threads.iter().map(|t| counter(event, *t)).collect()
         };
-        let mut all = open(&near)?;
-        all.extend(open(&far)?);
-        let sends = open(&near)?;
-        let numbers = [
-            libc::SYS_sendto,
-            libc::SYS_sendmsg,
-            libc::SYS_sendmmsg,
-            libc::SYS_write,
-            libc::SYS_writev,
-        ];
-        let filter = numbers.map(|n| format!("id == {n}")).join(" || ") + "\0";
-        for fd in &sends {
-            // SAFETY: the text ends with a zero and outlives the call.
-            if unsafe {
-                libc::ioctl(fd.as_raw_fd(), PERF_EVENT_IOC_SET_FILTER as _, filter.as_ptr())
-            } != 0
-            {
-                return Err(named("filtering system calls", &io::Error::last_os_error()));
-            }
-        }
-        Ok(Self { all, sends })
+        let (enter, piece) = (event("raw_syscalls/sys_enter")?, event("tcp/tcp_rcv_space_adjust")?);
+        let near = near.threads()?;
+        let mut calls = open(enter, &near)?;
+        calls.extend(open(enter, &far.threads()?)?);
+        Ok(Self { calls, trips: open(piece, &near)?, since: Instant::now() })
     }
 
     /// Counts from here on.
     pub fn clear(&mut self) -> io::Result<()> {
-        for fd in self.all.iter().chain(&self.sends) {
+        self.since = Instant::now();
+        for fd in self.calls.iter().chain(&self.trips) {
             // SAFETY: takes no argument that it would read.
             if unsafe { libc::ioctl(fd.as_raw_fd(), PERF_EVENT_IOC_RESET as _, 0) } != 0 {
                 return Err(io::Error::last_os_error());
@@ -75,14 +70,35 @@ impl Calls {
         Ok(())
     }
 
-    /// System calls of both ends for each send of the near end.
-    pub fn per_trip(&self) -> io::Result<f64> {
-        let (sends, all) = (sum(&self.sends)?, sum(&self.all)?);
-        if sends < 1000 {
-            return Err(io::Error::other(format!("only {sends} round trips while counting")));
+    /// What was counted since then.
+    pub fn counted(&self) -> io::Result<Counted> {
+        let (calls, trips) = (sum(&self.calls)?, sum(&self.trips)?);
+        let time = self.since.elapsed();
+        if trips < 1000 {
+            return Err(io::Error::other(format!("only {trips} round trips while counting")));
         }
-        Ok(all as f64 / sends as f64)
+        Ok(Counted { calls, trips, time })
     }
+}
+
+impl Counted {
+    /// System calls of both ends for a round trip.
+    pub fn per_trip(&self) -> f64 {
+        self.calls as f64 / self.trips as f64
+    }
+
+    /// Round trips a second.
+    pub fn trips_per_s(&self) -> f64 {
+        self.trips as f64 / self.time.as_secs_f64()
+    }
+}
+
+/// The kernel's number for a tracepoint.
+fn event(name: &str) -> io::Result<u64> {
+    let path = format!("{TRACING}/events/{name}/id");
+    let text = fs::read_to_string(&path)
+        .map_err(|e| named(&format!("{path} (needs root and tracefs mounted there)"), &e))?;
+    text.trim().parse().map_err(|_| io::Error::other(format!("{path} holds no number")))
 }
 
 fn counter(id: u64, thread: i32) -> io::Result<OwnedFd> {

@@ -1,6 +1,10 @@
 //! The table, line by line as the cells are done.
 
-use std::{fs, io, process::Command, time::Instant};
+use std::{
+    fs, io,
+    process::{Command, ExitCode},
+    time::Instant,
+};
 
 use crate::{
     cell::{Metric, Spread, Target},
@@ -71,6 +75,28 @@ pub struct Table {
     kept: usize,
     unclear: Vec<String>,
     missed: Vec<String>,
+    failed: Vec<String>,
+}
+
+/// How the benchmark ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Everything was measured and nothing missed.
+    Well,
+    /// Something that must hold does not.
+    Missed,
+    /// A part could not be measured.
+    Failed,
+}
+
+impl From<End> for ExitCode {
+    fn from(end: End) -> Self {
+        Self::from(match end {
+            End::Well => 0,
+            End::Missed => 1,
+            End::Failed => 4,
+        })
+    }
 }
 
 impl Table {
@@ -96,7 +122,7 @@ impl Table {
             println!("this build has no `serve` and `measure` yet: only the others are shown");
         }
         println!("\nFigures: median (smallest–largest) of n runs. Ratios: run by run, in turn.");
-        Ok(Self { begun: Instant::now(), kept: 0, unclear: vec![], missed: vec![] })
+        Ok(Self { begun: Instant::now(), kept: 0, unclear: vec![], missed: vec![], failed: vec![] })
     }
 
     /// A part's heading.
@@ -143,19 +169,32 @@ impl Table {
         }
     }
 
-    /// The summary; whether all is well.
-    pub fn end(self) -> bool {
+    /// A part that could not be measured, or not to its end.
+    pub fn failed(&mut self, part: &str, e: &io::Error) {
+        println!("\n{part}: {e}  FAILED");
+        self.failed.push(format!("{part}: {e}"));
+    }
+
+    /// The summary.
+    pub fn end(self) -> End {
+        let [unclear, missed, failed] =
+            [("unclear", self.unclear), ("MISSED", self.missed), ("FAILED", self.failed)];
         println!(
-            "\n{} kept, {} unclear, {} missed",
+            "\n{} kept, {} unclear, {} missed, {} parts failed",
             self.kept,
-            self.unclear.len(),
-            self.missed.len()
+            unclear.1.len(),
+            missed.1.len(),
+            failed.1.len()
         );
-        for (word, lines) in [("unclear", &self.unclear), ("MISSED", &self.missed)] {
+        for (word, lines) in [&unclear, &missed, &failed] {
             lines.iter().for_each(|l| println!("  {word}: {l}"));
         }
         println!("took {:.0} s", self.begun.elapsed().as_secs_f64());
-        self.missed.is_empty()
+        match (missed.1.is_empty(), failed.1.is_empty()) {
+            (_, false) => End::Failed,
+            (false, true) => End::Missed,
+            (true, true) => End::Well,
+        }
     }
 }
 
