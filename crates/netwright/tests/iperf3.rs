@@ -6,6 +6,7 @@
 mod support;
 
 use std::{
+    io::BufRead,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -51,9 +52,13 @@ impl Pair {
 
     /// `netwright serve --iperf3` at the far end.
     fn serve(&self) -> Serve {
+        self.serve_with(&[])
+    }
+
+    fn serve_with(&self, words: &[&str]) -> Serve {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.far.name, NETWRIGHT, "serve", "--json"]);
-        command.args(["--port", "0", "--bind", FAR, "--open", "--iperf3"]);
+        command.args(["--port", "0", "--bind", FAR, "--open", "--iperf3"]).args(words);
         let serve = Serve::of(command);
         // It listens before it says so; the line about iperf3 comes second.
         self.await_listener();
@@ -232,6 +237,38 @@ fn a_result_of_a_stock_server_is_measured_again_by_the_same_protocol() {
     assert_eq!(again["peer"]["program"], "iperf3");
     assert_eq!(again["request"]["rate"], 10_000_000);
     assert_eq!(again["runs"][0]["bytes"].as_u64().map(|b| b > 100_000), Some(true), "{again:#}");
+}
+
+#[test]
+fn a_host_that_falls_silent_in_the_midst_is_forgotten() {
+    let pair = Pair::new();
+    let mut serve = pair.serve_with(&["--idle", "2s"]);
+    let mut client = Command::new("ip");
+    client.args(["netns", "exec", &pair.near.name, "timeout", "120", "iperf3", "-c", FAR]);
+    client.args("-u -R -b 1M -t 60".split(' '));
+    let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let client = Stock(client);
+    await_event(&mut serve, "started");
+    // Not a word more from there, not even a reset.
+    pair.near.run("ip", &["route", "add", "blackhole", FAR]);
+    let why = await_event(&mut serve, "broken")["why"].clone();
+    drop(client);
+    pair.near.run("ip", &["route", "del", "blackhole", FAR]);
+    assert!(why.as_str().unwrap().contains("control connection"), "{why}");
+    assert!(count(&pair.iperf3("-t 1"), "/end/sum_received/bytes") > 0);
+}
+
+/// The next event of that name.
+fn await_event(serve: &mut Serve, name: &str) -> Value {
+    loop {
+        let mut line = String::new();
+        assert!(serve.events.read_line(&mut line).unwrap() > 0, "serve ended");
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if event["event"] == name {
+            return event;
+        }
+        assert_ne!(event["event"], "finished", "{event}");
+    }
 }
 
 #[test]

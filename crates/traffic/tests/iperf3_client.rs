@@ -296,6 +296,21 @@ fn a_busy_server_and_other_servers_are_named() {
         let e = measure_until(&spec(&format!("127.0.0.1:{port}")), &NEVER).unwrap_err();
         assert!(e.to_string().contains("does not speak iperf3's protocol: state 83"), "{e}");
     });
+    // 3.12 that demands credentials: SERVER_ERROR, the number, and nothing more.
+    thread::scope(|s| {
+        s.spawn(|| {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut said = [0; 41];
+            socket.read_exact(&mut said[..37]).unwrap();
+            socket.write_all(&[9]).unwrap();
+            socket.read_exact(&mut said[37..]).unwrap();
+            let length = u32::from_be_bytes(said[37..].try_into().unwrap());
+            socket.read_exact(&mut vec![0; length as usize]).unwrap();
+            socket.write_all(&[254, 0, 0, 0, 142]).unwrap();
+        });
+        let e = measure_until(&spec(&format!("127.0.0.1:{port}")), &NEVER).unwrap_err();
+        assert!(matches!(&e, Error::Denied(why) if why.contains("credentials")), "{e:?}");
+    });
     drop(listener);
     let e = measure_until(&spec(&format!("127.0.0.1:{port}")), &NEVER).unwrap_err();
     assert!(e.to_string().contains("connection refused; start `iperf3 -s` there"), "{e}");
