@@ -17,7 +17,7 @@ use crate::{
     Error,
     client::{
         Peer,
-        ends::{self, Ended},
+        ends::{self, Ended, Ends},
     },
     control::message::Test,
     seats::Seats,
@@ -119,8 +119,7 @@ pub fn connect_run(
     let connect = total(|r| Some(&r.connect));
     let window_ns: u64 = rounds.iter().map(|r| r.ended.course.window_ns).sum();
     let connections_per_s = connect.count as f64 * 1e9 / window_ns.max(1) as f64;
-    let ended = || rounds.iter().map(|r| &r.ended);
-    let (cpu, evidence) = ends::costs(ended(), connections_per_s);
+    let ends = Ends::of(rounds.iter().map(|r| &r.ended));
     ConnectRun {
         transport: test.transport,
         flows: test.flows,
@@ -130,7 +129,7 @@ pub fn connect_run(
         close: spec.close,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: ends::placement(ended(), seats, peer),
+        placement: ends.placement(seats, peer.same_host),
         window_ns: Nanos(window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
         connections: connect.count,
@@ -146,9 +145,9 @@ pub fn connect_run(
             Some(last) => last.budget.clone(),
             None => Reading::absent("nothing was measured"),
         },
-        cpu,
-        evidence,
-        warnings: warnings(spec, test, peer, rounds, connections_per_s),
+        cpu: ends.cpu(ends::at_rate(connections_per_s)),
+        evidence: ends.evidence(),
+        warnings: warnings(spec, test, peer, rounds, connections_per_s, &ends),
     }
 }
 
@@ -219,6 +218,7 @@ fn warnings(
     peer: &Peer,
     rounds: &[Round],
     rate: f64,
+    ends: &Ends,
 ) -> Vec<String> {
     let mut all: Vec<String> = vec![];
     let count = |of: fn(&Recorder) -> u64| -> u64 {
@@ -250,8 +250,7 @@ fn warnings(
             "{n} attempts had no end when the run ended and count as neither made nor failed"
         )),
     }
-    all.extend(ends::warnings(rounds.iter().map(|r| &r.ended)));
-    let first = rounds.first().map(|r| &r.ended);
-    all.extend(ends::spinning_on_one_cpu(first, test, spec.common.wait, peer));
+    all.extend(ends.warnings());
+    all.extend(ends.spinning_on_one_cpu(test, spec.common.wait, peer.same_host));
     all
 }

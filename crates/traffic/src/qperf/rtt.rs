@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    client::conduct::{Course, Run, conduct},
+    client::{
+        conduct::{Course, Run, conduct},
+        ends::Ended,
+    },
     control::message::{Kind, Ready, Test},
     host::calibrate,
     net::{now_ns, options},
@@ -184,8 +187,8 @@ fn size(
         };
         *cpus = stat.map_or(*cpus, |s| s.cpus);
         sums.add(&round);
-        let Round { broken, course, .. } = round;
-        let ends = broken.is_some() || course.cut_short;
+        let Round { broken, ended, .. } = round;
+        let ends = broken.is_some() || ended.course.cut_short;
         let next =
             if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
@@ -231,16 +234,14 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     if let Some(stat) = &stat {
         warnings.extend(disagreement(stat, team.transactions(), point.test.transport));
     }
-    let round = Round {
+    let ended = Ended {
         ready: point.seat.clone(),
         course,
-        recorders: vec![recorder],
         seen: team.seen(),
         report: stat.as_ref().map(report),
         warnings,
-        broken,
     };
-    Ok((round, stat))
+    Ok((Round { ended, recorders: vec![recorder], broken }, stat))
 }
 
 /// Both ends must have counted the same: each answer was a message there first, and one may

@@ -25,6 +25,7 @@ use crate::{
     client::{
         Peer,
         conduct::{Course, Run, conduct},
+        ends::Ended,
         flows,
     },
     control::{
@@ -246,8 +247,8 @@ fn one(
             }
         };
         sums.add(&round);
-        let Round { broken, course, .. } = round;
-        let ends = broken.is_some() || course.cut_short;
+        let Round { broken, ended, .. } = round;
+        let ends = broken.is_some() || ended.course.cut_short;
         let next =
             if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
@@ -303,7 +304,8 @@ fn round(
         None => Some(peer.finish()?),
         Some(_) => None,
     };
-    Ok(Round { ready, course, recorders, seen: team.seen(), report, warnings, broken })
+    let ended = Ended { ready, course, seen: team.seen(), report, warnings };
+    Ok(Round { ended, recorders, broken })
 }
 
 fn shape_of(spec: &RttSpec, test: &Test, ready: &Ready) -> Shape {

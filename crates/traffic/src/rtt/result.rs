@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, Nanos, Reading,
-    measure::{BothCpu, EndCpu, EndPlacement, Mode, Placement, RttRun, RttSpec, Wait},
+    CpuId, Nanos,
+    measure::{Mode, RttRun, RttSpec},
 };
 use stats::{Enough, Estimate, Histogram};
 
 use super::{exchange::UNKNOWN_CPU, recorder::Placed, sums::Sums};
 use crate::{
+    client::ends,
     control::message::{Kind, Test},
-    host,
     seats::Seats,
 };
 
@@ -67,11 +67,9 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
     let per_s = all.count() as f64 * 1e9 / sums.window_ns.max(1) as f64;
     let (p50, rate) = sums.estimates();
     let engine = sums.engine();
-    let cpu = both_cpu(sums.near_cpu, sums.far_cpu, per_s);
-    let shared = seats.cpus.iter().any(|c| sums.far.pinned.contains(c)) && same_host;
-    let mut warnings = sums.warnings;
+    let mut warnings = sums.ends.warnings();
     warnings.extend(p50.as_ref().and_then(doubt));
-    warnings.extend(shared.then(|| spinning(spec)).flatten());
+    warnings.extend(sums.ends.spinning_on_one_cpu(test, spec.common.wait, same_host));
     RttRun {
         transport: test.transport,
         request_bytes,
@@ -81,16 +79,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         outstanding: spec.outstanding,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: Placement {
-            local: EndPlacement {
-                pinned: seats.cpus.clone(),
-                why: seats.why.clone(),
-                allowed: seats.allowed.clone(),
-                ..sums.near
-            },
-            peer: sums.far,
-            same_host,
-        },
+        placement: sums.ends.placement(seats, same_host),
         engine,
         window_ns: Nanos(sums.window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
@@ -105,8 +94,8 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         target_per_s: spec.rate_per_s,
         lost: sums.lost,
         late: sums.late,
-        cpu,
-        evidence: sums.evidence,
+        cpu: sums.ends.cpu(ends::at_rate(per_s)),
+        evidence: sums.ends.evidence(),
         warnings,
     }
 }
@@ -129,25 +118,4 @@ fn doubt(median: &Estimate) -> Option<String> {
         "the batches resemble their neighbours: the intervals may be too narrow; measure longer"
             .into()
     })
-}
-
-/// Two spinning threads on one CPU wait for each other's time slice to end.
-fn spinning(spec: &RttSpec) -> Option<String> {
-    let spins = [spec.common.wait, spec.common.peer_wait].contains(&Wait::Spin);
-    let why = "an end that spins shares its CPU with the other: the figures show time slices";
-    spins.then(|| why.into())
-}
-
-/// CPU per transaction comes from rates: each end's looks enclose the window and are a little
-/// longer than it.
-fn both_cpu(near: Option<EndCpu>, far: Option<Reading<EndCpu>>, per_s: f64) -> BothCpu {
-    let share = |cpu: EndCpu| {
-        let units = (per_s * cpu.window_ns.0 as f64 / 1e9).round() as u64;
-        host::per_unit(cpu, units)
-    };
-    let near = near.unwrap_or_else(|| {
-        let now = host::Mark::take(&[], &probe::Root::live());
-        host::between(&now, &now).cpu
-    });
-    BothCpu { local: share(near), peer: far.unwrap_or_default().map(share) }
 }

@@ -1,12 +1,10 @@
 //! From both ends' counters to a run of the document.
 
-use std::collections::BTreeMap;
-
 use model::{
     Nanos, Reading,
     measure::{
-        BothCpu, BothEvidence, Datagrams, Direction, EndCpu, EndPlacement, Placement,
-        StreamInterval, StreamRun, StreamSpec, Transport, ZeroCopy, ZeroCopyCount,
+        Datagrams, Direction, Placement, StreamInterval, StreamRun, StreamSpec, Transport,
+        ZeroCopy, ZeroCopyCount,
     },
 };
 use stats::{Enough, Estimate};
@@ -18,9 +16,11 @@ use super::{
 };
 use crate::{
     Error,
-    client::Peer,
+    client::{
+        Peer,
+        ends::{self, Around, Ends},
+    },
     control::message::{Counters, FarReport, Ready, Test},
-    host,
     seats::Seats,
     team::Seen,
 };
@@ -36,6 +36,18 @@ pub struct Round {
     pub congestion: Reading<String>,
     pub mss_bytes: Reading<u64>,
     pub broken: Option<Error>,
+}
+
+impl Round {
+    fn around(&self) -> Around<'_> {
+        Around {
+            ready: &self.ready,
+            marks: &self.course.marks,
+            seen: &self.seen,
+            report: self.report.as_ref(),
+            warnings: &self.warnings,
+        }
+    }
 }
 
 /// What to show while a run goes on.
@@ -238,15 +250,18 @@ pub fn runs(
     };
     // Both directions share the threads, and so their cost.
     let moved: u64 = parts.iter().map(bytes_of).sum();
-    parts.iter().map(|p| one(p, spec, seats, peer, rounds, moved)).collect()
+    let mut ends = Ends::default();
+    rounds.iter().for_each(|r| ends.add_around(r.around()));
+    let placement = placement(&ends, rounds, seats, peer);
+    parts.iter().map(|p| one(p, spec, rounds, &ends, &placement, moved)).collect()
 }
 
 fn one(
     part: &Part<'_>,
     spec: &StreamSpec,
-    seats: &Seats,
-    peer: &Peer,
     rounds: &[Round],
+    ends: &Ends,
+    placement: &Placement,
     moved: u64,
 ) -> StreamRun {
     let shape = part.shape;
@@ -265,7 +280,6 @@ fn one(
         }));
     }
     let bytes = flow_bytes.iter().fold(0u64, |a, b| a.saturating_add(*b));
-    let (cpu, evidence) = both_ends(rounds, moved);
     let forward = part.direction == Direction::Forward;
     let last = rounds.last();
     let of_sender = |near: fn(&Round) -> Reading<String>,
@@ -290,13 +304,13 @@ fn one(
         message_bytes: shape.message_bytes as u64,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: placement(rounds, seats, peer),
+        placement: placement.clone(),
         window_ns: Nanos(window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
         bytes,
         bits_per_s: per_s(bytes, window_ns),
         bits_per_s_interval: part.estimate(rounds).map(|e| e.interval),
-        retransmits: sum(rounds.iter().map(|r| {
+        retransmits: ends::sum(rounds.iter().map(|r| {
             let (a, b) = (part.sender(&r.course.first), part.sender(&r.course.last));
             grown(&a.retransmits, &b.retransmits)
         })),
@@ -306,9 +320,9 @@ fn one(
         zerocopy_copied: zerocopied(part, rounds),
         congestion,
         mss_bytes: mss,
-        cpu,
-        evidence,
-        warnings: warnings(rounds),
+        cpu: ends.cpu(|_| moved),
+        evidence: ends.evidence(),
+        warnings: ends.warnings(),
     };
     judge(&mut run, part, spec, rounds);
     run
@@ -386,89 +400,17 @@ fn judge(run: &mut StreamRun, part: &Part<'_>, spec: &StreamSpec, rounds: &[Roun
     }
 }
 
-fn warnings(rounds: &[Round]) -> Vec<String> {
-    let mut all: Vec<String> = vec![];
-    for r in rounds {
-        let far = r.report.iter().flat_map(|f| &f.warnings).map(|w| format!("far end: {w}"));
-        for w in r.warnings.iter().chain(&r.seen.warnings).cloned().chain(far) {
-            if !all.contains(&w) {
-                all.push(w);
-            }
-        }
-    }
-    all
-}
-
-fn placement(rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
-    let mut local = EndPlacement {
-        pinned: seats.cpus.clone(),
-        why: seats.why.clone(),
-        allowed: seats.allowed.clone(),
-        ..EndPlacement::default()
-    };
-    let mut far = EndPlacement::default();
-    for r in rounds {
-        add(&mut local.ran_on, &r.seen.ran_on);
-        add(&mut local.received_on, &r.seen.received_on);
-        add(&mut local.napi_ids, &r.seen.napi_ids);
-        far.pinned = r.ready.pinned.clone();
-        far.why = r.ready.why.clone();
-        far.allowed = r.ready.allowed.clone();
-        if let Some(report) = &r.report {
-            add(&mut far.ran_on, &report.ran_on);
-            add(&mut far.received_on, &report.received_on);
-            add(&mut far.napi_ids, &report.napi_ids);
-        }
-    }
+fn placement(ends: &Ends, rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
     let moves = |of: fn(&Look) -> &Counters| {
         let one =
             |r: &Round| grown(&of(&r.course.first).migrations, &of(&r.course.last).migrations);
-        sum(rounds.iter().map(one))
+        ends::sum(rounds.iter().map(one))
     };
-    local.migrations = moves(|l| &l.near);
-    far.migrations = moves(|l| &l.far);
-    Placement { local, peer: far, same_host: peer.same_host }
-}
-
-fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
-    from.iter().for_each(|(k, n)| *to.entry(k.clone()).or_default() += n);
-}
-
-/// The sum, where every part is known.
-fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
-    parts.reduce(both).unwrap_or_default()
-}
-
-/// CPU by byte, and the counters that moved, over all rounds.
-fn both_ends(rounds: &[Round], moved: u64) -> (BothCpu, BothEvidence) {
-    let mut evidence = BothEvidence::default();
-    let (mut local, mut peer): (Option<EndCpu>, Option<Reading<EndCpu>>) = (None, None);
-    for round in rounds {
-        let window = host::between(&round.course.marks.0, &round.course.marks.1);
-        add(&mut evidence.local, &window.moved);
-        local = Some(match local {
-            Some(before) => host::added(before, window.cpu),
-            None => window.cpu,
-        });
-        let theirs = match &round.report {
-            Some(report) => report.cpu.clone(),
-            None => Reading::absent("the far end did not report"),
-        };
-        round.report.iter().for_each(|report| add(&mut evidence.peer, &report.moved));
-        peer = Some(match peer {
-            Some(before) => before.and_then(|b| theirs.map(|t| host::added(b, t))),
-            None => theirs,
-        });
-    }
-    let nothing = || {
-        let now = host::Mark::take(&[], &probe::Root::live());
-        host::between(&now, &now).cpu
-    };
-    let cpu = BothCpu {
-        local: host::per_unit(local.unwrap_or_else(nothing), moved),
-        peer: peer.unwrap_or_default().map(|cpu| host::per_unit(cpu, moved)),
-    };
-    (cpu, evidence)
+    let mut placement = ends.placement(seats, peer.same_host);
+    // Exactly over the window; the marks enclose it.
+    placement.local.migrations = moves(|l| &l.near);
+    placement.peer.migrations = moves(|l| &l.far);
+    placement
 }
 
 #[cfg(test)]
