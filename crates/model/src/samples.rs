@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading};
+use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::ByContext};
 
 /// A counter's growth over the window: absent when it went backwards or came or went with
 /// its device, never a huge number.
@@ -59,6 +59,11 @@ fn not_sampled() -> Reading<Vec<ListenerSample>> {
     Reading::absent("not sampled")
 }
 
+/// Nobody measured it.
+fn not_measured() -> Reading<ByContext> {
+    Reading::absent("not measured")
+}
+
 /// The listening sockets of one address over the window; several may share one
 /// (`SO_REUSEPORT`), and the fullest of them stands for all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +89,9 @@ pub struct CpuSample {
     pub softirqs: Reading<BTreeMap<String, Delta>>,
     /// Backlog counters.
     pub softnet: Reading<SoftnetSample>,
+    /// Softirq time by context as eBPF measured it over the same window.
+    #[serde(default = "not_measured")]
+    pub softirq_ns: Reading<ByContext>,
 }
 
 /// CPU time by state over the window; the kernel's ticks converted once.

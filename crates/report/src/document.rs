@@ -6,6 +6,7 @@ use model::{
     finding::{Clear, Diagnosis},
     host::Host,
     snapshot::Manifest,
+    watch::ByContext,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,50 @@ pub struct Window {
     /// Packets received by all CPUs in it, in every network namespace. **Source**:
     /// `/proc/net/softnet_stat`.
     pub packets: Reading<u64>,
+    /// Softirq time over it.
+    #[serde(default = "no_softirq")]
+    pub softirq: Reading<SoftirqTime>,
+}
+
+/// Softirq time of all CPUs over the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftirqTime {
+    /// By context, as eBPF measured it.
+    pub measured_ns: ByContext,
+    /// What `/proc/stat` says of the same.
+    pub claimed_ns: Reading<u64>,
+    /// All CPU time of the window: its length times the CPUs.
+    pub cpu_time_ns: u64,
+}
+
+/// A document from before it was measured.
+fn no_softirq() -> Reading<SoftirqTime> {
+    Reading::absent("not measured")
+}
+
+fn softirq(s: &Samples) -> Reading<SoftirqTime> {
+    let mut sum =
+        ByContext { threaded: Reading::absent("no NAPI threads"), ..ByContext::default() };
+    let (mut claimed, mut cpus) = (Some(0), 0);
+    for cpu in &s.cpus {
+        match &cpu.softirq_ns {
+            Reading::Known(one) => sum.add(one),
+            Reading::Absent(why) => return Reading::Absent(why.clone()),
+            Reading::Denied(why) => return Reading::Denied(why.clone()),
+        }
+        let of = cpu.proc_stat.known().and_then(|p| p.softirq_ns.get());
+        claimed = claimed.zip(of).map(|(a, b)| a + b);
+        cpus += 1;
+    }
+    if cpus == 0 {
+        return Reading::absent("no CPU was seen over the whole window");
+    }
+    Reading::Known(SoftirqTime {
+        measured_ns: sum,
+        claimed_ns: claimed
+            .map_or_else(|| Reading::absent("/proc/stat of a CPU is not known"), Reading::Known),
+        cpu_time_ns: s.window_ns.0 * cpus,
+    })
 }
 
 fn packets(s: &Samples) -> Reading<u64> {
@@ -118,6 +163,7 @@ impl Diagnosed {
             cut_short,
             changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
             packets: packets(s),
+            softirq: softirq(s),
         };
         Self {
             schema_version: SCHEMA_VERSION,

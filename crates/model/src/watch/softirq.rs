@@ -28,6 +28,14 @@ impl VectorNs {
         self.net_rx + self.net_tx + self.pacing + self.other
     }
 
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.net_rx += other.net_rx;
+        self.net_tx += other.net_tx;
+        self.pacing += other.pacing;
+        self.other += other.other;
+    }
+
     /// What carries packets: `NET_RX`, `NET_TX` and pacing.
     pub fn network(&self) -> u64 {
         self.net_rx + self.net_tx + self.pacing
@@ -58,6 +66,27 @@ impl ByContext {
             .iter()
             .map(VectorNs::total)
             .sum()
+    }
+
+    /// The same and NAPI's threads, where their time is known: all work of this kind.
+    pub fn all_ns(&self) -> u64 {
+        self.softirq_ns() + self.threaded.known().map_or(0, VectorNs::total)
+    }
+
+    /// Adds another CPU's.
+    pub fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.syscall, &other.syscall),
+            (&mut self.irq_on_task, &other.irq_on_task),
+            (&mut self.idle, &other.idle),
+            (&mut self.ksoftirqd, &other.ksoftirqd),
+        ];
+        pairs.into_iter().for_each(|(sum, more)| sum.add(more));
+        if let Reading::Known(more) = &other.threaded {
+            let mut sum = self.threaded.get().unwrap_or_default();
+            sum.add(more);
+            self.threaded = Reading::Known(sum);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use model::{Facts, Reading, Samples};
 use probe::{
     error::reading,
     samples::{self, Options},
+    watch::OverWindow,
 };
 use report::{Diagnosed, document::Source};
 
@@ -44,8 +45,10 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
+    let softirq = OverWindow::begin(&request.source.root);
     let taken =
         samples::take(&request.source.root, &options, window.stop(), &mut |s| progress.show(s));
+    let taken = taken.map(|samples| softirq.end(samples));
     let cut_short = window.was_cut_short();
     drop((window, progress));
     if cut_short && !request.quiet {

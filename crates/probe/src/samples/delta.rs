@@ -216,6 +216,7 @@ fn cpus(readings: &[Raw]) -> (Vec<CpuSample>, Vec<String>) {
                 )
             }),
             softnet: softnet(readings, id, &sets),
+            softirq_ns: Reading::absent("not measured"),
         })
         .collect();
     (samples, changes)

@@ -4,7 +4,10 @@
 //! share of the next [`WatchInterval`].
 
 mod cost;
+mod over_window;
 mod softirq;
+
+pub use over_window::OverWindow;
 
 use std::{
     sync::atomic::AtomicBool,

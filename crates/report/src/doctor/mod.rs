@@ -11,7 +11,7 @@ use model::{
 };
 
 use crate::{
-    document::Diagnosed,
+    document::{Diagnosed, SoftirqTime},
     inspect::dotted,
     text::{Ink, Line, Look, Page},
     words::many,
@@ -50,6 +50,9 @@ fn head(d: &Diagnosed, page: &mut Page) {
         2,
     );
     page.line(seen(d), 2);
+    if let Some(softirq) = d.window.known().and_then(|w| w.softirq.known()) {
+        page.line(Line::plain(softirq_text(softirq)), 2);
+    }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
         let text = format!("Changed while watched: {}.", changes.join("; "));
         page.line(Line::new().ink(Ink::Warn, text), 2);
@@ -83,6 +86,31 @@ fn seen(d: &Diagnosed) -> Line {
     let tail: Vec<&str> = [by.as_str(), goal].into_iter().filter(|t| !t.is_empty()).collect();
     let line = line.text(format!(", {}.", tail.join(", ")));
     line.capitalised()
+}
+
+/// Who paid for softirqs, and what /proc/stat makes of it.
+fn softirq_text(t: &SoftirqTime) -> String {
+    let share = |ns: u64| format!("{:.1}%", ns as f64 * 100.0 / t.cpu_time_ns.max(1) as f64);
+    let m = &t.measured_ns;
+    let parts = [
+        (m.syscall.total(), "at the end of tasks' own system calls"),
+        (m.irq_on_task.total(), "in interrupts upon tasks"),
+        (m.idle.total(), "while idle"),
+        (m.ksoftirqd.total(), "in ksoftirqd"),
+    ];
+    let parts = parts.iter().filter(|(ns, _)| *ns as f64 >= t.cpu_time_ns as f64 * 0.0005);
+    let parts: Vec<_> = parts.map(|(ns, what)| format!("{} {what}", share(*ns))).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    let threads = match &m.threaded {
+        Known(t) if t.total() > 0 => format!(", NAPI threads {}", share(t.total())),
+        _ => String::new(),
+    };
+    let claimed = match t.claimed_ns.get() {
+        Some(ns) => format!("; /proc/stat says {}", share(ns)),
+        None => String::new(),
+    };
+    let all = share(m.softirq_ns());
+    format!("Softirqs took {all} of the CPUs' time{parts}{threads}{claimed}.")
 }
 
 /// One line that says what the rest says.
