@@ -171,6 +171,33 @@ fn forced_migrations_are_counted() {
 }
 
 #[test]
+fn softirq_time_is_in_the_evidence_of_the_end_that_was_asked() {
+    needs_root();
+    let far = Serve::start(&[]);
+    let moved = |args: &[&str]| {
+        let args = [&["--duration", "500ms", "--wait", "block"], args].concat();
+        let document = rtt(far.target(), &args);
+        let window = document.runs[0].window_ns.0;
+        (document.runs[0].evidence.clone(), window)
+    };
+    let softirq = |all: &model::measure::Moved| -> u64 {
+        let contexts = ["syscall", "irq_on_task", "idle", "ksoftirqd"];
+        contexts.iter().filter_map(|c| all.get(&format!("softirq_ns.{c}"))).sum()
+    };
+    let (with, window) = moved(&["--softirq"]);
+    // Over loopback each message is received in a softirq of its sender's system call.
+    let syscall = with.local["softirq_ns.syscall"];
+    let all = softirq(&with.local);
+    assert!(syscall * 2 > all, "{with:?}");
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    assert!(all < window * cpus, "{all} ns in a window of {window}");
+    let each = syscall as f64 / with.local["softirq.NET_RX"] as f64;
+    assert!((500.0..100_000.0).contains(&each), "{each} ns a NET_RX softirq");
+    assert_eq!(softirq(&with.peer), 0);
+    assert_eq!(softirq(&moved(&[]).0.local), 0);
+}
+
+#[test]
 fn it_runs_again_from_its_own_result() {
     let serve = Serve::start(&[]);
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ mod cost;
 mod over_window;
 mod softirq;
 
-pub use over_window::OverWindow;
+pub use over_window::{OverWindow, Running};
 
 use std::{
     sync::atomic::AtomicBool,

@@ -1,6 +1,6 @@
 //! Softirq time over one window, for those who take samples and do not watch.
 
-use model::Samples;
+use model::{Reading, Samples, watch::ByContext};
 
 use super::{possible, softirq::Part};
 use crate::Root;
@@ -27,5 +27,35 @@ impl OverWindow {
             (cpu.softirq_ns, _) = look.of(cpu.id);
         }
         samples
+    }
+}
+
+/// Softirq time of all CPUs since the programs were attached, for those who look at moments.
+pub struct Running {
+    part: Part,
+    sum: ByContext,
+}
+
+impl Running {
+    /// Attaches them on the running host.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    pub fn begin() -> Reading<Self> {
+        let root = Root::live();
+        let mut part = Part::attach(true, &root, &possible(&root));
+        match part.look().all() {
+            Reading::Known(_) => Reading::Known(Self { part, sum: ByContext::default() }),
+            Reading::Absent(why) => Reading::Absent(why),
+            Reading::Denied(why) => Reading::Denied(why),
+        }
+    }
+
+    /// Until now.
+    pub fn until_now(&mut self) -> Reading<ByContext> {
+        self.part.look().all().map(|moved| {
+            self.sum.add(&moved);
+            self.sum.clone()
+        })
     }
 }

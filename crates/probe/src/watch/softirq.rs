@@ -85,6 +85,18 @@ impl Part {
 }
 
 impl Look {
+    /// All CPUs together.
+    pub fn all(&self) -> Reading<ByContext> {
+        match &self.0 {
+            Err(why) => none(why),
+            Ok(all) => {
+                let mut sum = ByContext::default();
+                all.values().for_each(|state| sum.add(&by_context(state)));
+                Reading::Known(sum)
+            }
+        }
+    }
+
     /// One CPU's time by context, and by vector.
     pub fn of(&self, cpu: CpuId) -> (Reading<ByContext>, Reading<BTreeMap<String, u64>>) {
         let state = match &self.0 {

@@ -78,8 +78,14 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     } else {
         page.heading("KERNEL COUNTERS THAT MOVED");
         let mut table = Table::new().left("").right("NEAR").right("FAR").left("");
+        // Softirq time is in the evidence of an end that was asked to measure it.
+        let asked = ends.map(|pick| {
+            runs.iter().any(|r| pick(r).keys().any(|name| name.starts_with(SOFTIRQ_TIME)))
+        });
         for (name, row) in told {
-            let [near, far] = row.counts.map(|n| match n {
+            let timed = name.starts_with(SOFTIRQ_TIME);
+            let [near, far] = both(row.counts, asked).map(|(n, asked)| match n {
+                0 if timed && !asked => Line::new().ink(Ink::Faint, "-"),
                 0 => Line::new().ink(Ink::Faint, "0"),
                 n => Line::plain(grouped(n)),
             });
@@ -99,6 +105,14 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
         let text = format!("  The traffic itself: {}.", counts.join("; "));
         page.line(Line::new().ink(Ink::Faint, text), 2);
     }
+}
+
+/// Names of softirq time.
+const SOFTIRQ_TIME: &str = "softirq_ns.";
+
+/// Each end's two.
+fn both<A, B>([a, b]: [A; 2], [c, d]: [B; 2]) -> [(A, B); 2] {
+    [(a, c), (b, d)]
 }
 
 #[derive(Default)]

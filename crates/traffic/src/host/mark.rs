@@ -1,8 +1,9 @@
 //! One moment at one end.
 
+use model::watch::ByContext;
 use probe::{Root, samples::brief::Brief};
 
-use super::clocks::Clocks;
+use super::{clocks::Clocks, softirq};
 
 /// Clocks and kernel counters at one moment. Two of them make a [`super::Window`].
 ///
@@ -19,6 +20,7 @@ pub struct Mark {
     pub(super) tids: Vec<i32>,
     pub(super) before: Clocks,
     pub(super) counters: Brief,
+    pub(super) softirq: Option<ByContext>,
     pub(super) after: Clocks,
 }
 
@@ -31,7 +33,8 @@ impl Mark {
         let before = Clocks::read(tids);
         let ids: Vec<u32> = tids.iter().filter_map(|&t| u32::try_from(t).ok()).collect();
         let counters = Brief::read(root, &ids);
-        Self { tids: tids.to_vec(), before, counters, after: Clocks::read(tids) }
+        let softirq = softirq::until_now();
+        Self { tids: tids.to_vec(), before, counters, softirq, after: Clocks::read(tids) }
     }
 
     /// When a window that this mark begins has begun, on `CLOCK_MONOTONIC`.

@@ -6,6 +6,7 @@
 //! - [`incoming`]: which CPU received the packets, and which one the thread is on.
 //! - [`floor`]: what the generator itself costs.
 //! - [`mod@identity`]: who this end is, and whether both ends are one host.
+//! - [`softirq`]: softirq time by context, where it was asked for.
 //! - [`route`]: by which interface the other end is reached.
 
 pub mod clocks;
@@ -17,6 +18,7 @@ pub mod mark;
 pub mod pin;
 pub mod placement;
 pub mod route;
+pub mod softirq;
 pub mod window;
 
 pub use floor::{Calibration, calibrate};

@@ -9,7 +9,7 @@ use model::{
 };
 use probe::samples::brief::Growth;
 
-use super::{Mark, evidence};
+use super::{Mark, evidence, softirq};
 
 /// One end, from one mark to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +67,10 @@ pub fn between(first: &Mark, last: &Mark) -> Window {
         .enumerate()
         .map(|(i, &tid)| thread(first, last, i, tid, &growth))
         .collect();
-    let (moved, unread) = evidence::moved(&growth);
+    let (mut moved, unread) = evidence::moved(&growth);
+    if let (Some(first), Some(last)) = (&first.softirq, &last.softirq) {
+        softirq::moved(first, last, &mut moved);
+    }
     let host_ns = host(&growth);
     let modes = |user: bool| {
         sum(first.tids.iter().map(|&tid| {

@@ -41,6 +41,17 @@ pub enum MeasureKind {
     Connect(Box<ConnectArgs>),
 }
 
+impl MeasureKind {
+    /// What all kinds share.
+    pub fn common(&self) -> &CommonArgs {
+        match self {
+            Self::Rtt(a) => &a.common,
+            Self::Stream(a) => &a.common,
+            Self::Connect(a) => &a.common,
+        }
+    }
+}
+
 /// The secret that a server demands.
 #[derive(Debug, Args, Clone)]
 pub struct SecretArgs {
@@ -125,6 +136,10 @@ pub struct CommonArgs {
     pub threads: u32,
     #[command(flatten)]
     pub socket: SocketArgs,
+    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
+    /// `serve --softirq` does so at the far end.
+    #[arg(long, help_heading = "Output")]
+    pub softirq: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

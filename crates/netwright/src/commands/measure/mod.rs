@@ -22,6 +22,9 @@ use crate::{
 
 /// Measures what was asked, or what an earlier result was asked.
 pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
+    if args.kind.as_ref().is_some_and(|k| k.common().softirq) {
+        traffic::host::softirq::attach()?;
+    }
     match (&args.kind, &args.again) {
         (Some(MeasureKind::Rtt(a)), _) => rtt(&spec::rtt(a)?, &a.common.secret, &a.common.output),
         (Some(MeasureKind::Stream(a)), _) => {

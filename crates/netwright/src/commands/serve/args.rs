@@ -54,6 +54,9 @@ pub struct ServeArgs {
     /// Spin so long before every response: a service time that you know.
     #[arg(long, value_name = "DURATION", default_value = "0ns")]
     pub service_time: Nanos,
+    /// Add softirq time by context to the evidence, by eBPF (needs root).
+    #[arg(long)]
+    pub softirq: bool,
     /// Tests at once.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Limits")]
     pub max_tests: u32,

@@ -31,6 +31,9 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     traffic::exact_timers();
     let window = Window::open();
     let (secret, printed) = demanded(args)?;
+    if args.softirq {
+        traffic::host::softirq::attach()?;
+    }
     let server = Server::bind(Options {
         listen: addresses(args),
         data_ports: args.data_ports.as_ref().map(|r| r.0.clone()),
