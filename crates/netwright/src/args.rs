@@ -271,4 +271,6 @@ pub enum Document {
     MeasureConnect,
     /// `measure stream --json`.
     MeasureStream,
+    /// A line of `watch --json`.
+    Watch,
 }

@@ -44,6 +44,7 @@ fn help_has_examples_and_exit_codes_and_fits_80_columns_where_it_can() {
         &["doctor", "--help"],
         &["snapshot", "--help"],
         &["schema", "--help"],
+        &["watch", "--help"],
     ] {
         let text = run(NETWRIGHT, args);
         assert!(text.contains("Examples:\n  netwright "), "{args:?}");

@@ -20,7 +20,7 @@ fn schema(name: &str) -> Value {
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in ["inspect", "doctor", "measure-rtt", "measure-connect", "measure-stream"] {
+    for name in ["inspect", "doctor", "measure-rtt", "measure-connect", "measure-stream", "watch"] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -103,6 +103,36 @@ fn real_output_of_measure_connect_keeps_to_its_schema() {
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in ["connections", "connections_per_s", "connect_ns", "first_byte_ns", "failed"] {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_watch_keeps_to_its_schema() {
+    for more in [&[][..], &["--no-bpf"]] {
+        let args = ["watch", "--json", "--interval", "200ms", "--duration", "400ms"];
+        let text = run(NETWRIGHT, &[&args[..], more].concat());
+        assert_eq!(text.lines().count(), 2, "an object an interval");
+        for line in text.lines() {
+            keeps_to("watch", &format!("{line}\n"));
+            let interval: Value = serde_json::from_str(line).expect("JSON");
+            assert!(interval["interval_s"].as_f64().expect("a length") > 0.1);
+            let cpu = &interval["cpus"][0];
+            for key in ["id", "softirq_ns", "proc_stat", "time_squeeze", "backlog_drops"] {
+                assert!(cpu.get(key).is_some(), "cpus[].{key} is missing");
+            }
+            for key in ["user", "system", "softirq", "irq", "idle", "steal"] {
+                assert!(cpu["proc_stat"].get(key).is_some(), "proc_stat.{key} is missing");
+            }
+        }
+    }
+    let schema = schema("watch");
+    for key in ["syscall", "irq_on_task", "idle", "ksoftirqd", "threaded"] {
+        let at = format!("/$defs/ByContext/properties/{key}");
+        assert!(schema.pointer(&at).is_some(), "softirq_ns.{key} is missing");
+    }
+    for key in ["net_rx", "net_tx", "other"] {
+        let at = format!("/$defs/VectorNs/properties/{key}");
+        assert!(schema.pointer(&at).is_some(), "softirq_ns.*.{key} is missing");
     }
 }
 

@@ -4,8 +4,11 @@
 //! Each part is a [`Reading`] of its own: a host that lacks a tracepoint, or denies BPF, loses
 //! that part, with the reason, and nothing else.
 
+mod filter;
+pub mod generated;
 mod movement;
 mod queue;
+mod recording;
 mod softirq;
 mod status;
 mod victim;
@@ -14,8 +17,10 @@ mod wait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use filter::WatchFilter;
 pub use movement::{Ipc, Messages, Mover, ProcessIpc, Retransmits, Way};
 pub use queue::{NapiOnCpu, NapiWatch};
+pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqGap, VectorNs};
 pub use status::{Observer, ProgramStatus, Ran};
 pub use victim::Payer;

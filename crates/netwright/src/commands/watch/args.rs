@@ -1,15 +1,24 @@
 //! What `watch` takes.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use model::Nanos;
+use model::{CpuSet, Nanos};
 
 use crate::args::OutputArgs;
 
 /// `netwright watch`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright watch
-  netwright watch --json --interval 1s --duration 10s"
+    "  netwright watch                        # the live view; ? shows its keys, q leaves
+  netwright watch --pid 4711 --nic eth0  # only that process, that NIC
+  netwright watch --plain | tee log      # text, an interval after the other
+  netwright watch --json --interval 200ms --duration 10s | jq .cpus
+  netwright watch --record busy.zst --duration 1m --quiet
+  netwright watch --replay busy.zst      # look at it again, anywhere, without root
+
+Without a terminal it writes text. Without root, or where BPF is not permitted, it shows what
+/proc tells and names what is missing."
 ))]
 pub struct WatchArgs {
     /// How long an interval is, 100ms to 1h.
@@ -18,12 +27,57 @@ pub struct WatchArgs {
     /// End after this time; without, watch until Ctrl-C.
     #[arg(long, value_name = "DURATION")]
     pub duration: Option<Nanos>,
-    /// Follow the threads of this process, too (repeatable).
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pub pid: Vec<u32>,
     /// Attach no eBPF programs: only what /proc tells.
     #[arg(long)]
     pub no_bpf: bool,
     #[command(flatten)]
+    pub only: OnlyArgs,
+    #[command(flatten)]
+    pub recording: RecordingArgs,
+    /// Write text also on a terminal, instead of the view.
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub plain: bool,
+    #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Which part to show.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Show only")]
+pub struct OnlyArgs {
+    /// This process; its threads are followed, too (repeatable).
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Vec<u32>,
+    /// This NIC (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub nic: Vec<String>,
+    /// These CPUs: 0-3,8.
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpu: Option<CpuSet>,
+}
+
+/// Recordings.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Recording")]
+pub struct RecordingArgs {
+    /// Record every interval in this file, whole, whatever is shown.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Overwrite the recording if it is there.
+    #[arg(long, requires = "record")]
+    pub force: bool,
+    /// Recording stops at this size (compressed), watching goes on.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = model::units::size)]
+    pub record_limit: u64,
+    /// Show a recording instead of this host.
+    #[arg(
+        long, value_name = "FILE",
+        conflicts_with_all = ["record", "record_limit", "interval", "duration", "no_bpf"]
+    )]
+    pub replay: Option<PathBuf>,
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    let set: CpuSet = text.parse().map_err(|e: model::cpuset::NotACpulist| e.to_string())?;
+    if set.is_empty() { Err("no CPU is named; write 0-3,8".into()) } else { Ok(set) }
 }

@@ -35,6 +35,14 @@ pub fn read(root: &Root) -> Vec<Nic> {
     names.iter().filter_map(|name| one(root, &ethtool, &dumps, name)).collect()
 }
 
+/// The names of all interfaces, ascending, and nothing more of them.
+pub fn names(root: &Root) -> Vec<String> {
+    let mut names = root.entries(NET).unwrap_or_default();
+    names.retain(|name| root.read(&format!("{NET}/{name}/ifindex")).is_ok());
+    names.sort_unstable();
+    names
+}
+
 /// One interface.
 fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> Option<Nic> {
     let dir = format!("{NET}/{name}");

@@ -1,0 +1,80 @@
+//! Which part of an interval is shown.
+
+use super::WatchInterval;
+use crate::{CpuSet, Reading};
+
+/// What is kept; an empty part keeps everything of its kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchFilter {
+    /// NICs by name.
+    pub nics: Vec<String>,
+    /// CPUs.
+    pub cpus: Option<CpuSet>,
+    /// Processes.
+    pub pids: Vec<u32>,
+}
+
+impl WatchFilter {
+    /// Whether it keeps everything.
+    pub fn is_empty(&self) -> bool {
+        self.nics.is_empty() && self.cpus.is_none() && self.pids.is_empty()
+    }
+
+    /// Leaves out what was not asked for. What the observer costs, and counters of the whole
+    /// host (protocols, sockets), stay: they belong to no CPU, NIC or process.
+    pub fn apply(&self, interval: &mut WatchInterval) {
+        if let Some(cpus) = &self.cpus {
+            keep_cpus(cpus, interval);
+        }
+        if !self.nics.is_empty() {
+            keep_nics(&self.nics, interval);
+        }
+        if !self.pids.is_empty() {
+            keep_pids(&self.pids, interval);
+        }
+    }
+}
+
+fn retain<T>(list: &mut Reading<Vec<T>>, keep: impl FnMut(&T) -> bool) {
+    if let Reading::Known(list) = list {
+        list.retain(keep);
+    }
+}
+
+fn keep_cpus(cpus: &CpuSet, interval: &mut WatchInterval) {
+    interval.cpus.retain(|c| cpus.contains(c.id));
+    if let Reading::Known(all) = &mut interval.napi {
+        for napi in all.iter_mut() {
+            napi.cpus.retain(|c| cpus.contains(c.cpu));
+        }
+        all.retain(|n| !n.cpus.is_empty());
+    }
+    retain(&mut interval.movers, |m| {
+        m.ways.iter().any(|w| cpus.contains(w.from) || cpus.contains(w.to))
+    });
+    if let Reading::Known(samples) = &mut interval.samples {
+        samples.cpus.retain(|c| cpus.contains(c.id));
+        retain(&mut samples.irqs, |i| i.cpus.iter().any(|c| cpus.contains(c.cpu)));
+        samples.threads.retain(|t| t.on_cpus.iter().any(|c| cpus.contains(*c)));
+    }
+}
+
+fn keep_nics(nics: &[String], interval: &mut WatchInterval) {
+    let asked = |name: &String| nics.contains(name);
+    retain(&mut interval.napi, |n| n.nic.known().is_some_and(asked));
+    if let Reading::Known(samples) = &mut interval.samples {
+        samples.nics.retain(|n| asked(&n.name));
+    }
+}
+
+fn keep_pids(pids: &[u32], interval: &mut WatchInterval) {
+    let asked = |pid: u32| pids.contains(&pid);
+    retain(&mut interval.payers, |p| asked(p.pid));
+    retain(&mut interval.waits, |w| asked(w.pid));
+    retain(&mut interval.movers, |m| m.pid.get().is_some_and(asked));
+    retain(&mut interval.messages, |m| asked(m.pid));
+    retain(&mut interval.process_ipc, |p| asked(p.pid));
+    if let Reading::Known(samples) = &mut interval.samples {
+        samples.threads.retain(|t| asked(t.pid));
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether what shall be shown is there.
+
+use model::{CpuSet, Reading, watch::WatchFilter};
+use probe::{Root, facts::Selector};
+
+use super::args::OnlyArgs;
+use crate::exit::Failure;
+
+/// The filter that was asked for.
+pub fn filter(args: &OnlyArgs) -> WatchFilter {
+    WatchFilter { nics: args.nic.clone(), cpus: args.cpu.clone(), pids: args.pid.clone() }
+}
+
+/// Refuses a NIC, CPU or process that this host has not.
+pub fn on_this_host(args: &OnlyArgs) -> Result<(), Failure> {
+    let root = Root::live();
+    nics(args, &probe::facts::nic::names(&root), "here")?;
+    if let Reading::Known(online) = root.list("/sys/devices/system/cpu/online") {
+        cpus(args, &online, "here")?;
+    }
+    let selectors: Vec<Selector> = args.pid.iter().copied().map(Selector::Pid).collect();
+    let (_, missing) = probe::facts::process::read(&root, &selectors);
+    if missing.is_empty() { Ok(()) } else { Err(Failure::Environment(missing.join("; "))) }
+}
+
+/// Refuses a NIC that is not among these.
+pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failure> {
+    match args.nic.iter().find(|name| !there.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Environment(format!(
+            "no NIC {name:?} {place}; there are: {}",
+            there.join(", ")
+        ))),
+    }
+}
+
+/// Refuses a CPU that is not among these.
+pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure> {
+    let asked = args.cpu.as_ref();
+    match asked.map(|asked| asked.difference(there)).filter(|none| !none.is_empty()) {
+        None => Ok(()),
+        Some(none) => Err(Failure::Environment(format!(
+            "no CPU {none} is online {place}; there are: {there}"
+        ))),
+    }
+}

@@ -1,0 +1,205 @@
+//! Reading a recording, from its beginning or at any interval.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use model::watch::{RECORDING_VERSION, SCHEMA_VERSION, WatchHost, WatchRecord};
+use serde::de::IgnoredAny;
+use zstd::stream::read::Decoder;
+
+use crate::exit::Failure;
+
+/// No larger file is read: it is kept in memory as it is.
+const LARGEST: u64 = 1 << 30;
+/// No longer line is read: 1,024 CPUs and ten thousand processes take a tenth of it.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// A recording, and where its intervals are.
+pub struct Recording {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// Whose intervals these are.
+    pub host: WatchHost,
+    frames: Vec<Frame>,
+    damage: Option<String>,
+    near: Option<(usize, Vec<WatchRecord>)>,
+}
+
+/// One zstd frame.
+struct Frame {
+    offset: usize,
+    /// The number of its first interval.
+    first: usize,
+    intervals: usize,
+}
+
+impl Recording {
+    /// Reads a file through once, to know its intervals.
+    ///
+    /// # Errors
+    /// When it is no recording, or not one interval of it can be read.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let bytes = contents(path)?;
+        let mut scan = Scan::default();
+        let mut offset = 0;
+        while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+            match scan.frame(rest, offset) {
+                Some(left) if left < rest.len() => offset = bytes.len() - left,
+                _ => break,
+            }
+        }
+        let no = |why: &str| Failure::Environment(format!("{}: {why}", path.display()));
+        let damage = scan.damage;
+        let Some(host) = scan.host else {
+            return Err(no("not a recording of netwright watch --record"));
+        };
+        if host.recording_version > RECORDING_VERSION {
+            return Err(no("recorded by a later netwright; use that one, or a later one"));
+        }
+        if scan.intervals == 0 {
+            let why = damage.as_deref().unwrap_or("it ends before its first");
+            return Err(no(&format!("no interval can be read: {why}")));
+        }
+        Ok(Self { path: path.to_owned(), bytes, host, frames: scan.frames, damage, near: None })
+    }
+
+    /// How many intervals can be read.
+    pub fn len(&self) -> usize {
+        self.frames.last().map_or(0, |f| f.first + f.intervals)
+    }
+
+    /// What is wrong with the file behind its last interval, if anything is: one line.
+    pub fn damage(&self) -> Option<String> {
+        let why = self.damage.as_ref()?;
+        let readable = self.len();
+        Some(format!(
+            "{}: {why}; its first {readable} intervals were readable and shown",
+            self.path.display()
+        ))
+    }
+
+    /// The interval of this number, from 0.
+    ///
+    /// # Errors
+    /// When there is none, or it is not one that this netwright understands.
+    pub fn get(&mut self, number: usize) -> Result<WatchRecord, Failure> {
+        let no = |why: String| {
+            Failure::Environment(format!("{}: interval {number}: {why}", self.path.display()))
+        };
+        let at = self.frames.partition_point(|f| f.first + f.intervals <= number);
+        let frame = self.frames.get(at).ok_or_else(|| no("there is none".into()))?;
+        if self.near.as_ref().is_none_or(|(near, _)| *near != at) {
+            let rest = self.bytes.get(frame.offset..).unwrap_or_default();
+            let read = records(rest, frame.intervals, at == 0).map_err(no)?;
+            self.near = Some((at, read));
+        }
+        let near = self.near.as_ref().and_then(|(_, all)| all.get(number - frame.first));
+        let record = near.cloned().ok_or_else(|| no("there is none".into()))?;
+        match record.interval.schema_version {
+            v if v > SCHEMA_VERSION => Err(no("recorded by a later netwright".into())),
+            _ => Ok(record),
+        }
+    }
+}
+
+/// The file, if it is one that can be read and kept.
+fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |e: &io::Error| Failure::io(path, e);
+    // Not waiting for a pipe's writer: pipes are refused below.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let mut file = file.map_err(|e| failed(&e))?;
+    let meta = file.metadata().map_err(|e| failed(&e))?;
+    let no = |why: &str| Err(Failure::Environment(format!("{}: {why}", path.display())));
+    if !meta.is_file() {
+        return no("not a file; --replay takes a recording made by --record");
+    }
+    if meta.len() > LARGEST {
+        return no("too large for a recording");
+    }
+    let mut bytes = vec![];
+    (&mut file).take(LARGEST).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    Ok(bytes)
+}
+
+type Lines<'a> = BufReader<Decoder<'static, &'a [u8]>>;
+
+fn lines(rest: &[u8]) -> io::Result<Lines<'_>> {
+    Ok(BufReader::with_capacity(1 << 16, Decoder::with_buffer(rest)?.single_frame()))
+}
+
+/// The next whole line; none at the frame's end.
+fn line(lines: &mut Lines<'_>, into: &mut Vec<u8>) -> Result<bool, String> {
+    into.clear();
+    let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', into);
+    match read {
+        Ok(0) => Ok(false),
+        Ok(_) if into.ends_with(b"\n") => Ok(true),
+        Ok(n) if n as u64 == LONGEST_LINE => Err("a line is too long for an interval".into()),
+        Ok(_) => Err("it ends within an interval".into()),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err("it was cut off".into()),
+        Err(_) => Err("it is damaged".into()),
+    }
+}
+
+/// What reading through finds.
+#[derive(Default)]
+struct Scan {
+    host: Option<WatchHost>,
+    frames: Vec<Frame>,
+    intervals: usize,
+    damage: Option<String>,
+}
+
+impl Scan {
+    /// Reads a frame; gives how many bytes are left behind it, or nothing where reading ends.
+    fn frame(&mut self, rest: &[u8], offset: usize) -> Option<usize> {
+        let first = self.intervals;
+        let mut lines = lines(rest).ok()?;
+        let ended = self.intervals_of(&mut lines);
+        let intervals = self.intervals - first;
+        if intervals > 0 {
+            self.frames.push(Frame { offset, first, intervals });
+        }
+        match ended {
+            Ok(()) => Some(lines.into_inner().finish().len()),
+            Err(why) => {
+                self.damage = Some(why);
+                None
+            }
+        }
+    }
+
+    fn intervals_of(&mut self, lines: &mut Lines<'_>) -> Result<(), String> {
+        let mut text = vec![];
+        while line(lines, &mut text)? {
+            if self.host.is_none() {
+                let host = serde_json::from_slice(&text);
+                self.host = Some(host.map_err(|_| "its first line is not a host's".to_owned())?);
+            } else {
+                let json = serde_json::from_slice::<IgnoredAny>(&text);
+                json.map_err(|_| format!("what follows interval {} is damaged", self.intervals))?;
+                self.intervals += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first so many intervals of a frame.
+fn records(rest: &[u8], count: usize, with_host: bool) -> Result<Vec<WatchRecord>, String> {
+    let mut lines = lines(rest).map_err(|e| e.to_string())?;
+    let mut text = vec![];
+    if with_host {
+        line(&mut lines, &mut text)?;
+    }
+    let mut all = vec![];
+    while all.len() < count && line(&mut lines, &mut text)? {
+        let record = serde_json::from_slice(&text);
+        all.push(record.map_err(|e| format!("not one that this netwright understands: {e}"))?);
+    }
+    Ok(all)
+}

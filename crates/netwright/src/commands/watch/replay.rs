@@ -1,0 +1,28 @@
+//! A recording shown again.
+
+use std::path::Path;
+
+use super::{args::WatchArgs, only, recording::Recording, show::Show};
+use crate::{
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::Sink,
+};
+
+/// Shows a recording; one that is damaged as far as it can be read, and then says so.
+pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
+    let mut recording = Recording::open(path)?;
+    only::nics(&args.only, &recording.host.nics, "in this recording")?;
+    let host = recording.host.clone();
+    let cpus = host.cpus.iter().map(|c| c.id).collect();
+    only::cpus(&args.only, &cpus, "in this recording")?;
+    let window = Window::open();
+    let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
+    for number in 0..recording.len() {
+        if window.was_cut_short() {
+            break;
+        }
+        show.tell(recording.get(number)?)?;
+    }
+    recording.damage().map_or(Ok(Done::Yes), |why| Err(Failure::Environment(why)))
+}

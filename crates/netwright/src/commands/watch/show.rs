@@ -1,0 +1,59 @@
+//! Intervals as lines of JSON or text.
+
+use model::watch::{WatchFilter, WatchHost, WatchRecord};
+use report::watch::Teller;
+
+use super::args::WatchArgs;
+use crate::{
+    exit::Failure,
+    output::{Lines, Sink},
+};
+
+/// Where intervals go, and how.
+pub struct Show {
+    filter: WatchFilter,
+    way: Way,
+}
+
+enum Way {
+    Json(Lines),
+    Text(Lines, Box<Teller>),
+    /// They are recorded, and nobody wants to see them.
+    Nothing,
+}
+
+impl Show {
+    /// As was asked.
+    ///
+    /// # Errors
+    /// When the output's file cannot be made.
+    pub fn new(
+        args: &WatchArgs,
+        sink: &Sink,
+        filter: WatchFilter,
+        host: &WatchHost,
+    ) -> Result<Self, Failure> {
+        let way = if args.output.json {
+            Way::Json(sink.lines()?)
+        } else if args.output.talk.quiet && args.recording.record.is_some() {
+            Way::Nothing
+        } else {
+            let look = sink.look(args.output.talk.verbose);
+            Way::Text(sink.lines()?, Box::new(Teller::new(look, host.clone())))
+        };
+        Ok(Self { filter, way })
+    }
+
+    /// One interval.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn tell(&mut self, mut record: WatchRecord) -> Result<(), Failure> {
+        self.filter.apply(&mut record.interval);
+        match &mut self.way {
+            Way::Json(lines) => lines.json(&record.interval),
+            Way::Text(lines, teller) => lines.text(&teller.tell(&record)),
+            Way::Nothing => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A CPU's time split for a bar: softirqs by context, or what `/proc/stat` claims where no eBPF
+//! program tells.
+
+use model::watch::{CpuWatch, WatchInterval};
+
+/// Whose time it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// At the end of the task's own system call.
+    Syscall,
+    /// An interrupt upon some task.
+    OnTask,
+    /// The CPU was idle.
+    Idle,
+    /// The kernel's own thread.
+    Ksoftirqd,
+    /// Threaded NAPI.
+    Threaded,
+    /// Claimed by `/proc/stat`: user mode.
+    User,
+    /// Claimed: kernel mode.
+    System,
+    /// Claimed: interrupts.
+    Irq,
+    /// Claimed: softirqs.
+    Softirq,
+    /// Claimed: the hypervisor took it.
+    Steal,
+}
+
+impl Context {
+    /// Measured by eBPF programs.
+    pub const MEASURED: [Self; 5] =
+        [Self::Syscall, Self::OnTask, Self::Idle, Self::Ksoftirqd, Self::Threaded];
+    /// Claimed by `/proc/stat`.
+    pub const CLAIMED: [Self; 5] =
+        [Self::User, Self::System, Self::Irq, Self::Softirq, Self::Steal];
+
+    /// One letter for it: it must be readable without colour.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Syscall => 'S',
+            Self::OnTask => 'T',
+            Self::Idle => 'I',
+            Self::Ksoftirqd => 'K',
+            Self::Threaded => 'N',
+            Self::User => 'u',
+            Self::System => 's',
+            Self::Irq => 'i',
+            Self::Softirq => 'q',
+            Self::Steal => 'x',
+        }
+    }
+
+    /// In a word or two, for the legend.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Syscall => "own syscall",
+            Self::OnTask => "irq on a task",
+            Self::Idle => "idle",
+            Self::Ksoftirqd => "ksoftirqd",
+            Self::Threaded => "threaded",
+            Self::User => "user",
+            Self::System => "system",
+            Self::Irq => "irq",
+            Self::Softirq => "softirq",
+            Self::Steal => "steal",
+        }
+    }
+}
+
+/// Whether any CPU's softirq time was measured: else the bars show what `/proc/stat` claims.
+pub fn measured(interval: &WatchInterval) -> bool {
+    interval.cpus.iter().any(|c| c.softirq_ns.is_known())
+}
+
+/// Shares of the interval, 0 to 1, by context in the bar's order. Empty where nothing is known.
+pub fn shares(cpu: &CpuWatch, interval_s: f64, measured: bool) -> Vec<(Context, f64)> {
+    let share = |ns: u64| if interval_s > 0.0 { ns as f64 / 1e9 / interval_s } else { 0.0 };
+    if measured {
+        let Some(by) = cpu.softirq_ns.known() else { return vec![] };
+        let threaded = by.threaded.known().map_or(0, model::watch::VectorNs::total);
+        let ns = [by.syscall.total(), by.irq_on_task.total(), by.idle.total()];
+        let ns = ns.into_iter().chain([by.ksoftirqd.total(), threaded]);
+        return Context::MEASURED.into_iter().zip(ns.map(share)).collect();
+    }
+    let Some(stat) = cpu.proc_stat.known() else { return vec![] };
+    let parts = [&stat.user, &stat.system, &stat.irq, &stat.softirq, &stat.steal];
+    let ns = parts.map(|p| share(p.get().unwrap_or(0)));
+    Context::CLAIMED.into_iter().zip(ns).collect()
+}
+
+/// The cells of a bar `width` wide whose whole length stands for `scale` of the interval. Ends
+/// are rounded, so that the bar is as long as the sum says.
+pub fn cells(shares: &[(Context, f64)], scale: f64, width: usize) -> Vec<(Context, usize)> {
+    if scale <= 0.0 {
+        return vec![];
+    }
+    let (mut sum, mut done) = (0.0, 0);
+    let mut out = vec![];
+    for (context, share) in shares {
+        sum += share.max(0.0);
+        let end = ((sum / scale * width as f64).round() as usize).min(width);
+        if end > done {
+            out.push((*context, end - done));
+            done = end;
+        }
+    }
+    out
+}
+
+/// The share that a full bar stands for: the least of 5, 10, 25, 50 and 100% that holds the
+/// busiest CPU. What `/proc/stat` claims is busy time, and always shown of 100%.
+pub fn scale(interval: &WatchInterval) -> f64 {
+    if !measured(interval) {
+        return 1.0;
+    }
+    let total = |c| shares(c, interval.interval_s, true).iter().map(|s| s.1).sum::<f64>();
+    let most = interval.cpus.iter().map(total).fold(0.0, f64::max);
+    [0.05, 0.1, 0.25, 0.5].into_iter().find(|s| most <= *s).unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_sum_and_never_longer_than_its_room() {
+        let shares = [(Context::Syscall, 0.204), (Context::OnTask, 0.204), (Context::Idle, 0.2)];
+        let cells_of = |scale, width| cells(&shares, scale, width);
+        assert_eq!(
+            cells_of(1.0, 10),
+            [(Context::Syscall, 2), (Context::OnTask, 2), (Context::Idle, 2)]
+        );
+        let full: usize = cells_of(0.5, 10).iter().map(|c| c.1).sum();
+        assert_eq!(full, 10);
+        assert!(cells_of(0.0, 10).is_empty());
+    }
+}

@@ -1,0 +1,162 @@
+//! `watch` for people: its tables, and an interval as lines of text where there is no terminal
+//! to draw on.
+
+pub mod contexts;
+pub mod counters;
+pub mod listing;
+mod missing;
+pub mod panes;
+
+use model::watch::{WatchHost, WatchInterval, WatchRecord};
+
+pub use self::missing::{Missing, missing};
+use self::{
+    counters::counters,
+    listing::{Cell, Listing},
+};
+use crate::text::{Ink, Line, Look, Page};
+
+/// Rows of a table unless everything is asked for.
+const ROWS: usize = 8;
+/// CPUs shown one by one unless everything is asked for: the busiest of more.
+const CPUS: usize = 16;
+
+/// Tells interval after interval; what is missing and what was found is said when it changes.
+#[derive(Debug)]
+pub struct Teller {
+    look: Look,
+    host: WatchHost,
+    missing: Vec<Missing>,
+    found: Vec<(String, String)>,
+}
+
+impl Teller {
+    /// Nothing told yet.
+    pub fn new(look: Look, host: WatchHost) -> Self {
+        Self { look, host, missing: vec![], found: vec![] }
+    }
+
+    /// One interval as text.
+    pub fn tell(&mut self, record: &WatchRecord) -> String {
+        let interval = &record.interval;
+        let mut page = Page::new(self.look);
+        page.raw(&heading(interval));
+        self.cpus(&mut page, interval);
+        self.tables(&mut page, interval);
+        self.lacks(&mut page, interval);
+        self.finds(&mut page, record);
+        page.gap();
+        page.finish()
+    }
+
+    fn cpus(&self, page: &mut Page, interval: &WatchInterval) {
+        let mut list = panes::cpus(interval, &self.host);
+        let all = list.rows.len();
+        let most = if self.look.verbose { all } else { CPUS };
+        if all > most {
+            list.sort(2);
+        }
+        page.table(&without_empty_columns(list).table(most), 0);
+        if all > most {
+            page.line(Line::new().ink(Ink::Faint, format!("the busiest {most} of {all} CPUs")), 0);
+        }
+    }
+
+    fn tables(&self, page: &mut Page, interval: &WatchInterval) {
+        let mut grown = counters(interval);
+        grown.rows.retain(|r| r.get(2).and_then(|c| c.number).is_some_and(|n| n > 0.0));
+        let tables = [
+            ("payers", panes::payers(interval, self.look.verbose)),
+            ("queues", panes::queues(interval)),
+            ("waits", panes::waits(interval)),
+            ("movers", panes::movers(interval)),
+            ("messages", panes::messages(interval)),
+            ("counters that grew", grown),
+        ];
+        let most = if self.look.verbose { usize::MAX } else { ROWS };
+        for (title, list) in tables {
+            if list.rows.is_empty() {
+                continue;
+            }
+            let more = list.rows.len().saturating_sub(most);
+            let more = if more > 0 { format!("  (and {more} more: -v)") } else { String::new() };
+            page.raw(&Line::new().ink(Ink::Strong, title).ink(Ink::Faint, more));
+            page.table(&list.table(most), 2);
+        }
+    }
+
+    fn lacks(&mut self, page: &mut Page, interval: &WatchInterval) {
+        let now = missing(interval);
+        if now == self.missing {
+            return;
+        }
+        page.raw(&Line::new().ink(Ink::Strong, "not seen"));
+        for m in &now {
+            let label = Line::plain("  ").ink(Ink::Warn, &m.what).text(": ");
+            page.line(label.text(&m.why), 4);
+        }
+        self.missing = now;
+    }
+
+    fn finds(&mut self, page: &mut Page, record: &WatchRecord) {
+        for f in &record.findings {
+            let key = (f.rule.clone(), f.subject.clone());
+            if self.found.contains(&key) {
+                continue;
+            }
+            let ink = match f.severity {
+                model::Severity::Critical => Ink::Bad,
+                model::Severity::Warning => Ink::Warn,
+                model::Severity::Info => Ink::Faint,
+            };
+            let line = Line::plain("found ").ink(ink, f.severity).text("  ").text(&f.title);
+            page.line(line.ink(Ink::Faint, format!("  [{} {}]", f.rule, f.number)), 6);
+            self.found.push(key);
+        }
+    }
+}
+
+/// When, how long, and what watching costs.
+fn heading(interval: &WatchInterval) -> Line {
+    let observer = &interval.observer;
+    let attached = observer.programs.iter().filter(|p| p.ran.is_known()).count();
+    Line::new()
+        .ink(Ink::Strong, clock(interval.ended_unix_ns.0))
+        .text(format!("  {:.2} s", interval.interval_s))
+        .text(format!(
+            "  watching costs {} of the host, {attached} of {} programs attached",
+            cost(interval),
+            observer.programs.len()
+        ))
+}
+
+/// The observer's share of the host's CPU time.
+pub fn cost(interval: &WatchInterval) -> String {
+    let share = &interval.observer.share_of_host;
+    share.known().map_or_else(|| "?%".into(), |s| format!("{:.2}%", s * 100.0))
+}
+
+/// Time of day, UTC.
+pub fn clock(unix_ns: u64) -> String {
+    let s = unix_ns / 1_000_000_000 % 86_400;
+    format!("{:02}:{:02}:{:02} UTC", s / 3600, s / 60 % 60, s % 60)
+}
+
+/// Leaves out columns in which no row has anything: they are named under "not seen".
+fn without_empty_columns(mut list: Listing) -> Listing {
+    let said = |column: usize| {
+        let cell = |row: &Vec<Cell>| row.get(column).is_some_and(|c| c.text != "-");
+        list.rows.is_empty() || list.rows.iter().any(cell)
+    };
+    let keep: Vec<bool> = (0..list.columns.len()).map(said).collect();
+    let mut at = keep.iter();
+    list.columns.retain(|_| at.next() == Some(&true));
+    for row in &mut list.rows {
+        let mut at = keep.iter();
+        row.retain(|_| at.next() == Some(&true));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests;

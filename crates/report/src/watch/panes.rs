@@ -1,0 +1,287 @@
+//! The tables of `watch`, one function each: an interval in, rows out.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Reading,
+    watch::{
+        ByContext, CpuWatch, Payer, ProgramStatus, VectorNs, WaitNs, WatchHost, WatchInterval,
+    },
+};
+
+use super::listing::{Cell, Listing, shown};
+
+/// A CPU a row: softirq time by context as share of the interval, and what `/proc/stat` claims.
+pub fn cpus(interval: &WatchInterval, host: &WatchHost) -> Listing {
+    let mut list = Listing::new(&[
+        ">CPU",
+        ">NODE",
+        ">SOFTIRQ",
+        ">SYSCALL",
+        ">ON-TASK",
+        ">IDLE",
+        ">KSOFT",
+        ">THREAD",
+        ">NET",
+        ">/PROC si",
+        ">us",
+        ">sy",
+        ">id",
+        ">SQUEEZE",
+        ">DROPS",
+        ">RPS",
+        ">IPC",
+    ]);
+    let s = interval.interval_s.max(1e-9);
+    for cpu in &interval.cpus {
+        list.row(cpu_row(cpu, host, s));
+    }
+    list
+}
+
+fn cpu_row(cpu: &CpuWatch, host: &WatchHost, s: f64) -> Vec<Cell> {
+    let percent = |ns: u64| Cell::percent(ns as f64 / 1e9 / s);
+    let by = |of: fn(&ByContext) -> u64| Cell::reading(&cpu.softirq_ns, |c| percent(of(c)));
+    let threaded = cpu.softirq_ns.as_ref().and_then(|c| c.threaded.clone());
+    let stat = |of: fn(&model::watch::ProcStatNs) -> &Reading<u64>| {
+        Cell::reading(&cpu.proc_stat.as_ref().and_then(|p| of(p).clone()), |ns| percent(*ns))
+    };
+    let net = |c: &ByContext| {
+        [c.syscall, c.irq_on_task, c.idle, c.ksoftirqd].iter().map(VectorNs::network).sum()
+    };
+    let node = host.node_of(cpu.id);
+    let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
+    vec![
+        Cell::id(cpu.id.0),
+        node.map_or_else(|| Cell::text("-"), |n| Cell::id(n.0)),
+        by(ByContext::softirq_ns),
+        by(|c| c.syscall.total()),
+        by(|c| c.irq_on_task.total()),
+        by(|c| c.idle.total()),
+        by(|c| c.ksoftirqd.total()),
+        Cell::reading(&threaded, |t| percent(t.total())),
+        by(net),
+        stat(|p| &p.softirq),
+        stat(|p| &p.user),
+        stat(|p| &p.system),
+        stat(|p| &p.idle),
+        count(&cpu.time_squeeze),
+        count(&cpu.backlog_drops),
+        count(&cpu.received_rps),
+        Cell::reading(&cpu.ipc, |i| Cell::number(i.per_cycle, format!("{:.2}", i.per_cycle))),
+    ]
+}
+
+/// A NAPI instance on a CPU a row.
+pub fn queues(interval: &WatchInterval) -> Listing {
+    let mut list = Listing::new(&[
+        "NIC",
+        "QUEUE",
+        ">NAPI",
+        ">IRQ",
+        ">CPU",
+        ">POLLS",
+        ">PACKETS",
+        ">PER POLL",
+        ">FULL",
+        ">TIME",
+        ">CPU%",
+        "THREADED",
+    ])
+    .of(&interval.napi, |_| vec![]);
+    let s = interval.interval_s.max(1e-9);
+    list.rows.clear();
+    for napi in interval.napi.known().into_iter().flatten() {
+        for on in &napi.cpus {
+            let per_poll = on.packets as f64 / on.polls.max(1) as f64;
+            list.row([
+                shown(&napi.nic),
+                shown(&napi.queue),
+                Cell::reading(&napi.napi_id, |id| Cell::id(*id)),
+                Cell::reading(&napi.irq, |irq| Cell::id(irq.0)),
+                Cell::id(on.cpu.0),
+                Cell::count(on.polls),
+                Cell::count(on.packets),
+                Cell::number(per_poll, format!("{per_poll:.1}")),
+                Cell::count(on.full_polls),
+                Cell::reading(&on.ns, |ns| Cell::time(*ns)),
+                Cell::reading(&on.ns, |ns| Cell::percent(*ns as f64 / 1e9 / s)),
+                Cell::reading(&napi.threaded, |t| Cell::text(if *t { "yes" } else { "no" })),
+            ]);
+        }
+    }
+    list
+}
+
+/// Who pays for whose packets: processes, or their threads.
+pub fn payers(interval: &WatchInterval, threads: bool) -> Listing {
+    let id = if threads { ">TID" } else { ">PID" };
+    let heads = [id, "NAME", ">STOLEN", ">BY SOFTIRQ", ">BY IRQ", ">OWN SOFTIRQ", ">SOFTIRQS"];
+    let payers = interval.payers.as_ref().map(|all| match threads {
+        true => all.clone(),
+        false => by_process(all),
+    });
+    Listing::new(&heads).of(&payers, |p| {
+        vec![
+            Cell::id(if threads { p.tid } else { p.pid }),
+            Cell::text(&p.name),
+            Cell::time(p.stolen_softirq_ns + p.stolen_irq_ns),
+            Cell::time(p.stolen_softirq_ns),
+            Cell::time(p.stolen_irq_ns),
+            Cell::time(p.own_softirq_ns),
+            Cell::count(p.softirqs),
+        ]
+    })
+}
+
+/// Sums by process, most stolen first; its name is that of its main thread, else of the first.
+fn by_process(threads: &[Payer]) -> Vec<Payer> {
+    let mut sums: BTreeMap<u32, Payer> = BTreeMap::new();
+    for t in threads {
+        let sum = sums.entry(t.pid).or_insert_with(|| Payer {
+            stolen_softirq_ns: 0,
+            stolen_irq_ns: 0,
+            own_softirq_ns: 0,
+            softirqs: 0,
+            ..t.clone()
+        });
+        sum.stolen_softirq_ns += t.stolen_softirq_ns;
+        sum.stolen_irq_ns += t.stolen_irq_ns;
+        sum.own_softirq_ns += t.own_softirq_ns;
+        sum.softirqs += t.softirqs;
+        if t.tid == t.pid {
+            sum.name.clone_from(&t.name);
+        }
+    }
+    let mut all: Vec<Payer> = sums.into_values().collect();
+    let stolen = |p: &Payer| p.stolen_softirq_ns + p.stolen_irq_ns;
+    all.sort_by_key(|p| std::cmp::Reverse((stolen(p), p.own_softirq_ns)));
+    all
+}
+
+/// Where packets wait, by process: half and 99% of each part.
+pub fn waits(interval: &WatchInterval) -> Listing {
+    let heads = [
+        ">PID",
+        "NAME",
+        ">READS",
+        ">STACK p50",
+        ">p99",
+        ">WAKE-UP p50",
+        ">p99",
+        ">RUN QUEUE p50",
+        ">p99",
+        ">IDLE EXIT p50",
+        ">COPY p50",
+        ">p99",
+        ">EXCLUDED",
+    ];
+    let p50 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p50));
+    let p99 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p99));
+    Listing::new(&heads).of(&interval.waits, |w| {
+        vec![
+            Cell::id(w.pid),
+            Cell::text(&w.name),
+            Cell::reading(&w.copy, |c| Cell::count(c.count)),
+            p50(&w.stack),
+            p99(&w.stack),
+            p50(&w.wakeup),
+            p99(&w.wakeup),
+            p50(&w.runqueue),
+            p99(&w.runqueue),
+            p50(&w.idle_exit),
+            p50(&w.copy),
+            p99(&w.copy),
+            Cell::reading(&w.excluded_reads, |n| Cell::count(*n)),
+        ]
+    })
+}
+
+/// Threads that moved.
+pub fn movers(interval: &WatchInterval) -> Listing {
+    let heads =
+        [">PID", ">TID", "NAME", ">MOVES", ">PER S", ">ACROSS L3", ">NODE", ">PACKAGE", "WAYS"];
+    let s = interval.interval_s.max(1e-9);
+    let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
+    Listing::new(&heads).of(&interval.movers, |m| {
+        let way = |w: &model::watch::Way| format!("{}>{} {}", w.from, w.to, w.count);
+        let ways: Vec<String> = m.ways.iter().take(4).map(way).collect();
+        let per_s = m.migrations as f64 / s;
+        vec![
+            Cell::reading(&m.pid, |pid| Cell::id(*pid)),
+            Cell::id(m.tid),
+            Cell::text(&m.name),
+            Cell::count(m.migrations),
+            Cell::number(per_s, format!("{per_s:.1}")),
+            count(&m.across_l3),
+            count(&m.across_node),
+            count(&m.across_package),
+            Cell::text(ways.join(", ")),
+        ]
+    })
+}
+
+/// What processes send and receive.
+pub fn messages(interval: &WatchInterval) -> Listing {
+    let heads = [
+        ">PID",
+        "NAME",
+        ">PORT",
+        ">SENDS",
+        ">BYTES EACH",
+        ">RECEIVES",
+        ">BYTES EACH",
+        ">EXCHANGES",
+        ">ON OTHER CPU",
+    ];
+    let each = |bytes: u64, calls: u64| match calls {
+        0 => Cell::text("-"),
+        n => Cell::count(bytes / n),
+    };
+    Listing::new(&heads).of(&interval.messages, |m| {
+        vec![
+            Cell::id(m.pid),
+            Cell::text(&m.name),
+            Cell::reading(&m.port, |p| Cell::id(*p)),
+            Cell::count(m.sends),
+            each(m.sent_bytes, m.sends),
+            Cell::count(m.receives),
+            each(m.received_bytes, m.receives),
+            Cell::count(m.exchanges),
+            Cell::reading(&m.received_elsewhere, |n| Cell::count(*n)),
+        ]
+    })
+}
+
+/// The observer's own programs.
+pub fn programs(interval: &WatchInterval) -> Listing {
+    let heads = ["PROGRAM", ">RUNS", ">NS/RUN", ">TIME", "GIVES", "STATE"];
+    let mut list = Listing::new(&heads);
+    for p in &interval.observer.programs {
+        list.row(program_row(p));
+    }
+    if list.rows.is_empty() {
+        list.note = Some("no eBPF programs were asked for".into());
+    }
+    list
+}
+
+fn program_row(p: &ProgramStatus) -> Vec<Cell> {
+    let ran = p.ran.as_ref();
+    let runs = ran.clone().and_then(|r| r.runs.clone());
+    let each = ran.clone().and_then(|r| r.ns_per_run.clone());
+    let time = ran.and_then(|r| r.time_ns.clone());
+    let state = match &p.ran {
+        Reading::Known(_) => "attached".to_owned(),
+        Reading::Absent(why) => format!("not attached: {why}"),
+        Reading::Denied(why) => format!("not permitted: {why}"),
+    };
+    vec![
+        Cell::text(format!("{}/{}", p.object, p.program)),
+        Cell::reading(&runs, |n| Cell::count(*n)),
+        Cell::reading(&each, |ns| Cell::number(*ns, format!("{ns:.0}"))),
+        Cell::reading(&time, |ns| Cell::time(*ns)),
+        Cell::text(&p.gives),
+        Cell::text(state),
+    ]
+}

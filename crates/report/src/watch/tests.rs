@@ -1,0 +1,94 @@
+use model::{
+    Reading,
+    watch::{WatchRecord, generated},
+};
+
+use super::*;
+
+fn record(cpus: u32, turn: u64) -> WatchRecord {
+    WatchRecord { interval: generated::interval(cpus, turn), findings: vec![] }
+}
+
+fn teller(cpus: u32) -> Teller {
+    Teller::new(Look { width: 160, ..Look::default() }, generated::host(cpus, 2))
+}
+
+#[test]
+fn an_interval_tells_every_part_and_what_is_missing_once() {
+    let mut teller = teller(4);
+    let text = teller.tell(&record(4, 0));
+    assert!(text.starts_with("14:13:20 UTC  1.00 s  watching costs 0.43% of the host, 1 of 2"));
+    for part in ["payers", "queues", "waits", "movers", "messages", "counters that grew"] {
+        assert!(text.contains(&format!("\n{part}")), "{part} is missing in {text}");
+    }
+    let line = text.lines().find(|l| l.trim_start().starts_with("0     0")).unwrap();
+    // 200+80+30+1+50 ms and the small vectors, of a second.
+    assert!(line.contains("36.1%") && line.contains("20.0%") && line.contains("11.0%"), "{line}");
+    assert!(text.contains("ipi_exit: this kernel has no such tracepoint"), "{text}");
+    let again = teller.tell(&record(4, 1));
+    assert!(!again.contains("not seen"), "what is missing is said when it changes: {again}");
+}
+
+#[test]
+fn of_many_cpus_the_busiest_are_shown() {
+    let text = teller(512).tell(&record(512, 0));
+    assert!(text.contains("the busiest 16 of 512 CPUs"), "{text}");
+    assert!(text.lines().count() < 120);
+}
+
+#[test]
+fn a_finding_is_told_when_it_appears() {
+    let mut record = record(2, 0);
+    let found = model::Finding {
+        rule: "time_squeeze".into(),
+        number: 5,
+        title: "polling stopped".into(),
+        severity: model::Severity::Warning,
+        confidence: model::Confidence::High,
+        rank: 1,
+        subject: "cpu 0".into(),
+        explanation: String::new(),
+        expected_gain: String::new(),
+        evidence: vec![],
+        changes: vec![],
+        caused_by: vec![],
+    };
+    record.findings.push(found);
+    let mut teller = teller(2);
+    assert!(teller.tell(&record).contains("found warning  polling stopped  [time_squeeze 5]"));
+    assert!(!teller.tell(&record).contains("polling stopped"));
+}
+
+#[test]
+fn processes_sum_their_threads() {
+    let list = panes::payers(&generated::interval(2, 0), false);
+    let first = &list.rows[0];
+    assert_eq!((first[0].text.as_str(), first[1].text.as_str()), ("1000", "postgres"));
+    // Threads 1000 and 1001: 20 + 10 ms by softirqs, 1 + 0.5 by interrupts.
+    assert_eq!(first[2].number, Some(31_500_000.0));
+    assert_eq!(list.rows.len(), 10);
+}
+
+#[test]
+fn without_programs_the_bars_are_what_proc_stat_claims() {
+    let mut interval = generated::interval(2, 0);
+    for cpu in &mut interval.cpus {
+        cpu.softirq_ns = Reading::denied("CAP_BPF");
+    }
+    assert!(!contexts::measured(&interval));
+    assert_eq!(contexts::scale(&interval), 1.0);
+    let shares = contexts::shares(&interval.cpus[0], 1.0, false);
+    let of = |c| shares.iter().find(|s| s.0 == c).unwrap().1;
+    assert_eq!((of(contexts::Context::User), of(contexts::Context::Softirq)), (0.3, 0.11));
+}
+
+#[test]
+fn a_name_with_control_characters_stays_text() {
+    let mut record = record(2, 0);
+    if let Reading::Known(all) = &mut record.interval.payers {
+        for p in all {
+            p.name = "\x1b[2Jevil".into();
+        }
+    }
+    assert!(!teller(2).tell(&record).contains('\x1b'));
+}
