@@ -186,7 +186,10 @@ fn nobody_and_somebody_else_there() {
     let port = free.local_addr().unwrap().port();
     drop(free);
     let e = rtt(&spec(&format!("127.0.0.1:{port}"), Transport::Tcp, 100)).unwrap_err().to_string();
-    assert_eq!(e, format!("127.0.0.1:{port}: connection refused; start `qperf -lp {port}` there"));
+    assert_eq!(
+        e,
+        format!("127.0.0.1:{port}: connection refused; start `qperf -lp {port}` there (or --port)")
+    );
     for said in [&b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"[..], &[0x55; 400], b""] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap().to_string();
