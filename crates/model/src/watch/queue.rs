@@ -12,9 +12,14 @@ pub struct NapiWatch {
     pub napi_id: Reading<u32>,
     /// What it polls: the NIC's name, `backlog` for a CPU's own queue.
     pub nic: Reading<String>,
-    /// Its receive queue. **Source**: netdev netlink, else the position among the NIC's.
+    /// The NIC's network namespace (inode); only of this program's own are queue and interrupt
+    /// known.
+    pub netns: Reading<u64>,
+    /// Its receive queue (its transmit queue where it polls only that). **Source**: netdev
+    /// netlink, else the interrupt after which it is polled.
     pub queue: Reading<QueueId>,
-    /// The interrupt that wakes it.
+    /// The interrupt that wakes it. **Source**: netdev netlink, else the one after which it is
+    /// polled, if that is the NIC's, else the queue's.
     pub irq: Reading<IrqId>,
     /// Polled within a thread of its own, by the kernel's word or the thread's name.
     pub threaded: Reading<bool>,
@@ -35,6 +40,7 @@ pub struct NapiOnCpu {
     pub full_polls: u64,
     /// Polls outside a softirq: by a thread of its own, or a task that polls busily.
     pub polls_outside_softirq: u64,
-    /// Time of its polls.
+    /// Time of its polls: in softirqs, and the whole time of a thread that only polls. Absent
+    /// where all of it was busy polling.
     pub ns: Reading<u64>,
 }

@@ -12,7 +12,7 @@ pub mod raw;
 mod source;
 mod threads;
 
-pub use threads::ksoftirqd_by_cpu;
+pub use threads::{kernel_threads, ksoftirqd_by_cpu};
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -36,7 +36,8 @@ pub struct RawThread {
 /// Every thread of `pids` and every ksoftirqd, by process and thread id.
 pub fn read(root: &Root, pids: &[u32]) -> BTreeMap<(u32, u32), RawThread> {
     let mut threads = BTreeMap::new();
-    for pid in ksoftirqds(root).into_iter().chain(pids.iter().copied()) {
+    let ksoftirqds = kernel_threads(root, &["ksoftirqd/"]).into_iter().map(|(pid, _)| pid);
+    for pid in ksoftirqds.chain(pids.iter().copied()) {
         let folder = format!("/proc/{pid}/task");
         // A process that is gone has no threads; the facts say that it was asked for.
         for tid in ids(&root.entries(&folder).unwrap_or_default()) {
@@ -81,19 +82,17 @@ fn kib(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Children of kthreadd named so. A process namespace of its own shows no kernel threads: pid 2
-/// is then anybody.
 /// Every ksoftirqd by its CPU. **Source**: the threads' names.
 pub fn ksoftirqd_by_cpu(root: &Root) -> Vec<(CpuId, u32)> {
-    let cpu_of = |pid: u32| {
-        let name = root.word(&format!("/proc/{pid}/comm")).into_known()?;
-        let cpu = name.strip_prefix("ksoftirqd/")?.parse().ok()?;
-        Some((CpuId(cpu), pid))
+    let of = |(pid, name): (u32, String)| {
+        Some((CpuId(name.strip_prefix("ksoftirqd/")?.parse().ok()?), pid))
     };
-    ksoftirqds(root).into_iter().filter_map(cpu_of).collect()
+    kernel_threads(root, &["ksoftirqd/"]).into_iter().filter_map(of).collect()
 }
 
-fn ksoftirqds(root: &Root) -> Vec<u32> {
+/// Children of kthreadd whose names begin so, with their names. A process namespace of its own
+/// shows no kernel threads: pid 2 is then anybody.
+pub fn kernel_threads(root: &Root, begin: &[&str]) -> Vec<(u32, String)> {
     if root.word("/proc/2/comm").known().map(String::as_str) != Some("kthreadd") {
         return Vec::new();
     }
@@ -104,11 +103,11 @@ fn ksoftirqds(root: &Root) -> Vec<u32> {
         }
         _ => ids(&root.entries("/proc").unwrap_or_default()),
     };
-    let is_one = |pid: &u32| {
-        let name = root.word(&format!("/proc/{pid}/comm"));
-        name.known().is_some_and(|n| n.starts_with("ksoftirqd/"))
+    let one = |pid: u32| {
+        let name = root.word(&format!("/proc/{pid}/comm")).into_known()?;
+        begin.iter().any(|b| name.starts_with(b)).then_some((pid, name))
     };
-    candidates.into_iter().filter(is_one).collect()
+    candidates.into_iter().filter_map(one).collect()
 }
 
 /// The names that are ids, ascending by number.

@@ -4,7 +4,12 @@
 //! share of the next [`WatchInterval`].
 
 mod cost;
+mod grown;
+mod napi;
+mod napi_place;
+mod napi_thread;
 mod over_window;
+mod payer;
 mod softirq;
 
 pub use over_window::{OverWindow, Running};
@@ -80,8 +85,8 @@ impl Watcher {
             ended_unix_ns: unix_now(),
             interval_s: window_ns as f64 / 1e9,
             cpus,
-            payers: Reading::absent(NOT_YET),
-            napi: Reading::absent(NOT_YET),
+            payers: softirq.payers,
+            napi: softirq.napi,
             waits: Reading::absent(NOT_YET),
             movers: Reading::absent(NOT_YET),
             messages: Reading::absent(NOT_YET),

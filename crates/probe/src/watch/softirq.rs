@@ -1,17 +1,18 @@
-//! Softirq time by context.
+//! Softirq time by context, who pays for it, and who polls.
 
 use std::collections::BTreeMap;
 
 use model::{
     CpuId, Reading,
-    watch::{ByContext, ProgramStatus, VectorNs},
+    watch::{ByContext, NapiWatch, Payer, ProgramStatus, VectorNs},
 };
 
+use super::{napi::Napis, payer::Payers};
 use crate::{
     Root,
     bpf::{
         object,
-        softirq::{CpuState, NAME, Softirq, VECTORS, WANTED},
+        softirq::{CONTEXTS, COUNTED, CpuState, NAME, NAPI_POLL, Softirq, Sum, VECTORS, WANTED},
     },
     samples,
 };
@@ -19,15 +20,38 @@ use crate::{
 /// The programs, or why there are none, and what they said last.
 #[derive(Debug)]
 pub struct Part {
+    root: Root,
     softirq: Result<Softirq, Reading<()>>,
-    last: BTreeMap<CpuId, CpuState>,
-    /// Of the last interval, for the programs' status.
-    runs: u64,
+    last: BTreeMap<CpuId, Counts>,
+    payers: Payers,
+    napis: Napis,
+    /// Of the last interval, by program, for their status.
+    runs: BTreeMap<&'static str, u64>,
+}
+
+/// One CPU's counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    sums: [[Sum; VECTORS.len()]; CONTEXTS],
+    runs: [u64; COUNTED.len()],
+    torn: u64,
 }
 
 /// What moved in one interval.
 #[derive(Debug)]
-pub struct Look(Result<BTreeMap<CpuId, CpuState>, Reading<()>>);
+pub struct Look {
+    cpus: Result<BTreeMap<CpuId, ByContextAndVector>, Reading<()>>,
+    /// Threads by what packets cost them.
+    pub payers: Reading<Vec<Payer>>,
+    /// NAPI instances that were polled.
+    pub napi: Reading<Vec<NapiWatch>>,
+}
+
+#[derive(Debug)]
+struct ByContextAndVector {
+    sums: [[Sum; VECTORS.len()]; CONTEXTS],
+    threaded_ns: Reading<u64>,
+}
 
 impl Part {
     /// Attaches, if it is wanted.
@@ -36,26 +60,52 @@ impl Part {
             true => Softirq::attach(possible.to_vec(), &samples::ksoftirqd_by_cpu(root)),
             false => Err(Reading::absent("eBPF programs were not asked for")),
         };
-        Self { softirq, last: BTreeMap::new(), runs: 0 }
+        Self {
+            root: root.clone(),
+            softirq,
+            last: BTreeMap::new(),
+            payers: Payers::default(),
+            napis: Napis::begin(root),
+            runs: BTreeMap::new(),
+        }
     }
 
     /// What moved since the last look.
     pub fn look(&mut self) -> Look {
-        let softirq = match &self.softirq {
+        let softirq = match &mut self.softirq {
             Ok(softirq) => softirq,
-            Err(why) => return Look(Err(why.clone())),
+            Err(why) => return Look::without(why),
         };
-        let now: BTreeMap<_, _> = match softirq.read() {
-            Ok(now) => now.into_iter().collect(),
-            Err(e) => return Look(Err(Reading::absent(format!("softirq: {e}")))),
+        let sums = match softirq.read() {
+            Ok(sums) => sums,
+            Err(e) => return Look::without(&Reading::absent(format!("softirq: {e}"))),
         };
-        let moved = |(cpu, state): (&CpuId, &CpuState)| {
-            (*cpu, state.since(self.last.get(cpu).unwrap_or(&CpuState::default())))
+        let (paying, forgotten) = self.payers.look(&sums);
+        softirq.forget_payers(&forgotten);
+        let (polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
+        softirq.forget_napis(&forgotten);
+        let seen = softirq.object.refused(NAPI_POLL);
+        let grown = grown(&mut self.last, &sums.cpus);
+        self.runs = runs(&grown, polls.polls);
+        let threaded = |cpu: &CpuId| match (&seen, &polls.threaded_ns) {
+            (Reading::Known(()), Some(of)) => {
+                Reading::Known(of.get(cpu).copied().unwrap_or_default())
+            }
+            (Reading::Known(()), None) => Reading::Absent(polls.untold.clone()),
+            (why, _) => none(why),
         };
-        let grown: BTreeMap<_, _> = now.iter().map(moved).collect();
-        self.runs = grown.values().map(CpuState::softirqs).sum();
-        self.last = now;
-        Look(Ok(grown))
+        let one = |(cpu, counts): (&CpuId, &Counts)| {
+            let all = ByContextAndVector { sums: counts.sums, threaded_ns: threaded(cpu) };
+            (*cpu, all)
+        };
+        Look {
+            cpus: Ok(grown.iter().map(one).collect()),
+            payers: Reading::Known(paying.ranked()),
+            napi: match seen {
+                Reading::Known(()) => Reading::Known(polls.napi),
+                why => none(&why),
+            },
+        }
     }
 
     /// Begins a look at the programs' cost.
@@ -75,23 +125,70 @@ impl Part {
     /// The programs' state over the last interval.
     pub fn status(&self) -> Vec<ProgramStatus> {
         match &self.softirq {
-            Ok(softirq) => {
-                let runs = [("softirq_entry", self.runs), ("softirq_exit", self.runs)];
-                softirq.object.status(&runs.into())
-            }
+            Ok(softirq) => softirq.object.status(&self.runs),
             Err(why) => object::unloaded(NAME, &WANTED, why),
         }
     }
 }
 
+/// What each CPU counted since the last look.
+fn grown(
+    last: &mut BTreeMap<CpuId, Counts>,
+    cpus: &[(CpuId, CpuState)],
+) -> BTreeMap<CpuId, Counts> {
+    let mut grown = BTreeMap::new();
+    for (cpu, state) in cpus {
+        let now = Counts { sums: state.sums, runs: state.runs, torn: state.torn };
+        let before = last.insert(*cpu, now).unwrap_or_default();
+        grown.insert(*cpu, now.since(&before));
+    }
+    grown
+}
+
+impl Counts {
+    fn since(mut self, before: &Self) -> Self {
+        for (now, then) in self.sums.iter_mut().flatten().zip(before.sums.iter().flatten()) {
+            now.ns = now.ns.wrapping_sub(then.ns);
+            now.count = now.count.wrapping_sub(then.count);
+        }
+        for (now, then) in self.runs.iter_mut().zip(before.runs) {
+            *now = now.wrapping_sub(then);
+        }
+        self.torn = self.torn.wrapping_sub(before.torn);
+        self
+    }
+}
+
+/// How often each program ran on all CPUs.
+fn runs(grown: &BTreeMap<CpuId, Counts>, polls: u64) -> BTreeMap<&'static str, u64> {
+    let softirqs = grown.values().map(|c| {
+        let ended: u64 = c.sums.iter().flatten().map(|s| s.count).sum();
+        ended + c.torn
+    });
+    let softirqs = softirqs.sum();
+    let mut runs = BTreeMap::from([
+        ("softirq_entry", softirqs),
+        ("softirq_exit", softirqs),
+        (NAPI_POLL, polls),
+    ]);
+    for (i, program) in COUNTED.iter().enumerate() {
+        runs.insert(program, grown.values().filter_map(|c| c.runs.get(i)).sum());
+    }
+    runs
+}
+
 impl Look {
+    fn without(why: &Reading<()>) -> Self {
+        Self { cpus: Err(why.clone()), payers: none(why), napi: none(why) }
+    }
+
     /// All CPUs together.
     pub fn all(&self) -> Reading<ByContext> {
-        match &self.0 {
+        match &self.cpus {
             Err(why) => none(why),
-            Ok(all) => {
+            Ok(cpus) => {
                 let mut sum = ByContext::default();
-                all.values().for_each(|state| sum.add(&by_context(state)));
+                cpus.values().for_each(|cpu| sum.add(&cpu.by_context()));
                 Reading::Known(sum)
             }
         }
@@ -99,12 +196,12 @@ impl Look {
 
     /// One CPU's time by context, and by vector.
     pub fn of(&self, cpu: CpuId) -> (Reading<ByContext>, Reading<BTreeMap<String, u64>>) {
-        let state = match &self.0 {
-            Ok(all) => all.get(&cpu),
+        let all = match &self.cpus {
+            Ok(cpus) => cpus.get(&cpu),
             Err(why) => return (none(why), none(why)),
         };
-        match state {
-            Some(state) => (Reading::Known(by_context(state)), Reading::Known(by_vector(state))),
+        match all {
+            Some(all) => (Reading::Known(all.by_context()), Reading::Known(all.by_vector())),
             None => {
                 let why = Reading::absent("this CPU was not possible when watching began");
                 (none(&why), none(&why))
@@ -121,26 +218,29 @@ fn none<T>(why: &Reading<()>) -> Reading<T> {
     }
 }
 
-fn by_context(state: &CpuState) -> ByContext {
-    let [syscall, irq_on_task, idle, ksoftirqd] = state.ns.each_ref().map(vectors);
-    let threaded = Reading::absent("not measured");
-    ByContext { syscall, irq_on_task, idle, ksoftirqd, threaded }
+impl ByContextAndVector {
+    fn by_context(&self) -> ByContext {
+        let [syscall, irq_on_task, idle, ksoftirqd] = self.sums.each_ref().map(vectors);
+        let threaded = self.threaded_ns.clone();
+        let threaded = threaded.map(|net_rx| VectorNs { net_rx, ..VectorNs::default() });
+        ByContext { syscall, irq_on_task, idle, ksoftirqd, threaded }
+    }
+
+    fn by_vector(&self) -> BTreeMap<String, u64> {
+        let of = |v: usize| self.sums.iter().filter_map(|c| c.get(v)).map(|s| s.ns).sum();
+        VECTORS.iter().enumerate().map(|(v, name)| ((*name).to_owned(), of(v))).collect()
+    }
 }
 
-fn vectors(ns: &[u64; VECTORS.len()]) -> VectorNs {
-    let mut sum = VectorNs::default();
-    for (name, ns) in VECTORS.iter().zip(ns) {
+fn vectors(sums: &[Sum; VECTORS.len()]) -> VectorNs {
+    let mut all = VectorNs::default();
+    for (name, Sum { ns, .. }) in VECTORS.iter().zip(sums) {
         match *name {
-            "NET_RX" => sum.net_rx += ns,
-            "NET_TX" => sum.net_tx += ns,
-            "HRTIMER" | "TASKLET" => sum.pacing += ns,
-            _ => sum.other += ns,
+            "NET_RX" => all.net_rx += ns,
+            "NET_TX" => all.net_tx += ns,
+            "HRTIMER" | "TASKLET" => all.pacing += ns,
+            _ => all.other += ns,
         }
     }
-    sum
-}
-
-fn by_vector(state: &CpuState) -> BTreeMap<String, u64> {
-    let of = |v: usize| state.ns.iter().filter_map(|c| c.get(v)).sum();
-    VECTORS.iter().enumerate().map(|(v, name)| ((*name).to_owned(), of(v))).collect()
+    all
 }

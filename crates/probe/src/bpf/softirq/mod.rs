@@ -1,21 +1,35 @@
-//! Softirq time by CPU, vector and context.
+//! Softirq time by CPU, vector and context, what it costs which thread, NAPI polls.
 //!
 //! | counts | unit |
 //! |---|---|
 //! | time between `softirq_entry` and `softirq_exit`, by context and vector | ns |
 //! | softirqs, likewise | number |
 //! | ends without a beginning | number |
+//! | by thread: softirqs and interrupt handlers upon it, softirqs of its own | ns |
+//! | by NAPI instance and CPU: polls, packets, full polls, polls outside a softirq | number |
+//! | the same: time of its polls within softirqs | ns |
 //!
 //! Contexts: a task's own system call, an interrupt upon some task, idle, ksoftirqd. The first
 //! two are told apart by whether an interrupt ended less than 700 ns before.
+//!
+//! A softirq that polls one NAPI instance is that one's time as a whole. One that polls several
+//! is split by a timestamp after each poll; stamps begin with the second such softirq, and end
+//! 64 polls after the last.
+//!
+//! Each CPU holds the sums of 64 threads and 16 instances; one that needs another's place moves
+//! that one's sums to a map for all, of 16,384 at most, of which the longest unused give way.
+
+mod state;
 
 use std::io;
 
 use aya::{
     Pod,
-    maps::{MapData, PerCpuArray, PerCpuValues},
+    maps::{HashMap, MapData, MapError, PerCpuArray, PerCpuValues},
 };
 use model::{CpuId, Reading};
+
+pub use state::{CONTEXTS, COUNTED, CpuState, Name, NapiKey, NapiSums, PayerSums, Sum, text};
 
 use super::{Object, Wanted};
 
@@ -24,19 +38,22 @@ const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/soft
 /// The object's name.
 pub const NAME: &str = "softirq";
 
-/// Contexts, in the order of [`CpuState`].
-pub const CONTEXTS: usize = 4;
-
 /// Names of the vectors, in the kernel's order.
 pub const VECTORS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
+/// The program that sees polls.
+pub const NAPI_POLL: &str = "napi_poll";
+
+const TIME: &str = "softirq time, and what it costs threads";
 const IRQ: &str = "softirqs of interrupts apart from those of system calls";
 
 /// The programs.
-pub const WANTED: [Wanted; 9] = [
-    Wanted { program: "softirq_entry", gives: "softirq time" },
-    Wanted { program: "softirq_exit", gives: "softirq time" },
+pub const WANTED: [Wanted; 11] = [
+    Wanted { program: "softirq_entry", gives: TIME },
+    Wanted { program: "softirq_exit", gives: TIME },
+    Wanted { program: NAPI_POLL, gives: "polls of each NIC's queues, threaded NAPI" },
+    Wanted { program: "irq_handler_entry", gives: "interrupt handlers' time upon threads" },
     Wanted { program: "irq_handler_exit", gives: IRQ },
     Wanted { program: "local_timer_exit", gives: IRQ },
     Wanted { program: "reschedule_exit", gives: IRQ },
@@ -46,53 +63,25 @@ pub const WANTED: [Wanted; 9] = [
     Wanted { program: "ipi_exit", gives: IRQ },
 ];
 
-/// What the program holds for each CPU; the layout of its `struct cpu_state`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct CpuState {
-    /// Nanoseconds by context and vector.
-    pub ns: [[u64; VECTORS.len()]; CONTEXTS],
-    /// Softirqs likewise.
-    pub count: [[u64; VECTORS.len()]; CONTEXTS],
-    /// Ends without a beginning.
-    pub torn: u64,
-    scratch: [u64; 4],
-    ksoftirqd: u32,
-    pad: u32,
-}
-
-impl CpuState {
-    /// What was added since then.
-    pub fn since(&self, before: &Self) -> Self {
-        let less = |now: &[[u64; VECTORS.len()]; CONTEXTS],
-                    then: &[[u64; VECTORS.len()]; CONTEXTS]| {
-            let mut grown = *now;
-            let pairs = grown.iter_mut().flatten().zip(then.iter().flatten());
-            pairs.for_each(|(now, then)| *now = now.wrapping_sub(*then));
-            grown
-        };
-        Self {
-            ns: less(&self.ns, &before.ns),
-            count: less(&self.count, &before.count),
-            torn: self.torn.wrapping_sub(before.torn),
-            ..*self
-        }
-    }
-
-    /// How many softirqs.
-    pub fn softirqs(&self) -> u64 {
-        self.count.iter().flatten().sum()
-    }
-}
-
-// SAFETY: plain numbers without padding, any bits are valid.
-unsafe impl Pod for CpuState {}
+/// Elements of a map for all.
+const MOST: usize = 16_384;
 
 /// The attached programs.
 #[derive(Debug)]
 pub struct Softirq {
     /// Maps and programs.
     pub object: Object,
+}
+
+/// All that was added up since the programs were attached.
+#[derive(Debug)]
+pub struct Sums {
+    /// By CPU.
+    pub cpus: Vec<(CpuId, CpuState)>,
+    /// Of threads that no CPU has a place for, by thread.
+    pub payers: Vec<(u64, PayerSums)>,
+    /// Of NAPI instances that no CPU has a place for.
+    pub napis: Vec<(NapiKey, NapiSums)>,
 }
 
 impl Softirq {
@@ -112,23 +101,58 @@ impl Softirq {
         Ok(Self { object })
     }
 
-    /// All counts since the programs were attached, by CPU.
+    /// All sums since the programs were attached. What moves from a CPU to the map for all
+    /// while this reads is missing once, never counted twice.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn read(&self) -> io::Result<Vec<(CpuId, CpuState)>> {
-        self.object.of_cpus("cpus")
+    pub fn read(&self) -> io::Result<Sums> {
+        let payers = self.all("payers")?;
+        let napis = self.all("napis")?;
+        Ok(Sums { cpus: self.object.of_cpus("cpus")?, payers, napis })
+    }
+
+    /// Drops elements of the map for all threads. One that stays is dropped another time.
+    pub fn forget_payers(&mut self, threads: &[u64]) {
+        self.forget::<u64, PayerSums>("payers", threads);
+    }
+
+    /// The same of NAPI instances.
+    pub fn forget_napis(&mut self, keys: &[NapiKey]) {
+        self.forget::<NapiKey, NapiSums>("napis", keys);
+    }
+
+    fn all<K: Pod, V: Pod>(&self, name: &str) -> io::Result<Vec<(K, V)>> {
+        let map: HashMap<&MapData, K, V> = self.object.map(name)?;
+        let mut all = Vec::new();
+        // A key that gives way while it is stepped from begins the walk again.
+        for key in map.keys().take(2 * MOST) {
+            let key = key.map_err(io::Error::other)?;
+            match map.get(&key, 0) {
+                Ok(value) => all.push((key, value)),
+                // It gave way meanwhile.
+                Err(MapError::KeyNotFound) => {}
+                Err(e) => return Err(io::Error::other(e)),
+            }
+        }
+        Ok(all)
+    }
+
+    fn forget<K: Pod, V: Pod>(&mut self, name: &str, keys: &[K]) {
+        if keys.is_empty() {
+            return;
+        }
+        let map: io::Result<HashMap<&mut MapData, K, V>> = self.object.map_mut(name);
+        if let Ok(mut map) = map {
+            keys.iter().for_each(|key| drop(map.remove(key)));
+        }
     }
 }
 
 /// Writes each CPU's thread into its state, before which nothing of that thread is recognised.
 fn tell(object: &mut Object, ksoftirqd: &[(CpuId, u32)]) -> io::Result<()> {
     let of = |cpu: &CpuId| ksoftirqd.iter().find(|(c, _)| c == cpu).map_or(0, |(_, tid)| *tid);
-    let states: Vec<_> = object
-        .possible()
-        .iter()
-        .map(|cpu| CpuState { ksoftirqd: of(cpu), ..CpuState::default() })
-        .collect();
+    let states: Vec<_> = object.possible().iter().map(|cpu| CpuState::new(of(cpu))).collect();
     let values = PerCpuValues::try_from(states)?;
     let mut map: PerCpuArray<&mut MapData, CpuState> = object.map_mut("cpus")?;
     map.set(0, values, 0).map_err(io::Error::other)

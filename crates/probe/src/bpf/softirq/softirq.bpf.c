@@ -1,77 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Softirq time by CPU, vector and context, added up in the kernel: no event leaves it. */
-#include "bpf.h"
+/* Softirq time by CPU, vector and context, what it costs which thread, and which NAPI instances
+ * are polled: added up in the kernel, no event leaves it. */
+#include "napi.h"
+#include "payer.h"
 
 LICENSE;
-
-/* Softirq vectors: HI, TIMER, NET_TX, NET_RX, BLOCK, IRQ_POLL, TASKLET, SCHED, HRTIMER, RCU. */
-#define VECTORS 10
-
-/* On whose time a softirq ran. */
-enum context {
-	SYSCALL, /* a task's own work, as it left a section with softirqs disabled */
-	IRQ_ON_TASK, /* an interrupt that came upon some task */
-	IDLE, /* an interrupt upon the idle task, or the idle task's own */
-	KSOFTIRQD, /* the kernel's thread for what was too much */
-	CONTEXTS,
-};
 
 /* A softirq that begins so soon after an interrupt, or after another softirq that did, belongs
  * to it. At 1,000 ns 99.9% of those are recognised with 1.9% false ones, at 500 ns 98.1% and
  * 0.07% (against sampled stacks). */
 #define GAP_NS 700
 
-struct cpu_state {
-	u64 ns[CONTEXTS][VECTORS];
-	u64 count[CONTEXTS][VECTORS];
-	/* Softirqs whose beginning was seen, not their end, or the reverse. */
-	u64 torn;
-	/* Scratch. */
-	u64 begun_ns;
-	u64 irq_end_ns;
-	u64 softirq_end_ns;
-	u32 context;
-	u32 vector;
-	/* Written by user space. */
-	u32 ksoftirqd;
-	u32 pad;
-};
-
-struct {
-	UINT(type, MAP_PERCPU_ARRAY);
-	UINT(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct cpu_state);
-} cpus SEC(".maps");
-
-INLINE struct cpu_state *this_cpu(void)
+/* On whose time the softirq runs that begins now upon this thread, not ksoftirqd or idle. */
+INLINE u32 context_upon(struct cpu_state *s, u32 place, u64 now)
 {
-	u32 zero = 0;
-
-	return map_lookup(&cpus, &zero);
+	if (now - s->irq_end_ns < GAP_NS)
+		return IRQ_ON_TASK;
+	/* One of a chain: as the one before. */
+	if (now - s->softirq_end_ns < GAP_NS && s->context == IRQ_ON_TASK && s->payer == place)
+		return IRQ_ON_TASK;
+	return SYSCALL;
 }
 
 SEC("raw_tp/softirq_entry")
 int softirq_entry(struct raw_args *ctx)
 {
 	struct cpu_state *s = this_cpu();
-	u32 tid = (u32)pid_tgid();
+	u64 thread = pid_tgid();
+	u32 tid = (u32)thread;
 	u64 now = ktime_ns();
+	u32 place;
 
 	if (!s)
 		return 0;
-	if (tid == 0)
+	if (tid == 0) {
 		s->context = IDLE;
-	else if (tid == s->ksoftirqd)
+	} else if (tid == s->ksoftirqd) {
 		s->context = KSOFTIRQD;
-	else if (now - s->irq_end_ns < GAP_NS)
-		s->context = IRQ_ON_TASK;
-	else if (now - s->softirq_end_ns >= GAP_NS)
-		s->context = SYSCALL;
-	/* Else one of a chain: as the one before. */
+	} else {
+		place = place_of_payer(thread);
+		if (s->payers[place].thread != thread)
+			claim_payer(s, &s->payers[place], thread);
+		s->context = tid == s->ksoftirqd ? KSOFTIRQD : context_upon(s, place, now);
+		s->payer = place;
+	}
 	s->vector = ctx->args[0];
+	s->polled = 0;
+	s->polled_until_ns = now;
 	s->begun_ns = now;
 	return 0;
+}
+
+/* The thread that pays for a softirq. */
+INLINE void pay(struct cpu_state *s, u32 context, u64 ns)
+{
+	struct payer *p = &s->payers[s->payer & (PAYERS - 1)];
+
+	if (context == SYSCALL)
+		p->own_ns += ns;
+	else
+		p->stolen_ns += ns;
+	p->softirqs += 1;
+	/* It may have become another program since. */
+	if (p->softirqs < 16 || !(p->softirqs & 15))
+		comm(p->name, NAME);
 }
 
 SEC("raw_tp/softirq_exit")
@@ -81,6 +73,7 @@ int softirq_exit(struct raw_args *ctx)
 	u64 now = ktime_ns();
 	u32 vector = ctx->args[0];
 	u32 context;
+	u64 ns;
 
 	if (!s)
 		return 0;
@@ -89,63 +82,147 @@ int softirq_exit(struct raw_args *ctx)
 		s->torn += 1;
 		return 0;
 	}
-	s->ns[context][vector] += now - s->begun_ns;
-	s->count[context][vector] += 1;
+	ns = now - s->begun_ns;
+	s->sums[context][vector].ns += ns;
+	s->sums[context][vector].count += 1;
+	if (context <= IRQ_ON_TASK)
+		pay(s, context, ns);
+	/* What was not timed one by one belongs to the only one, or the last. */
+	if (s->polled)
+		s->napis[(s->polled - 1) & (NAPIS - 1)].ns += now - s->polled_until_ns;
+	s->irq = 0;
 	s->begun_ns = 0;
 	s->softirq_end_ns = now;
 	return 0;
 }
 
-INLINE int irq_ended(void)
+SEC("tp_btf/napi_poll")
+int napi_poll(struct raw_args *ctx)
+{
+	struct napi_struct *napi = (void *)ctx->args[0];
+	s32 work = (s32)ctx->args[1];
+	s32 budget = (s32)ctx->args[2];
+	struct cpu_state *s = this_cpu();
+	struct napi *n;
+	u32 place;
+	u64 now;
+
+	if (!s || !napi)
+		return 0;
+	place = place_of_napi(s, napi, napi->napi_id) & (NAPIS - 1);
+	n = &s->napis[place];
+	n->polls += 1;
+	if (work > 0) {
+		n->packets += work;
+		if (work >= budget)
+			n->full += 1;
+	}
+	if (!s->begun_ns) {
+		n->outside += 1;
+		n->poller = (u32)pid_tgid();
+		return 0;
+	}
+	place += 1;
+	if (!s->polled && s->irq)
+		n->irq = s->irq;
+	if (s->polled && s->polled != place)
+		s->several = SEVERAL;
+	s->polled = place;
+	if (s->several) {
+		s->several -= 1;
+		now = ktime_ns();
+		n->ns += now - s->polled_until_ns;
+		s->polled_until_ns = now;
+	}
+	return 0;
+}
+
+SEC("raw_tp/irq_handler_entry")
+int irq_handler_entry(struct raw_args *ctx)
 {
 	struct cpu_state *s = this_cpu();
 
+	if (!s)
+		return 0;
+	s->runs[IRQ_HANDLER_ENTRY] += 1;
+	s->irq = (u32)ctx->args[0] + 1;
+	s->irq_begun_ns = ktime_ns();
+	return 0;
+}
+
+/* A handler's time, taken from the thread that it came upon. Amidst a softirq it is in that
+ * one's time already. */
+INLINE void handled(struct cpu_state *s, u64 now)
+{
+	u64 thread = pid_tgid();
+	u32 place = place_of_payer(thread);
+	u64 begun = s->irq_begun_ns;
+
+	s->irq_begun_ns = 0;
+	if (!begun || s->begun_ns || s->claiming || !(u32)thread)
+		return;
+	if (s->payers[place].thread != thread)
+		claim_payer(s, &s->payers[place], thread);
+	s->payers[place].stolen_irq_ns += now - begun;
+}
+
+INLINE int irq_ended(enum program program)
+{
+	struct cpu_state *s = this_cpu();
+	u64 now;
+
+	if (!s)
+		return 0;
+	s->runs[program] += 1;
+	now = ktime_ns();
+	if (program == IRQ_HANDLER_EXIT)
+		handled(s, now);
 	/* Not one that came amidst a softirq: the next vector of its chain is not due to it. */
-	if (s && !s->begun_ns)
-		s->irq_end_ns = ktime_ns();
+	if (!s->begun_ns)
+		s->irq_end_ns = now;
 	return 0;
 }
 
 SEC("raw_tp/irq_handler_exit")
 int irq_handler_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(IRQ_HANDLER_EXIT);
 }
 
 /* x86's vectors outside the irq table. */
 SEC("raw_tp/local_timer_exit")
 int local_timer_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(LOCAL_TIMER_EXIT);
 }
 
 SEC("raw_tp/reschedule_exit")
 int reschedule_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(RESCHEDULE_EXIT);
 }
 
 SEC("raw_tp/call_function_exit")
 int call_function_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(CALL_FUNCTION_EXIT);
 }
 
 SEC("raw_tp/call_function_single_exit")
 int call_function_single_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(CALL_FUNCTION_SINGLE_EXIT);
 }
 
 SEC("raw_tp/irq_work_exit")
 int irq_work_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(IRQ_WORK_EXIT);
 }
 
 /* aarch64's and others' interrupts between processors. */
 SEC("raw_tp/ipi_exit")
 int ipi_exit(void *ctx)
 {
-	return irq_ended();
+	return irq_ended(IPI_EXIT);
 }

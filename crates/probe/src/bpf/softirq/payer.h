@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Threads and what packets cost them. */
+#pragma once
+#include "state.h"
+
+struct {
+	UINT(type, MAP_LRU_HASH);
+	UINT(max_entries, 16384);
+	TYPE(key, u64);
+	TYPE(value, struct payer);
+} payers SEC(".maps");
+
+/* Moves a place's sums to the map for all, where other CPUs may add to the same. */
+INLINE void put_payer(const struct payer *from)
+{
+	struct payer fresh = *from;
+	u64 thread = from->thread;
+	struct payer *to = map_lookup(&payers, &thread);
+
+	if (!to) {
+		fresh.thread = ktime_ns();
+		if (!map_update(&payers, &thread, &fresh, NOEXIST))
+			return;
+		to = map_lookup(&payers, &thread);
+		if (!to)
+			return;
+	}
+	__sync_fetch_and_add(&to->stolen_ns, fresh.stolen_ns);
+	__sync_fetch_and_add(&to->stolen_irq_ns, fresh.stolen_irq_ns);
+	__sync_fetch_and_add(&to->own_ns, fresh.own_ns);
+	__sync_fetch_and_add(&to->softirqs, fresh.softirqs);
+	__builtin_memcpy(to->name, fresh.name, NAME);
+}
+
+/* Whether the name is ksoftirqd's. */
+INLINE int is_ksoftirqd(const char *name)
+{
+	return *(const u64 *)name == *(const u64 *)"ksoftirq" && name[8] == 'd' && name[9] == '/';
+}
+
+/* The place of the thread that runs, made its own. */
+INLINE void claim_payer(struct cpu_state *s, struct payer *p, u64 thread)
+{
+	u32 tid = (u32)thread;
+
+	/* An interrupt that came amidst this leaves it alone. */
+	s->claiming = 1;
+	if (p->thread)
+		put_payer(p);
+	p->stolen_ns = 0;
+	p->stolen_irq_ns = 0;
+	p->own_ns = 0;
+	p->softirqs = 0;
+	comm(p->name, NAME);
+	p->thread = thread;
+	s->claiming = 0;
+	/* A kernel's thread is a process of its own. */
+	if (!s->ksoftirqd && tid == (u32)(thread >> 32) && is_ksoftirqd(p->name))
+		s->ksoftirqd = tid;
+}
+
+INLINE u32 place_of_payer(u64 thread)
+{
+	return (u32)thread & (PAYERS - 1);
+}

@@ -1,0 +1,117 @@
+//! Threads that poll one NAPI instance each: their time on a CPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Reading;
+
+use super::payer::Paying;
+use crate::{Root, facts, samples};
+
+/// How the kernel names them: of a NIC, and of a CPU's backlog.
+const NAMES: [&str; 2] = ["napi/", "backlog_napi/"];
+
+/// The initial PID namespace's inode, `PROC_PID_INIT_INO` of the kernel.
+const INITIAL: &str = "pid:[4026531836]";
+
+/// The threads that are known.
+#[derive(Debug)]
+pub struct Threads {
+    /// CPU time at the last look, by thread.
+    last_ns: BTreeMap<u32, u64>,
+    /// Tasks that are none: they poll busily.
+    others: BTreeSet<u32>,
+    /// Whether the kernel's numbers of threads are those of `/proc`.
+    same_numbers: bool,
+    /// Whether a task's time is without interrupts and softirqs as it is; asked when needed.
+    apart: Option<bool>,
+}
+
+impl Threads {
+    /// Those that there are, from now on.
+    pub fn begin(root: &Root) -> Self {
+        let threads = samples::kernel_threads(root, &NAMES);
+        let last_ns = threads.iter().filter_map(|(tid, _)| Some((*tid, cpu_ns(*tid)?))).collect();
+        let same_numbers = root.link("/proc/self/ns/pid").is_ok_and(|l| l == INITIAL);
+        Self { last_ns, others: BTreeSet::new(), same_numbers, apart: None }
+    }
+
+    /// Whether threads can be told at all.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn told(&self) -> Reading<()> {
+        match self.same_numbers {
+            true => Reading::Known(()),
+            false => Reading::absent(
+                "in a PID namespace of its own this program cannot tell which threads poll",
+            ),
+        }
+    }
+
+    /// Time on a CPU since the last look of every thread, less the softirqs and interrupts that
+    /// ran within. `pollers` polled outside softirqs; those of them that are no threads of the
+    /// kernel are not in the result.
+    pub fn look(
+        &mut self,
+        root: &Root,
+        pollers: &BTreeSet<u32>,
+        paying: &Paying,
+    ) -> BTreeMap<u32, u64> {
+        if !self.same_numbers {
+            return BTreeMap::new();
+        }
+        for tid in pollers {
+            if !self.last_ns.contains_key(tid) && !self.others.contains(tid) {
+                self.find(root, *tid);
+            }
+        }
+        let mut grown = BTreeMap::new();
+        self.last_ns.retain(|tid, last| {
+            let Some(now) = cpu_ns(*tid) else { return false };
+            grown.insert(*tid, now.saturating_sub(*last));
+            *last = now;
+            true
+        });
+        // An id may be another's later.
+        self.others.retain(|tid| pollers.contains(tid));
+        if !grown.is_empty() && !self.apart(root) {
+            for (tid, ns) in &mut grown {
+                let within = paying.softirqs_in(*tid) + paying.interrupts_in(*tid);
+                *ns = ns.saturating_sub(within);
+            }
+        }
+        grown
+    }
+
+    /// A thread that was not there when watching began has all its time since.
+    fn find(&mut self, root: &Root, tid: u32) {
+        let name = root.word(&format!("/proc/{tid}/comm"));
+        let is_one = name.known().is_some_and(|n| NAMES.iter().any(|b| n.starts_with(b)));
+        match is_one {
+            true => drop(self.last_ns.insert(tid, 0)),
+            false => drop(self.others.insert(tid)),
+        }
+    }
+
+    /// `CONFIG_IRQ_TIME_ACCOUNTING` takes both from a task's time.
+    fn apart(&mut self, root: &Root) -> bool {
+        *self.apart.get_or_insert_with(|| {
+            let host = facts::host::read(root, &mut Vec::new());
+            host.build.irq_time_accounting.get().unwrap_or(false)
+        })
+    }
+}
+
+/// Time on a CPU of a thread that is a process, as every kernel thread is; exact, also amidst
+/// its running.
+fn cpu_ns(pid: u32) -> Option<u64> {
+    let mut clock = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to variables of ours.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(i32::try_from(pid).ok()?, &raw mut clock) != 0
+            || libc::clock_gettime(clock, &raw mut time) != 0
+    };
+    let ns = time.tv_sec.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec)?;
+    if failed { None } else { u64::try_from(ns).ok() }
+}

@@ -1,0 +1,81 @@
+//! Threads and what packets cost them.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use model::watch::Payer;
+
+use super::grown::{Grown, Row, Seen};
+use crate::bpf::softirq::{Name, PayerSums, Sums, text};
+
+/// Stolen by softirqs, stolen by interrupts, of its own; softirqs.
+type Paid = Row<4>;
+
+/// All threads as of the last look.
+#[derive(Debug, Default)]
+pub struct Payers(Grown<u64, 4>);
+
+/// What threads paid in one interval.
+#[derive(Debug, Default)]
+pub struct Paying {
+    /// By thread, as the kernel's `pid_tgid` has it.
+    paid: BTreeMap<u64, Paid>,
+    names: BTreeMap<u64, Name>,
+}
+
+fn row(p: &PayerSums) -> Paid {
+    [p.stolen_ns, p.stolen_irq_ns, p.own_ns, p.softirqs]
+}
+
+impl Payers {
+    /// What was paid since the last look, and which threads the kernel's map may forget.
+    pub fn look(&mut self, sums: &Sums) -> (Paying, Vec<u64>) {
+        let mut seen: BTreeMap<u64, Seen<4>> = BTreeMap::new();
+        let mut names = BTreeMap::new();
+        for (thread, p) in &sums.payers {
+            let stored = Seen { born: p.thread, stored: row(p), ..Seen::default() };
+            seen.insert(*thread, stored);
+            names.insert(*thread, p.name);
+        }
+        let held = sums.cpus.iter().flat_map(|(_, c)| &c.payers).filter(|p| p.thread != 0);
+        for p in held {
+            seen.entry(p.thread).or_default().add_pending(&row(p));
+            names.insert(p.thread, p.name);
+        }
+        let (paid, idle) = self.0.look(&seen);
+        (Paying { paid, names }, idle)
+    }
+}
+
+impl Paying {
+    /// Softirq time within this thread, its own and others'; of a thread that is a process.
+    pub fn softirqs_in(&self, pid: u32) -> u64 {
+        let thread = u64::from(pid) << 32 | u64::from(pid);
+        self.paid.get(&thread).map_or(0, |[stolen, _, own, _]| stolen + own)
+    }
+
+    /// Interrupt handlers' time within this thread; of a thread that is a process.
+    pub fn interrupts_in(&self, pid: u32) -> u64 {
+        let thread = u64::from(pid) << 32 | u64::from(pid);
+        self.paid.get(&thread).map_or(0, |[_, irq, _, _]| *irq)
+    }
+
+    /// Most stolen first, then most of their own.
+    pub fn ranked(&self) -> Vec<Payer> {
+        let mut all: Vec<Payer> = self.paid.iter().map(|(t, paid)| self.one(*t, paid)).collect();
+        let stolen = |p: &Payer| p.stolen_softirq_ns + p.stolen_irq_ns;
+        all.sort_by_key(|p| (Reverse(stolen(p)), Reverse(p.own_softirq_ns), p.tid));
+        all
+    }
+
+    fn one(&self, thread: u64, [stolen, irq, own, softirqs]: &Paid) -> Payer {
+        Payer {
+            pid: (thread >> 32) as u32,
+            tid: thread as u32,
+            name: self.names.get(&thread).map(text).unwrap_or_default(),
+            stolen_softirq_ns: *stolen,
+            stolen_irq_ns: *irq,
+            own_softirq_ns: *own,
+            softirqs: *softirqs,
+        }
+    }
+}
