@@ -63,14 +63,14 @@ INLINE void put_napi(const struct napi *from)
 	to->irq = fresh.irq;
 }
 
-INLINE void claim_napi(struct napi *n, struct napi_struct *napi, u32 id)
+INLINE void claim_napi(struct napi *n, struct napi_struct *napi, u64 at, u32 id)
 {
 	struct net_device *dev = napi->dev;
 
 	if (n->napi)
 		put_napi(n);
 	__builtin_memset(n, 0, sizeof(*n));
-	n->napi = (u64)napi;
+	n->napi = at;
 	n->id = id;
 	if (!dev)
 		return;
@@ -82,8 +82,13 @@ INLINE void claim_napi(struct napi *n, struct napi_struct *napi, u32 id)
 /* The place of an instance: one of two, made its own if it is neither's. */
 INLINE u32 place_of_napi(struct cpu_state *s, struct napi_struct *napi, u32 id)
 {
-	u64 at = (u64)napi;
-	u32 i = (u32)((at >> 7) ^ (at >> 12)) & (NAPIS - 1);
+	u64 at;
+	u32 i;
+
+	/* The verifier lets nobody compute with a kernel's pointer; through memory it is a number. */
+	*(volatile u64 *)&s->at = (u64)napi;
+	at = *(volatile u64 *)&s->at;
+	i = (u32)((at >> 7) ^ (at >> 12)) & (NAPIS - 1);
 
 	if (s->napis[i].napi == at && s->napis[i].id == id)
 		return i;
@@ -92,6 +97,6 @@ INLINE u32 place_of_napi(struct cpu_state *s, struct napi_struct *napi, u32 id)
 		return i;
 	if (s->napis[i].napi)
 		i ^= 1;
-	claim_napi(&s->napis[i], napi, id);
+	claim_napi(&s->napis[i], napi, at, id);
 	return i;
 }
