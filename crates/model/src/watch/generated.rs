@@ -106,6 +106,7 @@ fn napi(q: u32, turn: u64) -> NapiWatch {
     NapiWatch {
         napi_id: Known(8193 + q),
         nic: Known("eth0".into()),
+        netns: Reading::Known(4_026_531_840),
         queue: Known(QueueId::rx(q)),
         irq: Known(IrqId(40 + q)),
         threaded: Known(false),

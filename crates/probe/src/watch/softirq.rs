@@ -18,7 +18,6 @@ use crate::{
 };
 
 /// The programs, or why there are none, and what they said last.
-#[derive(Debug)]
 pub struct Part {
     root: Root,
     softirq: Result<Softirq, Reading<()>>,
