@@ -10,6 +10,7 @@ mod exit;
 mod interrupt;
 mod output;
 mod request;
+mod view;
 
 use std::process::ExitCode;
 

@@ -55,8 +55,8 @@ impl Context {
     /// In a word or two, for the legend.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Syscall => "own syscall",
-            Self::OnTask => "irq on a task",
+            Self::Syscall => "syscall",
+            Self::OnTask => "irq on task",
             Self::Idle => "idle",
             Self::Ksoftirqd => "ksoftirqd",
             Self::Threaded => "threaded",

@@ -29,6 +29,11 @@ impl Cell {
         Self { text, number: Some(number) }
     }
 
+    /// Whether it says more than that something is not known.
+    fn says(&self) -> bool {
+        !matches!(self.text.as_str(), "-" | "denied")
+    }
+
     /// An id: a number without grouping.
     pub fn id(id: impl Into<u64>) -> Self {
         let id = id.into();
@@ -144,6 +149,23 @@ impl Listing {
         if self.rows.is_empty() && self.note.is_none() && !words.is_empty() {
             self.note = Some("nothing here fits the filter".into());
         }
+    }
+
+    /// Leaves out columns in which no row has anything: why is said elsewhere.
+    #[must_use]
+    pub fn without_empty_columns(mut self) -> Self {
+        let said = |column: usize| {
+            let cell = |row: &Vec<Cell>| row.get(column).is_some_and(Cell::says);
+            self.rows.is_empty() || self.rows.iter().any(cell)
+        };
+        let keep: Vec<bool> = (0..self.columns.len()).map(said).collect();
+        let mut at = keep.iter();
+        self.columns.retain(|_| at.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut at = keep.iter();
+            row.retain(|_| at.next() == Some(&true));
+        }
+        self
     }
 
     /// The first `most` rows for a page.

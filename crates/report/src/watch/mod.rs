@@ -9,11 +9,8 @@ pub mod panes;
 
 use model::watch::{WatchHost, WatchInterval, WatchRecord};
 
+use self::counters::counters;
 pub use self::missing::{Missing, missing};
-use self::{
-    counters::counters,
-    listing::{Cell, Listing},
-};
 use crate::text::{Ink, Line, Look, Page};
 
 /// Rows of a table unless everything is asked for.
@@ -56,7 +53,7 @@ impl Teller {
         if all > most {
             list.sort(2);
         }
-        page.table(&without_empty_columns(list).table(most), 0);
+        page.table(&list.without_empty_columns().table(most), 0);
         if all > most {
             page.line(Line::new().ink(Ink::Faint, format!("the busiest {most} of {all} CPUs")), 0);
         }
@@ -140,22 +137,6 @@ pub fn cost(interval: &WatchInterval) -> String {
 pub fn clock(unix_ns: u64) -> String {
     let s = unix_ns / 1_000_000_000 % 86_400;
     format!("{:02}:{:02}:{:02} UTC", s / 3600, s / 60 % 60, s % 60)
-}
-
-/// Leaves out columns in which no row has anything: they are named under "not seen".
-fn without_empty_columns(mut list: Listing) -> Listing {
-    let said = |column: usize| {
-        let cell = |row: &Vec<Cell>| row.get(column).is_some_and(|c| c.text != "-");
-        list.rows.is_empty() || list.rows.iter().any(cell)
-    };
-    let keep: Vec<bool> = (0..list.columns.len()).map(said).collect();
-    let mut at = keep.iter();
-    list.columns.retain(|_| at.next() == Some(&true));
-    for row in &mut list.rows {
-        let mut at = keep.iter();
-        row.retain(|_| at.next() == Some(&true));
-    }
-    list
 }
 
 #[cfg(test)]

@@ -253,9 +253,9 @@ pub fn messages(interval: &WatchInterval) -> Listing {
     })
 }
 
-/// The observer's own programs.
+/// The observer's own programs; why one is not attached is said by [`super::missing`].
 pub fn programs(interval: &WatchInterval) -> Listing {
-    let heads = ["PROGRAM", ">RUNS", ">NS/RUN", ">TIME", "GIVES", "STATE"];
+    let heads = ["PROGRAM", "STATE", ">RUNS", ">NS/RUN", ">TIME", "GIVES"];
     let mut list = Listing::new(&heads);
     for p in &interval.observer.programs {
         list.row(program_row(p));
@@ -272,16 +272,16 @@ fn program_row(p: &ProgramStatus) -> Vec<Cell> {
     let each = ran.clone().and_then(|r| r.ns_per_run.clone());
     let time = ran.and_then(|r| r.time_ns.clone());
     let state = match &p.ran {
-        Reading::Known(_) => "attached".to_owned(),
-        Reading::Absent(why) => format!("not attached: {why}"),
-        Reading::Denied(why) => format!("not permitted: {why}"),
+        Reading::Known(_) => "attached",
+        Reading::Absent(_) => "absent",
+        Reading::Denied(_) => "denied",
     };
     vec![
         Cell::text(format!("{}/{}", p.object, p.program)),
+        Cell::text(state),
         Cell::reading(&runs, |n| Cell::count(*n)),
         Cell::reading(&each, |ns| Cell::number(*ns, format!("{ns:.0}"))),
         Cell::reading(&time, |ns| Cell::time(*ns)),
         Cell::text(&p.gives),
-        Cell::text(state),
     ]
 }

@@ -14,7 +14,7 @@ use probe::{
 
 use super::{
     args::{OnlyArgs, WatchArgs},
-    judge, only,
+    judge, only, picture,
     recorder::{Recorder, Went},
     show::Show,
 };
@@ -28,6 +28,9 @@ use crate::{
 pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
     only::on_this_host(&args.only)?;
     let mut tape = Tape::create(args)?;
+    if picture::wanted(args, sink) {
+        return picture::live(args, sink, tape);
+    }
     let window = Window::open();
     let facts = wants_facts(args).then(|| read_facts(&args.only));
     let mut watcher = Watcher::start(&watch(args));
@@ -43,7 +46,9 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
         let interval = watcher.next(Duration::from_nanos(each), window.stop());
         left = left.map(|l| l.saturating_sub(each));
         let record = judged(facts.as_ref(), interval);
-        tape.write(&record)?;
+        if let Some(full) = tape.write(&record)? {
+            note(full);
+        }
         show.tell(record)?;
     }
     tape.finish()?;
@@ -106,17 +111,20 @@ impl Tape {
         self.recorder.as_mut().map_or(Ok(()), |r| r.host(host))
     }
 
-    /// One more interval. A full recording is closed; watching goes on.
+    /// One more interval. A full recording is closed, and what to say about it given back;
+    /// watching goes on.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&mut self, record: &WatchRecord) -> Result<(), Failure> {
-        let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        if recorder.write(record)? == Went::Full {
-            self.recorder = None;
-            note(&self.full);
+    pub fn write(&mut self, record: &WatchRecord) -> Result<Option<&str>, Failure> {
+        let Some(recorder) = &mut self.recorder else { return Ok(None) };
+        match recorder.write(record)? {
+            Went::In => Ok(None),
+            Went::Full => {
+                self.recorder = None;
+                Ok(Some(&self.full))
+            }
         }
-        Ok(())
     }
 
     /// Ends the file.

@@ -4,6 +4,7 @@ pub mod args;
 mod judge;
 mod live;
 mod only;
+mod picture;
 mod recorder;
 mod recording;
 mod replay;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{args::WatchArgs, only, recording::Recording, show::Show};
+use super::{args::WatchArgs, only, picture, recording::Recording, show::Show};
 use crate::{
     exit::{Done, Failure},
     interrupt::Window,
@@ -16,6 +16,9 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> 
     let host = recording.host.clone();
     let cpus = host.cpus.iter().map(|c| c.id).collect();
     only::cpus(&args.only, &cpus, "in this recording")?;
+    if picture::wanted(args, sink) {
+        return picture::replay(args, sink, recording);
+    }
     let window = Window::open();
     let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
     for number in 0..recording.len() {

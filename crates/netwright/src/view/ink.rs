@@ -1,0 +1,53 @@
+//! Colours. Nothing is told by colour alone.
+
+use ratatui::style::{Color, Modifier, Style};
+use report::watch::contexts::Context;
+
+/// Which colours there are.
+#[derive(Debug, Clone, Copy)]
+pub struct Ink {
+    /// Whether there are any.
+    pub colour: bool,
+}
+
+impl Ink {
+    fn of(self, colour: Color) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// Names and heads.
+    pub fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// What is not so important.
+    pub fn faint(self) -> Style {
+        if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new() }
+    }
+
+    /// What is chosen.
+    pub fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// Take note.
+    pub fn warn(self) -> Style {
+        self.of(Color::Yellow)
+    }
+
+    /// Bad.
+    pub fn bad(self) -> Style {
+        self.of(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// A context's.
+    pub fn context(self, context: Context) -> Style {
+        self.of(match context {
+            Context::Syscall | Context::User => Color::Green,
+            Context::OnTask | Context::Softirq => Color::Red,
+            Context::Idle | Context::System => Color::Blue,
+            Context::Ksoftirqd | Context::Steal => Color::Magenta,
+            Context::Threaded | Context::Irq => Color::Cyan,
+        })
+    }
+}

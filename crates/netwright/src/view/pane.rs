@@ -1,0 +1,138 @@
+//! What each table shows.
+
+use model::{
+    Severity,
+    watch::{WatchHost, WatchInterval},
+};
+use ratatui::text::{Line, Span};
+use report::{
+    clean,
+    watch::{clock, counters::counters, listing::Listing, missing, panes},
+};
+
+use super::{
+    Screen,
+    ink::Ink,
+    state::{Pane, Seen},
+    table::{self, Draw, wrapped},
+};
+
+/// The chosen table in this room.
+pub fn lines(
+    screen: &Screen<'_>,
+    interval: &WatchInterval,
+    ink: Ink,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let state = screen.state;
+    if state.pane == Pane::Findings {
+        return window(found(screen, interval, ink, width), state.scroll, height);
+    }
+    let mut list = listing(state.pane, interval, screen.host, state.threads);
+    let by = state.sorted_by(list.columns.len());
+    let sorted = by.and_then(|at| list.columns.get(at)).map(|c| c.head);
+    if let Some(at) = by {
+        list.sort(at);
+    }
+    list.keep(&state.only.words);
+    let list = list.without_empty_columns();
+    let behind = behind(state.pane, &list, interval, ink, width);
+    if state.pane == Pane::Programs {
+        let draw = Draw { ink, scroll: 0, aside: state.aside, sorted, height: usize::MAX };
+        let mut all = table::lines(&list, &draw);
+        all.extend(behind);
+        return window(all, state.scroll, height);
+    }
+    let room = height.saturating_sub(behind.len());
+    let draw = Draw { ink, scroll: state.scroll, aside: state.aside, sorted, height: room };
+    let mut all = table::lines(&list, &draw);
+    all.extend(behind);
+    all
+}
+
+fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool) -> Listing {
+    match pane {
+        Pane::Cpus => panes::cpus(interval, host),
+        Pane::Queues => panes::queues(interval),
+        Pane::Payers => panes::payers(interval, threads),
+        Pane::Waits => panes::waits(interval),
+        Pane::Movers => panes::movers(interval),
+        Pane::Messages => panes::messages(interval),
+        Pane::Counters => counters(interval),
+        Pane::Programs | Pane::Findings => panes::programs(interval),
+    }
+}
+
+/// Notes below a table; below the programs everything that is not seen, and why.
+fn behind(
+    pane: Pane,
+    list: &Listing,
+    interval: &WatchInterval,
+    ink: Ink,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let plain = |lines: Vec<String>| lines.into_iter().map(Line::from);
+    let mut all = vec![];
+    if let Some(note) = &list.note {
+        all.extend(plain(wrapped(&clean(note), 0, width)));
+    }
+    if pane == Pane::Programs {
+        all.push(Line::from(Span::styled("not seen, and why", ink.strong())));
+        for m in missing(interval) {
+            all.extend(plain(wrapped(&clean(&format!("{}: {}", m.what, m.why)), 0, width)));
+        }
+    }
+    all
+}
+
+/// The findings so far, the worst and then the first seen first.
+fn found(
+    screen: &Screen<'_>,
+    interval: &WatchInterval,
+    ink: Ink,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let now = interval.ended_unix_ns.0;
+    let mut seen: Vec<&Seen> =
+        screen.state.found.iter().filter(|s| s.since_unix_ns <= now).collect();
+    seen.sort_by_key(|s| (std::cmp::Reverse(s.finding.severity), s.since_unix_ns));
+    let words = &screen.state.only.words;
+    let fits = |s: &&&Seen| {
+        let text = format!("{} {} {}", s.finding.rule, s.finding.title, s.finding.subject);
+        words.iter().all(|w| text.to_lowercase().contains(w))
+    };
+    let mut lines = vec![];
+    for s in seen.iter().filter(fits) {
+        let style = match s.finding.severity {
+            Severity::Critical => ink.bad(),
+            Severity::Warning => ink.warn(),
+            Severity::Info => ink.faint(),
+        };
+        let now = if s.last_unix_ns >= now { "now" } else { "no longer" };
+        let head = format!(
+            "{:<8}  {}  [{} {}] since {}, {now}",
+            s.finding.severity,
+            s.finding.title,
+            s.finding.rule,
+            s.finding.number,
+            clock(s.since_unix_ns),
+        );
+        let text = |line: String| Line::from(Span::styled(line, style));
+        lines.extend(wrapped(&clean(&head), 0, width).into_iter().map(text));
+        for e in &s.finding.evidence {
+            let text = clean(&format!("{}: {}", e.what, e.value));
+            lines.extend(wrapped(&text, 10, width).into_iter().map(Line::from));
+        }
+    }
+    if lines.is_empty() {
+        lines.push(Line::from("the rules found nothing so far"));
+    }
+    lines
+}
+
+/// The part of a text that is shown.
+fn window(lines: Vec<Line<'static>>, scroll: usize, height: usize) -> Vec<Line<'static>> {
+    let first = scroll.min(lines.len().saturating_sub(height.max(1)));
+    lines.into_iter().skip(first).take(height).collect()
+}

@@ -1,0 +1,279 @@
+//! What the user chose, and how keys change it.
+
+use model::{
+    Finding,
+    watch::{WatchFilter, WatchRecord},
+};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::only::Only;
+
+/// A table below the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// CPUs in figures.
+    Cpus,
+    /// NAPI instances.
+    Queues,
+    /// Who pays.
+    Payers,
+    /// Where packets wait.
+    Waits,
+    /// Threads that move.
+    Movers,
+    /// Sizes of sends and receives.
+    Messages,
+    /// Drops and the like.
+    Counters,
+    /// The observer's own programs.
+    Programs,
+    /// What the rules found.
+    Findings,
+}
+
+impl Pane {
+    /// In the order of their keys, from 1.
+    pub const ALL: [Self; 9] = [
+        Self::Cpus,
+        Self::Queues,
+        Self::Payers,
+        Self::Waits,
+        Self::Movers,
+        Self::Messages,
+        Self::Counters,
+        Self::Programs,
+        Self::Findings,
+    ];
+
+    /// Its place among [`Pane::ALL`].
+    pub fn index(self) -> usize {
+        Self::ALL.iter().position(|p| *p == self).unwrap_or(0)
+    }
+
+    fn at(index: usize) -> Self {
+        Self::ALL.get(index % Self::ALL.len()).copied().unwrap_or(Self::Cpus)
+    }
+}
+
+/// What the loop must do about a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Draw.
+    Draw,
+    /// End.
+    Quit,
+    /// Go to another interval of a recording.
+    Go(Seek),
+}
+
+/// Where to in a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    /// So many intervals on, or back.
+    By(i64),
+    /// The first.
+    First,
+    /// The last.
+    Last,
+}
+
+/// Where in a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The interval, from 0.
+    pub at: usize,
+    /// Of so many.
+    pub of: usize,
+}
+
+/// A finding and when it was there.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// As it was last.
+    pub finding: Finding,
+    /// First seen: the interval's end.
+    pub since_unix_ns: u64,
+    /// Last seen.
+    pub last_unix_ns: u64,
+    /// In how many of the intervals shown.
+    pub intervals: u32,
+}
+
+/// What the user chose, and what was found so far.
+#[derive(Debug, Clone)]
+pub struct ViewState {
+    /// The table shown.
+    pub pane: Pane,
+    /// Its first row.
+    pub scroll: usize,
+    /// Columns left out on the left, behind the first two.
+    pub aside: usize,
+    /// By pane, the column it is sorted by.
+    pub sort: [Option<usize>; Pane::ALL.len()],
+    /// Payers by thread.
+    pub threads: bool,
+    /// The filter.
+    pub only: Only,
+    /// The filter's line while it is being typed.
+    pub editing: Option<String>,
+    /// Help is shown.
+    pub help: bool,
+    /// The picture stands still.
+    pub paused: bool,
+    /// Where in a recording; none when live.
+    pub place: Option<Place>,
+    /// Something to say: damage, a full recording.
+    pub note: Option<String>,
+    /// What was found so far, as it appeared.
+    pub found: Vec<Seen>,
+    asked: WatchFilter,
+}
+
+impl ViewState {
+    /// As it begins.
+    pub fn new(asked: WatchFilter, place: Option<Place>) -> Self {
+        Self {
+            pane: Pane::Payers,
+            scroll: 0,
+            aside: 0,
+            sort: [None; Pane::ALL.len()],
+            threads: false,
+            only: Only::parse("", &asked),
+            editing: None,
+            help: false,
+            paused: false,
+            place,
+            note: None,
+            found: vec![],
+            asked,
+        }
+    }
+
+    /// Remembers what the rules found in an interval that is going to be shown.
+    pub fn observe(&mut self, record: &WatchRecord) {
+        let now = record.interval.ended_unix_ns.0;
+        for f in &record.findings {
+            let same = |s: &&mut Seen| s.finding.rule == f.rule && s.finding.subject == f.subject;
+            match self.found.iter_mut().find(same) {
+                Some(seen) => {
+                    seen.finding.clone_from(f);
+                    seen.intervals = seen.intervals.saturating_add(1);
+                    seen.since_unix_ns = seen.since_unix_ns.min(now);
+                    seen.last_unix_ns = seen.last_unix_ns.max(now);
+                }
+                None => self.found.push(Seen {
+                    finding: f.clone(),
+                    since_unix_ns: now,
+                    last_unix_ns: now,
+                    intervals: 1,
+                }),
+            }
+        }
+    }
+
+    /// A key.
+    pub fn key(&mut self, key: KeyEvent) -> Act {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Act::Quit;
+        }
+        if self.editing.is_some() {
+            self.edit(key.code);
+            return Act::Draw;
+        }
+        if self.help {
+            self.help = false;
+            return if key.code == KeyCode::Char('q') { Act::Quit } else { Act::Draw };
+        }
+        match key.code {
+            KeyCode::Char('q') => return Act::Quit,
+            KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
+            KeyCode::Char('f' | '/') => self.editing = Some(self.only.text.clone()),
+            KeyCode::Esc => self.set_filter(""),
+            KeyCode::Char('t') => self.threads = !self.threads,
+            KeyCode::Char('s') => self.next_sort(),
+            KeyCode::Char('>' | '.') => self.aside = self.aside.saturating_add(1).min(64),
+            KeyCode::Char('<' | ',') => self.aside = self.aside.saturating_sub(1),
+            code => return self.moves(code),
+        }
+        Act::Draw
+    }
+
+    /// Keys that go somewhere.
+    fn moves(&mut self, code: KeyCode) -> Act {
+        let replay = self.place.is_some();
+        match code {
+            KeyCode::Left if replay => return self.go(Seek::By(-1)),
+            KeyCode::Right if replay => return self.go(Seek::By(1)),
+            KeyCode::Home if replay => return self.go(Seek::First),
+            KeyCode::End if replay => return self.go(Seek::Last),
+            KeyCode::Tab | KeyCode::Right => self.show(Pane::at(self.pane.index() + 1)),
+            KeyCode::BackTab | KeyCode::Left => {
+                self.show(Pane::at(self.pane.index() + Pane::ALL.len() - 1));
+            }
+            KeyCode::Char(c @ '1'..='9') => {
+                self.show(Pane::at(c.to_digit(10).map_or(0, |d| d as usize - 1)));
+            }
+            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(10),
+            KeyCode::Home => self.scroll = 0,
+            KeyCode::End => self.scroll = usize::MAX,
+            _ => {}
+        }
+        Act::Draw
+    }
+
+    /// Who seeks wants to look: the recording stops playing.
+    fn go(&mut self, seek: Seek) -> Act {
+        self.paused = true;
+        Act::Go(seek)
+    }
+
+    fn show(&mut self, pane: Pane) {
+        self.pane = pane;
+        self.scroll = 0;
+        self.aside = 0;
+    }
+
+    /// Through the columns, then back to the order they came in.
+    fn next_sort(&mut self) {
+        if let Some(sort) = self.sort.get_mut(self.pane.index()) {
+            *sort = match *sort {
+                None => Some(0),
+                Some(n) if n < 20 => Some(n + 1),
+                Some(_) => None,
+            };
+        }
+        self.scroll = 0;
+    }
+
+    /// The pane's column to sort by, of so many columns; beyond the last there is none.
+    pub fn sorted_by(&self, columns: usize) -> Option<usize> {
+        let sort = self.sort.get(self.pane.index()).copied().flatten()?;
+        let at = sort % (columns + 1);
+        (at < columns).then_some(at)
+    }
+
+    fn edit(&mut self, code: KeyCode) {
+        let Some(line) = &mut self.editing else { return };
+        match code {
+            KeyCode::Esc => self.editing = None,
+            KeyCode::Backspace => {
+                line.pop();
+            }
+            KeyCode::Char(c) if line.len() < 200 => line.push(c),
+            KeyCode::Enter => {
+                let line = self.editing.take().unwrap_or_default();
+                self.set_filter(&line);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        self.only = Only::parse(text, &self.asked);
+        self.scroll = 0;
+    }
+}

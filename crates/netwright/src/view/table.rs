@@ -1,0 +1,95 @@
+//! A listing drawn: as many rows and columns as there is room for.
+
+use ratatui::text::{Line, Span};
+use report::{
+    text::width,
+    watch::listing::{Cell, Listing},
+};
+
+use super::ink::Ink;
+
+/// Columns that stay when others are put aside: whose row it is.
+const PINNED: usize = 2;
+
+/// How a listing is to be drawn.
+pub struct Draw {
+    /// Colours.
+    pub ink: Ink,
+    /// Rows left out above.
+    pub scroll: usize,
+    /// Columns left out behind the first two.
+    pub aside: usize,
+    /// The head of the column that it is sorted by.
+    pub sorted: Option<&'static str>,
+    /// Lines of the terminal.
+    pub height: usize,
+}
+
+/// Its lines: a head, the rows, and last, where it does not all fit, what is left out.
+pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
+    let room = draw.height.saturating_sub(1);
+    let first = draw.scroll.min(list.rows.len().saturating_sub(room.max(1)));
+    let rows: Vec<&Vec<Cell>> = list.rows.iter().skip(first).take(room).collect();
+    let columns = chosen(list, draw);
+    let wide = |column: usize| {
+        let head = list.columns.get(column).map_or(0, |c| width(c.head));
+        let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text));
+        cells.chain([head]).max().unwrap_or(0)
+    };
+    let widths: Vec<(usize, usize)> = columns.into_iter().map(|c| (c, wide(c))).collect();
+    let mut lines = vec![head(list, draw, &widths)];
+    for row in rows {
+        let cells = widths.iter().map(|(column, wide)| {
+            let right = list.columns.get(*column).is_some_and(|c| c.right);
+            let text = row.get(*column).map_or("", |c| c.text.as_str());
+            Span::raw(padded(text, *wide, right))
+        });
+        lines.push(Line::from(cells.collect::<Vec<_>>()));
+    }
+    lines
+}
+
+/// The columns to draw.
+fn chosen(list: &Listing, draw: &Draw) -> Vec<usize> {
+    let aside = draw.aside.min(list.columns.len().saturating_sub(PINNED + 1));
+    (0..list.columns.len()).filter(|c| *c < PINNED || *c >= PINNED + aside).collect()
+}
+
+fn head(list: &Listing, draw: &Draw, widths: &[(usize, usize)]) -> Line<'static> {
+    let cell = |(column, wide): &(usize, usize)| {
+        let (head, right) = list.columns.get(*column).map_or(("", false), |c| (c.head, c.right));
+        let style = match draw.sorted == Some(head) {
+            true => draw.ink.chosen(),
+            false => draw.ink.strong(),
+        };
+        Span::styled(padded(head, *wide, right), style)
+    };
+    Line::from(widths.iter().map(cell).collect::<Vec<_>>())
+}
+
+/// A text in its column, and the gap behind it.
+fn padded(text: &str, wide: usize, right: bool) -> String {
+    let blank = " ".repeat(wide.saturating_sub(width(text)));
+    if right { format!("{blank}{text}  ") } else { format!("{text}{blank}  ") }
+}
+
+/// A text over as many lines as it needs; the later ones are indented by two more.
+pub fn wrapped(text: &str, indent: usize, columns: usize) -> Vec<String> {
+    let mut lines = vec![];
+    let mut line = " ".repeat(indent);
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && width(&line) + 1 + width(word) > columns {
+            lines.push(line);
+            line = " ".repeat(indent + 2);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    lines.push(line);
+    lines
+}
