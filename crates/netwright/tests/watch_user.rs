@@ -255,3 +255,32 @@ fn as_nobody(args: &[&str]) -> Output {
     let mut command = Command::new(&copy);
     command.args(args).uid(65534).gid(65534).current_dir(Path::new("/")).output().unwrap()
 }
+
+#[test]
+fn the_committed_recording_is_replayed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/recordings/softirq.zst")
+        .display()
+        .to_string();
+    assert!(fs::metadata(&file).unwrap().len() < 100_000, "a recording in the repository is small");
+    let all = intervals(run(NETWRIGHT, &["watch", "--json", "--replay", &file]).as_bytes());
+    assert_eq!(all.len(), 10);
+    let ns = |i: &Value, context: &str| -> u64 {
+        let cpus = i["cpus"].as_array().unwrap();
+        cpus.iter().map(|c| c["softirq_ns"][context]["net_rx"].as_u64().unwrap()).sum()
+    };
+    for i in &all {
+        // What loopback traffic is: the sender's own system call does the receiver's work.
+        let own = ns(i, "syscall");
+        assert!(own > 10 * (ns(i, "idle") + ns(i, "ksoftirqd")), "{}", i["cpus"]);
+    }
+    let one = run(NETWRIGHT, &["watch", "--json", "--replay", &file, "--cpu", "1"]);
+    for i in intervals(one.as_bytes()) {
+        assert_eq!(i["cpus"].as_array().unwrap().len(), 1);
+        assert_eq!(i["cpus"][0]["id"], 1);
+    }
+    ends(&["watch", "--replay", &file, "--nic", "eth9"], 4, "no NIC \"eth9\" in this recording");
+    ends(&["watch", "--replay", &file, "--cpu", "5"], 4, "no CPU 5 is online in this recording");
+    let text = run(NETWRIGHT, &["watch", "--replay", &file]);
+    assert_eq!(text.matches("watching costs").count(), 10);
+}

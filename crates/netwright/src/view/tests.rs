@@ -307,3 +307,40 @@ fn the_smallest_terminals() {
         picture(width, height, &generated::host(512, 8), Some(&record(512)), &state());
     }
 }
+
+/// CPU time of this thread: other tests and a busy machine do not count.
+fn cpu_ns() -> u64 {
+    // SAFETY: fills a timespec of ours.
+    let t = unsafe {
+        let mut t: libc::timespec = std::mem::zeroed();
+        assert_eq!(libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t), 0);
+        t
+    };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// `cargo test --release -p netwright --bin netwright cost_of_512 -- --nocapture` prints the figure.
+#[test]
+fn the_cost_of_512_cpus_at_an_interval_a_second() {
+    const ROUNDS: u64 = 10;
+    let host = generated::host(512, 8);
+    let feed: Vec<WatchRecord> = (0..ROUNDS)
+        .map(|turn| WatchRecord { interval: generated::interval(512, turn), findings: vec![] })
+        .collect();
+    let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
+    let mut state = state();
+    press(&mut state, "1");
+    let (mut bytes, begun) = (0, cpu_ns());
+    for record in &feed {
+        bytes += serde_json::to_vec(&record.interval).unwrap().len();
+        state.observe(record);
+        let screen = Screen { host: &host, record: Some(record), state: &state, colour: true };
+        terminal.draw(|f| draw(&screen, f.area(), f.buffer_mut())).unwrap();
+    }
+    let each_ms = (cpu_ns() - begun) as f64 / 1e6 / ROUNDS as f64;
+    let (share, kb) = (each_ms / 10.0, bytes as u64 / ROUNDS / 1000);
+    println!("512 CPUs at 1 Hz, JSON ({kb} kB) and picture: {each_ms:.1} ms, {share:.2}% of a CPU");
+    // Unoptimised code takes some ten times as long.
+    let most = if cfg!(debug_assertions) { 50.0 } else { 5.0 };
+    assert!(share < most, "{share:.1}% of a CPU");
+}

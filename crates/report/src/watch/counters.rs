@@ -8,6 +8,7 @@ use model::{
 };
 
 use super::listing::{Cell, Listing};
+use crate::words::grouped;
 
 /// Protocol counters that tell of loss or want of room; shown even when they did not grow.
 const PROTOCOLS: [&str; 12] = [
@@ -67,7 +68,10 @@ struct Add<'a> {
 impl Add<'_> {
     fn count(&mut self, place: &str, counter: &str, n: u64) {
         let per_s = n as f64 / self.s;
-        let rate = if per_s >= 100.0 { format!("{per_s:.0}") } else { format!("{per_s:.1}") };
+        let rate = match per_s {
+            r if r >= 100.0 => grouped(r.round() as u64),
+            r => format!("{r:.1}"),
+        };
         self.list.row([
             Cell::text(place),
             Cell::text(counter),
