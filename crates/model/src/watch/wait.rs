@@ -23,8 +23,9 @@ pub struct WaitNs {
     pub max: u64,
 }
 
-/// What one process waited for; reads that were late for want of an earlier packet are left
-/// out and counted.
+/// What one process waited for: each time that a thread slept, was woken up because a socket
+/// became readable, and read from it before it slept again. All other reads are left out and
+/// counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessWaits {
     /// The process.
@@ -44,4 +45,11 @@ pub struct ProcessWaits {
     /// Reads for which no wait is known: they found data, or were late for want of an earlier
     /// packet.
     pub excluded_reads: Reading<u64>,
+    /// Those of the former that were late (TCP): data that had come before had to wait for the
+    /// packet that woke up the reader, lost or overtaken on its way, or needed because the
+    /// reader asks for more at once.
+    pub late_reads: Reading<u64>,
+    /// In which share of the interval waits were observed, 0 to 1: observing more would have
+    /// cost too much. All counts are of that share.
+    pub observed_share: f64,
 }

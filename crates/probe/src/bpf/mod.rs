@@ -7,5 +7,6 @@
 pub mod object;
 pub mod run_stats;
 pub mod softirq;
+pub mod waits;
 
 pub use object::{Object, Wanted};

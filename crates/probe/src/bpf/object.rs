@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, io, os::fd::AsRawFd};
 use aya::{
     Btf, Ebpf, EbpfLoader, Pod,
     maps::{MapData, PerCpuArray},
-    programs::{Program, ProgramError},
+    programs::{
+        Program, ProgramError, raw_trace_point::RawTracePointLinkId, tp_btf::BtfTracePointLinkId,
+    },
 };
 use model::{
     CpuId, Reading,
@@ -27,12 +29,21 @@ pub struct Wanted {
 #[derive(Debug)]
 struct Held {
     wanted: Wanted,
-    /// Why it is not attached.
+    /// Attached, unless paused.
+    link: Option<Link>,
+    /// Why it cannot be attached.
     refused: Option<Reading<()>>,
     /// What the kernel's statistics said, all short looks together.
     seen: RunStats,
     /// At the beginning of the look that is open.
     before: Option<RunStats>,
+}
+
+/// What holds a program to its tracepoint.
+#[derive(Debug)]
+enum Link {
+    Raw(RawTracePointLinkId),
+    Btf(BtfTracePointLinkId),
 }
 
 /// A loaded object; dropping it detaches all.
@@ -61,22 +72,64 @@ impl Object {
         let btf = Btf::from_sys_fs().ok();
         let mut loader = EbpfLoader::new();
         loader.btf(btf.as_ref());
-        let mut ebpf = loader.load(bytes).map_err(|e| reason(&chain(&e), errno_of(&e)))?;
-        let programs = wanted
-            .iter()
-            .map(|w| Held {
-                wanted: *w,
-                refused: attach(&mut ebpf, w.program, btf.as_ref()).err(),
-                seen: RunStats::default(),
-                before: None,
-            })
-            .collect();
-        Ok(Self { name, ebpf, programs, possible })
+        let ebpf = loader.load(bytes).map_err(|e| reason(&chain(&e), errno_of(&e)))?;
+        let mut object = Self { name, ebpf, programs: Vec::new(), possible };
+        wanted.iter().for_each(|w| object.hold(w, btf.as_ref()));
+        Ok(object)
+    }
+
+    /// Attaches one more program, that is wanted because another one is not to be had.
+    pub fn add(&mut self, wanted: &Wanted) {
+        self.hold(wanted, Btf::from_sys_fs().ok().as_ref());
+    }
+
+    fn hold(&mut self, wanted: &Wanted, btf: Option<&Btf>) {
+        let (link, refused) = match load_one(&mut self.ebpf, wanted.program, btf)
+            .and_then(|()| attach(&mut self.ebpf, wanted.program))
+        {
+            Ok(link) => (Some(link), None),
+            Err(why) => (None, Some(why)),
+        };
+        let seen = RunStats::default();
+        self.programs.push(Held { wanted: *wanted, link, refused, seen, before: None });
+    }
+
+    /// Detaches all until [`Self::resume`]; what was counted stays.
+    pub fn pause(&mut self) {
+        for held in &mut self.programs {
+            let program = self.ebpf.program_mut(held.wanted.program);
+            // A program that cannot be detached runs on; its counts are true all the same.
+            let _ = match (program, held.link.take()) {
+                (Some(Program::RawTracePoint(p)), Some(Link::Raw(link))) => p.detach(link),
+                (Some(Program::BtfTracePoint(p)), Some(Link::Btf(link))) => p.detach(link),
+                _ => Ok(()),
+            };
+        }
+    }
+
+    /// Attaches again what was attached; what is refused now says why from now on.
+    pub fn resume(&mut self) {
+        for held in &mut self.programs {
+            if held.link.is_some() || held.refused.is_some() {
+                continue;
+            }
+            match attach(&mut self.ebpf, held.wanted.program) {
+                Ok(link) => held.link = Some(link),
+                Err(why) => held.refused = Some(why),
+            }
+        }
     }
 
     /// Whether this program is attached.
     pub fn runs(&self, program: &str) -> bool {
         self.programs.iter().any(|p| p.wanted.program == program && p.refused.is_none())
+    }
+
+    /// What a run of this program takes, nanoseconds, the kernel's own counting included; once
+    /// it was looked at.
+    pub fn ns_per_run(&self, program: &str) -> Option<f64> {
+        let held = self.programs.iter().find(|p| p.wanted.program == program)?;
+        (held.seen.runs > 0).then(|| held.seen.time_ns as f64 / held.seen.runs as f64)
     }
 
     /// Why it is not.
@@ -210,25 +263,38 @@ impl<T: std::os::fd::AsFd> AsFdRaw for T {
     }
 }
 
-/// Loads and attaches one program by its kind.
-fn attach(ebpf: &mut Ebpf, name: &str, btf: Option<&Btf>) -> Result<(), Reading<()>> {
-    let refuse = |e: &ProgramError| reason(&format!("{name}: {}", chain(e)), errno_of(e));
-    let Some(program) = ebpf.program_mut(name) else {
-        return Err(Reading::absent(format!("{name}: no such program in the object")));
-    };
-    match program {
-        Program::RawTracePoint(p) => {
-            p.load().and_then(|()| p.attach(name).map(drop)).map_err(|e| refuse(&e))
+/// Has the kernel check one program, by its kind.
+fn load_one(ebpf: &mut Ebpf, name: &str, btf: Option<&Btf>) -> Result<(), Reading<()>> {
+    match (ebpf.program_mut(name), btf) {
+        (Some(Program::RawTracePoint(p)), _) => p.load().map_err(|e| refusal(name, &e)),
+        (Some(Program::BtfTracePoint(_)), None) => Err(Reading::absent(format!(
+            "{name}: this kernel tells nothing of its types (no /sys/kernel/btf/vmlinux)"
+        ))),
+        (Some(Program::BtfTracePoint(p)), Some(btf)) => {
+            p.load(name, btf).map_err(|e| refusal(name, &e))
         }
-        Program::BtfTracePoint(p) => match btf {
-            None => Err(Reading::absent(format!(
-                "{name}: this kernel tells nothing of its types (no /sys/kernel/btf/vmlinux)"
-            ))),
-            Some(btf) => {
-                p.load(name, btf).and_then(|()| p.attach().map(drop)).map_err(|e| refuse(&e))
-            }
-        },
-        _ => Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
+        (Some(_), _) => Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
+        (None, _) => Err(Reading::absent(format!("{name}: no such program in the object"))),
+    }
+}
+
+/// Attaches a program that is loaded.
+fn attach(ebpf: &mut Ebpf, name: &str) -> Result<Link, Reading<()>> {
+    match ebpf.program_mut(name) {
+        Some(Program::RawTracePoint(p)) => p.attach(name).map(Link::Raw),
+        Some(Program::BtfTracePoint(p)) => p.attach().map(Link::Btf),
+        _ => return Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
+    }
+    .map_err(|e| refusal(name, &e))
+}
+
+fn refusal(name: &str, e: &ProgramError) -> Reading<()> {
+    match e {
+        // The type of a tracepoint that there is not.
+        ProgramError::Btf(_) => {
+            Reading::absent(format!("{name}: this kernel has no such tracepoint"))
+        }
+        _ => reason(&format!("{name}: {}", chain(e)), errno_of(e)),
     }
 }
 

@@ -11,6 +11,7 @@ mod napi_thread;
 mod over_window;
 mod payer;
 mod softirq;
+mod waits;
 
 pub use over_window::{OverWindow, Running};
 
@@ -37,6 +38,20 @@ pub struct Watch {
     pub pids: Vec<u32>,
     /// Whether to attach eBPF programs; without, only what `/proc` tells.
     pub programs: bool,
+    /// When to observe waits.
+    pub waits: Waits,
+}
+
+/// When to observe where packets wait; the dearest of the parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// For as much of each interval as costs no CPU more than 0.5% of its time.
+    #[default]
+    Auto,
+    /// All the time.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 /// A host under watch. Dropping it detaches every program.
@@ -44,6 +59,7 @@ pub struct Watcher {
     root: Root,
     options: Options,
     softirq: softirq::Part,
+    waits: waits::Part,
     cost: cost::Cost,
     before: Raw,
 }
@@ -57,12 +73,14 @@ impl Watcher {
         let possible = possible(&root);
         let mut watcher = Self {
             softirq: softirq::Part::attach(watch.programs, &root, &possible),
+            waits: waits::Part::attach(watch.programs, watch.waits, &possible),
             cost: cost::Cost::begin(),
             before: samples::one(&root, 0, &options),
             root,
             options,
         };
         watcher.softirq.look();
+        watcher.waits.look(&watcher.root);
         watcher
     }
 
@@ -71,10 +89,13 @@ impl Watcher {
     pub fn next(&mut self, interval: Duration, stop: &AtomicBool) -> WatchInterval {
         let begun = self.before.time.start_ns;
         let end = begun + u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX / 2);
+        self.waits.resume();
         self.look_at_cost(end, stop);
+        self.waits.watch(begun, end, stop);
         samples::clock::wait_until(end, stop, &mut |_| {});
         let now = samples::one(&self.root, 0, &self.options);
         let softirq = self.softirq.look();
+        let waits = self.waits.look(&self.root);
         let between = delta::samples(&[self.before.clone(), now.clone()]);
         let window_ns = now.time.start_ns.saturating_sub(begun);
         self.before = now;
@@ -87,12 +108,16 @@ impl Watcher {
             cpus,
             payers: softirq.payers,
             napi: softirq.napi,
-            waits: Reading::absent(NOT_YET),
+            waits,
             movers: Reading::absent(NOT_YET),
             messages: Reading::absent(NOT_YET),
             retransmits: Reading::absent(NOT_YET),
             process_ipc: Reading::absent(NOT_YET),
-            observer: self.cost.observer(self.softirq.status(), window_ns, count),
+            observer: self.cost.observer(
+                [self.softirq.status(), self.waits.status()].concat(),
+                window_ns,
+                count,
+            ),
             samples: between.map_or_else(|| Reading::absent("no counters"), Reading::Known),
         }
     }
@@ -101,9 +126,11 @@ impl Watcher {
     fn look_at_cost(&mut self, end: u64, stop: &AtomicBool) {
         let Some(_on) = self.cost.turn() else { return };
         self.softirq.begin_cost();
+        self.waits.begin_cost();
         let until = (monotonic_ns() + cost::LOOK_NS).min(end);
         samples::clock::wait_until(until, stop, &mut |_| {});
         self.softirq.end_cost();
+        self.waits.end_cost();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use model::{CpuSet, Nanos};
 
 use crate::args::OutputArgs;
@@ -30,6 +30,9 @@ pub struct WatchArgs {
     /// Attach no eBPF programs: only what /proc tells.
     #[arg(long)]
     pub no_bpf: bool,
+    /// When to observe where packets wait, by process.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub waits: Waits,
     #[command(flatten)]
     pub only: OnlyArgs,
     #[command(flatten)]
@@ -72,7 +75,7 @@ pub struct RecordingArgs {
     /// Show a recording instead of this host.
     #[arg(
         long, value_name = "FILE",
-        conflicts_with_all = ["record", "record_limit", "interval", "duration", "no_bpf"]
+        conflicts_with_all = ["record", "record_limit", "interval", "duration", "no_bpf", "waits"]
     )]
     pub replay: Option<PathBuf>,
 }
@@ -80,4 +83,25 @@ pub struct RecordingArgs {
 fn cpus(text: &str) -> Result<CpuSet, String> {
     let set: CpuSet = text.parse().map_err(|e: model::cpuset::NotACpulist| e.to_string())?;
     if set.is_empty() { Err("no CPU is named; write 0-3,8".into()) } else { Ok(set) }
+}
+
+/// When to observe waits.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Waits {
+    /// For as much of each interval as costs no CPU more than 0.5% of its time.
+    Auto,
+    /// All the time.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+impl From<Waits> for probe::watch::Waits {
+    fn from(waits: Waits) -> Self {
+        match waits {
+            Waits::Auto => Self::Auto,
+            Waits::Always => Self::Always,
+            Waits::Never => Self::Never,
+        }
+    }
 }

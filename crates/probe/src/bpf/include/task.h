@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What is used of the scheduler's structures. */
+#pragma once
+#include "bpf.h"
+
+struct task_struct {
+	int pid;
+	int tgid;
+	u32 __state;
+} KERNEL;
+
+/* Before Linux 5.14. */
+struct task_struct___old {
+	volatile long state;
+} KERNEL;
+
+/* Whether a task that leaves the CPU does so to sleep; it may also have been preempted on the
+ * way there, which the tracepoint tells apart. */
+INLINE int sleeps(struct task_struct *task)
+{
+	if (FIELD_EXISTS(struct task_struct, __state))
+		return task->__state != 0;
+	return ((struct task_struct___old *)task)->state != 0;
+}

@@ -1,0 +1,73 @@
+//! What one process's counts grew by, over all CPUs that it reads on.
+
+use model::watch::WaitNs;
+
+use crate::bpf::waits::{BUCKETS, ProcessState, STAGES, wait_ns};
+
+/// What one process's counts grew by.
+#[derive(Debug)]
+pub struct Grown {
+    buckets: [[u64; BUCKETS]; STAGES],
+    sum_ns: [u64; STAGES],
+    /// Reads that found data.
+    pub found: u64,
+    /// Reads that were late.
+    pub late: u64,
+    /// All reads.
+    pub reads: u64,
+    name: [u8; 16],
+}
+
+impl Default for Grown {
+    fn default() -> Self {
+        Self {
+            buckets: [[0; BUCKETS]; STAGES],
+            sum_ns: [0; STAGES],
+            found: 0,
+            late: 0,
+            reads: 0,
+            name: [0; 16],
+        }
+    }
+}
+
+impl Grown {
+    /// Adds one CPU's growth and says by how many reads.
+    pub fn add(&mut self, now: &ProcessState, before: Option<&ProcessState>) -> u64 {
+        let none = ProcessState::default();
+        let before = before.unwrap_or(&none);
+        for (sum, (now, then)) in self.sum_ns.iter_mut().zip(now.sum_ns.iter().zip(&before.sum_ns))
+        {
+            *sum += now.wrapping_sub(*then);
+        }
+        let cells = now.buckets.iter().flatten().zip(before.buckets.iter().flatten());
+        for (n, (now, then)) in self.buckets.iter_mut().flatten().zip(cells) {
+            *n += u64::from(now.wrapping_sub(*then));
+        }
+        let found = now.found.wrapping_sub(before.found);
+        let late = now.late.wrapping_sub(before.late);
+        let copies = |s: &ProcessState| {
+            s.buckets.last().map_or(0, |b| b.iter().fold(0u32, |a, n| a.wrapping_add(*n)))
+        };
+        let reads = found + late + u64::from(copies(now).wrapping_sub(copies(before)));
+        self.found += found;
+        self.late += late;
+        self.reads += reads;
+        self.name = now.name;
+        reads
+    }
+
+    /// One stage's distribution.
+    pub fn wait(&self, stage: usize) -> WaitNs {
+        match (self.buckets.get(stage), self.sum_ns.get(stage)) {
+            (Some(buckets), Some(sum)) => wait_ns(buckets, *sum),
+            _ => WaitNs::default(),
+        }
+    }
+
+    /// The name of one of its threads that read.
+    pub fn name(&self) -> String {
+        let name = self.name.split(|b| *b == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+}
