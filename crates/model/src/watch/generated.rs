@@ -135,6 +135,8 @@ fn waits(n: u32) -> ProcessWaits {
         idle_exit: wait(40_000),
         copy: wait(1_500),
         excluded_reads: Known(17),
+        late_reads: Known(2),
+        observed_share: 1.0,
     }
 }
 

@@ -175,9 +175,14 @@ pub fn waits(interval: &WatchInterval) -> Listing {
         ">COPY p50",
         ">p99",
         ">EXCLUDED",
+        ">LATE",
+        ">OBSERVED",
     ];
-    let p50 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p50));
-    let p99 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p99));
+    let some = |w: &Reading<WaitNs>, ns: fn(&WaitNs) -> u64| {
+        Cell::reading(w, |w| if w.count == 0 { Cell::text("-") } else { Cell::time(ns(w)) })
+    };
+    let p50 = |w: &Reading<WaitNs>| some(w, |w| w.p50);
+    let p99 = |w: &Reading<WaitNs>| some(w, |w| w.p99);
     Listing::new(&heads).of(&interval.waits, |w| {
         vec![
             Cell::id(w.pid),
@@ -193,6 +198,8 @@ pub fn waits(interval: &WatchInterval) -> Listing {
             p50(&w.copy),
             p99(&w.copy),
             Cell::reading(&w.excluded_reads, |n| Cell::count(*n)),
+            Cell::reading(&w.late_reads, |n| Cell::count(*n)),
+            Cell::percent(w.observed_share),
         ]
     })
 }

@@ -62,7 +62,11 @@ mod tests {
     use super::*;
 
     fn cpus(runs: [u64; 2]) -> Vec<(CpuId, CpuState)> {
-        let state = |n| CpuState { runs: [n, n, 0, 0, 0, 0], ..CpuState::default() };
+        let state = |n| {
+            let mut state = CpuState::default();
+            state.runs.iter_mut().take(2).for_each(|runs| *runs = n);
+            state
+        };
         runs.iter().zip(0..).map(|(n, cpu)| (CpuId(cpu), state(*n))).collect()
     }
 
