@@ -57,11 +57,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
 
 /// What to attach, and whom to follow.
 pub fn watch(args: &WatchArgs) -> Watch {
-    Watch {
-        pids: args.only.pid.clone(),
-        programs: !args.no_bpf,
-        waits: args.waits.into(),
-    }
+    Watch { pids: args.only.pid.clone(), programs: !args.no_bpf, waits: args.waits.into() }
 }
 
 /// Lines of JSON alone need nothing but the interval.
