@@ -7,8 +7,9 @@
 mod support;
 
 use std::{
-    io::{BufRead, BufReader},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, Stdio},
+    thread::JoinHandle,
 };
 
 use model::{
@@ -20,8 +21,10 @@ use support::{NETWRIGHT, needs_root, serve::Serve};
 /// A process whose output is read line by line; ended when dropped.
 struct Peer {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: Lines,
 }
+
+type Lines = BufReader<Box<dyn Read + Send>>;
 
 impl Peer {
     fn of(command: &mut Command) -> Self {
@@ -30,7 +33,8 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let out: Box<dyn Read + Send> = Box::new(child.stdout.take().unwrap());
+        let lines = BufReader::new(out);
         Self { child, lines }
     }
 
@@ -56,8 +60,11 @@ impl Drop for Peer {
     }
 }
 
-/// `netwright watch` around something.
-struct Watching(Peer);
+/// `netwright watch` around something; what it says is read meanwhile, for a pipe holds little.
+struct Watching {
+    peer: Peer,
+    lines: JoinHandle<Vec<String>>,
+}
 
 impl Watching {
     /// Returns once the programs are attached.
@@ -67,27 +74,24 @@ impl Watching {
         let mut peer = Peer::of(Command::new(NETWRIGHT).args(args));
         let first: WatchInterval = serde_json::from_str(&peer.line()).unwrap();
         assert!(first.waits.known().is_some(), "{:?}", first.waits);
-        Self(peer)
+        let rest: Lines =
+            std::mem::replace(&mut peer.lines, BufReader::new(Box::new(std::io::empty())));
+        let lines = std::thread::spawn(move || rest.lines().map(Result::unwrap).collect());
+        Self { peer, lines }
     }
 
     /// What this process waited for since.
-    fn end(mut self, pid: u32) -> Waited {
-        let id = i32::try_from(self.0.pid()).unwrap();
+    fn end(self, pid: u32) -> Waited {
+        let id = i32::try_from(self.peer.pid()).unwrap();
         // SAFETY: our own child, not waited for yet.
         assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
         let mut waited = Waited::default();
-        for line in std::mem::take(&mut self.0.lines_left()) {
+        for line in self.lines.join().unwrap() {
             let interval: WatchInterval = serde_json::from_str(&line).unwrap();
             let all = interval.waits.known().cloned().unwrap();
             all.iter().filter(|p| p.pid == pid).for_each(|p| waited.add(p));
         }
         waited
-    }
-}
-
-impl Peer {
-    fn lines_left(&mut self) -> Vec<String> {
-        (&mut self.lines).lines().map(Result::unwrap).collect()
     }
 }
 
