@@ -23,6 +23,9 @@ LICENSE;
 /* A wake-up belongs to a socket that became readable so long before, in the same context. */
 #define WINDOW_NS 50000
 
+/* Packets that enter so soon one after the other may be of one list. */
+#define LIST_NS 5000
+
 /* IPv4's and TCP's shortest headers together. */
 #define HEADERS 40
 
@@ -140,6 +143,7 @@ int netif_receive_skb(u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	struct cpu_state *s = this_cpu();
+	u64 now = ktime_ns();
 	u32 len;
 
 	if (!s)
@@ -148,10 +152,10 @@ int netif_receive_skb(u64 *ctx)
 	/* Packets may come in lists, all of them before the first one's socket: the longest is
 	 * what any of them may have brought. */
 	len = skb->len;
-	if (!s->entry_open || len > s->entry_len)
+	if (!s->entry_open || now - s->entry_ns > LIST_NS || len > s->entry_len)
 		s->entry_len = len;
 	s->entry_open = 1;
-	s->entry_ns = ktime_ns();
+	s->entry_ns = now;
 	if (!s->knows_ready)
 		s->entry_tid = (u32)pid_tgid();
 	return 0;
