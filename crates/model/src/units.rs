@@ -63,10 +63,12 @@ fn parse_with(
             likely[0], likely[1]
         )));
     }
-    let scale =
-        units.iter().find(|(name, _)| *name == unit.trim()).map(|(_, scale)| *scale).ok_or_else(
-            || refuse(format!("unknown unit {:?}; units are {}", unit.trim(), names())),
-        )?;
+    let unit = unit.trim();
+    let scale = units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
+    let scale = scale.ok_or_else(|| {
+        let meant = meant(unit, units).map(|name| format!("did you mean {number}{name}? "));
+        refuse(format!("{}unknown unit {unit:?}; units are {}", meant.unwrap_or_default(), names()))
+    })?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let too_large = || refuse("too large".into());
     if fraction.contains('.') || fraction.len() > 9 {
@@ -83,6 +85,16 @@ fn parse_with(
         .and_then(|n| n.checked_mul(u128::from(scale)))
         .ok_or_else(too_large)?;
     u64::try_from(scaled / tenth_powers).map_err(|_| too_large())
+}
+
+/// The unit that `M` is short for, as other tools take `500M` for bits.
+fn meant<'a>(unit: &str, units: &[(&'a str, u64)]) -> Option<&'a str> {
+    let prefix = match unit {
+        "k" | "K" => "k",
+        "M" | "G" | "T" => unit,
+        _ => return None,
+    };
+    units.iter().map(|u| u.0).find(|name| name.len() > 1 && name.starts_with(prefix))
 }
 
 impl FromStr for Nanos {
@@ -158,17 +170,18 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// Writes `n` with the largest of `units` that leaves at least one whole unit and at most
-/// three significant decimals.
+/// Writes `n` with the largest of `units` of which there is a whole one, or nearly, in three
+/// significant digits; a multiple of a unit is written exactly.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
-    for &(scale, unit) in units {
-        if n >= scale {
+    let smaller = units.iter().skip(1).map(|u| u.0).chain([1]);
+    for (&(scale, unit), smaller) in units.iter().zip(smaller) {
+        if n >= scale || nearly(n, scale, smaller) {
             let value = n as f64 / scale as f64;
             let text = if n.is_multiple_of(scale) {
                 format!("{}{unit}", n / scale)
-            } else if value < 10.0 {
+            } else if value < 9.995 {
                 format!("{value:.2}{unit}")
-            } else if value < 100.0 {
+            } else if value < 99.95 {
                 format!("{value:.1}{unit}")
             } else {
                 format!("{value:.0}{unit}")
@@ -177,6 +190,12 @@ fn scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Res
         }
     }
     f.pad(&format!("0{}", units.last().map_or("", |u| u.1)))
+}
+
+/// Whether `n` is a whole `scale` to three digits: 999.8 ms are 1.00 s and 1023.2 KiB 1.00 MiB.
+fn nearly(n: u64, scale: u64, smaller: u64) -> bool {
+    let least = if scale.is_power_of_two() { 0.995 } else { 0.9995 };
+    !n.is_multiple_of(smaller) && n as f64 >= least * scale as f64
 }
 
 impl fmt::Display for Nanos {
@@ -227,6 +246,10 @@ mod tests {
         assert_eq!("64k".parse(), Ok(Bytes(65_536)));
         assert_eq!("10Gbit".parse(), Ok(BitsPerSec(10_000_000_000)));
         assert_eq!("1.5Gbit/s".parse(), Ok(BitsPerSec(1_500_000_000)));
+        let err = "500M".parse::<BitsPerSec>().unwrap_err().to_string();
+        assert!(err.contains("did you mean 500Mbit? unknown unit \"M\""), "{err}");
+        let err = "5k".parse::<Nanos>().unwrap_err().to_string();
+        assert!(!err.contains("did you mean"), "{err}");
         let err = "5".parse::<Nanos>().unwrap_err().to_string();
         assert_eq!(err, "\"5\" is not a duration: a unit is missing; did you mean 5s or 5ms?");
         for bad in
@@ -240,6 +263,12 @@ mod tests {
     fn prints_for_people() {
         assert_eq!(Nanos(6_664_000).to_string(), "6.66 ms");
         assert_eq!(Nanos(0).to_string(), "0 ns");
+        assert_eq!(Nanos(999_800_000).to_string(), "1.00 s");
+        assert_eq!(Nanos(999_000_000).to_string(), "999 ms");
+        assert_eq!(Nanos(99_960_001).to_string(), "100 ms");
+        assert_eq!(Bytes(16 * 65_483).to_string(), "1.00 MiB");
+        assert_eq!(Bytes(1023 << 10).to_string(), "1023 KiB");
+        assert_eq!(Bytes(1023).to_string(), "1023 B");
         assert_eq!(Bytes(65_536).to_string(), "64 KiB");
         assert_eq!(BitsPerSec(10_000_000_000).to_string(), "10 Gbit/s");
     }

@@ -112,7 +112,7 @@ pub struct TalkArgs {
     /// No progress and no notes on standard error.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: every queue, every rule that found nothing wrong.
+    /// Say more: every queue, every rule that found nothing wrong, everything left out for brevity.
     #[arg(long, short)]
     pub verbose: bool,
 }

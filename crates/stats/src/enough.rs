@@ -19,8 +19,13 @@ pub enum Enough {
         /// Estimate of the time.
         estimated_further_ns: Nanos,
     },
-    /// Going on does not help, or not within the time there is. The reason, in a clause.
-    WillNotGetThere(String),
+    /// Going on does not help, or not within the time there is.
+    WillNotGetThere {
+        /// The reason, in a clause.
+        why: String,
+        /// About the time in all that would do, where time is what is missing.
+        longest_ns: Option<Nanos>,
+    },
 }
 
 /// The time to go on by at least, as a share of the time so far: shorter looks cost more than
@@ -43,7 +48,7 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
         return Enough::Yes;
     }
     if !width.is_finite() {
-        return Enough::WillNotGetThere("the value is 0".into());
+        return never("the value is 0".into());
     }
     let elapsed = elapsed_ns.0.max(1) as f64;
     let left = longest_ns.0.saturating_sub(elapsed_ns.0) as f64;
@@ -52,10 +57,7 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
         if elapsed < EARLY * longest_ns.0 as f64 {
             return Enough::More { estimated_further_ns: Nanos(elapsed as u64) };
         }
-        return Enough::WillNotGetThere(format!(
-            "it drifts, by {:+.1}% over the run",
-            drift * 100.0
-        ));
+        return never(format!("it drifts, by {:+.1}% over the run", drift * 100.0));
     }
     // Dependent batches need to be longer: at least as long again.
     let for_width = elapsed * ((width / goal).powi(2) * MARGIN - 1.0);
@@ -63,9 +65,9 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
     if further <= left {
         return Enough::More { estimated_further_ns: Nanos(further as u64) };
     }
-    Enough::WillNotGetThere(if !estimate.independent {
+    let why = if !estimate.independent {
         format!(
-            "batches of {} still resemble their neighbours (correlation {:.2}), and only {} are left",
+            "batches of {} still resemble their neighbours (correlation {:.2}) and {} are left",
             estimate.batch_ns,
             estimate.lag1,
             Nanos(left as u64)
@@ -78,7 +80,13 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
             Nanos(further as u64),
             Nanos(left as u64)
         )
-    })
+    };
+    Enough::WillNotGetThere { why, longest_ns: Some(Nanos((elapsed + further) as u64)) }
+}
+
+/// However long it takes.
+fn never(why: String) -> Enough {
+    Enough::WillNotGetThere { why, longest_ns: None }
 }
 
 #[cfg(test)]
@@ -122,12 +130,16 @@ mod tests {
 
     #[test]
     fn noise_beyond_the_time_left_is_said_with_numbers() {
-        let Enough::WillNotGetThere(why) =
-            enough(&estimate(noise(100.0)), 0.01, Nanos(5 * SECOND), Nanos(60 * SECOND))
+        let e = estimate(noise(100.0));
+        let Enough::WillNotGetThere { why, longest_ns: Some(needs) } =
+            enough(&e, 0.01, Nanos(5 * SECOND), Nanos(60 * SECOND))
         else {
             panic!("it gets there");
         };
         assert!(why.contains("±1.0% takes about") && why.contains("55 s are left"), "{why}");
+        // Given that much, it goes on.
+        let given = enough(&e, 0.01, Nanos(5 * SECOND), Nanos(needs.0 + 1));
+        assert!(needs.0 > 60 * SECOND && matches!(given, Enough::More { .. }), "{needs}");
     }
 
     #[test]
@@ -137,7 +149,10 @@ mod tests {
         assert!(matches!(early, Enough::More { .. }), "{early:?}");
         let late = enough(&e, 0.02, Nanos(30 * SECOND), Nanos(60 * SECOND));
         assert!(
-            matches!(&late, Enough::WillNotGetThere(why) if why.starts_with("it drifts, by +")),
+            matches!(
+                &late,
+                Enough::WillNotGetThere { why, longest_ns: None } if why.starts_with("it drifts, by +")
+            ),
             "{late:?}"
         );
     }
@@ -155,7 +170,11 @@ mod tests {
         ));
         let late = enough(&e, 0.1, Nanos(5 * SECOND), Nanos(6 * SECOND));
         assert!(
-            matches!(&late, Enough::WillNotGetThere(why) if why.contains("resemble")),
+            matches!(
+                &late,
+                Enough::WillNotGetThere { why, longest_ns: Some(Nanos(n)) }
+                    if why.contains("resemble") && *n >= 10 * SECOND
+            ),
             "{late:?}"
         );
     }
@@ -163,10 +182,7 @@ mod tests {
     #[test]
     fn nothing_measured_does_not_get_narrower() {
         let e = estimate((0..50).map(|_| 0.0));
-        assert_eq!(
-            enough(&e, 0.1, Nanos(5), Nanos(60)),
-            Enough::WillNotGetThere("the value is 0".into())
-        );
+        assert_eq!(enough(&e, 0.1, Nanos(5), Nanos(60)), never("the value is 0".into()));
     }
 
     /// Rounds of 2,000 correlated round trips, 10 µs apart, until the median is known to a

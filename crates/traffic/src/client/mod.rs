@@ -1,6 +1,7 @@
 //! The near end's side of the control connection, and opening the data connections.
 
 pub mod conduct;
+pub mod confidence;
 pub mod ends;
 pub mod flows;
 

@@ -12,13 +12,14 @@ use super::{
     near::{Near, Way},
     ports::{self, Ports},
     recorder::Recorder,
-    result::{self, Next, Round},
+    result::{self, Round},
 };
 use crate::{
     Error, Result,
     client::{
         Peer,
         conduct::{Course, Run, conduct},
+        confidence::Next,
         ends::Ended,
         flows,
     },

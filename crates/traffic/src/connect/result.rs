@@ -6,7 +6,7 @@ use model::{
     Nanos, Reading,
     measure::{ConnectRun, ConnectSpec, PortBudget},
 };
-use stats::{Enough, Estimate, Histogram, Series};
+use stats::{Estimate, Histogram, Series};
 
 use super::{
     near::Way,
@@ -17,6 +17,7 @@ use crate::{
     Error,
     client::{
         Peer,
+        confidence::{self, Next},
         ends::{self, Ended, Ends},
     },
     control::message::Test,
@@ -70,36 +71,12 @@ fn rate(rounds: &[Round]) -> Option<Estimate> {
     stats::interval::of_rate(&series(rounds)?).ok()
 }
 
-/// What to do after a round.
-pub enum Next {
-    /// Another round.
-    Again,
-    /// It suffices, or nothing was asked; or why it never will.
-    Done(Option<String>),
-}
-
 /// Whether the rounds suffice for the interval that was asked for: that of the connections by
 /// second.
 pub fn next(spec: &ConnectSpec, rounds: &[Round], took_ns: u64) -> Next {
-    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
-    let goal = f64::from(per_mille) / 1000.0;
-    let longest = spec.common.longest_ns;
-    let out_of_time = took_ns.saturating_add(spec.common.duration_ns.0) > longest.0;
-    let not = |why: String| Next::Done(Some(format!("±{}% was not reached: {why}", goal * 100.0)));
-    match rate(rounds) {
-        None if out_of_time => not("there are too few batches; give it a longer --longest".into()),
-        None => Next::Again,
-        Some(estimate) => match stats::enough(&estimate, goal, Nanos(took_ns), longest) {
-            Enough::Yes => Next::Done(None),
-            Enough::WillNotGetThere(why) => not(why),
-            Enough::More { .. } if out_of_time => not(format!(
-                "it is ±{:.1}% after {}",
-                estimate.relative_half_width() * 100.0,
-                Nanos(took_ns)
-            )),
-            Enough::More { .. } => Next::Again,
-        },
-    }
+    // Cheap where nothing was asked for.
+    let wanted = spec.common.confidence_per_mille.is_some();
+    confidence::next(&spec.common, &[wanted.then(|| rate(rounds)).flatten()], took_ns)
 }
 
 /// The run.

@@ -18,6 +18,7 @@ use crate::{
     Error, Result,
     client::{
         conduct::{Course, Run, conduct},
+        confidence::Next,
         ends::Ended,
     },
     control::message::{Kind, Ready, Test},
@@ -26,7 +27,7 @@ use crate::{
     rtt::{
         measure::{BATCH_NS, Measured, unix_s},
         recorder::{Recorder, Window},
-        result::{self, Next},
+        result,
         single::{self, Shape},
         sums::{Round, Sums},
         uring,
@@ -83,7 +84,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
             document.cut_short = true;
             break;
         }
-        match size(spec, bytes, &place, &seats, run, &mut document.peer.cpus) {
+        match size(spec, bytes, &place, &seats, run, &mut document) {
             Ok(Measured { document: done, broken: why }) => {
                 document.runs.push(done);
                 broken = why;
@@ -145,7 +146,7 @@ fn size(
     place: &Place,
     seats: &Seats,
     run: Run<'_>,
-    cpus: &mut u32,
+    document: &mut RttDocument,
 ) -> Result<Measured<RttRun>> {
     let common = &spec.common;
     let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding: 1 };
@@ -169,7 +170,7 @@ fn size(
         engine: Engine::Epoll,
     };
     let point = Point { spec, test, place, seats, seat, ask };
-    let (mut sums, begun) = (Sums::default(), now_ns());
+    let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());
     let done = |sums: Sums, why: Option<String>| {
         let mut run = result::rtt_run(spec, &point.test, seats, place.same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
@@ -185,7 +186,7 @@ fn size(
             Err(e) if sums.rounds == 0 => return Err(e),
             Err(e) => return Ok(Measured { document: done(sums, None), broken: Some(e) }),
         };
-        *cpus = stat.map_or(*cpus, |s| s.cpus);
+        document.peer.cpus = stat.map_or(document.peer.cpus, |s| s.cpus);
         sums.add(&round);
         let Round { broken, ended, .. } = round;
         let ends = broken.is_some() || ended.course.cut_short;

@@ -14,7 +14,7 @@ use socket2::Socket;
 use super::{
     many::{Near, Schedule},
     recorder::{Recorder, Window},
-    result::{self, Next},
+    result,
     single::{self, Shape},
     split,
     sums::{Round, Sums},
@@ -25,6 +25,7 @@ use crate::{
     client::{
         Peer,
         conduct::{Course, Run, conduct},
+        confidence::Next,
         ends::Ended,
         flows,
     },
@@ -127,10 +128,15 @@ fn split_runs(
             document.cut_short = true;
             break;
         }
-        match one(&variant.spec, point, peer, local, run) {
-            Ok(Measured { document: run, broken: why }) => {
+        let step = document.floor.clock_step_ns;
+        match one(&variant.spec, point, peer, local, run, step) {
+            Ok(Measured { document: mut run, broken: why }) => {
                 document.cut_short |= why.is_some();
                 broken = why;
+                if let Some(why) = variant.why {
+                    let ends = &mut run.placement;
+                    (ends.local.why, ends.peer.why) = (why.into(), why.into());
+                }
                 done.push(WaitVariant { name: variant.name.into(), run });
             }
             Err(e) => broken = Some(e),
@@ -154,7 +160,7 @@ fn all_points(
             document.cut_short = true;
             break;
         }
-        match one(spec, point, peer, local, run) {
+        match one(spec, point, peer, local, run, document.floor.clock_step_ns) {
             Ok(Measured { document: done, broken: why }) => {
                 document.cut_short |= why.is_some();
                 document.runs.push(done);
@@ -232,9 +238,10 @@ fn one(
     peer: &Peer,
     seats: &Seats,
     run: Run<'_>,
+    clock_step_ns: u64,
 ) -> Result<Measured<RttRun>> {
     let test = test_of(spec, point, seats);
-    let mut sums = Sums::default();
+    let mut sums = Sums::new(clock_step_ns);
     let begun = now_ns();
     loop {
         let what = result::progress_text(spec, point.request_bytes, point.flows, sums.rounds);

@@ -6,11 +6,14 @@ use model::{
     CpuId, Nanos,
     measure::{Mode, RttRun, RttSpec},
 };
-use stats::{Enough, Estimate, Histogram};
+use stats::{Estimate, Histogram};
 
 use super::{exchange::UNKNOWN_CPU, recorder::Placed, sums::Sums};
 use crate::{
-    client::ends,
+    client::{
+        confidence::{self, Next},
+        ends,
+    },
     control::message::{Kind, Test},
     seats::Seats,
 };
@@ -24,36 +27,10 @@ pub fn progress_text(spec: &RttSpec, bytes: u64, flows: u32, rounds: usize) -> S
     format!("rtt {bytes} B, {flows} flows{again}")
 }
 
-/// What to do after a round.
-pub enum Next {
-    /// Another round.
-    Again,
-    /// It suffices, or nothing was asked; or why it never will.
-    Done(Option<String>),
-}
-
 /// Whether the rounds suffice for the interval that was asked for: that of the median round
 /// trip.
 pub fn next(spec: &RttSpec, sums: &Sums, took_ns: u64) -> Next {
-    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
-    let goal = f64::from(per_mille) / 1000.0;
-    let longest = spec.common.longest_ns;
-    let out_of_time = took_ns.saturating_add(spec.common.duration_ns.0) > longest.0;
-    let not = |why: String| Next::Done(Some(format!("±{}% was not reached: {why}", goal * 100.0)));
-    match sums.estimates().0 {
-        None if out_of_time => not("there are too few batches; give it a longer --longest".into()),
-        None => Next::Again,
-        Some(estimate) => match stats::enough(&estimate, goal, Nanos(took_ns), longest) {
-            Enough::Yes => Next::Done(None),
-            Enough::WillNotGetThere(why) => not(why),
-            Enough::More { .. } if out_of_time => not(format!(
-                "it is ±{:.1}% after {}",
-                estimate.relative_half_width() * 100.0,
-                Nanos(took_ns)
-            )),
-            Enough::More { .. } => Next::Again,
-        },
-    }
+    confidence::next(&spec.common, &[sums.estimates().0], took_ns)
 }
 
 /// The run.
@@ -87,7 +64,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         rtt_from_send_ns: open(&sums.from_send),
         send_lag_ns: open(&sums.lag),
         rtt_p50_interval_ns: p50.map(|e| e.interval),
-        modes: modes(&all, sums.by_placement, same_host),
+        modes: modes(&all, sums.by_placement, same_host, sums.clock_step_ns),
         transactions: all.count(),
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),
@@ -101,12 +78,17 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
 }
 
 /// The humps, each with where the ends ran.
-fn modes(all: &Histogram, by_placement: BTreeMap<Placed, Histogram>, same_host: bool) -> Vec<Mode> {
+fn modes(
+    all: &Histogram,
+    by_placement: BTreeMap<Placed, Histogram>,
+    same_host: bool,
+    clock_step_ns: u64,
+) -> Vec<Mode> {
     let cpu = |n: u16| (n != UNKNOWN_CPU).then_some(CpuId(n.into()));
     let key = |p: Placed| Some((cpu(p.local)?, cpu(p.peer)));
     let parts: Vec<_> =
         by_placement.into_iter().filter_map(|(placed, h)| Some((key(placed)?, h))).collect();
-    stats::modes::describe(all, &parts, same_host, 1)
+    stats::modes::describe(all, &parts, same_host, clock_step_ns)
 }
 
 /// What makes the interval itself doubtful.

@@ -15,6 +15,8 @@ pub struct Variant {
     pub name: &'static str,
     /// The request.
     pub spec: RttSpec,
+    /// Why both ends are where they are, where the variant and nobody else wants it.
+    pub why: Option<&'static str>,
 }
 
 /// The variants of a request whose near thread runs on `near`.
@@ -26,7 +28,8 @@ pub fn variants(spec: &RttSpec, near: Option<CpuId>, same_host: bool) -> Vec<Var
             let one: CpuSet = [cpu].into_iter().collect();
             (spec.common.pin, spec.common.peer_pin) = (Pin::List(one.clone()), Pin::List(one));
         }
-        Variant { name, spec }
+        let why = (one_cpu && near.is_some()).then_some("both ends on one CPU, for this variant");
+        Variant { name, spec, why }
     };
     let mut all = vec![with(BLOCKING, Wait::Block, false), with(SPINNING, Wait::Spin, false)];
     if same_host && near.is_some() {

@@ -22,6 +22,8 @@ pub struct Round {
 #[derive(Debug, Default)]
 pub struct Sums {
     pub rounds: usize,
+    /// The clock's smallest step: what it alone parts are no modes.
+    pub clock_step_ns: u64,
     pub window_ns: u64,
     pub by_placement: BTreeMap<Placed, Histogram>,
     /// All threads' batches, one round after the other.
@@ -38,6 +40,11 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Of no round yet.
+    pub fn new(clock_step_ns: u64) -> Self {
+        Self { clock_step_ns, ..Self::default() }
+    }
+
     /// Adds a round.
     pub fn add(&mut self, round: &Round) {
         let ended = &round.ended;

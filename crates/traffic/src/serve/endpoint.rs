@@ -115,12 +115,30 @@ fn bound(address: IpAddr, kind: Type, ports: Option<&RangeInclusive<u16>>) -> Re
     }
 }
 
+/// Whether the range has as many ports as the test needs at once.
+fn enough_ports(test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<()> {
+    let needs = if test.transport == Transport::Udp { test.threads as usize } else { 1 };
+    match ports {
+        Some(p) if test.transport != Transport::Unix && p.len() < needs => {
+            Err(Error::Usage(format!(
+                "the test needs {needs} data ports, one for each thread, and --data-ports {}-{} \
+                 has {}",
+                p.start(),
+                p.end(),
+                p.len()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Endpoint {
     /// Opens what a test needs.
     ///
     /// # Errors
     /// No port is free, or the kernel refuses an option that was asked for.
     pub fn open(near: &Near, test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<Self> {
+        enough_ports(test, ports)?;
         let token = nonce()?;
         let (address, client, path) = match near {
             Near::Ip(ours, theirs) => (*ours, Some(*theirs), None),

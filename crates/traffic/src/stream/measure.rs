@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, Measured, Result,
-    client::{Peer, conduct::Run, flows},
+    client::{Peer, conduct::Run, confidence::Next, flows},
     control::{
         message::{Kind, Test},
         secret::Secret,
@@ -186,8 +186,8 @@ impl Bench<'_> {
                 break (last.broken.clone(), None);
             }
             match result::enough(self.spec, &test, &rounds, now_ns() - begun) {
-                result::Next::Again => {}
-                result::Next::Done(why_not) => break (None, why_not),
+                Next::Again => {}
+                Next::Done(why_not) => break (None, why_not),
             }
         };
         let cut_short = broken.is_some() || rounds.iter().any(|r| r.course.cut_short);

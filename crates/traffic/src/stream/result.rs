@@ -7,7 +7,7 @@ use model::{
         ZeroCopy, ZeroCopyCount,
     },
 };
-use stats::{Enough, Estimate};
+use stats::Estimate;
 
 use super::{
     Shape,
@@ -18,6 +18,7 @@ use crate::{
     Error,
     client::{
         Peer,
+        confidence::{self, Next},
         ends::{self, Around, Ends},
     },
     control::message::{Counters, FarReport, Ready, Test},
@@ -195,41 +196,12 @@ fn per_s(bytes: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { bytes as f64 * 8e9 / ns as f64 }
 }
 
-/// Whether to measure once more.
-#[derive(Debug)]
-pub enum Next {
-    /// Yes.
-    Again,
-    /// No, and why the interval stays wider than was asked for, if it does.
-    Done(Option<String>),
-}
-
 /// Whether the rounds suffice for what was asked.
 pub fn enough(spec: &StreamSpec, test: &Test, rounds: &[Round], took_ns: u64) -> Next {
-    let Some(per_mille) = spec.common.confidence_per_mille else { return Next::Done(None) };
-    let goal = f64::from(per_mille) / 1000.0;
     let shape = Shape::of(test, true, spec.common.wait);
-    let mut done = Next::Done(None);
-    for direction in directions(spec.direction) {
-        let of = Part { shape: &shape, direction };
-        let Some(estimate) = of.estimate(rounds) else {
-            match took_ns < spec.common.longest_ns.0 {
-                true => return Next::Again,
-                false => return Next::Done(Some("too short for an interval".into())),
-            }
-        };
-        match stats::enough(&estimate, goal, Nanos(took_ns), spec.common.longest_ns) {
-            Enough::Yes => {}
-            Enough::More { .. } => return Next::Again,
-            Enough::WillNotGetThere(why) => {
-                done = Next::Done(Some(format!(
-                    "±{}% was asked for and is not reached: {why}",
-                    goal * 100.0
-                )));
-            }
-        }
-    }
-    done
+    let of = |direction| Part { shape: &shape, direction }.estimate(rounds);
+    let estimates: Vec<_> = directions(spec.direction).into_iter().map(of).collect();
+    confidence::next(&spec.common, &estimates, took_ns)
 }
 
 /// The runs, one for each direction.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use model::{BitsPerSec, Bytes, CpuSet, Nanos};
 
-use super::counts::{Counts, OneSize, Percent, Sizes};
+use super::counts::{Counts, OneSize, PerSecond, Percent, Sizes, within};
 use crate::args::OutputArgs;
 
 /// `netwright measure`.
@@ -132,7 +132,7 @@ pub struct CommonArgs {
     #[arg(long, help_heading = "Placement and waiting")]
     pub no_pin: bool,
     /// Threads at each end, which share the flows.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Placement and waiting")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
     pub threads: u32,
     #[command(flatten)]
     pub socket: SocketArgs,
@@ -155,11 +155,11 @@ pub struct SocketArgs {
     #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
     pub nodelay: Option<bool>,
     /// Largest TCP segment, bytes (TCP_MAXSEG).
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65_495))]
+    #[arg(long, value_name = "BYTES", value_parser = within::<88, 65_495>)]
     pub mss: Option<u32>,
     /// Differentiated services code point, 0 to 63.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
-    pub dscp: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = within::<0, 63>)]
+    pub dscp: Option<u32>,
     /// TCP congestion control: cubic, bbr, …
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
@@ -177,9 +177,16 @@ pub enum EngineArg {
     IoUring,
 }
 
+/// What `-v` adds.
+const RTT_MORE: &str =
+    "Say more: every placement of a mode, the CPUs that each end may use, the floor in numbers";
+const STREAM_MORE: &str =
+    "Say more: every interval however many, the CPUs that each end may use, the floor in numbers";
+const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor in numbers";
+
 /// `netwright measure rtt`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(mut_arg("verbose", |a| a.help(RTT_MORE)), after_help = examples!(
     "  netwright measure rtt db1                              # 64 bytes each way, one flow
   netwright measure rtt db1 --request '8..64k*2'         # a sweep of sizes
   netwright measure rtt db1 --flows 1,8,64 --threads 1   # a sweep of flows
@@ -202,11 +209,11 @@ pub struct RttArgs {
     #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
     pub flows: Counts,
     /// Requests outstanding on each flow.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = "Traffic")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 65_536>, help_heading = "Traffic")]
     pub outstanding: u32,
-    /// Requests a second over all flows, by schedule and timed from it (open loop).
-    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Traffic")]
-    pub rate: Option<u64>,
+    /// Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open loop).
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
+    pub rate: Option<PerSecond>,
     /// When a UDP request counts as lost.
     #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
     pub timeout: Nanos,
@@ -230,7 +237,7 @@ pub struct RttArgs {
 
 /// `netwright measure stream`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(mut_arg("verbose", |a| a.help(STREAM_MORE)), after_help = examples!(
     "  netwright measure stream db1                        # one flow, from here to there
   netwright measure stream db1 --direction reverse --flows 4
   netwright measure stream db1 --direction both
@@ -256,7 +263,8 @@ pub struct StreamArgs {
     /// Bytes of one send or datagram: a size, a list, or a sweep [default: 128k, UDP 1400].
     #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
     pub message: Option<Sizes>,
-    /// Bits a second over all flows of a direction [default: unlimited, UDP 100Mbit].
+    /// Bits a second over all flows of a direction: 500Mbit, 10Gbit [default: unlimited, UDP
+    /// 100Mbit].
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     pub rate: Option<BitsPerSec>,
     /// A line every so often.
@@ -279,9 +287,19 @@ pub struct StreamArgs {
     pub peer: StreamPeer,
 }
 
+/// Several addresses have more local ports.
+const CONNECT_BIND: &str =
+    "Send from this local address, or in turn from several: 10.0.0.5,10.0.0.6 (each has its ports)";
+
 /// `netwright measure connect`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(
+    mut_arg("verbose", |a| a.help(CONNECT_MORE)),
+    mut_arg("bind", |a| a.help(CONNECT_BIND).value_name("ADDRESS[,ADDRESS]")),
+    mut_arg("transport", |a| a.help("tcp, or unix, which follows from a target unix:PATH; UDP \
+        makes no connections").hide_possible_values(true)),
+    mut_arg("udp", |a| a.hide(true)),
+    after_help = examples!(
     "  netwright measure connect db1                       # connect and close, one after the other
   netwright measure connect db1 --flows 32 --request 64 --response 1024
   netwright measure connect db1 --rate 2000           # by schedule
@@ -294,9 +312,9 @@ pub struct ConnectArgs {
     /// Connections being made at once: 1, a list, or a sweep.
     #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
     pub flows: Counts,
-    /// Connections a second over all, by schedule.
-    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Traffic")]
-    pub rate: Option<u64>,
+    /// Connections a second over all, 2000 or 2k, by schedule.
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
+    pub rate: Option<PerSecond>,
     /// Bytes of a request on each connection; 0 for none.
     #[arg(long, value_name = "SIZE", default_value = "0", help_heading = "Traffic")]
     pub request: OneSize,

@@ -12,6 +12,36 @@ pub struct Sizes(pub Vec<u64>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneSize(pub u64);
 
+/// So many a second; `k` and `M` are thousands and millions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerSecond(pub u64);
+
+impl FromStr for PerSecond {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let wrong = || format!("{text:?} is no number a second; write 20000 or 20k");
+        let (digits, scale) = match text.strip_suffix(['k', 'M']) {
+            Some(digits) if text.ends_with('k') => (digits, 1_000),
+            Some(digits) => (digits, 1_000_000),
+            None => (text, 1),
+        };
+        let n = count(digits).map_err(|_| wrong())?;
+        match n.checked_mul(scale) {
+            Some(0) => Err("0 a second is none; write 1 or more".into()),
+            Some(n) => Ok(Self(n)),
+            None => Err(wrong()),
+        }
+    }
+}
+
+/// A whole number from `LOW` to `HIGH`.
+pub fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, String> {
+    let n = text.trim().parse::<u32>().ok().filter(|n| (LOW..=HIGH).contains(n));
+    n.ok_or_else(|| format!("write a whole number from {LOW} to {HIGH}"))
+}
+
 /// Counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(pub Vec<u32>);
@@ -45,7 +75,11 @@ impl FromStr for Counts {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let all = sweep(text, count).map_err(|e| e.to_string())?;
-        let narrow = |n: u64| u32::try_from(n).map_err(|_| format!("{n} is too many"));
+        let narrow = |n: u64| match u32::try_from(n) {
+            Ok(0) => Err("0 of them move nothing; write 1 or more".to_owned()),
+            Ok(n) => Ok(n),
+            Err(_) => Err(format!("{n} is too many")),
+        };
         all.into_iter().map(narrow).collect::<Result<_, _>>().map(Self)
     }
 }
@@ -61,5 +95,36 @@ impl FromStr for Percent {
             n if (1.0..=500.0).contains(&n) => Ok(Self(n as u32)),
             _ => Err(wrong()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_take_thousands_and_say_what_they_are() {
+        for (text, n) in [("20000", 20_000), ("20k", 20_000), ("2M", 2_000_000)] {
+            assert_eq!(text.parse(), Ok(PerSecond(n)));
+        }
+        for wrong in ["10Mbit", "1.5k", "k", "", "-1", "99999999999999999999", "99999999999999M"] {
+            let why = wrong.parse::<PerSecond>().unwrap_err();
+            assert!(why.ends_with("write 20000 or 20k"), "{why}");
+        }
+        assert!("0k".parse::<PerSecond>().unwrap_err().contains("1 or more"));
+    }
+
+    #[test]
+    fn numbers_beyond_their_range_are_told_the_range() {
+        assert_eq!(within::<0, 63>("63"), Ok(63));
+        for wrong in ["64", "-1", "ef"] {
+            assert_eq!(within::<0, 63>(wrong).unwrap_err(), "write a whole number from 0 to 63");
+        }
+    }
+
+    #[test]
+    fn no_flow_is_none() {
+        assert!("0".parse::<Counts>().unwrap_err().contains("1 or more"));
+        assert!("1,0".parse::<Counts>().is_err());
     }
 }

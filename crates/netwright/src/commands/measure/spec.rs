@@ -92,7 +92,7 @@ fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
             nodelay: args.socket.nodelay,
             buffer_bytes: args.socket.buffer,
             mss_bytes: args.socket.mss,
-            dscp: args.socket.dscp,
+            dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
             congestion: args.socket.congestion.clone(),
         },
         confidence_per_mille: args.confidence.map(|p| p.0),
@@ -112,7 +112,7 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
         response_bytes: args.response.as_ref().map(|s| s.0.clone()).unwrap_or_default(),
         flows: args.flows.0.clone(),
         outstanding: args.outstanding,
-        rate_per_s: args.rate,
+        rate_per_s: args.rate.map(|r| r.0),
         timeout_ns: args.timeout,
         wait_split: args.wait_split,
         engine: match args.engine {
@@ -157,7 +157,7 @@ pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
     Ok(ConnectSpec {
         common: common(&args.common, FarProgram::Netwright)?,
         flows: args.flows.0.clone(),
-        rate_per_s: args.rate,
+        rate_per_s: args.rate.map(|r| r.0),
         request_bytes: args.request.0,
         response_bytes: args.response.unwrap_or(args.request).0,
         close: match args.close {

@@ -9,7 +9,7 @@ use crate::args::TalkArgs;
 
 /// `netwright serve`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(mut_arg("verbose", |a| a.help("Say more: tests that begin, whoever is turned away")), after_help = examples!(
     "  netwright serve                                  # on loopback, for anybody here
   netwright serve --bind 10.0.0.5                  # prints a one-time secret for the other end
   NETWRIGHT_SECRET=… netwright serve --bind 0.0.0.0 --bind ::
