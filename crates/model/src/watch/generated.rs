@@ -158,6 +158,7 @@ fn messages(n: u32) -> Messages {
     Messages {
         pid: 1000 + n,
         name: "postgres".into(),
+        transport: crate::measure::Transport::Tcp,
         port: Known(5432),
         sends: 10_000,
         sent_bytes: 5_000_000,

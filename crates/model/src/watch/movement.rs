@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuId, Reading};
+use crate::{CpuId, Reading, measure::Transport};
 
-/// One thread that moved within the interval.
+/// One thread that moved within the interval. **Source**: `sched_migrate_task`, which counts as
+/// the kernel's own `nr_migrations` does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mover {
     /// Its process.
     pub pid: Reading<u32>,
-    /// The thread.
+    /// The thread. 0: all threads together for which there was no room of their own.
     pub tid: u32,
     /// The thread's short name.
     pub name: String,
@@ -38,12 +39,17 @@ pub struct Way {
 }
 
 /// What one process sends and receives by its socket calls on one local or remote port.
+/// **Source**: `sock_send_length` and `sock_recv_length`, since Linux 6.3. Calls that failed or
+/// only looked, and what is spliced out of a socket, are not among them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Messages {
-    /// The process.
+    /// The process. 0: all together for which there was no room of their own; only the number
+    /// of their calls is known, as sends.
     pub pid: u32,
     /// Its short name.
     pub name: String,
+    /// What carries them.
+    pub transport: Transport,
     /// The port that tells the service: the listening side's, where that can be told.
     pub port: Reading<u16>,
     /// Calls that sent.
@@ -60,10 +66,12 @@ pub struct Messages {
     pub received_elsewhere: Reading<u64>,
 }
 
-/// Retransmitted segments of one connection.
+/// Retransmitted segments of one connection, of whichever network namespace. **Source**:
+/// `tcp_retransmit_skb` and `tcp_retransmit_synack`; as the kernel counts `Tcp.RetransSegs`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Retransmits {
-    /// Local address and port.
+    /// Local address and port: `10.0.0.1:5432`, `[fd00::1]:80`. `*`: all connections together
+    /// for which there was no room of their own.
     pub local: String,
     /// Remote address and port.
     pub remote: String,

@@ -4,9 +4,14 @@
 //! and in its doc comment the dictionary of what it counts. A program that cannot be attached
 //! takes its own figures with it and nothing else.
 
+pub mod messages;
+pub mod movers;
 pub mod object;
+pub mod retransmits;
 pub mod run_stats;
 pub mod softirq;
+pub mod table;
+pub mod turns;
 pub mod waits;
 
 pub use object::{Object, Wanted};

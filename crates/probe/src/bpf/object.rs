@@ -138,6 +138,17 @@ impl Object {
         held.and_then(|p| p.refused.clone()).unwrap_or(Reading::Known(()))
     }
 
+    /// That all of these are attached.
+    ///
+    /// # Errors
+    /// Why the first that is not is not.
+    pub fn needs(&self, programs: &[&str]) -> Result<(), Reading<()>> {
+        match programs.iter().find(|p| !self.runs(p)) {
+            Some(missing) => Err(self.refused(missing)),
+            None => Ok(()),
+        }
+    }
+
     /// A map by its name in the program.
     ///
     /// # Errors
@@ -158,6 +169,11 @@ impl Object {
         let map =
             self.ebpf.map_mut(name).ok_or_else(|| io::Error::other(format!("no map {name}")))?;
         M::try_from(map).map_err(|_| io::Error::other(format!("map {name} is of another kind")))
+    }
+
+    /// A map as it was loaded.
+    pub fn any_map(&self, name: &str) -> Option<&aya::maps::Map> {
+        self.ebpf.map(name)
     }
 
     /// The one element of a per-CPU array, by CPU.

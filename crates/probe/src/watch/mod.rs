@@ -5,6 +5,7 @@
 
 mod cost;
 mod grown;
+mod movement;
 mod napi;
 mod napi_place;
 mod napi_thread;
@@ -60,6 +61,7 @@ pub struct Watcher {
     options: Options,
     softirq: softirq::Part,
     waits: waits::Part,
+    movement: movement::Movement,
     cost: cost::Cost,
     before: Raw,
 }
@@ -74,6 +76,7 @@ impl Watcher {
         let mut watcher = Self {
             softirq: softirq::Part::attach(watch.programs, &root, &possible),
             waits: waits::Part::attach(watch.programs, watch.waits, &possible),
+            movement: movement::Movement::attach(watch.programs, &root, &possible),
             cost: cost::Cost::begin(),
             before: samples::one(&root, 0, &options),
             root,
@@ -81,6 +84,7 @@ impl Watcher {
         };
         watcher.softirq.look();
         watcher.waits.look(&watcher.root);
+        watcher.movement.look(&watcher.root, &watcher.before);
         watcher
     }
 
@@ -96,6 +100,7 @@ impl Watcher {
         let now = samples::one(&self.root, 0, &self.options);
         let softirq = self.softirq.look();
         let waits = self.waits.look(&self.root);
+        let movement = self.movement.look(&self.root, &now);
         let between = delta::samples(&[self.before.clone(), now.clone()]);
         let window_ns = now.time.start_ns.saturating_sub(begun);
         self.before = now;
@@ -109,12 +114,12 @@ impl Watcher {
             payers: softirq.payers,
             napi: softirq.napi,
             waits,
-            movers: Reading::absent(NOT_YET),
-            messages: Reading::absent(NOT_YET),
-            retransmits: Reading::absent(NOT_YET),
+            movers: movement.movers,
+            messages: movement.messages,
+            retransmits: movement.retransmits,
             process_ipc: Reading::absent(NOT_YET),
             observer: self.cost.observer(
-                [self.softirq.status(), self.waits.status()].concat(),
+                [self.softirq.status(), self.waits.status(), self.movement.status()].concat(),
                 window_ns,
                 count,
             ),
@@ -127,10 +132,12 @@ impl Watcher {
         let Some(_on) = self.cost.turn() else { return };
         self.softirq.begin_cost();
         self.waits.begin_cost();
+        self.movement.begin_cost();
         let until = (monotonic_ns() + cost::LOOK_NS).min(end);
         samples::clock::wait_until(until, stop, &mut |_| {});
         self.softirq.end_cost();
         self.waits.end_cost();
+        self.movement.end_cost();
     }
 }
 

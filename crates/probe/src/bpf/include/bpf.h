@@ -26,9 +26,16 @@ enum {
 	MAP_PERCPU_ARRAY = 6,
 	MAP_LRU_HASH = 9,
 	MAP_LRU_PERCPU_HASH = 10,
+	MAP_SK_STORAGE = 24,
 };
 
 enum { ANY = 0, NOEXIST = 1 };
+
+/* Flag of a map whose elements are made as they are needed. */
+enum { NO_PREALLOC = 1 };
+
+/* Flag of a socket's storage: make it if there is none. */
+enum { CREATE = 1 };
 
 static void *(*map_lookup)(const void *map, const void *key) = (void *)1;
 static long (*map_update)(const void *map, const void *key, const void *value, u64 flags) =
@@ -41,6 +48,8 @@ static u32 (*cpu_id)(void) = (void *)8;
 static u64 (*pid_tgid)(void) = (void *)14;
 static long (*comm)(void *to, u32 size) = (void *)16;
 static u64 (*current_task)(void) = (void *)35;
+static void *(*sk_storage_get)(const void *map, void *sk, const void *value, u64 flags) =
+	(void *)107;
 
 /* One field of a kernel structure, wherever it is in this kernel: READ(napi, napi_id). */
 #define READ(from, field)                                                        \

@@ -1,0 +1,87 @@
+//! Threads that move, what is sent and received, what is sent again, instructions a cycle.
+
+mod held;
+mod messages;
+mod movers;
+mod places;
+mod retransmits;
+
+use model::{
+    CpuId, Reading,
+    watch::{Messages, Mover, ProgramStatus, Retransmits},
+};
+
+use crate::{Root, samples::raw::Raw};
+
+/// What stands on its own of a list; the rest is told as one: a list of ten thousand helps
+/// nobody and costs.
+const MOST: usize = 1_000;
+
+/// The parts.
+#[derive(Debug)]
+pub struct Movement {
+    movers: movers::Part,
+    messages: messages::Part,
+    retransmits: retransmits::Part,
+}
+
+/// What moved in one interval.
+#[derive(Debug)]
+pub struct Look {
+    /// Threads.
+    pub movers: Reading<Vec<Mover>>,
+    /// Messages.
+    pub messages: Reading<Vec<Messages>>,
+    /// Connections.
+    pub retransmits: Reading<Vec<Retransmits>>,
+}
+
+impl Movement {
+    /// Attaches, if it is wanted.
+    pub fn attach(wanted: bool, root: &Root, possible: &[CpuId]) -> Self {
+        Self {
+            movers: movers::Part::attach(wanted, root, possible),
+            messages: messages::Part::attach(wanted, root, possible),
+            retransmits: retransmits::Part::attach(wanted, possible),
+        }
+    }
+
+    /// What moved since the last look; `now` are the counters of this one.
+    pub fn look(&mut self, root: &Root, now: &Raw) -> Look {
+        Look {
+            movers: self.movers.look(root),
+            messages: self.messages.look(root, now),
+            retransmits: self.retransmits.look(),
+        }
+    }
+
+    /// Begins a look at the programs' cost.
+    pub fn begin_cost(&mut self) {
+        self.movers.programs.begin_cost();
+        self.messages.programs.begin_cost();
+        self.retransmits.programs.begin_cost();
+    }
+
+    /// Ends it.
+    pub fn end_cost(&mut self) {
+        self.movers.programs.end_cost();
+        self.messages.programs.end_cost();
+        self.retransmits.programs.end_cost();
+    }
+
+    /// The programs' state over the last interval.
+    pub fn status(&self) -> Vec<ProgramStatus> {
+        [
+            self.movers.programs.status(),
+            self.messages.programs.status(),
+            self.retransmits.programs.status(),
+        ]
+        .concat()
+    }
+}
+
+/// A short name as the kernel keeps it, ended by a zero byte.
+fn text(name: &[u8]) -> String {
+    let name = name.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}

@@ -1,0 +1,109 @@
+//! Where the CPUs stand, for those between which threads move.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, CpuSet, NumaNode, Reading, watch::Way};
+
+use crate::{Root, facts::topology};
+
+#[derive(Debug, Clone, Copy)]
+struct Stand {
+    l3: Option<CpuId>,
+    node: Option<NumaNode>,
+    package: Option<i64>,
+}
+
+/// Every CPU that was online at any look: one that is offline has no place any more.
+#[derive(Debug, Default)]
+pub struct Places(BTreeMap<CpuId, Stand>);
+
+impl Places {
+    /// Of the CPUs that are online now.
+    pub fn read(root: &Root) -> Self {
+        let mut places = Self::default();
+        places.learn(root, topology::online(root).unwrap_or_default().iter());
+        places
+    }
+
+    /// Of those that are new.
+    pub fn learn(&mut self, root: &Root, cpus: impl Iterator<Item = CpuId>) {
+        let new: CpuSet = cpus.filter(|c| !self.0.contains_key(c)).collect();
+        if new.is_empty() {
+            return;
+        }
+        for place in topology::read(root, &new) {
+            let folder = format!("/sys/devices/system/cpu/cpu{}/topology", place.cpu);
+            let package = root.number::<i64>(&format!("{folder}/physical_package_id"));
+            // −1 where the firmware does not tell.
+            let package = package.into_known().filter(|p| *p >= 0);
+            self.0.insert(place.cpu, Stand { l3: place.l3, node: place.node, package });
+        }
+    }
+
+    /// Moves between CPUs that share no L3.
+    pub fn across_l3(&self, ways: &[Way]) -> Reading<u64> {
+        self.across(ways, |s| s.l3, "L3 cache")
+    }
+
+    /// Moves between nodes.
+    pub fn across_node(&self, ways: &[Way]) -> Reading<u64> {
+        self.across(ways, |s| s.node, "node")
+    }
+
+    /// Moves between packages.
+    pub fn across_package(&self, ways: &[Way]) -> Reading<u64> {
+        self.across(ways, |s| s.package, "package")
+    }
+
+    fn across<T: PartialEq>(
+        &self,
+        ways: &[Way],
+        of: impl Fn(&Stand) -> Option<T>,
+        what: &str,
+    ) -> Reading<u64> {
+        let of = |cpu| self.0.get(&cpu).and_then(&of);
+        let mut sum = 0;
+        for way in ways {
+            match (of(way.from), of(way.to)) {
+                (Some(from), Some(to)) if from == to => {}
+                (Some(_), Some(_)) => sum += way.count,
+                (None, _) => return unknown(way.from, what),
+                (_, None) => return unknown(way.to, what),
+            }
+        }
+        Reading::Known(sum)
+    }
+}
+
+fn unknown(cpu: CpuId, what: &str) -> Reading<u64> {
+    Reading::Absent(format!("the kernel does not tell the {what} of CPU {cpu}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_across_caches_nodes_and_packages() {
+        let stand = |l3, node, package| Stand {
+            l3: Some(CpuId(l3)),
+            node: Some(NumaNode(node)),
+            package: Some(package),
+        };
+        let mut places = Places(BTreeMap::from([
+            (CpuId(0), stand(0, 0, 0)),
+            (CpuId(1), stand(0, 0, 0)),
+            (CpuId(4), stand(4, 0, 0)),
+            (CpuId(8), stand(8, 1, 0)),
+            (CpuId(600), stand(600, 2, 1)),
+        ]));
+        let way = |from, to, count| Way { from: CpuId(from), to: CpuId(to), count };
+        let ways = [way(0, 1, 100), way(1, 4, 20), way(4, 8, 3), way(8, 600, 1)];
+        assert_eq!(places.across_l3(&ways), Reading::Known(24));
+        assert_eq!(places.across_node(&ways), Reading::Known(4));
+        assert_eq!(places.across_package(&ways), Reading::Known(1));
+        places.0.remove(&CpuId(8));
+        let why = places.across_node(&ways);
+        assert_eq!(why.why_not(), Some("the kernel does not tell the node of CPU 8"));
+    }
+}
