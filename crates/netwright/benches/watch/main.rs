@@ -1,0 +1,167 @@
+//! What `netwright watch` takes from traffic: the same loops with it and without, in turn
+//! (A B B A …), beside a bpftrace script that collects less. Needs root.
+//!
+//! `--pairs N` (9) pairs of each cell, `--window MS` (400) each, `--only udp,stream,rtt,user`.
+//! Ends with 1 when a median loss is more than allowed.
+
+use std::{
+    io,
+    process::{Child, Command, ExitCode, Stdio},
+    thread::sleep,
+    time::Duration,
+};
+
+mod traffic;
+mod user;
+
+use traffic::Kind;
+
+const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
+
+/// Softirq time by CPU and vector, the least that one would ask bpftrace for.
+const SCRIPT: &str = "
+tracepoint:irq:softirq_entry { @s[cpu] = nsecs; }
+tracepoint:irq:softirq_exit /@s[cpu]/ { @ns[cpu, args->vec] = sum(nsecs - @s[cpu]); }
+interval:s:1 { print(@ns); clear(@ns); }";
+
+struct Options {
+    pairs: usize,
+    window: Duration,
+    only: Vec<String>,
+}
+
+impl Options {
+    fn parse(args: impl Iterator<Item = String>) -> io::Result<Self> {
+        let mut options = Self { pairs: 9, window: Duration::from_millis(400), only: vec![] };
+        let mut args = args.filter(|a| a != "--bench");
+        while let Some(name) = args.next() {
+            let value = args.next().unwrap_or_default();
+            let number = || value.parse::<u16>().map_err(io::Error::other);
+            match name.as_str() {
+                "--pairs" => options.pairs = usize::from(number()?.max(1)),
+                "--window" => options.window = Duration::from_millis(number()?.max(50).into()),
+                "--only" => options.only = value.split(',').map(str::to_owned).collect(),
+                _ => return Err(io::Error::other(format!("{name} is unknown; see main.rs"))),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|o| o == part)
+    }
+}
+
+/// A watching process, ended when dropped.
+struct Watching(Child);
+
+impl Watching {
+    fn start(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self(command.spawn()?))
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // SAFETY: our own child, not waited for yet.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGINT) };
+        let _ = self.0.wait();
+    }
+}
+
+fn netwright() -> Command {
+    let mut command = Command::new(NETWRIGHT);
+    command.args(["watch", "--json", "--interval", "1s"]);
+    command
+}
+
+fn bpftrace() -> Command {
+    let mut command = Command::new("bpftrace");
+    command.args(["-e", SCRIPT]);
+    command
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("watch: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn run() -> io::Result<bool> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    // SAFETY: plain calls.
+    unsafe {
+        if libc::geteuid() != 0 {
+            return Err(io::Error::other("eBPF takes root"));
+        }
+        // Other work on the machine matters less.
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+    }
+    println!(
+        "| traffic | watched by | n | with by without: min / quartile / **median** / quartile / max | must be |"
+    );
+    println!("|---|---|---|---|---|");
+    let mut kept = true;
+    for (kind, least) in [(Kind::Udp, 0.96), (Kind::Stream, 0.99), (Kind::Rtt, 0.99)] {
+        if !options.wants(kind.name()) {
+            continue;
+        }
+        let mut traffic = traffic::Traffic::start(kind)?;
+        // First of all the same twice: what this machine cannot tell apart.
+        row(&options, &mut traffic, "nothing (control)", None, None)?;
+        kept &= row(&options, &mut traffic, "netwright", Some(netwright), Some(least))?;
+        row(&options, &mut traffic, "bpftrace", Some(bpftrace), None)?;
+    }
+    if options.wants("user") {
+        user::measure()?;
+    }
+    Ok(kept)
+}
+
+fn row(
+    options: &Options,
+    traffic: &mut traffic::Traffic,
+    name: &str,
+    watcher: Option<fn() -> Command>,
+    least: Option<f64>,
+) -> io::Result<bool> {
+    let mut ratios = Vec::new();
+    for pair in 0..options.pairs {
+        let mut rates = [0.0; 2];
+        for step in 0..2 {
+            let with = (pair + step) % 2 == 0;
+            let watching = match watcher.filter(|_| with) {
+                Some(command) => Some(Watching::start(command())?),
+                None => None,
+            };
+            // The same pause with and without: programs attach in it.
+            sleep(Duration::from_millis(700));
+            rates[usize::from(with)] = traffic.rate(options.window);
+            drop(watching);
+        }
+        let [without, with] = rates;
+        ratios.push(with / without);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let at = |q: f64| ratios[((ratios.len() - 1) as f64 * q).round() as usize];
+    let kept = least.is_none_or(|l| at(0.5) >= l);
+    let must = least
+        .map_or_else(String::new, |l| format!("≥ {l} {}", if kept { "kept" } else { "MISSED" }));
+    println!(
+        "| {} | {name} | {} | {:.3} / {:.3} / **{:.3}** / {:.3} / {:.3} | {must} |",
+        traffic.kind.title(),
+        ratios.len(),
+        at(0.0),
+        at(0.25),
+        at(0.5),
+        at(0.75),
+        at(1.0)
+    );
+    Ok(kept)
+}

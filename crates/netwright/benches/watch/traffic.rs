@@ -1,0 +1,181 @@
+//! Loops that run all the while in threads of this process and count what they did.
+
+use std::{
+    io::{self, Read, Write},
+    net::{TcpListener, TcpStream, UdpSocket},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread::{JoinHandle, sleep},
+    time::{Duration, Instant},
+};
+
+/// Kinds of traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// 64-byte datagrams to a socket that nobody reads: a softirq each, and little beside it.
+    Udp,
+    /// Bytes as fast as they go.
+    Stream,
+    /// A byte there and back, both ends on one CPU.
+    Rtt,
+}
+
+impl Kind {
+    /// For `--only`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Stream => "stream",
+            Self::Rtt => "rtt",
+        }
+    }
+
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Udp => "UDP 64 bytes, sends a CPU second",
+            Self::Stream => "TCP stream, bytes a CPU second",
+            Self::Rtt => "TCP 1 byte there and back, trips a CPU second",
+        }
+    }
+}
+
+/// What the loops did and used.
+#[derive(Default)]
+struct Counts {
+    done: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Loops that run.
+pub struct Traffic {
+    /// Which.
+    pub kind: Kind,
+    counts: Arc<Counts>,
+    clocks: Vec<libc::clockid_t>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Traffic {
+    /// Starts them on loopback.
+    pub fn start(kind: Kind) -> io::Result<Self> {
+        let counts = Arc::new(Counts::default());
+        let mut traffic = Self { kind, counts, clocks: vec![], threads: vec![] };
+        match kind {
+            Kind::Udp => {
+                let to = UdpSocket::bind("127.0.0.1:0")?;
+                let from = UdpSocket::bind("127.0.0.1:0")?;
+                from.connect(to.local_addr()?)?;
+                traffic.add(0, move |counts| {
+                    let _unread = &to;
+                    while !counts.stop.load(Relaxed) {
+                        from.send(&[7; 64])?;
+                        counts.done.fetch_add(1, Relaxed);
+                    }
+                    Ok(())
+                });
+            }
+            Kind::Stream => {
+                let (mut near, mut far) = connected()?;
+                traffic.add(0, move |counts| {
+                    let block = vec![7; 65_536];
+                    while !counts.stop.load(Relaxed) {
+                        near.write_all(&block)?;
+                    }
+                    Ok(())
+                });
+                traffic.add(1, move |counts| {
+                    let mut block = vec![0; 65_536];
+                    loop {
+                        let n = far.read(&mut block)?;
+                        if n == 0 {
+                            return Ok(());
+                        }
+                        counts.done.fetch_add(n as u64, Relaxed);
+                    }
+                });
+            }
+            Kind::Rtt => {
+                let (mut near, mut far) = connected()?;
+                traffic.add(0, move |counts| {
+                    let mut byte = [7];
+                    while !counts.stop.load(Relaxed) {
+                        near.write_all(&byte)?;
+                        near.read_exact(&mut byte)?;
+                        counts.done.fetch_add(1, Relaxed);
+                    }
+                    Ok(())
+                });
+                traffic.add(0, move |_| {
+                    let mut byte = [0];
+                    while far.read(&mut byte)? == 1 {
+                        far.write_all(&byte)?;
+                    }
+                    Ok(())
+                });
+            }
+        }
+        sleep(Duration::from_millis(200));
+        Ok(traffic)
+    }
+
+    fn add(&mut self, cpu: usize, body: impl FnOnce(&Counts) -> io::Result<()> + Send + 'static) {
+        let counts = Arc::clone(&self.counts);
+        let (tell, told) = std::sync::mpsc::channel();
+        self.threads.push(std::thread::spawn(move || {
+            let mut clock = 0;
+            // SAFETY: plain system calls on variables of ours.
+            unsafe {
+                let mut set: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut set);
+                libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+                libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock);
+            }
+            let _ = tell.send(clock);
+            body(&counts)
+        }));
+        self.clocks.extend(told.recv());
+    }
+
+    /// How much is done in a second of these threads' CPU time: what other processes take of
+    /// the CPU does not matter, what softirqs and programs within them take does.
+    pub fn rate(&mut self, window: Duration) -> f64 {
+        let (done, ns) = (self.counts.done.load(Relaxed), self.cpu_ns());
+        let until = Instant::now() + window;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            sleep(left);
+        }
+        let (done, ns) = (self.counts.done.load(Relaxed) - done, self.cpu_ns() - ns);
+        done as f64 / (ns as f64 / 1e9)
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        let one = |clock: &libc::clockid_t| {
+            let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the kernel writes to a variable of ours.
+            unsafe { libc::clock_gettime(*clock, &raw mut t) };
+            t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+        };
+        self.clocks.iter().map(one).sum()
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.counts.stop.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn connected() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let near = TcpStream::connect(listener.local_addr()?)?;
+    let (far, _) = listener.accept()?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    Ok((near, far))
+}
