@@ -78,6 +78,7 @@ struct cpu_state {
 	u64 softirq_end_ns;
 	u64 irq_begun_ns;
 	u64 irq_end_ns;
+	u64 delay_ns; /* from an interrupt's end to its softirq, as learned upon the idle task */
 	u64 at; /* the NAPI instance that is polled */
 	u64 polled_until_ns; /* what of the softirq's time has been given to a NAPI instance */
 	u32 context;

@@ -119,7 +119,7 @@ pub struct CpuState {
     pub runs: [u64; COUNTED.len()],
     /// Ends without a beginning.
     pub torn: u64,
-    scratch: [u64; 6],
+    scratch: [u64; 7],
     scratch_32: [u32; 6],
     ksoftirqd: u32,
     irq: u32,
