@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_layout_has_no_padding() {
         assert_eq!((size_of::<PayerSums>(), size_of::<NapiSums>()), (56, 88));
-        let words = 2 * CONTEXTS * VECTORS.len() + COUNTED.len() + 1 + 6 + 4;
+        let words = 2 * CONTEXTS * VECTORS.len() + COUNTED.len() + 1 + 7 + 4;
         assert_eq!(size_of::<CpuState>(), 8 * words + 56 * PAYERS + 88 * NAPIS);
     }
 
