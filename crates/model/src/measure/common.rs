@@ -81,6 +81,12 @@ pub struct Placement {
     pub same_host: bool,
 }
 
+/// A [`Mode`]'s name where its placements are those of the others.
+pub const NOTHING_SETS_APART: &str = "no placement sets it apart";
+
+/// A [`Mode`]'s name where samples were not kept by placement.
+pub const PLACEMENT_NOT_KNOWN: &str = "placement not known";
+
 /// One hump of a distribution with several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mode {

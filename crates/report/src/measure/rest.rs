@@ -48,6 +48,18 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     }
 }
 
+/// Why a run's `±` is a dash.
+pub fn no_interval<R: Run>(runs: &[R], missing: impl Fn(&R) -> bool, page: &mut Page) {
+    let numbers: Vec<usize> =
+        runs.iter().enumerate().filter(|(_, r)| missing(r)).map(|(n, _)| n + 1).collect();
+    if numbers.is_empty() {
+        return;
+    }
+    let about = about_runs(&numbers, runs.len());
+    let text = "no interval (±): too few batches of time to tell how much it varies";
+    page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
+}
+
 /// The same, beginning with a capital.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -82,6 +94,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
         let asked = ends.map(|pick| {
             runs.iter().any(|r| pick(r).keys().any(|name| name.starts_with(SOFTIRQ_TIME)))
         });
+        let twice = told.iter().any(|(_, row)| row.counts.iter().all(|n| *n > 0));
         for (name, row) in told {
             let timed = name.starts_with(SOFTIRQ_TIME);
             let [near, far] = both(row.counts, asked).map(|(n, asked)| match n {
@@ -93,6 +106,11 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             table.row([Line::plain(name), near, far, about]);
         }
         page.table(&table, 2);
+        if twice && runs.iter().any(|r| r.placement().same_host) {
+            let text = "  Both ends are on one host: what NEAR and FAR have alike is one counter, \
+                        looked at twice.";
+            page.line(Line::new().ink(Ink::Faint, text), 2);
+        }
     }
     let counts: Vec<String> = quiet
         .into_iter()

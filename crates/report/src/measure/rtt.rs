@@ -1,10 +1,10 @@
 //! `measure rtt` as text.
 
-use std::collections::BTreeSet;
-
 use model::{
     Bytes,
-    measure::{Interval, Mode, RttDocument, RttRun, Transport},
+    measure::{
+        Interval, Mode, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN, RttDocument, RttRun, Transport,
+    },
     units::grouped,
 };
 
@@ -37,6 +37,8 @@ pub fn text(d: &RttDocument, look: Look) -> String {
     let (medians, tails, rates, losses) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
     intervals(&d.runs, &mut page);
+    let missing = |r: &RttRun| r.transactions > 0 && r.rtt_p50_interval_ns.is_none();
+    rest::no_interval(&d.runs, missing, &mut page);
     rest::warnings(&d.runs, &mut page);
     schedule(&d.runs, &mut page);
     split(d, &mut page);
@@ -142,11 +144,6 @@ fn intervals(runs: &[RttRun], page: &mut Page) {
     let found: Vec<&Interval> =
         runs.iter().filter_map(|r| r.rtt_p50_interval_ns.as_ref()).collect();
     let Some(first) = found.first() else { return };
-    let methods: BTreeSet<&str> = found.iter().map(|i| i.method.as_str()).collect();
-    let method = match methods.len() {
-        1 => first.method.clone(),
-        n => format!("{} and {} like it", first.method, n - 1),
-    };
     let span = |i: &Interval, show: fn(f64) -> Line| {
         format!("{} to {}", show(i.low.max(0.0)).bare(), show(i.high.max(0.0)).bare())
     };
@@ -157,14 +154,42 @@ fn intervals(runs: &[RttRun], page: &mut Page) {
             let rate = rate.map(|i| format!(", the rate's {} a second", span(i, per_second)));
             let median = span(first, time_of);
             format!(
-                "The median's {level} interval is {median}{} ({method}).",
-                rate.unwrap_or_default()
+                "The median's {level} interval is {median}{} ({}).",
+                rate.unwrap_or_default(),
+                first.method
             )
         }
-        _ => format!("± is the reach of the median's {level} interval ({method})."),
+        _ => {
+            let all = found.iter().all(|i| i.method == first.method);
+            let method = if all { format!(" ({})", first.method) } else { String::new() };
+            format!("± is the reach of the median's {level} interval{method}.")
+        }
     };
     page.line(Line::new().ink(Ink::Faint, text), 2);
+    methods(runs, page);
 }
+
+/// Which batches each run's interval came from, where they differ.
+fn methods(runs: &[RttRun], page: &mut Page) {
+    let of = |r: &RttRun| r.rtt_p50_interval_ns.as_ref().map(|i| i.method.clone());
+    let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, of(r)?)));
+    let found = runs::alike(found);
+    if found.len() < 2 {
+        return;
+    }
+    let most = if page.look().verbose { usize::MAX } else { MOST_METHODS };
+    for (method, about) in found.iter().take(most) {
+        let text = format!("  {}{method}", runs::about(about, runs.len()));
+        page.line(Line::new().ink(Ink::Faint, text), 4);
+    }
+    if found.len() > most {
+        let text = format!("  and {} more (-v shows each)", found.len() - most);
+        page.line(Line::new().ink(Ink::Faint, text), 4);
+    }
+}
+
+/// More are shown only when everything is asked for.
+const MOST_METHODS: usize = 4;
 
 /// Open loop: how the schedule was kept.
 fn schedule(runs: &[RttRun], page: &mut Page) {
@@ -226,9 +251,23 @@ fn split(d: &RttDocument, page: &mut Page) {
     }
 }
 
-/// The humps of each run that has several.
+/// By how much neighbours' medians differ that are worth a table though nothing sets them apart.
+const CLEARLY_APART: f64 = 1.5;
+
+/// Whether its humps tell a reader something: a placement sets one apart, or they are far
+/// apart. The document has them all.
+fn tell(run: &RttRun) -> bool {
+    let named = |m: &Mode| m.name != NOTHING_SETS_APART && m.name != PLACEMENT_NOT_KNOWN;
+    let apart = |pair: &[Mode]| match pair {
+        [a, b] => b.p50_ns.0 as f64 >= CLEARLY_APART * a.p50_ns.0 as f64,
+        _ => false,
+    };
+    run.modes.iter().any(named) || run.modes.windows(2).any(apart)
+}
+
+/// The humps of each run that has several, where they tell something.
 fn modes(runs: &[RttRun], page: &mut Page) {
-    if runs.iter().all(|r| r.modes.is_empty()) {
+    if !runs.iter().any(tell) {
         return;
     }
     page.heading("MODES");
@@ -237,7 +276,7 @@ fn modes(runs: &[RttRun], page: &mut Page) {
         table = table.right("RUN");
     }
     table = table.right("SHARE").right("P50").right("FROM").right("TO").wrapping("WHERE");
-    for (n, run) in runs.iter().enumerate() {
+    for (n, run) in runs.iter().enumerate().filter(|(_, r)| tell(r)) {
         for mode in &run.modes {
             let number = (runs.len() > 1).then(|| Line::plain(n + 1));
             let cells = [

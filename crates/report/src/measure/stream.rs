@@ -38,6 +38,8 @@ pub fn text(d: &StreamDocument, look: Look) -> String {
     .show(&mut page);
     let (rates, again, datagrams) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&rates, &again, &datagrams]);
+    let missing = |r: &StreamRun| r.bytes > 0 && r.bits_per_s_interval.is_none();
+    rest::no_interval(&d.runs, missing, &mut page);
     details(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
     intervals(&d.runs, &mut page);

@@ -155,7 +155,8 @@ fn floor() -> Floor {
         steal_ns: Known(0),
         trust_above_ns: 2_430,
         why: "below 2.43 µs the generator, 24 ns a sample, is over 1% of the figure; excursions \
-              up to 80 µs can be this machine's own: so late it woke from one sleep in 100"
+              up to 80 µs can be this machine's own: so late it woke from one sleep in \
+              100, and rarer ones may be longer"
             .into(),
     }
 }
@@ -228,6 +229,43 @@ fn mode(share: f64, p50: u64, cpus: (u32, u32)) -> Mode {
 fn a_sweep_with_modes_moves_counters_and_warnings() {
     let text = rtt(&sweep(), Look::default());
     golden("rtt_sweep.txt", &text, include_str!("golden/rtt_sweep.txt"));
+}
+
+#[test]
+fn modes_that_nothing_sets_apart_are_shown_where_they_are_clearly_two() {
+    let with = |a: u64, b: u64| {
+        let mut run = rtt_run(64, a);
+        run.modes = vec![mode(0.6, a, (0, 0)), mode(0.4, b, (0, 1))];
+        run.modes.iter_mut().for_each(|m| m.name = model::measure::NOTHING_SETS_APART.into());
+        run
+    };
+    let text = |run| rtt(&rtt_document(vec![run]), Look::default());
+    assert!(!text(with(50_000, 60_000)).contains("MODES"));
+    assert!(text(with(50_000, 90_000)).contains("MODES"));
+    let mut named = with(50_000, 60_000);
+    named.modes[1].name = "on two CPUs".into();
+    assert!(text(named).contains("MODES"));
+}
+
+#[test]
+fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
+    let mut d = sweep();
+    d.runs[0].rtt_p50_interval_ns.as_mut().unwrap().method = "batch means, 12 batches".into();
+    d.runs[2].rtt_p50_interval_ns = None;
+    let text = rtt(&d, Look::default());
+    assert!(text.contains("95% interval.\n  run 1: batch means, 12 batches\n  run 2: "), "{text}");
+    assert!(text.contains("run 3: no interval (±): too few batches of time"), "{text}");
+}
+
+#[test]
+fn counters_of_one_host_are_said_to_be_one() {
+    let mut d = sweep();
+    let says = "what NEAR and FAR have alike";
+    assert!(!rtt(&d, Look::default()).contains(says));
+    d.runs[2].evidence.peer = d.runs[2].evidence.local.clone();
+    assert_eq!(rtt(&d, Look::default()).matches(says).count(), 1);
+    d.runs.iter_mut().for_each(|r| r.placement.same_host = false);
+    assert!(!rtt(&d, Look::default()).contains(says));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     CpuId, Nanos,
-    measure::{Mode, ModePlacement},
+    measure::{Mode, ModePlacement, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN},
 };
 
 use super::{InMode, KeyedMode, by_key, keys::SETS_APART};
@@ -91,7 +91,7 @@ fn mode(mode: &KeyedMode<Placed>, same_host: bool) -> Mode {
 /// What sets a hump apart, in words.
 fn name(mode: &KeyedMode<Placed>, same_host: bool) -> String {
     if mode.keys.is_empty() {
-        return "placement not known".into();
+        return PLACEMENT_NOT_KNOWN.into();
     }
     let mut ahead: BTreeMap<Common, f64> = BTreeMap::new();
     for key in &mode.keys {
@@ -103,7 +103,7 @@ fn name(mode: &KeyedMode<Placed>, same_host: bool) -> String {
         |(common, ahead): &(Common, f64)| ahead + if common.is_pair() { WIDER_BY } else { 0.0 };
     match ahead.into_iter().max_by(|a, b| worth(a).total_cmp(&worth(b))) {
         Some((common, ahead)) if ahead >= SETS_APART => common.text(),
-        _ => "no placement sets it apart".into(),
+        _ => NOTHING_SETS_APART.into(),
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, Reading,
-    measure::{BothCpu, BothEvidence, EndCpu, EndPlacement, Placement, Wait},
+    CpuId, CpuSet, Reading,
+    measure::{BothCpu, BothEvidence, EndCpu, EndPlacement, Moved, Placement, Wait},
 };
 
 use super::conduct::Course;
@@ -62,6 +62,8 @@ pub struct Ends {
     peer_cpu: Option<Reading<EndCpu>>,
     evidence: BothEvidence,
     warnings: Vec<String>,
+    local_busy: BTreeMap<CpuId, u64>,
+    peer_busy: BTreeMap<CpuId, u64>,
 }
 
 impl Ends {
@@ -90,6 +92,7 @@ impl Ends {
             Some(sum) => host::added(sum, here.cpu),
         });
         add(&mut self.evidence.local, &here.moved);
+        add(&mut self.local_busy, &here.extras.busy_ns);
         self.peer.pinned.clone_from(&ready.pinned);
         self.peer.why.clone_from(&ready.why);
         self.peer.allowed.clone_from(&ready.allowed);
@@ -114,6 +117,7 @@ impl Ends {
             add(&mut self.peer.received_on, &r.received_on);
             add(&mut self.peer.napi_ids, &r.napi_ids);
             add(&mut self.evidence.peer, &r.moved);
+            add(&mut self.peer_busy, &r.busy_ns);
         }
     }
 
@@ -160,6 +164,50 @@ impl Ends {
         self.warnings.clone()
     }
 
+    /// What the placement's CPUs did for others than the threads that were pinned to them.
+    pub fn others(&self, placement: &Placement) -> Vec<String> {
+        let (near, far) = (&placement.local.pinned, &placement.peer.pinned);
+        if placement.same_host && near.iter().any(|c| far.contains(c)) {
+            // Each is the other's other.
+            return vec![];
+        }
+        let near =
+            self.local_cpu.as_ref().and_then(|cpu| others("near", near, &self.local_busy, cpu));
+        let peer = self.peer_cpu.as_ref().and_then(Reading::known);
+        let far = peer.and_then(|cpu| others("far", far, &self.peer_busy, cpu));
+        near.into_iter().chain(far).collect()
+    }
+
+    /// Lost datagrams whose receiver had no room for them; `near` and `far` say who receives.
+    pub fn no_room(&self, lost: u64, same_host: bool, near: bool, far: bool) -> Vec<String> {
+        let of = |moved: &Moved| {
+            let sum = |counter: &str| {
+                ["Udp", "Udp6"].iter().fold(0u64, |all, protocol| {
+                    let n = moved.get(&format!("{protocol}.{counter}")).copied();
+                    all.saturating_add(n.unwrap_or(0))
+                })
+            };
+            match (sum("RcvbufErrors"), sum("InErrors")) {
+                (0, 0) => None,
+                (0, n) => Some(format!("the kernel took in and dropped {n} (Udp.InErrors)")),
+                (n, _) => Some(format!(
+                    "{n} found the socket's buffer full (Udp.RcvbufErrors): the receiver is too \
+                     slow, not the network; try a lower --rate or a larger --buffer"
+                )),
+            }
+        };
+        if lost == 0 {
+            return vec![];
+        }
+        let (here, there) = (&self.evidence.local, &self.evidence.peer);
+        let near = near.then(|| of(here)).flatten().map(|text| ("near", text));
+        let far = far.then(|| of(there)).flatten().map(|text| ("far", text));
+        // On one host both may be the one kernel's.
+        let far = far.filter(|(_, text)| !same_host || near.as_ref().is_none_or(|n| n.1 != *text));
+        let say = |(end, text)| format!("{lost} datagrams were lost; at the {end} end {text}");
+        near.into_iter().chain(far).map(say).collect()
+    }
+
     /// Two spinning threads on one CPU wait for each other's time slice to end.
     pub fn spinning_on_one_cpu(&self, test: &Test, wait: Wait, same_host: bool) -> Option<String> {
         let shared = same_host && self.peer.pinned.iter().any(|c| test.near_cpus.contains(*c));
@@ -168,6 +216,30 @@ impl Ends {
             "an end that spins shares its CPU with the other: the figures show time slices".into()
         })
     }
+}
+
+/// Others' time on the CPUs is worth a word from this share of the window on, and from this
+/// time on: `/proc/stat` counts in ticks.
+const OTHERS_SHARE: f64 = 0.1;
+const OTHERS_NS: u64 = 200_000_000;
+
+fn others(
+    end: &str,
+    pinned: &[CpuId],
+    busy: &BTreeMap<CpuId, u64>,
+    cpu: &EndCpu,
+) -> Option<String> {
+    let cpus: CpuSet = pinned.iter().copied().collect();
+    let all = cpus.iter().map(|c| busy.get(&c).copied()).sum::<Option<u64>>()?;
+    let ns = all.saturating_sub(cpu.threads_ns.get()?);
+    let share = ns as f64 / (cpu.window_ns.0.max(1) as f64 * cpus.iter().count().max(1) as f64);
+    (share >= OTHERS_SHARE && ns >= OTHERS_NS).then(|| {
+        format!(
+            "the {end} end's CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% \
+             of the time",
+            share.min(1.0) * 100.0
+        )
+    })
 }
 
 const SILENT: &str = "the far end did not report";
@@ -198,5 +270,71 @@ fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
         let sum = to.entry(k.clone()).or_default();
         // A far end may say anything.
         *sum = sum.saturating_add(*n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use model::Nanos;
+
+    use super::*;
+
+    fn cpu(threads_ns: u64) -> EndCpu {
+        let none = || Reading::absent("not read");
+        EndCpu {
+            window_ns: Nanos(2_000_000_000),
+            threads_ns: Reading::Known(threads_ns),
+            threads_user_ns: none(),
+            threads_system_ns: none(),
+            process_ns: none(),
+            host_ns: Reading::absent("not read"),
+            host_busy_per_unit_ns: Reading::absent("not read"),
+            threads_per_unit_ns: Reading::absent("not read"),
+            voluntary_switches: none(),
+            involuntary_switches: none(),
+        }
+    }
+
+    #[test]
+    fn others_on_the_pinned_cpus_are_told_with_their_share() {
+        let busy = BTreeMap::from([(CpuId(0), 900_000_000), (CpuId(1), 1_900_000_000)]);
+        let ends = Ends {
+            local_cpu: Some(cpu(1_000_000_000)),
+            local_busy: busy.clone(),
+            peer_cpu: Some(Reading::Known(cpu(800_000_000))),
+            peer_busy: busy,
+            ..Ends::default()
+        };
+        let end = |n| EndPlacement { pinned: vec![CpuId(n)], ..EndPlacement::default() };
+        let mut p = Placement { local: end(1), peer: end(0), same_host: true };
+        // 0.9 of 2 s near; 0.1 s far are too few ticks.
+        let told = ends.others(&p);
+        assert!(told.len() == 1 && told[0].starts_with("the near end's CPUs (1)"), "{told:?}");
+        assert!(told[0].contains("at least 45% of the time"), "{told:?}");
+        p.peer = end(1);
+        assert!(ends.others(&p).is_empty(), "the other end is no stranger");
+        p.same_host = false;
+        assert_eq!(ends.others(&p).len(), 2);
+        p.local = end(7);
+        assert_eq!(ends.others(&p).len(), 1, "a CPU that tells nothing is not judged");
+    }
+
+    #[test]
+    fn loss_is_linked_to_a_full_buffer_at_the_end_that_receives() {
+        let mut ends = Ends::default();
+        ends.evidence.peer.insert("Udp.RcvbufErrors".into(), 40);
+        ends.evidence.peer.insert("Udp.InErrors".into(), 40);
+        let told = ends.no_room(50, false, false, true);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].starts_with("50 datagrams were lost; at the far end 40 found"), "{told:?}");
+        assert!(ends.no_room(50, false, true, false).is_empty(), "it sent");
+        assert!(ends.no_room(0, false, true, true).is_empty(), "nothing was lost");
+        ends.evidence.local = ends.evidence.peer.clone();
+        assert_eq!(ends.no_room(50, true, true, true).len(), 1, "one kernel's counter");
+        assert_eq!(ends.no_room(50, false, true, true).len(), 2);
+        ends.evidence.local = BTreeMap::from([("Udp6.InErrors".into(), 3)]);
+        assert!(ends.no_room(5, false, true, false)[0].contains("dropped 3 (Udp.InErrors)"));
     }
 }

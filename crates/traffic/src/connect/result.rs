@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Nanos, Reading,
-    measure::{ConnectRun, ConnectSpec, PortBudget},
+    measure::{ConnectRun, ConnectSpec, Placement, PortBudget},
 };
 use stats::{Estimate, Histogram, Series};
 
@@ -97,6 +97,7 @@ pub fn connect_run(
     let window_ns: u64 = rounds.iter().map(|r| r.ended.course.window_ns).sum();
     let connections_per_s = connect.count as f64 * 1e9 / window_ns.max(1) as f64;
     let ends = Ends::of(rounds.iter().map(|r| &r.ended));
+    let placement = ends.placement(seats, peer.same_host);
     ConnectRun {
         transport: test.transport,
         flows: test.flows,
@@ -106,7 +107,7 @@ pub fn connect_run(
         close: spec.close,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: ends.placement(seats, peer.same_host),
+        placement: placement.clone(),
         window_ns: Nanos(window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),
         connections: connect.count,
@@ -124,7 +125,7 @@ pub fn connect_run(
         },
         cpu: ends.cpu(ends::at_rate(connections_per_s)),
         evidence: ends.evidence(),
-        warnings: warnings(spec, test, peer, rounds, connections_per_s, &ends),
+        warnings: warnings(spec, test, peer, rounds, connections_per_s, (&ends, &placement)),
     }
 }
 
@@ -195,7 +196,7 @@ fn warnings(
     peer: &Peer,
     rounds: &[Round],
     rate: f64,
-    ends: &Ends,
+    (ends, placement): (&Ends, &Placement),
 ) -> Vec<String> {
     let mut all: Vec<String> = vec![];
     let count = |of: fn(&Recorder) -> u64| -> u64 {
@@ -228,6 +229,7 @@ fn warnings(
         )),
     }
     all.extend(ends.warnings());
+    all.extend(ends.others(placement));
     all.extend(ends.spinning_on_one_cpu(test, spec.common.wait, peer.same_host));
     all
 }

@@ -277,6 +277,9 @@ pub struct FarReport {
     /// Streams: times on its clock within the window, and all bytes received until then.
     #[serde(default)]
     pub received: Vec<(u64, u64)>,
+    /// What threads, its own and others', ran on each CPU that its own are pinned to.
+    #[serde(default)]
+    pub busy_ns: BTreeMap<CpuId, u64>,
     /// What moved the bytes of request and response; empty where it was not told.
     #[serde(default)]
     pub engine: String,

@@ -226,7 +226,7 @@ impl Calibration {
         match late.count {
             0 => parts.push("how late timers wake a thread here is not known".into()),
             n => parts.push(format!(
-                "excursions up to {} can be this machine's own: so late it woke from one sleep in {n}",
+                "excursions up to {} can be this machine's own: so late it woke from one sleep in {n}, and rarer ones may be longer",
                 Nanos(late.max),
             )),
         }
@@ -350,7 +350,8 @@ mod tests {
         assert_eq!(
             floor.why,
             "below 3.14 µs the generator, 31 ns a sample, is over 1% of the figure; excursions \
-             up to 84 µs can be this machine's own: so late it woke from one sleep in 100"
+             up to 84 µs can be this machine's own: so late it woke from one sleep in 100, and \
+             rarer ones may be longer"
         );
         let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);

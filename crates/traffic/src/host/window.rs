@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading,
+    CpuId, Nanos, Reading,
     measure::{EndCpu, Moved},
     samples::ProcStat,
 };
@@ -39,6 +39,8 @@ pub struct Extras {
     pub cpu_changes: Vec<String>,
     /// Counters that could not be read, each with the reason.
     pub unread: Vec<String>,
+    /// What threads ran on each CPU, whosever they were (user, nice, system); those that tell.
+    pub busy_ns: BTreeMap<CpuId, u64>,
 }
 
 /// One measuring thread over the window.
@@ -103,6 +105,7 @@ pub fn between(first: &Mark, last: &Mark) -> Window {
             .max()
             .unwrap_or(0),
         cpu_changes: growth.samples.cpu_changes.clone(),
+        busy_ns: busy(&growth),
         threads,
         unread,
     };
@@ -183,6 +186,16 @@ fn host(growth: &Growth) -> Reading<BTreeMap<String, u64>> {
         Some(((*name).to_owned(), total))
     };
     Reading::Known(STATES.iter().filter_map(of).collect())
+}
+
+/// What threads ran on each CPU. Softirqs and interrupts are left out: they may be the traffic's.
+fn busy(growth: &Growth) -> BTreeMap<CpuId, u64> {
+    let of = |p: &ProcStat| {
+        [&p.user_ns, &p.nice_ns, &p.system_ns]
+            .into_iter()
+            .try_fold(0u64, |all, part| part.get().map(|ns: u64| all.saturating_add(ns)))
+    };
+    growth.cpus().filter_map(|(cpu, row)| Some((cpu, of(row.known()?)?))).collect()
 }
 
 /// The same with its costs divided by what was achieved: transactions, or bytes received.

@@ -65,6 +65,7 @@ pub fn report(stat: &Stat) -> FarReport {
         mss_bytes: Reading::absent(UNTOLD),
         accepted: None,
         received: vec![],
+        busy_ns: BTreeMap::new(),
         engine: String::new(),
         warnings: vec![],
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     CpuId, Nanos,
-    measure::{Mode, RttRun, RttSpec},
+    measure::{Mode, RttRun, RttSpec, Transport},
 };
 use stats::{Estimate, Histogram};
 
@@ -46,6 +46,11 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
     let engine = sums.engine();
     let mut warnings = sums.ends.warnings();
     warnings.extend(p50.as_ref().and_then(doubt));
+    let placement = sums.ends.placement(seats, same_host);
+    warnings.extend(sums.ends.others(&placement));
+    if test.transport == Transport::Udp {
+        warnings.extend(sums.ends.no_room(sums.lost, same_host, true, true));
+    }
     warnings.extend(sums.ends.spinning_on_one_cpu(test, spec.common.wait, same_host));
     RttRun {
         transport: test.transport,
@@ -56,7 +61,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         outstanding: spec.outstanding,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
-        placement: sums.ends.placement(seats, same_host),
+        placement,
         engine,
         window_ns: Nanos(sums.window_ns),
         trimmed_ns: Nanos(spec.common.warmup_ns.0 + spec.common.cooldown_ns.0),

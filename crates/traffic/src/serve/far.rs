@@ -21,7 +21,7 @@ use crate::{
         message::{Counters, DATA_MAGIC, FarReport, Kind, Test},
         secret::unhex,
     },
-    host::Mark,
+    host::{Mark, Window, between},
     net::{now_ns, options, own_files},
     rtt::{self, single::Shape},
     seats::{self, Seats},
@@ -225,11 +225,18 @@ impl<'a> FarTest<'a> {
     pub fn report(&self) -> FarReport {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
-        let between = marks.as_ref().map(|(first, last)| crate::host::between(first, last));
+        let window = marks.as_ref().map(|(first, last)| between(first, last));
         let seen = self.team.seen();
-        let (cpu, moved, migrations) = match between {
-            Some(window) => (Reading::Known(window.cpu), window.moved, window.extras.migrations),
-            None => (Reading::absent("no marks were set"), Default::default(), Reading::default()),
+        let (cpu, moved, migrations, busy) = match window {
+            Some(Window { cpu, moved, extras }) => {
+                (Reading::Known(cpu), moved, extras.migrations, extras.busy_ns)
+            }
+            None => (
+                Reading::absent("no marks were set"),
+                Default::default(),
+                Reading::default(),
+                Default::default(),
+            ),
         };
         FarReport {
             cpu,
@@ -250,6 +257,7 @@ impl<'a> FarTest<'a> {
                 (Some(stream), Some((from, to))) => stream.received(from, to),
                 _ => vec![],
             },
+            busy_ns: busy.into_iter().filter(|(cpu, _)| self.cpus.contains(cpu)).collect(),
             accepted: self.door.as_ref().map(|_| self.team.transactions()),
             engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
             warnings: seen.warnings,

@@ -296,6 +296,11 @@ fn one(
         evidence: ends.evidence(),
         warnings: ends.warnings(),
     };
+    run.warnings.extend(ends.others(placement));
+    if let Some(d) = &run.datagrams {
+        let told = ends.no_room(d.lost, placement.same_host, !forward, forward);
+        run.warnings.extend(told);
+    }
     judge(&mut run, part, spec, rounds);
     run
 }
