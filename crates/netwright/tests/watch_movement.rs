@@ -300,4 +300,8 @@ fn without_programs_each_part_says_why_it_is_missing() {
         assert_eq!(why, Some("eBPF programs were not asked for"));
     }
     assert!(one.samples.is_known());
+    // Counters there may be or not; where not, it is said why.
+    for why in one.cpus.iter().filter_map(|c| c.ipc.why_not()) {
+        assert!(why.starts_with("performance counters: "), "{why}");
+    }
 }

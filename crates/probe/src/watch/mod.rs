@@ -5,6 +5,7 @@
 
 mod cost;
 mod grown;
+mod ipc;
 mod movement;
 mod napi;
 mod napi_place;
@@ -62,6 +63,7 @@ pub struct Watcher {
     softirq: softirq::Part,
     waits: waits::Part,
     movement: movement::Movement,
+    ipc: ipc::Part,
     cost: cost::Cost,
     before: Raw,
 }
@@ -77,6 +79,7 @@ impl Watcher {
             softirq: softirq::Part::attach(watch.programs, &root, &possible),
             waits: waits::Part::attach(watch.programs, watch.waits, &possible),
             movement: movement::Movement::attach(watch.programs, &root, &possible),
+            ipc: ipc::Part::begin(&root, &watch.pids),
             cost: cost::Cost::begin(),
             before: samples::one(&root, 0, &options),
             root,
@@ -101,10 +104,12 @@ impl Watcher {
         let softirq = self.softirq.look();
         let waits = self.waits.look(&self.root);
         let movement = self.movement.look(&self.root, &now);
+        let ipc = self.ipc.look(&self.root);
         let between = delta::samples(&[self.before.clone(), now.clone()]);
         let window_ns = now.time.start_ns.saturating_sub(begun);
         self.before = now;
-        let cpus = between.iter().flat_map(|s| &s.cpus).map(|c| one_cpu(c, &softirq)).collect();
+        let cpus =
+            between.iter().flat_map(|s| &s.cpus).map(|c| one_cpu(c, &softirq, &ipc)).collect();
         let count = between.as_ref().map_or(0, |s| s.cpus.len());
         WatchInterval {
             schema_version: SCHEMA_VERSION,
@@ -117,7 +122,7 @@ impl Watcher {
             movers: movement.movers,
             messages: movement.messages,
             retransmits: movement.retransmits,
-            process_ipc: Reading::absent(NOT_YET),
+            process_ipc: ipc.processes,
             observer: self.cost.observer(
                 [self.softirq.status(), self.waits.status(), self.movement.status()].concat(),
                 window_ns,
@@ -159,7 +164,7 @@ fn unix_now() -> Nanos {
     Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look) -> CpuWatch {
+fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look, ipc: &ipc::Look) -> CpuWatch {
     let (softirq_ns, softirq_by_vector_ns) = softirq.of(cpu.id);
     let proc_stat = cpu.proc_stat.as_ref().map(|s| ProcStatNs {
         user: added(&[&s.user_ns, &s.nice_ns]),
@@ -179,15 +184,13 @@ fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look) -> CpuWatch {
         softirq_ns,
         softirq_by_vector_ns,
         proc_stat,
-        ipc: Reading::absent(NOT_YET),
+        ipc: ipc.of(cpu.id),
         time_squeeze: softnet(|s| &s.time_squeeze),
         backlog_drops: softnet(|s| &s.dropped),
         received_rps: softnet(|s| &s.received_rps),
         flow_limit_drops: softnet(|s| &s.flow_limit_count),
     }
 }
-
-const NOT_YET: &str = "not measured";
 
 /// Two ticks at 100 Hz: below that a claim made in ticks says nothing.
 const LEAST_NS: u64 = 20_000_000;
