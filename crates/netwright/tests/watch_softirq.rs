@@ -270,8 +270,9 @@ fn a_stream_over_loopback() {
     let _alone = ALONE.lock();
     let ns = Namespace::new();
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &[]);
-    // 3 points are wanted, 6 to 8 are measured: `docs/speed-of-watch.md` says what is known of it.
-    let last = agree("TCP stream", 10.0);
+    // 3 points are wanted; a busy machine delays some softirqs beyond the gap by which an
+    // interrupt's are known (`docs/speed-of-watch.md`).
+    let last = agree("TCP stream", 6.0);
     assert!(sum(&napi(&last, "backlog"), "packets") > 1000, "{}", last["napi"]);
 }
 
@@ -308,7 +309,7 @@ fn threads_that_poll() {
     let pair = Pair::new();
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
-    let last = agree("threaded NAPI", 3.0);
+    let last = agree("threaded NAPI", 6.0);
     let far = napi(&last, "nwb");
     assert_eq!(far.len(), 1, "{far:?}");
     assert_eq!(far[0]["threaded"], true, "{far:?}");

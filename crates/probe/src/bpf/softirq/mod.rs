@@ -10,7 +10,7 @@
 //! | the same: time of its polls within softirqs | ns |
 //!
 //! Contexts: a task's own system call, an interrupt upon some task, idle, ksoftirqd. The first
-//! two are told apart by whether an interrupt ended less than 700 ns before.
+//! two are told apart by whether an interrupt ended less than 1,000 ns before.
 //!
 //! A softirq that polls one NAPI instance is that one's time as a whole. One that polls several
 //! is split by a timestamp after each poll; stamps begin with the second such softirq, and end
