@@ -26,7 +26,8 @@ test-deps: deps
 	  ping:iputils-ping iperf3:iperf3 qperf:qperf setpriv:util-linux \
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg \
-	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace
+	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
+	  nginx:nginx-light
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps

@@ -271,6 +271,8 @@ pub enum Document {
     MeasureConnect,
     /// `measure stream --json`.
     MeasureStream,
+    /// `measure http --json`.
+    MeasureHttp,
     /// A line of `watch --json`.
     Watch,
 }

@@ -20,7 +20,15 @@ fn schema(name: &str) -> Value {
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in ["inspect", "doctor", "measure-rtt", "measure-connect", "measure-stream", "watch"] {
+    for name in [
+        "inspect",
+        "doctor",
+        "measure-rtt",
+        "measure-connect",
+        "measure-stream",
+        "measure-http",
+        "watch",
+    ] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -102,6 +110,20 @@ fn real_output_of_measure_connect_keeps_to_its_schema() {
     keeps_to("measure-connect", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in ["connections", "connections_per_s", "connect_ns", "first_byte_ns", "failed"] {
+        assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_measure_http_keeps_to_its_schema() {
+    let server = support::http::Server::start(support::http::plain);
+    let args = ["--duration", "100ms", "--rate", "200", "--json"];
+    let out = run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
+    keeps_to("measure-http", &out);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    for key in
+        ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
+    {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
     }
 }

@@ -3,13 +3,15 @@
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
 //! over a control connection (`control`), both move data with the loops of `rtt` or make
 //! connections with those of `connect`, and both look at themselves over exactly the same window
-//! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`].
+//! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`], and `http`
+//! asks any server.
 
 mod client;
 mod connect;
 mod control;
 pub mod error;
 pub mod host;
+mod http;
 pub mod iperf3;
 mod net;
 mod nothing;
@@ -24,6 +26,7 @@ pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
+pub use http::measure::measure as measure_http;
 pub use net::{
     exact_timers,
     target::{PORT, Target},

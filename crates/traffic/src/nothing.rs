@@ -2,7 +2,10 @@
 
 use model::{
     Nanos,
-    measure::{ConnectDocument, ConnectRun, RttDocument, RttRun, StreamDocument, StreamRun},
+    measure::{
+        ConnectDocument, ConnectRun, HttpDocument, HttpRun, RttDocument, RttRun, StreamDocument,
+        StreamRun,
+    },
 };
 
 use crate::{Error, Measured};
@@ -114,6 +117,28 @@ impl Run for ConnectRun {
     }
 }
 
+impl Run for HttpRun {
+    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+        if self.transactions > 0 {
+            return None;
+        }
+        if self.failed > 0 {
+            let why: Vec<&str> = self.failures.keys().map(String::as_str).collect();
+            return Some(format!(
+                "no response was measured: all {} requests failed: {}",
+                self.failed,
+                why.join("; ")
+            ));
+        }
+        let due = none_due(rate, "a request", self.window_ns).filter(|_| !cut_short);
+        Some(due.unwrap_or_else(|| empty("response", cut_short, self.window_ns)))
+    }
+
+    fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+}
+
 impl Run for StreamRun {
     fn nothing(&self, cut_short: bool, _: Option<u64>) -> Option<String> {
         if self.bytes > 0 {
@@ -137,6 +162,12 @@ impl Judged for RttDocument {
 }
 
 impl Judged for ConnectDocument {
+    fn judge(&mut self) -> Option<String> {
+        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+    }
+}
+
+impl Judged for HttpDocument {
     fn judge(&mut self) -> Option<String> {
         judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
     }

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -70,6 +70,8 @@ pub struct Team {
     stop: AtomicBool,
     /// The first thing that went wrong.
     broken: Mutex<Option<Error>>,
+    /// Threads that did all they were asked for.
+    fulfilled: AtomicUsize,
     /// The threads.
     pub members: Vec<Member>,
 }
@@ -81,6 +83,7 @@ impl Team {
         Self {
             stop: AtomicBool::new(false),
             broken: Mutex::new(None),
+            fulfilled: AtomicUsize::new(0),
             members: (0..threads).map(|_| Member::default()).collect(),
         }
     }
@@ -107,6 +110,11 @@ impl Team {
     /// Why it broke off.
     pub fn broken(&self) -> Option<Error> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One more thread did all it was asked for; whether it was the last.
+    pub fn fulfilled(&self) -> bool {
+        self.fulfilled.fetch_add(1, Ordering::AcqRel) + 1 == self.members.len()
     }
 
     /// Tells all to end and wakes them until they have.

@@ -3,12 +3,14 @@
 
 mod common;
 mod connect;
+mod http;
 mod rtt;
 mod spec;
 mod stream;
 
 pub use common::*;
 pub use connect::*;
+pub use http::*;
 pub use rtt::*;
 pub use spec::*;
 pub use stream::*;

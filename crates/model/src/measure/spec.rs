@@ -74,6 +74,8 @@ pub enum FarProgram {
     Iperf3,
     /// Stock qperf.
     Qperf,
+    /// A server of another kind: HTTP.
+    Server,
 }
 
 /// What every kind of measurement is asked.

@@ -8,6 +8,7 @@ mod connect;
 mod cpu;
 mod ends;
 mod head;
+mod http;
 mod numbers;
 mod rest;
 mod rtt;
@@ -16,10 +17,11 @@ mod stream;
 
 use model::{
     Nanos,
-    measure::{BothCpu, BothEvidence, ConnectRun, Placement, RttRun, StreamRun, Wait},
+    measure::{BothCpu, BothEvidence, ConnectRun, HttpRun, Placement, RttRun, StreamRun, Wait},
 };
 
 pub use connect::text as connect;
+pub use http::text as http;
 pub use rtt::text as rtt;
 pub use stream::text as stream;
 
@@ -40,7 +42,7 @@ trait Run {
 }
 
 macro_rules! run {
-    ($name:ty, $units:ident, $is_one:expr) => {
+    ($name:ty, $units:ident, $peer_wait:ident, $is_one:expr) => {
         impl Run for $name {
             fn placement(&self) -> &Placement {
                 &self.placement
@@ -55,7 +57,7 @@ macro_rules! run {
                 &self.warnings
             }
             fn waits(&self) -> (Wait, Wait) {
-                (self.wait, self.peer_wait)
+                (self.wait, self.$peer_wait)
             }
             fn window(&self) -> Nanos {
                 self.window_ns
@@ -73,9 +75,11 @@ macro_rules! run {
     };
 }
 
-run!(RttRun, transactions, |_, _| false);
-run!(StreamRun, bytes, other_way);
-run!(ConnectRun, connections, |_, _| false);
+run!(RttRun, transactions, peer_wait, |_, _| false);
+run!(StreamRun, bytes, peer_wait, other_way);
+run!(ConnectRun, connections, peer_wait, |_, _| false);
+// How a server of another kind waits it does not tell.
+run!(HttpRun, transactions, wait, |_, _| false);
 
 /// The reverse run of a stream both ways: it follows the forward one.
 fn other_way(this: &StreamRun, before: &StreamRun) -> bool {

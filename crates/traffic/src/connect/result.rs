@@ -142,20 +142,22 @@ fn failed<'a>(
 
 /// In words; what the kernel said, with its name.
 fn named(why: Failed, limit: Nanos) -> String {
-    let kernel = |errno: i32| {
-        let text = std::io::Error::from_raw_os_error(errno).to_string();
-        let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
-        match name_of(errno) {
-            Some(name) => format!("{text} ({name})"),
-            None => format!("{text} (errno {errno})"),
-        }
-    };
     match why {
-        Failed::Connecting(errno) => kernel(errno),
-        Failed::Talking(errno) => format!("established, then {}", kernel(errno)),
+        Failed::Connecting(errno) => errno_text(errno),
+        Failed::Talking(errno) => format!("established, then {}", errno_text(errno)),
         Failed::NoConnection => format!("not established in {limit}"),
         Failed::NoAnswer => format!("established, then no answer in {limit}"),
         Failed::ClosedEarly => "closed by the far end before its response".into(),
+    }
+}
+
+/// What the kernel said, with its name: `connection refused (ECONNREFUSED)`.
+pub fn errno_text(errno: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    match name_of(errno) {
+        Some(name) => format!("{text} ({name})"),
+        None => format!("{text} (errno {errno})"),
     }
 }
 

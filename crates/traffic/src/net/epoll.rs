@@ -33,6 +33,8 @@ pub struct Ready {
     pub readable: bool,
     /// It is broken, or ended both ways.
     pub broken: bool,
+    /// The other end sends no more.
+    pub ended: bool,
 }
 
 impl Epoll {
@@ -196,6 +198,7 @@ impl Epoll {
                 writable: events & libc::EPOLLOUT != 0,
                 readable: events & !libc::EPOLLOUT != 0,
                 broken: events & (libc::EPOLLERR | libc::EPOLLHUP) != 0,
+                ended: events & (libc::EPOLLRDHUP | libc::EPOLLERR | libc::EPOLLHUP) != 0,
             }
         })
     }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use model::{BitsPerSec, Bytes, CpuSet, Nanos};
 
-use super::counts::{Counts, OneSize, PerSecond, Percent, Sizes, within};
+use super::{
+    counts::{Counts, OneSize, PerSecond, Percent, Sizes, within},
+    http::HttpArgs,
+};
 use crate::args::OutputArgs;
 
 /// `netwright measure`.
@@ -15,6 +18,7 @@ use crate::args::OutputArgs;
   netwright measure rtt db1                          # round trips of 64 bytes
   netwright measure stream db1 --direction both --flows 4
   netwright measure connect db1
+  netwright measure http http://web1/index.html --flows 16
   netwright measure --again result.json              # the same again"
 ))]
 pub struct MeasureArgs {
@@ -39,15 +43,18 @@ pub enum MeasureKind {
     Stream(Box<StreamArgs>),
     /// Connections a second, the time to connect and to the first byte.
     Connect(Box<ConnectArgs>),
+    /// HTTP/1.1 requests to any server: latency, time to first byte, statuses.
+    Http(Box<HttpArgs>),
 }
 
 impl MeasureKind {
-    /// What all kinds share.
-    pub fn common(&self) -> &CommonArgs {
+    /// Whether softirq time is asked for.
+    pub fn softirq(&self) -> bool {
         match self {
-            Self::Rtt(a) => &a.common,
-            Self::Stream(a) => &a.common,
-            Self::Connect(a) => &a.common,
+            Self::Rtt(a) => a.common.softirq,
+            Self::Stream(a) => a.common.softirq,
+            Self::Connect(a) => a.common.softirq,
+            Self::Http(a) => a.softirq,
         }
     }
 }

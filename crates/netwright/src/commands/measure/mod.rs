@@ -3,12 +3,13 @@
 pub mod args;
 mod connect;
 mod counts;
+mod http;
 mod spec;
 mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, FarProgram, RttSpec, StreamSpec};
+use model::measure::{ConnectSpec, FarProgram, HttpSpec, RttSpec, StreamSpec};
 use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
 
@@ -22,7 +23,7 @@ use crate::{
 
 /// Measures what was asked, or what an earlier result was asked.
 pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
-    if args.kind.as_ref().is_some_and(|k| k.common().softirq) {
+    if args.kind.as_ref().is_some_and(MeasureKind::softirq) {
         traffic::host::softirq::attach()?;
     }
     match (&args.kind, &args.again) {
@@ -33,9 +34,11 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
+        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.output),
         (None, Some(file)) => again(file, args),
         (None, None) => Err(Failure::Usage(
-            "say what to measure: rtt, stream or connect; `netwright measure --help` has examples"
+            "say what to measure: rtt, stream, connect or http; `netwright measure --help` has \
+             examples"
                 .into(),
         )),
     }
@@ -81,6 +84,11 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
             connect::run(&spec, &args.secret, &args.output)
         }
+        "http" => {
+            let spec: HttpSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            http::run(&spec, &args.output)
+        }
         "stream" => {
             let spec: StreamSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
@@ -96,7 +104,7 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
         output,
         |run| match spec.common.far {
             FarProgram::Qperf => traffic::qperf::client_rtt(spec, run),
-            FarProgram::Netwright | FarProgram::Iperf3 => {
+            FarProgram::Netwright | FarProgram::Iperf3 | FarProgram::Server => {
                 traffic::measure_rtt(spec, secret.as_ref(), run)
             }
         },

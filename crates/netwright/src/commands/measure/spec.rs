@@ -19,7 +19,8 @@ const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
 const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
 
-fn wait(arg: WaitArg) -> Wait {
+/// How to wait.
+pub fn wait(arg: WaitArg) -> Wait {
     match arg {
         WaitArg::Block => Wait::Block,
         WaitArg::Spin => Wait::Spin,
@@ -28,7 +29,8 @@ fn wait(arg: WaitArg) -> Wait {
     }
 }
 
-fn pin(list: &Option<model::CpuSet>, no: bool) -> Pin {
+/// Where to run.
+pub fn pin(list: &Option<model::CpuSet>, no: bool) -> Pin {
     match list {
         _ if no => Pin::No,
         Some(list) => Pin::List(list.clone()),
@@ -53,7 +55,7 @@ fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failur
 
 fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
     let foreign_port = match far {
-        FarProgram::Netwright => None,
+        FarProgram::Netwright | FarProgram::Server => None,
         FarProgram::Iperf3 => Some(5201),
         FarProgram::Qperf => Some(19_765),
     };

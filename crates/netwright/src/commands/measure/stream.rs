@@ -27,7 +27,9 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
     super::conduct(
         output,
         |run| match spec.common.far {
-            FarProgram::Netwright => traffic::measure_stream(spec, secret.as_ref(), run, &heard),
+            FarProgram::Netwright | FarProgram::Server => {
+                traffic::measure_stream(spec, secret.as_ref(), run, &heard)
+            }
             FarProgram::Iperf3 => traffic::iperf3::client(spec, run, &heard),
             FarProgram::Qperf => traffic::qperf::client_stream(spec, run),
         },

@@ -1,0 +1,137 @@
+//! `measure http`: what was asked, and the result.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, Transport, Wait,
+};
+use crate::Nanos;
+
+/// `measure http`: HTTP/1.1 requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpSpec {
+    /// What every kind is asked; its target is the server that all the URLs name.
+    pub common: Common,
+    /// Asked for in turn on each thread: `http://HOST[:PORT]/PATH`, of one server.
+    pub urls: Vec<String>,
+    /// `GET`.
+    pub method: String,
+    /// Header lines beside our own: `Name: value`. One of ours (`Host`, `User-Agent`, `Accept`)
+    /// gives way to one of the same name.
+    pub headers: Vec<String>,
+    /// The body of each request.
+    pub body: Option<String>,
+    /// A file that holds the body instead.
+    pub body_file: Option<String>,
+    /// Connections at once, one run each.
+    pub flows: Vec<u32>,
+    /// Requests outstanding on each connection; 1 is no pipelining.
+    pub pipeline: u32,
+    /// Each request on a connection of its own.
+    pub new_connections: bool,
+    /// Requests a second over all connections, by schedule (open loop); `None` sends the next
+    /// request on the last one's response (closed loop).
+    pub rate_per_s: Option<u64>,
+    /// So many requests in all instead of a duration.
+    pub requests: Option<u64>,
+    /// When a request, or a connection being made, counts as failed.
+    pub timeout_ns: Nanos,
+}
+
+/// The document of `measure http --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpDocument {
+    /// Version of the document's shape.
+    pub schema_version: u32,
+    /// `http`.
+    pub kind: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// Everything needed to run it again.
+    pub request: HttpSpec,
+    /// This end.
+    pub local: End,
+    /// The server: what it calls itself (its header `Server`), and its address. What else it is
+    /// no server tells.
+    pub peer: End,
+    /// What the generator itself costs.
+    pub floor: Floor,
+    /// One run for each number of connections.
+    pub runs: Vec<HttpRun>,
+    /// Whether it was ended early.
+    pub cut_short: bool,
+}
+
+/// One run of HTTP requests.
+///
+/// A request counts for the moment its response was whole (closed loop) or the one that the
+/// schedule gave it (open loop).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpRun {
+    /// What carried the bytes.
+    pub transport: Transport,
+    /// Connections at once.
+    pub clients: u32,
+    /// Threads at this end.
+    pub threads: u32,
+    /// Requests outstanding on each connection.
+    pub pipeline: u32,
+    /// Whether each request had a connection of its own.
+    pub new_connections: bool,
+    /// How this end waited.
+    pub wait: Wait,
+    /// Where this end ran.
+    pub placement: Placement,
+    /// The measured window.
+    pub window_ns: Nanos,
+    /// Warm-up and cool-down around it.
+    pub trimmed_ns: Nanos,
+    /// Requests with a whole response within the window, whatever its status.
+    pub transactions: u64,
+    /// By second.
+    pub transactions_per_s: f64,
+    /// Its interval.
+    pub transactions_per_s_interval: Option<Interval>,
+    /// Open loop: what was asked for.
+    pub target_per_s: Option<u64>,
+    /// From sending the request until its response is whole; with a schedule, from its time.
+    /// With new connections it includes making the connection.
+    pub latency_ns: Quantiles,
+    /// The median with its interval.
+    pub latency_p50_interval_ns: Option<Interval>,
+    /// Open loop: the same from the moment of sending, which hides what the generator or the
+    /// server kept waiting.
+    pub latency_from_send_ns: Option<Quantiles>,
+    /// Open loop: how long after its time each request was sent.
+    pub send_lag_ns: Option<Quantiles>,
+    /// From the same moment as `latency_ns` until the response's first byte.
+    pub first_byte_ns: Quantiles,
+    /// From the call of `connect` until it is established. With new connections those of the
+    /// window; else all, warm-up included.
+    pub connect_ns: Quantiles,
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests that got no whole response.
+    pub failed: u64,
+    /// The same by what happened.
+    pub failures: BTreeMap<String, u64>,
+    /// Connections that the server ended between responses, as it may, and that were made anew.
+    /// Requests in flight after its last response are sent again and count once.
+    pub reconnects: u64,
+    /// Open loop: requests of the window that no connection was free for; the times leave them
+    /// out.
+    pub not_begun: u64,
+    /// Requests without an end when the run ended.
+    pub unfinished: u64,
+    /// Bytes of the responses that count, heads included.
+    pub response_bytes: u64,
+    /// CPU at both ends.
+    pub cpu: BothCpu,
+    /// Kernel counters that moved.
+    pub evidence: BothEvidence,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+}

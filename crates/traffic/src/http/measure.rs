@@ -1,0 +1,265 @@
+//! `measure http`: one run for each number of connections.
+
+use std::{
+    net::{SocketAddr, UdpSocket},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use model::measure::{End, FarProgram, HttpDocument, HttpRun, HttpSpec, Transport};
+use socket2::{Domain, Socket, Type};
+
+use super::{
+    near::{Near, Shape},
+    recorder::Recorder,
+    request,
+    result::{self, Round},
+};
+use crate::{
+    Doing, Error, Result,
+    client::conduct::{Course, Run, conduct},
+    host::calibrate,
+    net::{
+        self, now_ns,
+        target::{local_address, resolve},
+    },
+    rtt::{
+        many::Schedule,
+        measure::{BATCH_NS, Measured, unix_s},
+        recorder::Window,
+    },
+    seats::{self, Seats},
+    team::Team,
+};
+
+/// How long the first connection may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// More requests than this under way on one connection are a mistake.
+const MOST_PIPELINE: u32 = 1024;
+
+/// Sends requests as asked.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> {
+    check(spec)?;
+    let requests = request::of(spec)?;
+    let (to, local) = reach(spec, &requests.server.host, requests.server.port)?;
+    let same_host = is_here(to);
+    let common = &spec.common;
+    let seats = seats::near(&common.pin, common.threads, same_host, Some(to))?;
+    let calibration = calibrate(seats.cpus.first().copied())?;
+    let shape = Shape {
+        to,
+        from: common.bind.as_deref().map(local_address).transpose()?,
+        socket: common.socket.clone(),
+        requests: requests.bytes,
+        is_head: requests.is_head,
+        pipeline: spec.pipeline,
+        new_connections: spec.new_connections,
+        wait: common.wait,
+        timeout_ns: spec.timeout_ns.0,
+    };
+    let mut document = HttpDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "http".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local,
+        peer: End { address: to.to_string(), ..End::default() },
+        floor: calibration.certificate([]),
+        runs: vec![],
+        cut_short: false,
+    };
+    let mut broken = None;
+    for &flows in &spec.flows {
+        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
+            document.cut_short = true;
+            break;
+        }
+        match round(spec, flows, &shape, &seats, run) {
+            Ok(round) => {
+                document.cut_short |= round.is_cut_short(spec);
+                broken.clone_from(&round.broken);
+                document.peer.program = round.server();
+                document.runs.push(result::http_run(spec, flows, &seats, same_host, &round));
+            }
+            Err(e) => broken = Some(e),
+        }
+    }
+    document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.floor = calibration.certificate(document.runs.iter().map(|r: &HttpRun| &r.cpu.local));
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+fn check(spec: &HttpSpec) -> Result<()> {
+    let usage = |why: String| Err(Error::Usage(why));
+    let common = &spec.common;
+    if common.transport != Transport::Tcp || common.far != FarProgram::Server {
+        return usage("HTTP is measured over TCP, against a server of its own".into());
+    }
+    if spec.flows.is_empty() || common.threads == 0 {
+        return usage("no number of flows or threads is given".into());
+    }
+    if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
+        return usage(format!(
+            "{few} flows cannot keep {} threads busy; give at least as many flows",
+            common.threads
+        ));
+    }
+    if !(1..=MOST_PIPELINE).contains(&spec.pipeline) {
+        return usage(format!("--pipeline {}: from 1 to {MOST_PIPELINE}", spec.pipeline));
+    }
+    if spec.new_connections && spec.pipeline > 1 {
+        return usage(
+            "a connection of its own for each request carries one; leave out --pipeline or \
+             --new-connections"
+                .into(),
+        );
+    }
+    if spec.rate_per_s == Some(0) || spec.requests == Some(0) {
+        return usage("no requests are asked for".into());
+    }
+    if spec.timeout_ns.0 < 1_000_000 {
+        return usage("a time limit below 1ms fails requests that only wait their turn".into());
+    }
+    Ok(())
+}
+
+/// The server's address that answers, and this end with the address that it has towards it.
+fn reach(spec: &HttpSpec, host: &str, port: u16) -> Result<(SocketAddr, End)> {
+    let mut last = Error::Environment(format!("{host} has no address"));
+    for address in resolve(host, port, spec.common.family)? {
+        match dial(spec, address) {
+            Ok(socket) => {
+                let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+                let ours = ours.map_or_else(String::new, |a| a.ip().to_string());
+                return Ok((address, End { address: ours, ..crate::host_identity().end }));
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+fn dial(spec: &HttpSpec, address: SocketAddr) -> Result<Socket> {
+    let what = || format!("cannot connect to {address}");
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).doing(what)?;
+    if let Some(local) = &spec.common.bind {
+        let local = local_address(local)?;
+        let from = SocketAddr::new(local, 0);
+        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
+    }
+    socket.connect_timeout(&address.into(), PATIENCE).map_err(|e| match e.kind() {
+        std::io::ErrorKind::ConnectionRefused => {
+            Error::Environment(format!("{address}: connection refused; no server listens there"))
+        }
+        std::io::ErrorKind::TimedOut => Error::Environment(format!(
+            "{address}: no answer in {} s; is a firewall between?",
+            PATIENCE.as_secs()
+        )),
+        _ => Error::io(what(), &e),
+    })?;
+    Ok(socket)
+}
+
+/// Whether an address is one of this network namespace's: only such can be sent from.
+fn is_here(to: SocketAddr) -> bool {
+    to.ip().is_loopback() || UdpSocket::bind(SocketAddr::new(to.ip(), 0)).is_ok()
+}
+
+/// One run: threads, window, what came of it.
+fn round(spec: &HttpSpec, flows: u32, shape: &Shape, seats: &Seats, run: Run<'_>) -> Result<Round> {
+    descriptors(flows)?;
+    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let open_loop = spec.rate_per_s.is_some();
+    let mut recorders: Vec<Recorder> =
+        team.members.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
+    let (begin_ns, over) = (now_ns() + 1_000_000, AtomicBool::new(false));
+    let what = format!("http, {flows} connections");
+    let course = std::thread::scope(|threads| -> Course {
+        for (n, recorder) in recorders.iter_mut().enumerate() {
+            let (team, window, over) = (&team, &window, &over);
+            let work = move || {
+                let Some(member) = team.members.get(n) else { return };
+                let quota = quota_of(spec, n);
+                let schedule = schedule_of(spec, begin_ns, n);
+                let near = Near { shape, window, team, member, schedule, quota };
+                near_thread(n, flows, seats, &near, recorder, over);
+            };
+            if let Err(e) =
+                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
+            {
+                team.break_off(Error::io("no thread", &e));
+            }
+        }
+        while team.tids().len() < team.members.len() && !team.stopping() {
+            std::thread::yield_now();
+        }
+        let course = conduct(run, None, &spec.common, &team, &window, &what, &mut |_| {});
+        over.store(true, Ordering::Release);
+        team.end();
+        course
+    });
+    Ok(Round { recorders, course, seen: team.seen(), broken: team.broken() })
+}
+
+/// Whether this process may have so many sockets.
+fn descriptors(flows: u32) -> Result<()> {
+    net::raise_descriptor_limit();
+    let limit = net::descriptor_limit();
+    // The program's own, and what the kernel has not taken back yet.
+    if u64::from(flows) + 64 > limit {
+        return Err(Error::Environment(format!(
+            "{flows} connections need more descriptors than the {limit} that this process may have \
+             (ulimit -n)"
+        )));
+    }
+    Ok(())
+}
+
+/// A thread's part of the requests.
+fn quota_of(spec: &HttpSpec, n: usize) -> Option<u64> {
+    let threads = u64::from(spec.common.threads.max(1));
+    spec.requests.map(|all| all / threads + u64::from((n as u64) < all % threads))
+}
+
+/// Threads take turns; the first is not due before all have begun.
+fn schedule_of(spec: &HttpSpec, begin_ns: u64, n: usize) -> Option<Schedule> {
+    spec.rate_per_s.map(|rate| {
+        let threads = f64::from(spec.common.threads);
+        let gap_ns = 1e9 * threads / rate as f64;
+        // With a number of requests the beginning is that of the window.
+        let begin_ns = if spec.requests.is_some() { 0 } else { begin_ns };
+        Schedule { start_ns: begin_ns + (gap_ns * n as f64 / threads) as u64, gap_ns }
+    })
+}
+
+fn near_thread(
+    n: usize,
+    flows: u32,
+    seats: &Seats,
+    near: &Near<'_>,
+    recorder: &mut Recorder,
+    over: &AtomicBool,
+) {
+    let (team, member) = (near.team, near.member);
+    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+        member.see(|seen| seen.warnings.push(e.to_string()));
+    }
+    let _running = member.sleeper.begin();
+    near.run((n..flows as usize).step_by(team.members.len()).count(), recorder);
+    member.see(|seen| recorder.ran_on.tell(seen));
+    if near.quota.is_some() {
+        if team.fulfilled() {
+            team.stop();
+        }
+        // What a thread has used of the CPU is lost with its end.
+        while !over.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! HTTP/1.1 requests to a server of any kind: the client's side alone.
+//!
+//! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
+//! - [`response`]: where a response ends, whatever way it says so, and its status.
+//! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
+//! - [`recorder`] and [`result`]: distributions, counts, and what stood around them.
+//!
+//! TLS is not spoken: an `https` URL is refused.
+
+mod conn;
+pub mod measure;
+mod near;
+mod recorder;
+mod request;
+mod response;
+mod result;
+mod url;

@@ -1,0 +1,138 @@
+//! What a thread keeps of its requests, in memory that does not grow with them.
+
+use std::collections::BTreeMap;
+
+use stats::{Batches, Histogram};
+
+use super::conn::Asked;
+use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+
+/// Batches kept for each thread.
+const BATCHES: usize = 64;
+/// Status codes have three digits.
+const STATUSES: usize = 1000;
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failed {
+    /// The kernel said so, before a connection was established.
+    Connecting(i32),
+    /// No connection in time.
+    NoConnection,
+    /// The kernel said so, afterwards.
+    Talking(i32),
+    /// No whole response in time.
+    NoAnswer,
+    /// The server closed before the response's first byte.
+    ClosedBefore,
+    /// The server closed within the response.
+    ClosedWithin,
+    /// The answer is no HTTP/1 response.
+    Bad(&'static str),
+}
+
+/// One thread's record.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Latencies of requests within the window.
+    pub latency: Histogram,
+    /// Times to the first byte.
+    pub first_byte: Histogram,
+    /// Times to connect.
+    pub connect: Histogram,
+    /// Open loop: from the moment of sending.
+    pub from_send: Option<Histogram>,
+    /// Open loop: how late each was sent.
+    pub lag: Option<Histogram>,
+    /// Requests by time.
+    pub batches: Option<Batches>,
+    batch_ns: u64,
+    /// Responses by status.
+    pub statuses: Vec<u64>,
+    /// Bytes of the responses.
+    pub bytes: u64,
+    /// When the last request was over, well or not.
+    pub last_ns: u64,
+    /// Requests that failed within the window.
+    pub failed: BTreeMap<Failed, u64>,
+    /// Connections made anew after the server ended them between responses.
+    pub reconnects: u64,
+    /// Requests of the window without an end.
+    pub unfinished: u64,
+    /// Open loop: requests of the window that no connection was free for.
+    pub not_begun: u64,
+    /// Where the thread ran.
+    pub ran_on: Ran,
+    /// What the server calls itself.
+    pub server: Option<String>,
+}
+
+impl Recorder {
+    /// For one thread; `batch_ns` is the first length of the batches.
+    pub fn new(open_loop: bool, batch_ns: u64) -> Self {
+        let more = || open_loop.then(Histogram::new);
+        Self {
+            latency: Histogram::new(),
+            first_byte: Histogram::new(),
+            connect: Histogram::new(),
+            from_send: more(),
+            lag: more(),
+            batches: None,
+            batch_ns,
+            statuses: vec![0; STATUSES],
+            bytes: 0,
+            last_ns: 0,
+            failed: BTreeMap::new(),
+            reconnects: 0,
+            unfinished: 0,
+            not_begun: 0,
+            ran_on: Ran::default(),
+            server: None,
+        }
+    }
+
+    /// Whether a request counts: for the moment of its end in closed loop, for the one that the
+    /// schedule gave it in open loop, so that none is missed that a stall keeps beyond the window.
+    #[inline]
+    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> bool {
+        window.holds(if self.lag.is_some() { due_ns } else { now })
+    }
+
+    /// A whole response.
+    #[inline]
+    pub fn record(&mut self, window: &Window, asked: &Asked, now: u64, status: u16, bytes: u64) {
+        if !self.counts(window, asked.due_ns, now) {
+            return;
+        }
+        let latency = now.saturating_sub(asked.due_ns);
+        self.latency.record(latency);
+        self.first_byte.record(asked.first_ns.saturating_sub(asked.due_ns));
+        if let (Some(from_send), Some(lag)) = (&mut self.from_send, &mut self.lag) {
+            from_send.record(now.saturating_sub(asked.sent_ns));
+            lag.record(asked.sent_ns.saturating_sub(asked.due_ns));
+        }
+        if let Some(n) = self.statuses.get_mut(usize::from(status)) {
+            *n += 1;
+        }
+        self.bytes += bytes;
+        self.last_ns = now;
+        self.ran_on.on(current_cpu());
+        match &mut self.batches {
+            Some(batches) => batches.record(now, latency),
+            None => {
+                let mut batches = Batches::new(window.start_ns(), self.batch_ns, BATCHES);
+                batches.record(now, latency);
+                self.batches = Some(batches);
+            }
+        }
+    }
+
+    /// A request that failed, which counts for the same moment as if it had not.
+    #[cold]
+    pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) {
+        if self.counts(window, due_ns, now) {
+            *self.failed.entry(why).or_default() += 1;
+            self.last_ns = now;
+        }
+    }
+}
