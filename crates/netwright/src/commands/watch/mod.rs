@@ -40,6 +40,10 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
             args.interval
         ));
     }
+    let (tape, out) = (&args.recording.record, &args.output.output);
+    if tape.is_some() && tape == out {
+        return usage("--record and --output name the same file; give each its own".into());
+    }
     if args.duration.is_some_and(|d| d < SHORTEST) {
         return usage(format!("a duration below {SHORTEST}, the shortest interval"));
     }

@@ -33,9 +33,13 @@ impl Show {
         filter: WatchFilter,
         host: &WatchHost,
     ) -> Result<Self, Failure> {
+        // Quiet beside a recording: nobody looks, unless a file for it was named.
+        let unseen = args.output.talk.quiet
+            && args.recording.record.is_some()
+            && args.output.output.is_none();
         let way = if args.output.json {
             Way::Json(sink.lines()?)
-        } else if args.output.talk.quiet && args.recording.record.is_some() {
+        } else if unseen {
             Way::Nothing
         } else {
             let look = sink.look(args.output.talk.verbose);
