@@ -36,13 +36,10 @@ impl Guest {
     fn watch_a_reader_on(&self, cpu: u32) -> WatchInterval {
         self.sh("server", &format!("taskset -c {cpu} iperf3 -s -1 -D; sleep 1"));
         thread::scope(|scope| {
-            let sending = "iperf3 -c 10.97.0.2 -t 60 >/dev/null 2>&1; true";
-            let client = scope.spawn(|| self.sh("client", sending));
+            let client = scope.spawn(|| self.sh("client", "iperf3 -c 10.97.0.2 -t 20 >/dev/null"));
             thread::sleep(Duration::from_secs(2));
             let seen =
                 self.sh("server", &format!("{NETWRIGHT} watch --json --duration 3s --interval 3s"));
-            // However long attaching took: the traffic ends when it has been seen.
-            self.sh("server", "kill $(pidof iperf3); true");
             client.join().unwrap();
             serde_json::from_str(seen.lines().last().unwrap()).unwrap()
         })
@@ -119,30 +116,25 @@ fn who_pays_on_which_node_and_every_squeeze_and_drop() {
     );
     let script = format!(
         "iperf3 -s -1 -D; sleep 1; cp /proc/net/softnet_stat /tmp/before; \
-         {NETWRIGHT} watch --json --duration 12s --interval 1s > /tmp/seen; \
-         cat /proc/net/softnet_stat > /tmp/after; \
-         cat /tmp/before; echo; cat /tmp/after; echo; cat /tmp/seen"
+         {NETWRIGHT} watch --json --duration 15s --interval 15s > /tmp/seen; \
+         cat /proc/net/softnet_stat > /tmp/after; cat /tmp/before; echo; cat /tmp/after; echo; cat /tmp/seen"
     );
     let said = thread::scope(|scope| {
         let watch = scope.spawn(|| guest.sh("server", &script));
-        // Once there is a first interval, everything is attached.
-        let seen = || guest.0.output("server", &["test", "-s", "/tmp/seen"]).unwrap().code == 0;
-        while !watch.is_finished() && !seen() {
-            thread::sleep(Duration::from_millis(200));
-        }
+        // Attaching takes seconds in a guest on a busy machine.
+        thread::sleep(Duration::from_secs(8));
         guest.sh("client", "iperf3 -c 10.97.0.2 -u -b 20M -t 2 >/dev/null; true");
         watch.join().unwrap()
     });
     let [before, after, seen] = said.splitn(3, "\n\n").collect::<Vec<_>>()[..] else {
         panic!("{said}");
     };
-    let seen: Vec<WatchInterval> =
-        seen.trim().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let seen: WatchInterval = serde_json::from_str(seen.trim()).unwrap();
     for (what, column, of) in [
         ("time_squeeze", 2, (|c| c.time_squeeze.get()) as fn(&CpuWatch) -> Option<u64>),
         ("backlog_drops", 1, |c| c.backlog_drops.get()),
     ] {
-        let watched: u64 = seen.iter().flat_map(|i| &i.cpus).map(|c| of(c).unwrap()).sum();
+        let watched: u64 = seen.cpus.iter().map(|c| of(c).unwrap()).sum();
         let kernel = softnet(after, column) - softnet(before, column);
         // Between the files and the window a stray packet of the lab's own may come.
         assert!(
