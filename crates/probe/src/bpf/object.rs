@@ -1,6 +1,6 @@
 //! One compiled object: its maps, and its programs attached each on its own.
 
-use std::{collections::BTreeMap, io, os::fd::AsRawFd};
+use std::{collections::BTreeMap, io, os::fd::AsRawFd, sync::OnceLock};
 
 use aya::{
     Btf, Ebpf, EbpfLoader, Pod,
@@ -69,18 +69,18 @@ impl Object {
         wanted: &[Wanted],
         possible: Vec<CpuId>,
     ) -> Result<Self, Reading<()>> {
-        let btf = Btf::from_sys_fs().ok();
+        let btf = kernel_types();
         let mut loader = EbpfLoader::new();
-        loader.btf(btf.as_ref());
+        loader.btf(btf);
         let ebpf = loader.load(bytes).map_err(|e| reason(&chain(&e), errno_of(&e)))?;
         let mut object = Self { name, ebpf, programs: Vec::new(), possible };
-        wanted.iter().for_each(|w| object.hold(w, btf.as_ref()));
+        wanted.iter().for_each(|w| object.hold(w, btf));
         Ok(object)
     }
 
     /// Attaches one more program, that is wanted because another one is not to be had.
     pub fn add(&mut self, wanted: &Wanted) {
-        self.hold(wanted, Btf::from_sys_fs().ok().as_ref());
+        self.hold(wanted, kernel_types());
     }
 
     fn hold(&mut self, wanted: &Wanted, btf: Option<&Btf>) {
@@ -312,6 +312,12 @@ fn refusal(name: &str, e: &ProgramError) -> Reading<()> {
         }
         _ => reason(&format!("{name}: {}", chain(e)), errno_of(e)),
     }
+}
+
+/// What this kernel tells of its types; read once, for it takes a tenth of a second and more.
+fn kernel_types() -> Option<&'static Btf> {
+    static TYPES: OnceLock<Option<Btf>> = OnceLock::new();
+    TYPES.get_or_init(|| Btf::from_sys_fs().ok()).as_ref()
 }
 
 /// An error with what caused it, in a line. The verifier's log is left out.
