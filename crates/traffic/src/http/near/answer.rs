@@ -1,0 +1,126 @@
+//! What came on a connection: responses, its end, or what is neither.
+
+use std::io;
+
+use super::{Near, State, connect::REST_NS};
+use crate::{
+    Error,
+    http::{
+        conn::{Asked, Conn, Phase},
+        recorder::Failed,
+        response::Answer,
+    },
+    net::now_ns,
+};
+
+/// Looks at the receiving CPU once in so many responses.
+const LOOK_EVERY: u64 = 1024;
+
+impl Near<'_> {
+    /// Takes what came, `to_the_end` where the server sends no more.
+    pub(super) fn hear(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        to_the_end: bool,
+        unsent: Option<io::Error>,
+    ) -> Result<(), Error> {
+        let (mut answers, mut now) = (0u64, 0);
+        let end = loop {
+            let State { conns, room, recorder, .. } = state;
+            let Some(conn) = conns.get_mut(key).filter(|c| c.phase == Phase::Open) else {
+                return Ok(());
+            };
+            let n = match conn.receive(room) {
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break unsent.map(talking),
+                Err(e) => break Some(talking(unsent.unwrap_or(e))),
+            };
+            now = now_ns();
+            let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
+                answers += 1;
+                recorder.record(self.window, asked, now, answer.status, bytes);
+            };
+            if n == 0 {
+                conn.ended(&mut whole);
+                let within = conn.is_within();
+                break Some(if within { Failed::ClosedWithin } else { Failed::ClosedBefore });
+            }
+            let bytes = room.get(..n).unwrap_or_default();
+            if let Err(why) = conn.took(bytes, now, &mut whole) {
+                break Some(Failed::Bad(why));
+            }
+            if conn.closing || (n < room.len() && !to_the_end) {
+                break None;
+            }
+        };
+        self.heard(state, key, answers);
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        let closing = conn.closing || (self.shape.new_connections && answers > 0);
+        match end {
+            // The server said that it closes: then the TIME_WAIT is there and not here.
+            None if self.shape.new_connections && conn.closing && !to_the_end => {
+                (conn.phase, conn.begun_ns) = (Phase::Lingering, now);
+                Ok(())
+            }
+            _ if closing => self.closed(state, key),
+            Some(why) => self.lost(state, key, why),
+            None if answers > 0 => self.refill(state, key, now),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn heard(&self, state: &mut State<'_>, key: usize, answers: u64) {
+        if answers == 0 {
+            return;
+        }
+        state.settled += answers;
+        state.done += answers;
+        self.member.handled(state.done);
+        if state.done % LOOK_EVERY < answers {
+            state.looks.turn_to(state.conns.get(key).map_or(-1, Conn::fd));
+            state.looks.look();
+        }
+    }
+
+    /// The last response on a connection has come.
+    pub(super) fn closed(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        conn.close();
+        if !self.shape.new_connections {
+            state.recorder.reconnects += 1;
+        }
+        self.offer(state, key)
+    }
+
+    /// A connection has ended without having said so: the request whose turn it was has failed,
+    /// those behind it are sent again.
+    #[cold]
+    pub(super) fn lost(&self, state: &mut State<'_>, key: usize, why: Failed) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        let (now, answered) = (now_ns(), conn.answered);
+        conn.close();
+        match conn.asked.pop_front() {
+            Some(asked) => {
+                state.settled += 1;
+                state.recorder.fail(self.window, asked.due_ns, now, why);
+            }
+            // Between responses a server may.
+            None => state.recorder.reconnects += 1,
+        }
+        if answered == 0 {
+            state.resting.insert((now + REST_NS, key));
+            return Ok(());
+        }
+        self.offer(state, key)
+    }
+}
+
+fn talking(e: io::Error) -> Failed {
+    match e.raw_os_error() {
+        // After a reset the kernel says this of a write.
+        Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
+        Some(errno) => Failed::Talking(errno),
+    }
+}

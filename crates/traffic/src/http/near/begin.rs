@@ -1,0 +1,132 @@
+//! What a connection is asked, and when: at once in closed loop, by the schedule in open loop.
+
+use super::{Near, State};
+use crate::{
+    Error,
+    http::conn::{Asked, Conn},
+    net::now_ns,
+};
+
+/// Requests begun without a look at those under way.
+const BEGIN_AT_ONCE: usize = 64;
+/// How often a thread that must not begin yet looks whether it may.
+const GATE_NS: u64 = 100_000;
+
+/// When the next request may begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Due {
+    At(u64),
+    /// There is none.
+    Never,
+}
+
+impl Near<'_> {
+    /// A place without a connection may be used: it is asked when its turn comes, or connects
+    /// first.
+    pub(super) fn offer(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(conn) = state.conns.get(key) else { return Ok(()) };
+        let waits = !conn.asked.is_empty();
+        match self.shape.new_connections && !waits {
+            true => self.queue(state, key),
+            false if state.draining && !waits => {}
+            false => self.connect(state, key)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn queue(&self, state: &mut State<'_>, key: usize) {
+        if let Some(conn) = state.conns.get_mut(key).filter(|c| !c.queued) {
+            conn.queued = true;
+            state.idle.push_back(key);
+        }
+    }
+
+    /// Begins what may begin, and says when there is more to do.
+    pub(super) fn begin_due(&self, state: &mut State<'_>) -> Result<u64, Error> {
+        let now = now_ns();
+        while let Some(&(until, key)) = state.resting.first() {
+            if until > now {
+                break;
+            }
+            state.resting.pop_first();
+            self.offer(state, key)?;
+        }
+        let rested = state.resting.first().map_or(u64::MAX, |(until, _)| *until);
+        for _ in 0..BEGIN_AT_ONCE {
+            let Some(&key) = state.idle.front() else { return Ok(rested) };
+            let now = now_ns();
+            match self.due(state, now) {
+                Due::At(due) if due > now => return Ok(due.min(rested)),
+                Due::At(_) => {}
+                Due::Never => return Ok(rested),
+            }
+            state.idle.pop_front();
+            if let Some(conn) = state.conns.get_mut(key) {
+                conn.queued = false;
+            }
+            self.refill(state, key, now)?;
+        }
+        Ok(0)
+    }
+
+    /// When the next request may begin.
+    #[inline]
+    pub(super) fn due(&self, state: &State<'_>, now: u64) -> Due {
+        if let Some(quota) = self.quota {
+            if state.next >= quota {
+                return Due::Never;
+            }
+            let begins = self.window.start_ns();
+            if begins == u64::MAX {
+                return Due::At(now + GATE_NS);
+            }
+            let due = self.schedule.as_ref().map_or(now, |s| begins + s.due(state.next));
+            return if state.draining { Due::Never } else { Due::At(due) };
+        }
+        if state.draining {
+            return Due::Never;
+        }
+        Due::At(self.schedule.as_ref().map_or(now, |s| s.due(state.next)))
+    }
+
+    /// Asks on a connection as much as may be: in open loop one request, for others may be free.
+    pub(super) fn refill(&self, state: &mut State<'_>, key: usize, now: u64) -> Result<(), Error> {
+        let shape = self.shape;
+        let mut begun = false;
+        loop {
+            let full = |c: &Conn| c.asked.len() >= shape.pipeline as usize;
+            if state.conns.get(key).is_none_or(full) {
+                break;
+            }
+            let due = self.due(state, now);
+            let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+            let open_loop_has_one = begun && self.schedule.is_some();
+            match due {
+                Due::At(due_ns) if due_ns <= now && !open_loop_has_one => {
+                    let which = (state.next % shape.requests.len().max(1) as u64) as usize;
+                    conn.asked.push_back(Asked { due_ns, sent_ns: now, first_ns: 0, which });
+                    state.next += 1;
+                    begun = true;
+                }
+                _ => {
+                    self.queue(state, key);
+                    break;
+                }
+            }
+        }
+        match begun {
+            true if shape.new_connections => self.connect(state, key),
+            true => self.push(state, key),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn push(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        match conn.push(&self.shape.requests) {
+            Ok(()) => Ok(()),
+            // It may have answered before it hung up.
+            Err(e) => self.hear(state, key, true, Some(e)),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What takes too long, and the requests under way when the run ends.
+
+use super::{Near, State};
+use crate::{
+    Error,
+    http::{conn::Phase, recorder::Failed},
+    net::now_ns,
+};
+
+/// How long a server that said it closes is waited for.
+const LINGER_NS: u64 = 20_000_000;
+/// How long the last requests may take to end after the run.
+const DRAIN_NS: u64 = 1_000_000_000;
+
+impl Near<'_> {
+    /// What took too long has failed.
+    pub(super) fn give_up(&self, state: &mut State<'_>) -> Result<(), Error> {
+        let now = now_ns();
+        for key in 0..state.conns.len() {
+            let Some(conn) = state.conns.get(key) else { continue };
+            let since = match conn.phase {
+                Phase::Closed => continue,
+                Phase::Connecting => conn.begun_ns,
+                Phase::Lingering => {
+                    if now.saturating_sub(conn.begun_ns) >= LINGER_NS {
+                        self.closed(state, key)?;
+                    }
+                    continue;
+                }
+                Phase::Open => conn.asked.front().map_or(now, |a| a.sent_ns),
+            };
+            if now.saturating_sub(since) < self.shape.timeout_ns {
+                continue;
+            }
+            match conn.phase {
+                Phase::Connecting => self.unconnected(state, key, Failed::NoConnection)?,
+                _ => self.lost(state, key, Failed::NoAnswer)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the window's requests under way end.
+    pub(super) fn drain(&self, state: &mut State<'_>) -> Result<(), Error> {
+        if let Some(schedule) = self.schedule.as_ref().filter(|_| self.quota.is_none()) {
+            let until = self.window.end_ns().min(now_ns());
+            let first = schedule.number_at(self.window.start_ns()).max(state.next);
+            state.recorder.not_begun = schedule.number_at(until).saturating_sub(first);
+        }
+        state.draining = true;
+        let until = now_ns() + DRAIN_NS;
+        let mut left = self.left(state);
+        while left > 0 && self.team.broken().is_none() && now_ns() < until {
+            let rested = self.begin_due(state)?;
+            self.turn(state, until.min(rested))?;
+            left = self.left(state);
+        }
+        state.recorder.unfinished = left;
+        Ok(())
+    }
+
+    /// Requests of the window under way.
+    fn left(&self, state: &State<'_>) -> u64 {
+        let all = state.conns.iter().flat_map(|c| &c.asked);
+        all.filter(|a| self.window.holds(a.due_ns)).count() as u64
+    }
+}
