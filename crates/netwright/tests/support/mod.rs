@@ -12,6 +12,7 @@ use std::{
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
 pub mod http;
+pub mod postgres;
 pub mod serve;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
