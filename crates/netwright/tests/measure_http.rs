@@ -311,9 +311,9 @@ fn what_cannot_be_is_refused_in_a_line() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("http://{free}/");
     for (args, code, says) in [
-        (&["https://localhost/"][..], 2, "TLS is not spoken"),
-        (&["localhost/x"], 2, "write http://localhost/x"),
+        (&["localhost/x"][..], 2, "write http://localhost/x"),
         (&["http://a/", "http://b/"], 2, "two servers"),
+        (&["http://a/", "https://a/"], 2, "two servers"),
         (&[&url, "--header", "nonsense"], 2, "Name: value"),
         (&[&url, "--header", "Content-Length: 3"], 2, "--body"),
         (&[&url, "--method", "A B"], 2, "no method"),

@@ -15,8 +15,11 @@ use crate::Nanos;
 pub struct HttpSpec {
     /// What every kind is asked; its target is the server that all the URLs name.
     pub common: Common,
-    /// Asked for in turn on each thread: `http://HOST[:PORT]/PATH`, of one server.
+    /// Asked for in turn on each thread: `http://HOST[:PORT]/PATH` or `https://…`, of one server.
     pub urls: Vec<String>,
+    /// How TLS is spoken, with `https`.
+    #[serde(default)]
+    pub tls: TlsSpec,
     /// `GET`.
     pub method: String,
     /// Header lines beside our own: `Name: value`. One of ours (`Host`, `User-Agent`, `Accept`)
@@ -39,6 +42,40 @@ pub struct HttpSpec {
     pub requests: Option<u64>,
     /// When a request, or a connection being made, counts as failed.
     pub timeout_ns: Nanos,
+}
+
+impl HttpSpec {
+    /// Whether TLS is spoken: the first URL, and with it all, says `https`.
+    pub fn is_tls(&self) -> bool {
+        let scheme = self.urls.first().and_then(|u| u.split_once("://")).map(|(s, _)| s);
+        scheme.is_some_and(|s| s.eq_ignore_ascii_case("https"))
+    }
+}
+
+/// How TLS is spoken to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsSpec {
+    /// A PEM file whose certificates are trusted instead of the system's.
+    pub ca: Option<String>,
+    /// Whether any certificate will do.
+    pub insecure: bool,
+    /// Whether connections take up the session of an earlier one; else every handshake is whole.
+    pub resume: bool,
+}
+
+/// What TLS was, between the two ends of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsRun {
+    /// `TLS 1.3`; of the first connection, as is the cipher.
+    pub version: String,
+    /// IANA's name of the cipher suite: `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// Whether the server's certificate was checked.
+    pub verified: bool,
+    /// Handshakes, those that `tls_handshake_ns` has.
+    pub handshakes: u64,
+    /// How many of them took up an earlier session.
+    pub resumed: u64,
 }
 
 /// The document of `measure http --json`.
@@ -98,7 +135,7 @@ pub struct HttpRun {
     /// Open loop: what was asked for.
     pub target_per_s: Option<u64>,
     /// From sending the request until its response is whole; with a schedule, from its time.
-    /// With new connections it includes making the connection.
+    /// With new connections it includes making the connection, and TLS's handshake.
     pub latency_ns: Quantiles,
     /// The median with its interval.
     pub latency_p50_interval_ns: Option<Interval>,
@@ -112,6 +149,12 @@ pub struct HttpRun {
     /// From the call of `connect` until it is established. With new connections those of the
     /// window; else all, warm-up included.
     pub connect_ns: Quantiles,
+    /// With `https`: from then until the TLS handshake is done and a request may be sent.
+    #[serde(default)]
+    pub tls_handshake_ns: Option<Quantiles>,
+    /// With `https`: what was agreed on; `None` before a handshake was done.
+    #[serde(default)]
+    pub tls: Option<TlsRun>,
     /// Responses by status code.
     pub statuses: BTreeMap<u16, u64>,
     /// Requests that got no whole response.

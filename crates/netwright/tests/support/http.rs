@@ -132,11 +132,25 @@ pub struct Nginx {
     folder: PathBuf,
     child: Option<Child>,
     port: u16,
+    scheme: &'static str,
 }
 
 impl Nginx {
     /// Starts one in a folder, with these lines in its `server` block.
     pub fn start(folder: &Path, server: &str) -> Self {
+        Self::begin(folder, server, "http", "")
+    }
+
+    /// The same with TLS, by `NAME.crt` and `NAME.key` of the folder.
+    pub fn start_tls(folder: &Path, name: &str, server: &str) -> Self {
+        let at = folder.display();
+        let more = format!(
+            "ssl_certificate {at}/{name}.crt; ssl_certificate_key {at}/{name}.key; {server}"
+        );
+        Self::begin(folder, &more, "https", "ssl")
+    }
+
+    fn begin(folder: &Path, server: &str, scheme: &'static str, how: &str) -> Self {
         let port =
             TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
         let at = folder.display();
@@ -144,14 +158,15 @@ impl Nginx {
         let text = format!(
             "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error.log;\n\
              user root; events {{ worker_connections 512; }}\n\
-             http {{ log_format own '$status $request_method $uri $request_time $connection';\n\
+             http {{ log_format own '$status $request_method $uri $request_time $connection \
+             $ssl_protocol $ssl_cipher $ssl_session_reused $ssl_server_name';\n\
              access_log {at}/access.log own;\n\
              client_body_temp_path {at}/body; proxy_temp_path {at}/proxy;\n\
              fastcgi_temp_path {at}/fastcgi; uwsgi_temp_path {at}/uwsgi; scgi_temp_path {at}/scgi;\n\
-             server {{ listen 127.0.0.1:{port}; root {at}; {server} }} }}\n",
+             server {{ listen 127.0.0.1:{port} {how}; root {at}; {server} }} }}\n",
         );
         std::fs::write(folder.join("nginx.conf"), text).expect("a folder to write to");
-        let mut nginx = Self { folder: folder.to_owned(), child: None, port };
+        let mut nginx = Self { folder: folder.to_owned(), child: None, port, scheme };
         nginx.run();
         nginx
     }
@@ -187,9 +202,14 @@ impl Nginx {
         }
     }
 
-    /// `http://127.0.0.1:PORT/…`.
+    /// `http://127.0.0.1:PORT/…` or `https://…`.
     pub fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("{}://{}{path}", self.scheme, self.address())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
     }
 
     /// The lines of its access log; all of them once it is stopped.

@@ -14,6 +14,7 @@ pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 pub mod http;
 pub mod postgres;
 pub mod serve;
+pub mod tls;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 

@@ -9,6 +9,11 @@ use std::{
 use socket2::Socket;
 
 use super::response::{Answer, Fed, Parser};
+use crate::net::tls::{
+    Tls,
+    conn::{Agreed, Received, TlsConn, receive, room_for},
+    fault::Fault,
+};
 
 /// Requests handed to the kernel in one call.
 const AT_ONCE: usize = 16;
@@ -31,18 +36,40 @@ pub struct Asked {
 pub enum Phase {
     Closed,
     Connecting,
+    /// Connected; TLS is being agreed on.
+    Shaking,
     Open,
     /// Answered; the server is about to close.
     Lingering,
+}
+
+/// Room for what a thread receives at a time, from whichever connection.
+#[derive(Debug)]
+pub struct Rooms {
+    /// As it came.
+    raw: Vec<u8>,
+    /// Without TLS; unused where there is none.
+    plain: Vec<u8>,
+}
+
+impl Rooms {
+    /// For so many bytes at a time.
+    pub fn new(bytes: usize, tls: bool) -> Self {
+        let plain = if tls { room_for(bytes) } else { 0 };
+        Self { raw: vec![0; bytes], plain: vec![0; plain] }
+    }
 }
 
 /// A connection, or the place of one.
 #[derive(Debug)]
 pub struct Conn {
     socket: Option<Socket>,
+    tls: Option<Box<TlsConn>>,
     pub phase: Phase,
     /// When it began to connect.
     pub begun_ns: u64,
+    /// When it was connected and the handshake began.
+    pub shaking_ns: u64,
     /// Under way, the oldest first.
     pub asked: VecDeque<Asked>,
     /// How many of them are wholly sent, and the bytes sent of the one that follows.
@@ -64,8 +91,10 @@ impl Conn {
     pub fn new(pipeline: u32, is_head: bool) -> Self {
         Self {
             socket: None,
+            tls: None,
             phase: Phase::Closed,
             begun_ns: 0,
+            shaking_ns: 0,
             asked: VecDeque::with_capacity(pipeline as usize),
             written: 0,
             offset: 0,
@@ -101,7 +130,7 @@ impl Conn {
 
     /// Closes; what was asked and not answered stays.
     pub fn close(&mut self) {
-        (self.socket, self.phase) = (None, Phase::Closed);
+        (self.socket, self.tls, self.phase) = (None, None, Phase::Closed);
         for asked in &mut self.asked {
             asked.first_ns = 0;
         }
@@ -112,8 +141,59 @@ impl Conn {
         self.bytes > 0
     }
 
+    /// Begins TLS on a connection that was just established.
+    ///
+    /// # Errors
+    /// As [`Tls::begin`].
+    pub fn shake(&mut self, tls: &Tls, now: u64) -> Result<(), Fault> {
+        self.tls = Some(Box::new(tls.begin()?));
+        (self.phase, self.shaking_ns) = (Phase::Shaking, now);
+        Ok(())
+    }
+
+    /// Goes on with the handshake; what was agreed on once it is done.
+    ///
+    /// # Errors
+    /// As [`TlsConn::handshake`].
+    pub fn shaken(&mut self, rooms: &mut Rooms) -> Result<Option<Agreed>, Fault> {
+        let fd = self.fd();
+        let Some(tls) = &mut self.tls else { return Ok(None) };
+        Ok(if tls.handshake(fd, &mut rooms.raw)? { tls.agreed() } else { None })
+    }
+
     /// Hands over what was asked and is not sent, as far as the kernel takes it.
-    pub fn push(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn push(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
+        match self.tls {
+            Some(_) => self.push_tls(requests),
+            None => self.push_plain(requests).map_err(Fault::Io),
+        }
+    }
+
+    fn push_tls(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
+        let fd = self.fd();
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        loop {
+            // As many as it takes, so that they go in one call.
+            while let Some(asked) = self.asked.get(self.written) {
+                let bytes = requests.get(asked.which).and_then(|r| r.get(self.offset..));
+                let bytes = bytes.unwrap_or_default();
+                let n = tls.accept(bytes);
+                if n < bytes.len() {
+                    self.offset += n;
+                    break;
+                }
+                (self.written, self.offset) = (self.written + 1, 0);
+            }
+            if !tls.flush(fd)? || self.written >= self.asked.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn push_plain(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
         let fd = self.fd();
         while self.written < self.asked.len() {
             let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -158,19 +238,30 @@ impl Conn {
         }
     }
 
-    /// What the kernel has for us.
-    pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        loop {
-            // SAFETY: the room outlives the call and its length is given.
-            let n = unsafe { libc::recv(self.fd(), room.as_mut_ptr().cast(), room.len(), 0) };
-            if n >= 0 {
-                return Ok(n as usize);
+    /// What the kernel has for us, and those bytes in the rooms.
+    ///
+    /// # Errors
+    /// As the kernel says, or TLS.
+    #[inline]
+    pub fn receive<'r>(&mut self, rooms: &'r mut Rooms) -> Result<(Received, &'r [u8]), Fault> {
+        let fd = self.fd();
+        let (received, from) = match &mut self.tls {
+            None => {
+                let n = receive(fd, &mut rooms.raw).map_err(Fault::Io)?;
+                let drained = n < rooms.raw.len();
+                let bytes = Received::Bytes { n, drained };
+                (if n == 0 { Received::End { clean: true } } else { bytes }, &rooms.raw)
             }
-            let e = io::Error::last_os_error();
-            if e.kind() != io::ErrorKind::Interrupted {
-                return Err(e);
-            }
-        }
+            Some(tls) => (tls.read(fd, &mut rooms.raw, &mut rooms.plain)?, &rooms.plain),
+        };
+        let n = if let Received::Bytes { n, .. } = received { n } else { 0 };
+        Ok((received, from.get(..n).unwrap_or_default()))
+    }
+
+    /// Whether the server said, under TLS, that it sends no more.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_ended())
     }
 
     /// Bytes that came `now`; tells of each whole response. Bytes behind one that says it is the

@@ -7,22 +7,19 @@ use std::{
 };
 
 use model::measure::{End, FarProgram, HttpDocument, HttpRun, HttpSpec, Transport};
-use socket2::{Domain, Socket, Type};
 
 use super::{
     near::{Near, Shape},
+    reach::{reach, tls_of},
     recorder::Recorder,
     request,
     result::{self, Round},
 };
 use crate::{
-    Doing, Error, Result,
+    Error, Result,
     client::conduct::{Course, Run, conduct},
     host::calibrate,
-    net::{
-        self, now_ns,
-        target::{local_address, resolve},
-    },
+    net::{self, now_ns, target::local_address},
     rtt::{
         many::Schedule,
         measure::{BATCH_NS, Measured, unix_s},
@@ -32,8 +29,6 @@ use crate::{
     team::Team,
 };
 
-/// How long the first connection may take.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// More requests than this under way on one connection are a mistake.
 const MOST_PIPELINE: u32 = 1024;
 
@@ -44,7 +39,8 @@ const MOST_PIPELINE: u32 = 1024;
 pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> {
     check(spec)?;
     let requests = request::of(spec)?;
-    let (to, local) = reach(spec, &requests.server.host, requests.server.port)?;
+    let tls = tls_of(spec, &requests.server)?;
+    let (to, local) = reach(spec, &requests.server, tls.as_ref())?;
     let same_host = is_here(to);
     let common = &spec.common;
     let seats = seats::near(&common.pin, common.threads, same_host, Some(to))?;
@@ -52,6 +48,7 @@ pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> 
     let shape = Shape {
         to,
         from: common.bind.as_deref().map(local_address).transpose()?,
+        tls,
         socket: common.socket.clone(),
         requests: requests.bytes,
         is_head: requests.is_head,
@@ -127,43 +124,6 @@ fn check(spec: &HttpSpec) -> Result<()> {
         return usage("a time limit below 1ms fails requests that only wait their turn".into());
     }
     Ok(())
-}
-
-/// The server's address that answers, and this end with the address that it has towards it.
-fn reach(spec: &HttpSpec, host: &str, port: u16) -> Result<(SocketAddr, End)> {
-    let mut last = Error::Environment(format!("{host} has no address"));
-    for address in resolve(host, port, spec.common.family)? {
-        match dial(spec, address) {
-            Ok(socket) => {
-                let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
-                let ours = ours.map_or_else(String::new, |a| a.ip().to_string());
-                return Ok((address, End { address: ours, ..crate::host_identity().end }));
-            }
-            Err(e) => last = e,
-        }
-    }
-    Err(last)
-}
-
-fn dial(spec: &HttpSpec, address: SocketAddr) -> Result<Socket> {
-    let what = || format!("cannot connect to {address}");
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).doing(what)?;
-    if let Some(local) = &spec.common.bind {
-        let local = local_address(local)?;
-        let from = SocketAddr::new(local, 0);
-        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
-    }
-    socket.connect_timeout(&address.into(), PATIENCE).map_err(|e| match e.kind() {
-        std::io::ErrorKind::ConnectionRefused => {
-            Error::Environment(format!("{address}: connection refused; no server listens there"))
-        }
-        std::io::ErrorKind::TimedOut => Error::Environment(format!(
-            "{address}: no answer in {} s; is a firewall between?",
-            PATIENCE.as_secs()
-        )),
-        _ => Error::io(what(), &e),
-    })?;
-    Ok(socket)
 }
 
 /// Whether an address is one of this network namespace's: only such can be sent from.

@@ -5,11 +5,12 @@
 //! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
 //! - [`recorder`] and [`result`]: distributions, counts, and what stood around them.
 //!
-//! TLS is not spoken: an `https` URL is refused.
+//! TLS is [`crate::net::tls`], for `https` URLs; [`reach`] tries it before the first run.
 
 mod conn;
 pub mod measure;
 mod near;
+mod reach;
 mod recorder;
 mod request;
 mod response;

@@ -13,7 +13,7 @@ use std::{
 use model::measure::{SocketOptions, Wait};
 
 use super::{
-    conn::{Conn, Phase},
+    conn::{Conn, Phase, Rooms},
     recorder::{Failed, Recorder},
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
         epoll::{Epoll, Ready},
         incoming::Looks,
         now_ns,
+        tls::Tls,
     },
     rtt::{many::Schedule, recorder::Window},
     team::{Member, Team},
@@ -35,6 +36,7 @@ const ROOM: usize = 64 << 10;
 pub struct Shape {
     pub to: SocketAddr,
     pub from: Option<IpAddr>,
+    pub tls: Option<Tls>,
     pub socket: SocketOptions,
     pub requests: Vec<Vec<u8>>,
     pub is_head: bool,
@@ -63,7 +65,7 @@ struct State<'r> {
     /// Those that rest, by the time until when.
     resting: BTreeSet<(u64, usize)>,
     epoll: Epoll,
-    room: Vec<u8>,
+    rooms: Rooms,
     recorder: &'r mut Recorder,
     looks: Looks,
     done: u64,
@@ -90,7 +92,7 @@ impl Near<'_> {
             idle: VecDeque::with_capacity(conns),
             resting: BTreeSet::new(),
             epoll: Epoll::new().map_err(|e| Error::io("epoll", &e))?,
-            room: vec![0; ROOM],
+            rooms: Rooms::new(ROOM, shape.tls.is_some()),
             recorder,
             looks: Looks::new(-1),
             done: 0,
@@ -136,21 +138,12 @@ impl Near<'_> {
             Phase::Lingering => return Ok(()),
             Phase::Connecting => match if ready.broken { conn.outcome() } else { Ok(()) } {
                 Ok(()) if ready.writable || ready.readable => {
-                    let now = now_ns();
-                    conn.phase = Phase::Open;
-                    let took = now.saturating_sub(conn.begun_ns);
-                    if !self.shape.new_connections || self.window.holds(now) {
-                        state.recorder.connect.record(took);
-                    }
-                    conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
-                    match conn.asked.is_empty() {
-                        true => self.queue(state, key),
-                        false => self.push(state, key)?,
-                    }
+                    self.connected(state, key, ready.ended)?;
                 }
                 Ok(()) => return Ok(()),
                 Err(errno) => return self.unconnected(state, key, Failed::Connecting(errno)),
             },
+            Phase::Shaking => return self.shake(state, key, ready.ended),
             Phase::Open if ready.writable => self.push(state, key)?,
             Phase::Open => {}
         }

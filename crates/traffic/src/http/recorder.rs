@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use stats::{Batches, Histogram};
 
 use super::conn::Asked;
-use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+use crate::{
+    net::tls::conn::Agreed,
+    rtt::{exchange::current_cpu, recorder::Window, single::Ran},
+};
 
 /// Batches kept for each thread.
 const BATCHES: usize = 64;
@@ -29,6 +32,8 @@ pub enum Failed {
     ClosedWithin,
     /// The answer is no HTTP/1 response.
     Bad(&'static str),
+    /// What TLS said.
+    Tls(&'static str),
 }
 
 /// One thread's record.
@@ -40,6 +45,12 @@ pub struct Recorder {
     pub first_byte: Histogram,
     /// Times to connect.
     pub connect: Histogram,
+    /// Times of the TLS handshakes.
+    pub handshake: Histogram,
+    /// How many of them took up an earlier session.
+    pub resumed: u64,
+    /// What the first of them agreed on.
+    pub agreed: Option<Agreed>,
     /// Open loop: from the moment of sending.
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was sent.
@@ -75,6 +86,9 @@ impl Recorder {
             latency: Histogram::new(),
             first_byte: Histogram::new(),
             connect: Histogram::new(),
+            handshake: Histogram::new(),
+            resumed: 0,
+            agreed: None,
             from_send: more(),
             lag: more(),
             batches: None,
@@ -89,6 +103,13 @@ impl Recorder {
             ran_on: Ran::default(),
             server: None,
         }
+    }
+
+    /// A TLS handshake that is done.
+    pub fn shaken(&mut self, took: u64, agreed: Agreed) {
+        self.handshake.record(took);
+        self.resumed += u64::from(agreed.resumed);
+        self.agreed.get_or_insert(agreed);
     }
 
     /// Whether a request counts: for the moment of its end in closed loop, for the one that the

@@ -27,11 +27,11 @@ pub fn of(spec: &HttpSpec) -> Result<Requests> {
     let usage = |why: String| Err(Error::Usage(why));
     let urls = spec.urls.iter().map(|u| u.parse()).collect::<Result<Vec<Url>>>()?;
     let Some(server) = urls.first().cloned() else { return usage("no URL is given".into()) };
-    if let Some(other) = urls.iter().find(|u| (&u.host, u.port) != (&server.host, server.port)) {
+    if let Some(other) = urls.iter().find(|u| !u.same_server(&server)) {
         return usage(format!(
             "the URLs name two servers, {} and {}; measure one at a time",
-            server.authority(),
-            other.authority()
+            server.origin(),
+            other.origin()
         ));
     }
     if spec.method.is_empty() || !spec.method.bytes().all(is_token) {

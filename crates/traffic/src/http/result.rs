@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Nanos, Reading,
-    measure::{HttpRun, HttpSpec, Transport},
+    measure::{HttpRun, HttpSpec, TlsRun, Transport},
 };
 use stats::{Histogram, Series};
 
@@ -144,6 +144,10 @@ pub fn http_run(
         send_lag_ns: open(|r| r.lag.as_ref()),
         first_byte_ns: round.histogram(|r| Some(&r.first_byte)).quantiles(),
         connect_ns: round.histogram(|r| Some(&r.connect)).quantiles(),
+        tls_handshake_ns: spec
+            .is_tls()
+            .then(|| round.histogram(|r| Some(&r.handshake)).quantiles()),
+        tls: tls(spec, round),
         statuses: statuses(round),
         failed: round.failed(),
         failures: failures(spec, round),
@@ -155,6 +159,17 @@ pub fn http_run(
         evidence: ends.evidence(),
         warnings: warnings(spec, round, &ends),
     }
+}
+
+fn tls(spec: &HttpSpec, round: &Round) -> Option<TlsRun> {
+    let agreed = round.recorders.iter().find_map(|r| r.agreed)?;
+    Some(TlsRun {
+        version: agreed.version.into(),
+        cipher: agreed.cipher.into(),
+        verified: !spec.tls.insecure,
+        handshakes: round.sum(|r| r.handshake.count()),
+        resumed: round.sum(|r| r.resumed),
+    })
 }
 
 fn statuses(round: &Round) -> BTreeMap<u16, u64> {
@@ -184,12 +199,18 @@ fn named(why: Failed, limit: Nanos) -> String {
         Failed::NoAnswer => format!("no whole response in {limit}"),
         Failed::ClosedBefore => "closed by the server before its response".into(),
         Failed::ClosedWithin => "closed by the server within its response".into(),
-        Failed::Bad(why) => why.into(),
+        Failed::Bad(why) | Failed::Tls(why) => why.into(),
     }
 }
 
 fn warnings(spec: &HttpSpec, round: &Round, ends: &Ends) -> Vec<String> {
     let mut all = vec![];
+    if spec.is_tls() && spec.tls.insecure {
+        all.push(
+            "the server's certificate was not checked (--insecure): whoever answered was measured"
+                .into(),
+        );
+    }
     match round.sum(|r| r.not_begun) {
         0 => {}
         n => all.push(format!(

@@ -1,4 +1,4 @@
-//! `http://HOST[:PORT]/PATH`.
+//! `http://HOST[:PORT]/PATH` and `https://…`.
 
 use std::str::FromStr;
 
@@ -7,9 +7,11 @@ use crate::{Error, Result, Target};
 /// An address of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
+    /// Whether TLS is spoken: `https`.
+    pub tls: bool,
     /// A name or address, an IPv6 address without its brackets.
     pub host: String,
-    /// 80 where none is named.
+    /// 80 where none is named, with TLS 443.
     pub port: u16,
     /// What follows, from the first `/` or `?` on, without a fragment.
     pub path: String,
@@ -28,16 +30,11 @@ impl FromStr for Url {
                 text.trim_start_matches('/')
             )));
         };
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" => {}
-            "https" => {
-                return Err(Error::Usage(format!(
-                    "{text}: TLS is not spoken; measure the server's plain HTTP port, or what is \
-                     behind the one that ends TLS"
-                )));
-            }
-            _ => return Err(wrong("only http is spoken")),
-        }
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(wrong("only http and https are spoken")),
+        };
         if !rest.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(wrong("a space or a letter beyond ASCII must be written as %20 is"));
         }
@@ -52,7 +49,7 @@ impl FromStr for Url {
             return Err(wrong("an IPv6 address stands in brackets, http://[::1]:80/"));
         }
         let (host, port) = match authority.parse::<Target>() {
-            Ok(Target::Host(host, port)) => (host, port.unwrap_or(80)),
+            Ok(Target::Host(host, port)) => (host, port.unwrap_or(usual(tls))),
             Ok(Target::Unix(_)) => return Err(wrong("the host is missing")),
             Err(Error::Usage(why)) => return Err(Error::Usage(format!("{text}: {why}"))),
             Err(e) => return Err(e),
@@ -61,14 +58,28 @@ impl FromStr for Url {
             true => path.to_owned(),
             false => format!("/{path}"),
         };
-        Ok(Self { host, port, path })
+        Ok(Self { tls, host, port, path })
     }
 }
 
+fn usual(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
+
 impl Url {
+    /// Whether another names the same server, spoken to in the same way.
+    pub fn same_server(&self, other: &Self) -> bool {
+        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
+    }
+
+    /// `https://host:8443`: the server, for people.
+    pub fn origin(&self) -> String {
+        format!("http{}://{}", if self.tls { "s" } else { "" }, self.authority())
+    }
+
     /// `host`, `host:8080`, `[::1]`: as a Host header and for people.
     pub fn authority(&self) -> String {
-        let port = (self.port != 80).then_some(self.port);
+        let port = (self.port != usual(self.tls)).then_some(self.port);
         match (port, self.host.contains(':')) {
             (None, true) => format!("[{}]", self.host),
             (port, _) => Target::Host(self.host.clone(), port).to_string(),
@@ -89,10 +100,14 @@ mod tests {
             ("http://a?y", "a", 80, "/?y", "a"),
             ("http://[::1]/x", "::1", 80, "/x", "[::1]"),
             ("http://[::1]:81", "::1", 81, "/", "[::1]:81"),
+            ("http://a:443", "a", 443, "/", "a:443"),
+            ("https://a", "a", 443, "/", "a"),
+            ("HTTPS://a:80/x", "a", 80, "/x", "a:80"),
         ] {
             let url: Url = text.parse().unwrap();
             assert_eq!((url.host.as_str(), url.port, url.path.as_str()), (host, port, path));
             assert_eq!(url.authority(), authority);
+            assert_eq!(url.tls, text.to_ascii_lowercase().starts_with("https"));
         }
     }
 
@@ -100,8 +115,7 @@ mod tests {
     fn what_is_no_url_is_refused_with_what_to_write() {
         for (text, says) in [
             ("db1/x", "write http://db1/x"),
-            ("https://a/", "TLS is not spoken"),
-            ("ftp://a/", "only http"),
+            ("ftp://a/", "only http and https"),
             ("http://u:p@a/", "Authorization"),
             ("http:///x", "no host name"),
             ("http://a:0/", "a port is"),

@@ -5,6 +5,7 @@ pub mod incoming;
 pub mod options;
 pub mod own_files;
 pub mod target;
+pub mod tls;
 pub mod wake;
 
 /// The clock of all loops: `CLOCK_MONOTONIC` in nanoseconds, about 20 ns where the kernel maps it.

@@ -1,11 +1,11 @@
 //! `netwright measure http`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::{
     CpuSet, Nanos,
-    measure::{Common, FarProgram, HttpSpec, Pin, SocketOptions, Transport},
+    measure::{Common, FarProgram, HttpSpec, Pin, SocketOptions, TlsSpec, Transport},
 };
 
 use super::{
@@ -33,10 +33,11 @@ const LONGEST: Nanos = Nanos(600_000_000_000);
   netwright measure http http://web1/ --requests 10000 --flows 8
   netwright measure http http://web1/a http://web1/b     # in turn
   netwright measure http http://web1/ --new-connections  # a connection for each request
+  netwright measure http https://web1/ --ca ours.pem     # TLS, with an authority of one's own
   netwright measure http http://web1/api --body '{}' --header 'Content-Type: application/json'"
 ))]
 pub struct HttpArgs {
-    /// What to ask for: `http://HOST[:PORT]/PATH`; several of one server in turn.
+    /// What to ask for: `http://HOST[:PORT]/PATH` or `https://…`; several of one server in turn.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
     /// The method [default: GET, with a body POST].
@@ -87,6 +88,16 @@ pub struct HttpArgs {
     /// Send from this local address.
     #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
     pub bind: Option<String>,
+    /// With https: trust the certificates in this PEM file instead of the system's.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
+    pub ca: Option<PathBuf>,
+    /// With https: do not check the server's certificate.
+    #[arg(long, help_heading = "TLS")]
+    pub insecure: bool,
+    /// With https: connections take up the session of an earlier one where the server lets them
+    /// [default: every handshake is whole].
+    #[arg(long, help_heading = "TLS")]
+    pub tls_resume: bool,
     /// How the threads wait for responses.
     #[arg(
         long,
@@ -129,12 +140,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     if duration_ns.0 < 10_000_000 {
         return Err(Failure::Usage("--duration: at least 10ms".into()));
     }
-    let body_file = match &args.body_file {
-        None => None,
-        Some(path) => Some(path.to_str().map(str::to_owned).ok_or_else(|| {
-            Failure::Usage(format!("{}: the name is not UTF-8; rename it", path.display()))
-        })?),
-    };
+    let body_file = named(args.body_file.as_deref())?;
     let has_body = args.body.is_some() || body_file.is_some();
     let method = if has_body { "POST" } else { "GET" };
     Ok(HttpSpec {
@@ -163,6 +169,11 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
             longest_ns: duration_ns,
         },
         urls: args.urls.clone(),
+        tls: TlsSpec {
+            ca: named(args.ca.as_deref())?,
+            insecure: args.insecure,
+            resume: args.tls_resume,
+        },
         method: args.method.clone().unwrap_or_else(|| method.into()),
         headers: args.header.clone(),
         body: args.body.clone(),
@@ -174,6 +185,16 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
         requests: args.requests,
         timeout_ns: args.timeout,
     })
+}
+
+/// A file by its name, as a request keeps it.
+fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let name = |p: &Path| {
+        p.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::Usage(format!("{}: the name is not UTF-8; rename it", p.display()))
+        })
+    };
+    path.map(name).transpose()
 }
 
 /// Measures and prints.

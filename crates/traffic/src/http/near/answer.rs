@@ -10,7 +10,13 @@ use crate::{
         recorder::Failed,
         response::Answer,
     },
-    net::now_ns,
+    net::{
+        now_ns,
+        tls::{
+            conn::Received,
+            fault::{Fault, named},
+        },
+    },
 };
 
 /// Looks at the receiving CPU once in so many responses.
@@ -23,34 +29,38 @@ impl Near<'_> {
         state: &mut State<'_>,
         key: usize,
         to_the_end: bool,
-        unsent: Option<io::Error>,
+        unsent: Option<Fault>,
     ) -> Result<(), Error> {
         let (mut answers, mut now) = (0u64, 0);
         let end = loop {
-            let State { conns, room, recorder, .. } = state;
+            let State { conns, rooms, recorder, .. } = state;
             let Some(conn) = conns.get_mut(key).filter(|c| c.phase == Phase::Open) else {
                 return Ok(());
             };
-            let n = match conn.receive(room) {
-                Ok(n) => n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break unsent.map(talking),
-                Err(e) => break Some(talking(unsent.unwrap_or(e))),
+            let (received, bytes) = match conn.receive(rooms) {
+                Ok(received) => received,
+                Err(e) if e.is_would_block() => break unsent.map(|e| talking(&e)),
+                Err(e) => break Some(talking(&unsent.unwrap_or(e))),
             };
             now = now_ns();
             let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
                 answers += 1;
                 recorder.record(self.window, asked, now, answer.status, bytes);
             };
-            if n == 0 {
-                conn.ended(&mut whole);
-                let within = conn.is_within();
-                break Some(if within { Failed::ClosedWithin } else { Failed::ClosedBefore });
-            }
-            let bytes = room.get(..n).unwrap_or_default();
+            let drained = match received {
+                Received::Bytes { drained, .. } => drained,
+                Received::End { clean } => {
+                    if clean {
+                        conn.ended(&mut whole);
+                    }
+                    let within = conn.is_within();
+                    break Some(if within { Failed::ClosedWithin } else { Failed::ClosedBefore });
+                }
+            };
             if let Err(why) = conn.took(bytes, now, &mut whole) {
                 break Some(Failed::Bad(why));
             }
-            if conn.closing || (n < room.len() && !to_the_end) {
+            if conn.closing || (drained && !to_the_end && !conn.has_ended()) {
                 break None;
             }
         };
@@ -117,10 +127,14 @@ impl Near<'_> {
     }
 }
 
-fn talking(e: io::Error) -> Failed {
-    match e.raw_os_error() {
-        // After a reset the kernel says this of a write.
-        Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
-        Some(errno) => Failed::Talking(errno),
+pub(super) fn talking(fault: &Fault) -> Failed {
+    match fault {
+        Fault::Tls(why) => Failed::Tls(named(why)),
+        Fault::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => Failed::ClosedBefore,
+        Fault::Io(e) => match e.raw_os_error() {
+            // After a reset the kernel says this of a write.
+            Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
+            Some(errno) => Failed::Talking(errno),
+        },
     }
 }

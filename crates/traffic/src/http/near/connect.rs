@@ -5,10 +5,10 @@ use std::{io, net::SocketAddr};
 use model::measure::{SocketOptions, Transport, Wait};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Near, State, begin::Due};
+use super::{Near, State, answer::talking, begin::Due};
 use crate::{
     Error,
-    http::recorder::Failed,
+    http::{conn::Phase, recorder::Failed},
     net::{now_ns, options},
 };
 
@@ -35,6 +35,63 @@ impl Near<'_> {
                 state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
             }
             Some(errno) => self.unconnected(state, key, Failed::Connecting(errno)),
+        }
+    }
+
+    /// A connection is established: TLS follows, or requests.
+    pub(super) fn connected(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let now = now_ns();
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        if !self.shape.new_connections || self.window.holds(now) {
+            state.recorder.connect.record(now.saturating_sub(conn.begun_ns));
+        }
+        let Some(tls) = &self.shape.tls else { return self.open(state, key, now) };
+        match conn.shake(tls, now) {
+            Ok(()) => self.shake(state, key, ended),
+            Err(e) => self.unconnected(state, key, talking(&e)),
+        }
+    }
+
+    /// Goes on with the handshake.
+    pub(super) fn shake(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        match conn.shaken(&mut state.rooms) {
+            Ok(None) if ended => self.unconnected(state, key, Failed::ClosedBefore),
+            Ok(None) => Ok(()),
+            Ok(Some(agreed)) => {
+                let now = now_ns();
+                if !self.shape.new_connections || self.window.holds(now) {
+                    state.recorder.shaken(now.saturating_sub(conn.shaking_ns), agreed);
+                }
+                self.open(state, key, now)?;
+                // What came with the handshake is told of no more.
+                self.hear(state, key, ended, None)
+            }
+            Err(e) => self.unconnected(state, key, talking(&e)),
+        }
+    }
+
+    /// Requests may be sent.
+    fn open(&self, state: &mut State<'_>, key: usize, now: u64) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        conn.phase = Phase::Open;
+        conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
+        match conn.asked.is_empty() {
+            true => {
+                self.queue(state, key);
+                Ok(())
+            }
+            false => self.push(state, key),
         }
     }
 

@@ -20,7 +20,7 @@ impl Near<'_> {
             let Some(conn) = state.conns.get(key) else { continue };
             let since = match conn.phase {
                 Phase::Closed => continue,
-                Phase::Connecting => conn.begun_ns,
+                Phase::Connecting | Phase::Shaking => conn.begun_ns,
                 Phase::Lingering => {
                     if now.saturating_sub(conn.begun_ns) >= LINGER_NS {
                         self.closed(state, key)?;
@@ -33,7 +33,9 @@ impl Near<'_> {
                 continue;
             }
             match conn.phase {
-                Phase::Connecting => self.unconnected(state, key, Failed::NoConnection)?,
+                Phase::Connecting | Phase::Shaking => {
+                    self.unconnected(state, key, Failed::NoConnection)?;
+                }
                 _ => self.lost(state, key, Failed::NoAnswer)?,
             }
         }

@@ -1,0 +1,98 @@
+//! Certificates made by openssl, and a relay that does something to what a server says.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+/// What an authority of a test's own signs, as files of a folder: `ca.crt`, and for each server
+/// `NAME.crt` with `NAME.key`.
+pub struct Authority<'a> {
+    folder: &'a Path,
+}
+
+fn openssl(folder: &Path, args: &str) {
+    let out = Command::new("openssl").current_dir(folder).args(args.split(' ')).output();
+    let out = out.expect("openssl; `make test-deps` installs it");
+    assert!(out.status.success(), "openssl {args}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+
+impl<'a> Authority<'a> {
+    /// A new one.
+    pub fn new(folder: &'a Path) -> Self {
+        openssl(
+            folder,
+            &format!("req -x509 {KEY} -keyout ca.key -out ca.crt -days 30 -subj /CN=a"),
+        );
+        Self { folder }
+    }
+
+    /// A server's certificate: `DNS:localhost,IP:127.0.0.1`, for so many days from now.
+    pub fn signs(&self, name: &str, names: &str, days: u32) {
+        let at = self.folder;
+        openssl(at, &format!("req -new {KEY} -keyout {name}.key -out {name}.csr -subj /CN={name}"));
+        let more = format!("subjectAltName={names}\nbasicConstraints=CA:FALSE\n");
+        std::fs::write(at.join("more"), more).expect("a folder to write to");
+        let by = "-CA ca.crt -CAkey ca.key -CAcreateserial";
+        openssl(
+            at,
+            &format!("x509 -req -in {name}.csr {by} -days {days} -extfile more -out {name}.crt"),
+        );
+    }
+}
+
+/// A certificate that is signed by itself, as `openssl req -x509` makes it.
+pub fn signs_itself(folder: &Path, name: &str, names: &str) {
+    let files = format!("-keyout {name}.key -out {name}.crt -days 30 -subj /CN={name}");
+    openssl(folder, &format!("req -x509 {KEY} {files} -addext subjectAltName={names}"));
+}
+
+/// What a relay does to what the server says on each connection.
+#[derive(Clone, Copy)]
+pub enum Does {
+    /// Holds back what comes first for so long.
+    Delays(Duration),
+    /// Closes both sides after so many bytes.
+    Cuts(usize),
+    /// Turns a bit of the byte at this place.
+    Turns(usize),
+}
+
+/// Relays connections to a server of this host; gives its own address.
+pub fn relay(to: SocketAddr, does: Does) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(to) else { continue };
+            let _ = (near.set_nodelay(true), far.set_nodelay(true));
+            let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
+            std::thread::spawn(move || pump(near, far, None));
+            std::thread::spawn(move || pump(far_too, near_too, Some(does)));
+        }
+    });
+    address
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream, does: Option<Does>) {
+    let (mut room, mut passed) = (vec![0; 16 << 10], 0);
+    while let Ok(n @ 1..) = from.read(&mut room) {
+        let mut bytes = &mut room[..n];
+        match does {
+            Some(Does::Delays(time)) if passed == 0 => std::thread::sleep(time),
+            Some(Does::Cuts(after)) if passed + n > after => bytes = &mut bytes[..after - passed],
+            Some(Does::Turns(at)) if (passed..passed + n).contains(&at) => bytes[at - passed] ^= 1,
+            _ => {}
+        }
+        if to.write_all(bytes).is_err() || bytes.len() < n {
+            break;
+        }
+        passed += n;
+    }
+    let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+}

@@ -1,0 +1,234 @@
+//! One connection under TLS, over a descriptor.
+
+use std::{
+    io::{self, IoSlice, Read, Write},
+    os::fd::RawFd,
+};
+
+use rustls::{HandshakeKind, ProtocolVersion, client::ClientConnection};
+
+use super::fault::Fault;
+
+/// Room for what TLS can hand over after one read of `raw` bytes: those, and a record (16 KiB)
+/// of which the beginning came before.
+pub const fn room_for(raw: usize) -> usize {
+    raw + (32 << 10)
+}
+
+/// What came of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes, also none where only a part of a record came; and whether the kernel has no
+    /// more.
+    Bytes {
+        /// How many.
+        n: usize,
+        /// Whether the kernel has no more for now.
+        drained: bool,
+    },
+    /// The other end sends no more.
+    End {
+        /// Whether it said so: else the end may be another's doing, and what lasts until the end
+        /// is not whole.
+        clean: bool,
+    },
+}
+
+/// What both ends have agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agreed {
+    /// `TLS 1.3`.
+    pub version: &'static str,
+    /// IANA's name of the cipher suite: `TLS_AES_256_GCM_SHA384`.
+    pub cipher: &'static str,
+    /// Whether an earlier session was taken up.
+    pub resumed: bool,
+}
+
+/// A connection; it begins with the handshake.
+#[derive(Debug)]
+pub struct TlsConn {
+    inner: ClientConnection,
+    /// The other end said that it sends no more.
+    ended: bool,
+}
+
+impl TlsConn {
+    pub(super) fn new(inner: ClientConnection) -> Self {
+        Self { inner, ended: false }
+    }
+
+    /// Goes on with the handshake as far as the descriptor allows; whether it is done. On one
+    /// that blocks it goes on to the end, or until its time limit.
+    ///
+    /// # Errors
+    /// [`Fault::Tls`] where the two cannot agree or the certificate is wrong; [`Fault::Io`] as the
+    /// kernel says, and where the other end closed.
+    pub fn handshake(&mut self, fd: RawFd, raw: &mut [u8]) -> Result<bool, Fault> {
+        loop {
+            self.flush(fd)?;
+            if !self.inner.is_handshaking() {
+                return Ok(true);
+            }
+            let n = match receive(fd, raw) {
+                Ok(0) => return Err(Fault::Io(io::ErrorKind::UnexpectedEof.into())),
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(Fault::Io(e)),
+            };
+            let mut rest = raw.get(..n).unwrap_or_default();
+            while !rest.is_empty() {
+                self.take(fd, &mut rest)?;
+            }
+        }
+    }
+
+    /// What was agreed on; `None` before the handshake is done.
+    pub fn agreed(&self) -> Option<Agreed> {
+        let version = match self.inner.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLS 1.2",
+            ProtocolVersion::TLSv1_3 => "TLS 1.3",
+            other => other.as_str()?,
+        };
+        let cipher = self.inner.negotiated_cipher_suite()?.suite().as_str()?;
+        // Only this library says 1.3 in the suite's name.
+        let cipher = if cipher.starts_with("TLS13_") { of_tls13(cipher) } else { cipher };
+        let resumed = self.inner.handshake_kind() == Some(HandshakeKind::Resumed);
+        Some(Agreed { version, cipher, resumed })
+    }
+
+    /// What the kernel has for us, by way of `raw`, decrypted into `room` (see [`room_for`]).
+    ///
+    /// # Errors
+    /// [`Fault::Io`] of [`io::ErrorKind::WouldBlock`] where there is nothing, and as the kernel
+    /// says; [`Fault::Tls`] for what is no TLS or was tampered with.
+    pub fn read(&mut self, fd: RawFd, raw: &mut [u8], room: &mut [u8]) -> Result<Received, Fault> {
+        // What came together with the end of the handshake.
+        let mut n = self.plain(room)?;
+        if n > 0 {
+            return Ok(Received::Bytes { n, drained: false });
+        }
+        if self.ended {
+            return Ok(Received::End { clean: true });
+        }
+        let got = receive(fd, raw).map_err(Fault::Io)?;
+        if got == 0 {
+            return Ok(Received::End { clean: false });
+        }
+        let drained = got < raw.len();
+        let mut rest = raw.get(..got).unwrap_or_default();
+        while !rest.is_empty() && !self.ended {
+            self.take(fd, &mut rest)?;
+            n += self.plain(room.get_mut(n..).unwrap_or_default())?;
+        }
+        // An answer to a change of keys.
+        self.flush(fd)?;
+        Ok(Received::Bytes { n, drained })
+    }
+
+    /// Whether the other end said that it sends no more.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes bytes for sending, as many as it has room for; [`Self::flush`] sends them.
+    pub fn accept(&mut self, bytes: &[u8]) -> usize {
+        self.inner.writer().write(bytes).unwrap_or(0)
+    }
+
+    /// Sends what was taken; whether all of it went.
+    ///
+    /// # Errors
+    /// [`Fault::Io`] as the kernel says.
+    pub fn flush(&mut self, fd: RawFd) -> Result<bool, Fault> {
+        while self.inner.wants_write() {
+            match self.inner.write_tls(&mut To(fd)) {
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Fault::Io(e)),
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, fd: RawFd, rest: &mut &[u8]) -> Result<(), Fault> {
+        if self.inner.read_tls(rest).map_err(Fault::Io)? == 0 {
+            return Err(Fault::Io(io::ErrorKind::InvalidData.into()));
+        }
+        match self.inner.process_new_packets() {
+            Ok(state) => self.ended |= state.peer_has_closed(),
+            Err(e) => {
+                // The other end is told why.
+                let _ = self.flush(fd);
+                return Err(Fault::Tls(e));
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, room: &mut [u8]) -> Result<usize, Fault> {
+        let mut n = 0;
+        loop {
+            let Some(left) = room.get_mut(n..).filter(|l| !l.is_empty()) else { return Ok(n) };
+            match self.inner.reader().read(left) {
+                Ok(0) => return Ok(n),
+                Ok(more) => n += more,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(n),
+                Err(e) => return Err(Fault::Io(e)),
+            }
+        }
+    }
+}
+
+fn of_tls13(cipher: &'static str) -> &'static str {
+    match cipher {
+        "TLS13_AES_128_GCM_SHA256" => "TLS_AES_128_GCM_SHA256",
+        "TLS13_AES_256_GCM_SHA384" => "TLS_AES_256_GCM_SHA384",
+        "TLS13_CHACHA20_POLY1305_SHA256" => "TLS_CHACHA20_POLY1305_SHA256",
+        other => other,
+    }
+}
+
+/// What the kernel has for us.
+///
+/// # Errors
+/// As the kernel says.
+pub fn receive(fd: RawFd, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the room outlives the call and its length is given.
+        let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), 0) };
+        if n >= 0 {
+            return Ok(n as usize);
+        }
+        let e = io::Error::last_os_error();
+        if e.kind() != io::ErrorKind::Interrupted {
+            return Err(e);
+        }
+    }
+}
+
+/// A socket to write to, whose end does not raise a signal.
+struct To(RawFd);
+
+impl Write for To {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        // SAFETY: an IoSlice has the shape of an iovec, and the kernel only reads what it tells
+        // of; a zeroed msghdr is valid.
+        let sent = unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = parts.as_ptr().cast_mut().cast();
+            message.msg_iovlen = parts.len() as _;
+            libc::sendmsg(self.0, &raw const message, libc::MSG_NOSIGNAL)
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! What went wrong under TLS: a few words to count by, and a line with what to do.
+
+use std::io;
+
+use rustls::{CertificateError, Error as Why, InvalidMessage};
+
+/// Why a connection goes no further.
+#[derive(Debug)]
+pub enum Fault {
+    /// The kernel said so, or the other end closed.
+    Io(io::Error),
+    /// TLS said so.
+    Tls(Why),
+}
+
+impl Fault {
+    /// Whether there is only nothing to be had for now.
+    pub fn is_would_block(&self) -> bool {
+        matches!(self, Self::Io(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// In few words that are the same each time.
+pub fn named(why: &Why) -> &'static str {
+    use CertificateError as C;
+    match why {
+        Why::InvalidCertificate(c) => match c {
+            C::Expired | C::ExpiredContext { .. } => "TLS: the certificate has expired",
+            C::NotValidYet | C::NotValidYetContext { .. } => {
+                "TLS: the certificate is not valid yet"
+            }
+            C::NotValidForName | C::NotValidForNameContext { .. } => {
+                "TLS: the certificate is another's"
+            }
+            C::UnknownIssuer | C::Other(_) => "TLS: the certificate is not trusted",
+            _ => "TLS: the certificate is wrong",
+        },
+        Why::InvalidMessage(_) => "TLS: the answer is no TLS",
+        Why::AlertReceived(_) => "TLS: the server ended it with an alert",
+        Why::PeerIncompatible(_) => "TLS: no version or cipher in common",
+        Why::DecryptError => "TLS: a record was tampered with",
+        _ => "TLS: the server does not keep to it",
+    }
+}
+
+/// One line of what is wrong with a server, and what to do: for `--ca` and `--insecure`.
+pub fn advice(server: &str, why: &Why) -> String {
+    use CertificateError as C;
+    let unchecked = "--insecure measures without checking";
+    match why {
+        Why::InvalidCertificate(c) => match c {
+            C::UnknownIssuer => format!(
+                "{server}: its certificate is signed by nobody who is trusted here; name the \
+                 authority's certificate by --ca FILE, or {unchecked}"
+            ),
+            C::Other(e) if format!("{e:?}").contains("CaUsedAsEndEntity") => format!(
+                "{server}: its certificate is signed by itself; trust it by --ca FILE, or \
+                 {unchecked}"
+            ),
+            C::Expired => format!("{server}: its certificate has expired; {unchecked}"),
+            C::ExpiredContext { time, not_after } => format!(
+                "{server}: its certificate has expired, {} ago; renew it, or {unchecked}",
+                span(time.as_secs(), not_after.as_secs())
+            ),
+            C::NotValidYet => {
+                format!("{server}: its certificate is not valid yet; is a clock wrong?")
+            }
+            C::NotValidYetContext { time, not_before } => format!(
+                "{server}: its certificate is not valid for another {}; is a clock wrong? \
+                 {unchecked}",
+                span(not_before.as_secs(), time.as_secs())
+            ),
+            C::NotValidForName => format!(
+                "{server}: its certificate is not for this name; ask by a name that it has, or \
+                 {unchecked}"
+            ),
+            C::NotValidForNameContext { presented, .. } => format!(
+                "{server}: its certificate is for {}; ask by such a name, or {unchecked}",
+                names(presented)
+            ),
+            c => format!("{server}: its certificate is wrong: {c}; {unchecked}"),
+        },
+        Why::InvalidMessage(InvalidMessage::InvalidContentType) | Why::InvalidMessage(_) => {
+            format!("{server}: the answer is no TLS; is it a port without, for http://?")
+        }
+        Why::AlertReceived(alert) => format!(
+            "{server}: it ended the TLS handshake: {}; does it know this name, and want a \
+             client's certificate, which is not sent?",
+            alert.as_str().unwrap_or("an unknown alert")
+        ),
+        Why::PeerIncompatible(e) => {
+            format!("{server}: no TLS in common; 1.2 and 1.3 are spoken here: {e:?}")
+        }
+        e => format!("{server}: TLS: {e}"),
+    }
+}
+
+/// At most four names: a certificate may have hundreds, of any length.
+fn names(presented: &[String]) -> String {
+    // `DnsName("a.example")`, `IpAddress(…)`.
+    let inner =
+        |n: &str| Some(n.split_once('(')?.1.strip_suffix(')')?.trim_matches('"').to_owned());
+    let clean = |n: &String| {
+        let name = inner(n).unwrap_or_else(|| n.clone());
+        name.chars().filter(|c| c.is_ascii_graphic()).take(80).collect()
+    };
+    let some: Vec<String> = presented.iter().take(4).map(clean).collect();
+    match presented.len().saturating_sub(some.len()) {
+        0 if some.is_empty() => "no name at all".into(),
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}
+
+fn span(later_s: u64, earlier_s: u64) -> String {
+    match later_s.saturating_sub(earlier_s) {
+        s @ 0..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_of_a_hundred_names_is_one_short_line() {
+        let presented: Vec<String> =
+            (0..100).map(|n| format!("{}\n{n}", "x".repeat(200))).collect();
+        let text = names(&presented);
+        assert!(text.len() < 400 && text.ends_with("and 96 more") && !text.contains('\n'));
+        assert_eq!(names(&[]), "no name at all");
+        let two = ["DnsName(\"a.b\")".to_owned(), "IpAddress(::1)".to_owned()];
+        assert_eq!(names(&two), "a.b, ::1");
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!((span(7200, 0).as_str(), span(864_000, 0).as_str()), ("2 h", "10 days"));
+        assert_eq!(span(0, 5), "0 h");
+    }
+}
