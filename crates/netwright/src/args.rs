@@ -98,7 +98,7 @@ pub struct OutputArgs {
     /// Write one JSON document (`netwright schema` describes it).
     #[arg(long)]
     pub json: bool,
-    /// Write to this file instead of standard output.
+    /// Write to this file instead of standard output; one that is there is replaced.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

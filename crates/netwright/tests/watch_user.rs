@@ -7,6 +7,7 @@ mod support;
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -174,6 +175,9 @@ fn wrong_usage_is_2() {
         (&["--replay", file, "--no-bpf"], "cannot be used with"),
         (&["--interval", "10ms"], "from 100 ms to"),
         (&["--interval", "1"], "did you mean"),
+        (&["--duration", "0"], "leave --duration out to watch until Ctrl-C"),
+        (&["--duration", "0s"], "leave --duration out to watch until Ctrl-C"),
+        (&["--duration", "5"], "did you mean 5s"),
         (&["--cpu", "0-"], "0-"),
         (&["--cpu", ""], "no CPU is named"),
         (&["--pid", "0"], "0 is not in"),
@@ -222,6 +226,77 @@ fn a_full_recording_ends_and_watching_goes_on() {
     assert_eq!(intervals(&out.stdout).len(), 5);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(said.contains("the recording is full") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("not even one interval fits"), "{said}");
+    let out =
+        netwright(&[&args[..], &["--record", &file, "--force", "--record-limit", "8k"]].concat());
+    assert!(out.status.success());
+    let size = fs::metadata(&file).unwrap().len();
+    assert!((1024..=8192).contains(&size), "{size} bytes, where 8192 are the limit");
+    let kept = intervals(run(NETWRIGHT, &["watch", "--json", "--replay", &file]).as_bytes());
+    assert_eq!(kept, intervals(&out.stdout)[..kept.len()], "what is in the file is whole");
+}
+
+#[test]
+fn softirq_without_permission_names_the_option_and_the_way_on() {
+    for args in [&["measure", "rtt", "127.0.0.1:9", "--softirq"][..], &["serve", "--softirq"]] {
+        let out = as_nobody(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(3), "{said}");
+        for part in ["--softirq: ", "CAP_BPF and CAP_PERFMON", "leave --softirq out"] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_followed_process_that_ends_is_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.zst").display().to_string();
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = child.id().to_string();
+    let args = ["watch", "--json", "--no-bpf", "--interval", "100ms", "--record", &file];
+    let mut watch = Command::new(NETWRIGHT)
+        .args(args)
+        .args(["--duration", "800ms", "--pid", &pid])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first interval is there: it is followed.
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(first["ended_processes"], Value::Array(vec![]));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let ends = |line: String| {
+        let interval: Value = serde_json::from_str(&line).unwrap();
+        interval["ended_processes"].as_array().unwrap().clone()
+    };
+    let ended: Vec<Value> = lines.map(Result::unwrap).flat_map(ends).collect();
+    let out = watch.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let line = format!("process {pid} (cat) has ended");
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert_eq!(ended[0]["pid"].to_string(), pid);
+    assert_eq!((said.matches(&line).count(), said.lines().count()), (1, 1), "{said}");
+    let text = run(NETWRIGHT, &["watch", "--replay", &file, "--pid", &pid]);
+    assert_eq!(text.matches(&line).count(), 1, "{text}");
+    ends_in(&["watch", "--replay", &file, "--pid", "4194305"]);
+}
+
+/// A replay in which there is no such process.
+fn ends_in(args: &[&str]) {
+    let out = ends(args, 4, "no process 4194305 in this recording");
+    assert!(out.stdout.is_empty());
+}
+
+#[test]
+fn the_help_of_json_is_that_of_this_command() {
+    let help = run(NETWRIGHT, &["watch", "-h"]);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("one object a line for each interval"), "{help}");
+    assert!(help.contains("netwright schema watch") && help.contains("is replaced"), "{help}");
 }
 
 #[test]
@@ -230,7 +305,9 @@ fn without_root_proc_is_shown_and_what_would_grant_the_rest() {
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("/PROC si") && text.contains("not seen"), "{text}");
-    assert!(text.contains("CAP_BPF"), "{text}");
+    // One reason for all that eBPF gives: said once, with what grants it.
+    assert_eq!(text.matches("CAP_BPF and CAP_PERFMON").count(), 1, "{text}");
+    assert!(!text.contains("map error") && !text.contains("sched_migrate_task"), "{text}");
     let dir = tempfile::Builder::new()
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .tempdir_in("/tmp")

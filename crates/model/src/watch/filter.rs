@@ -74,7 +74,26 @@ fn keep_pids(pids: &[u32], interval: &mut WatchInterval) {
     retain(&mut interval.movers, |m| m.pid.get().is_some_and(asked));
     retain(&mut interval.messages, |m| asked(m.pid));
     retain(&mut interval.process_ipc, |p| asked(p.pid));
+    interval.ended_processes.retain(|p| asked(p.pid));
     if let Reading::Known(samples) = &mut interval.samples {
         samples.threads.retain(|t| asked(t.pid));
     }
+}
+
+impl WatchInterval {
+    /// Whether anything in it is of this process.
+    pub fn tells_of(&self, pid: u32) -> bool {
+        let samples = self.samples.known();
+        any(&self.payers, |p| p.pid == pid)
+            || any(&self.waits, |w| w.pid == pid)
+            || any(&self.movers, |m| m.pid.known() == Some(&pid))
+            || any(&self.messages, |m| m.pid == pid)
+            || any(&self.process_ipc, |p| p.pid == pid)
+            || self.ended_processes.iter().any(|p| p.pid == pid)
+            || samples.is_some_and(|s| s.threads.iter().any(|t| t.pid == pid))
+    }
+}
+
+fn any<T>(items: &Reading<Vec<T>>, is: impl FnMut(&T) -> bool) -> bool {
+    items.known().is_some_and(|all| all.iter().any(is))
 }

@@ -41,6 +41,7 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
             segments: 3,
         }]),
         process_ipc: Known(vec![ProcessIpc { pid: 1000, name: "postgres".into(), ipc: ipc(turn) }]),
+        ended_processes: vec![],
         observer: observer(),
         samples: Reading::absent("not generated"),
     }
@@ -92,6 +93,7 @@ fn payer(n: u32, turn: u64) -> Payer {
     let n64 = u64::from(n);
     Payer {
         pid: 1000 + n / 2,
+        process: Known("postgres".into()),
         tid: 1000 + n,
         name: if n.is_multiple_of(2) { "postgres" } else { "worker" }.into(),
         stolen_softirq_ns: 20_000_000 / (n64 + 1) + turn,
@@ -188,8 +190,10 @@ fn observer() -> Observer {
     Observer {
         programs: vec![attached, missing],
         programs_ns: Nanos(5_600_000),
+        programs_untimed: 0,
         process_ns: Known(Nanos(3_000_000)),
         share_of_host: Known(0.0043),
+        attach_ns: Known(Nanos(1_300_000_000)),
     }
 }
 
@@ -218,6 +222,7 @@ mod tests {
         };
         let mut part = whole.clone();
         filter.apply(&mut part);
+        assert!(part.tells_of(1001) && !part.tells_of(1002) && whole.tells_of(1002));
         assert_eq!(part.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>(), [1, 3]);
         let polled = part.napi.known().unwrap().iter().flat_map(|n| &n.cpus).map(|c| c.cpu.0);
         assert_eq!(polled.collect::<Vec<_>>(), [1, 3]);

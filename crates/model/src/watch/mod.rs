@@ -23,7 +23,7 @@ pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqGap, VectorNs};
 pub use status::{Observer, ProgramStatus, Ran};
-pub use victim::Payer;
+pub use victim::{EndedProcess, Payer};
 pub use wait::{ProcessWaits, WaitNs};
 
 use crate::{Nanos, Reading, Samples};
@@ -54,6 +54,9 @@ pub struct WatchInterval {
     pub retransmits: Reading<Vec<Retransmits>>,
     /// Instructions a cycle by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
+    /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.
+    #[serde(default)]
+    pub ended_processes: Vec<EndedProcess>,
     /// What the observer itself is and costs.
     pub observer: Observer,
     /// The counters' growth over the same interval.

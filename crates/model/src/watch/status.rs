@@ -35,10 +35,17 @@ pub struct Ran {
 pub struct Observer {
     /// Every program that the view would like to have.
     pub programs: Vec<ProgramStatus>,
-    /// Time in programs, where it is known.
+    /// Time in programs: the sum of those for which it is known.
     pub programs_ns: Nanos,
+    /// How many attached programs ran for a time that is not known, mostly because they ran too
+    /// seldom to be timed: `programs_ns` and `share_of_host` are without them.
+    #[serde(default)]
+    pub programs_untimed: u32,
     /// CPU time of this process in the interval.
     pub process_ns: Reading<Nanos>,
     /// Both as a share of the host's CPU time (interval × CPUs), 0 to 1.
     pub share_of_host: Reading<f64>,
+    /// How long attaching took, before the first interval.
+    #[serde(default)]
+    pub attach_ns: Reading<Nanos>,
 }

@@ -3,11 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Reading;
+
 /// One thread over the interval. Sums by process are for whoever shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Payer {
     /// Its process.
     pub pid: u32,
+    /// The process's short name, `/proc/PID/comm`. Absent where the process ended before it was
+    /// asked; then the thread's own name is all that is known.
+    #[serde(default)]
+    pub process: Reading<String>,
     /// The thread.
     pub tid: u32,
     /// The thread's short name.
@@ -21,4 +27,13 @@ pub struct Payer {
     pub own_softirq_ns: u64,
     /// How many softirqs that were, both kinds.
     pub softirqs: u64,
+}
+
+/// A followed process that ended, or whose id another process has taken since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its short name, as it was last.
+    pub name: String,
 }

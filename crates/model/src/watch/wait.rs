@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::Reading;
 
 /// A distribution of times, nanoseconds; the bounds of quantiles are those of its buckets
-/// (four to each power of two: 19% wide or less).
+/// (four to each power of two: 19% wide or less). One of nothing is absent, never all zeros.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitNs {
-    /// How many.
+    /// How many, 1 or more.
+    #[schemars(range(min = 1))]
     pub count: u64,
     /// Mean, exact.
     pub mean: f64,
@@ -25,7 +26,7 @@ pub struct WaitNs {
 
 /// What one process waited for: each time that a thread slept, was woken up because a socket
 /// became readable, and read from it before it slept again. All other reads are left out and
-/// counted.
+/// counted. A part of which nothing was observed in the interval is absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessWaits {
     /// The process.

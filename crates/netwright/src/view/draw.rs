@@ -14,7 +14,7 @@ use report::{
     watch::{
         clock,
         contexts::{self, Context},
-        cost,
+        costs,
     },
 };
 
@@ -150,17 +150,11 @@ fn about(state: &ViewState, interval: &WatchInterval, ink: Ink) -> Line<'static>
         let text = format!("filter: {line}_   (enter: apply, esc: leave; words, nic:, cpu:, pid:)");
         return Line::from(Span::styled(clean(&text), ink.chosen()));
     }
-    let wrong = state.only.wrong.as_ref().or(state.note.as_ref());
-    if let Some(text) = wrong {
-        return Line::from(Span::styled(clean(text), ink.warn()));
+    let note = state.note.as_ref().map(|note| format!("{note}  (esc)"));
+    if let Some(text) = state.only.wrong.clone().or(note) {
+        return Line::from(Span::styled(clean(&text), ink.warn()));
     }
-    let programs = &interval.observer.programs;
-    let attached = programs.iter().filter(|p| p.ran.is_known()).count();
-    let mut text = format!(
-        "watching costs {} of the host, {attached}/{} programs attached",
-        cost(interval),
-        programs.len()
-    );
+    let mut text = costs(interval);
     if !state.only.text.is_empty() {
         text = format!("{text}   filter: {}", clean(&state.only.text));
     }

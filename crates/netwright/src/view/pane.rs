@@ -7,7 +7,12 @@ use model::{
 use ratatui::text::{Line, Span};
 use report::{
     clean,
-    watch::{clock, counters::counters, listing::Listing, missing, panes},
+    watch::{
+        clock,
+        counters::counters,
+        listing::{self, Listing},
+        missing, panes, payers,
+    },
 };
 
 use super::{
@@ -55,7 +60,7 @@ fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool
     match pane {
         Pane::Cpus => panes::cpus(interval, host),
         Pane::Queues => panes::queues(interval),
-        Pane::Payers => panes::payers(interval, threads),
+        Pane::Payers => payers::payers(interval, threads),
         Pane::Waits => panes::waits(interval),
         Pane::Movers => panes::movers(interval),
         Pane::Messages => panes::messages(interval),
@@ -78,6 +83,9 @@ fn behind(
         all.extend(plain(wrapped(&clean(note), 0, width)));
     }
     if pane == Pane::Programs {
+        if let Some(ns) = interval.observer.attach_ns.known() {
+            all.push(Line::from(format!("attached after {}", listing::time(ns.0))));
+        }
         all.push(Line::from(Span::styled("not seen, and why", ink.strong())));
         for m in missing(interval) {
             all.extend(plain(wrapped(&clean(&format!("{}: {}", m.what, m.why)), 0, width)));

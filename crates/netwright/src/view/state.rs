@@ -122,7 +122,7 @@ pub struct ViewState {
     pub paused: bool,
     /// Where in a recording; none when live.
     pub place: Option<Place>,
-    /// Something to say: damage, a full recording.
+    /// Something to say until Esc: damage, a full recording, the end of a followed process.
     pub note: Option<String>,
     /// What was found so far, as it appeared.
     pub found: Vec<Seen>,
@@ -149,8 +149,14 @@ impl ViewState {
         }
     }
 
-    /// Remembers what the rules found in an interval that is going to be shown.
+    /// Remembers what the rules found in an interval that is going to be shown, and says which
+    /// followed processes ended in it.
     pub fn observe(&mut self, record: &WatchRecord) {
+        let ended = record.interval.ended_processes.iter().map(report::watch::ended);
+        let ended: Vec<String> = ended.collect();
+        if !ended.is_empty() {
+            self.note = Some(ended.join("; "));
+        }
         let now = record.interval.ended_unix_ns.0;
         for f in &record.findings {
             let same = |s: &&mut Seen| s.finding.rule == f.rule && s.finding.subject == f.subject;
@@ -189,6 +195,7 @@ impl ViewState {
             KeyCode::Char('?' | 'h') => self.help = true,
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
             KeyCode::Char('f' | '/') => self.editing = Some(self.only.text.clone()),
+            KeyCode::Esc if self.note.is_some() => self.note = None,
             KeyCode::Esc => self.set_filter(""),
             KeyCode::Char('t') => self.threads = !self.threads,
             KeyCode::Char('s') => self.next_sort(),

@@ -80,7 +80,7 @@ fn two_cpus_on_a_small_terminal() {
         seen[0],
         "netwright watch  generated 6.12.0  14:13:21 UTC  1.00 s                     LIVE"
     );
-    assert_eq!(seen[1], "watching costs 0.43% of the host, 1/2 programs attached");
+    assert_eq!(seen[1], "watching costs 0.43% of the host, 1 of 2 programs attached");
     let legend = "softirq, full bar 50%:  S syscall T irq on task I idle K ksoftirqd N threaded";
     assert_eq!(seen[2], legend);
     // CPU 0 spends 20.1% in system calls, 8% upon tasks, 3.1% idle, 5% in ksoftirqd, and small

@@ -39,23 +39,27 @@ impl Cost {
     pub fn observer(
         &mut self,
         programs: Vec<ProgramStatus>,
-        window_ns: u64,
-        cpus: usize,
+        (window_ns, cpus): (u64, usize),
+        attach_ns: u64,
     ) -> Observer {
         let now = process_ns();
         let process = now.saturating_sub(self.process_ns);
         self.process_ns = now;
         let ran = programs.iter().filter_map(|p| p.ran.known());
-        let programs_ns = ran.filter_map(|r| r.time_ns.get()).sum();
+        let (timed, untimed): (Vec<_>, Vec<_>) =
+            ran.map(|r| r.time_ns.get()).partition(Option::is_some);
+        let programs_ns = timed.into_iter().flatten().sum();
         let whole = window_ns as f64 * cpus as f64;
         Observer {
             programs,
             programs_ns: Nanos(programs_ns),
+            programs_untimed: u32::try_from(untimed.len()).unwrap_or(u32::MAX),
             process_ns: Reading::Known(Nanos(process)),
             share_of_host: match whole > 0.0 {
                 true => Reading::Known((programs_ns + process) as f64 / whole),
                 false => Reading::absent("no CPU was seen over the whole interval"),
             },
+            attach_ns: Reading::Known(Nanos(attach_ns)),
         }
     }
 }
@@ -66,4 +70,34 @@ fn process_ns() -> u64 {
     // SAFETY: the kernel fills in the structure.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::watch::Ran;
+
+    use super::*;
+
+    fn program(ran: Reading<Ran>) -> ProgramStatus {
+        ProgramStatus { object: "o".into(), program: "p".into(), gives: String::new(), ran }
+    }
+
+    #[test]
+    fn a_program_of_unknown_cost_is_counted_as_such() {
+        let ran = |time_ns| {
+            Reading::Known(Ran {
+                runs: Reading::Known(1),
+                ns_per_run: Reading::absent(""),
+                time_ns,
+            })
+        };
+        let programs = vec![
+            program(ran(Reading::Known(700))),
+            program(ran(Reading::absent("it did not run while it was timed"))),
+            program(Reading::absent("not attached: it costs nothing")),
+            program(ran(Reading::Known(300))),
+        ];
+        let observer = Cost::begin().observer(programs, (1_000_000_000, 2), 5);
+        assert_eq!((observer.programs_ns, observer.programs_untimed), (Nanos(1000), 1));
+    }
 }

@@ -4,14 +4,17 @@
 //! share of the next [`WatchInterval`].
 
 mod cost;
+mod followed;
 mod grown;
 mod ipc;
 mod movement;
+mod names;
 mod napi;
 mod napi_place;
 mod napi_thread;
 mod over_window;
 mod payer;
+mod permission;
 mod softirq;
 mod waits;
 
@@ -65,30 +68,64 @@ pub struct Watcher {
     movement: movement::Movement,
     ipc: ipc::Part,
     cost: cost::Cost,
+    followed: followed::Followed,
+    attach_ns: u64,
     before: Raw,
 }
 
 impl Watcher {
-    /// Attaches what can be attached and takes the first look. Never fails: what cannot be had
+    /// Attaches what can be attached; the first interval begins. Never fails: what cannot be had
     /// says so in each interval.
     pub fn start(watch: &Watch) -> Self {
+        let begun = monotonic_ns();
         let root = Root::live();
         let options = Options { pids: watch.pids.clone(), ..Options::default() };
         let possible = possible(&root);
+        let asked = permission::asked(&root, watch.programs);
+        let softirq = softirq::Part::attach(&asked, &root, &possible);
+        let waits = waits::Part::attach(&asked, watch.waits, &possible);
+        let movement = movement::Movement::attach(&asked, &root, &possible);
         let mut watcher = Self {
-            softirq: softirq::Part::attach(watch.programs, &root, &possible),
-            waits: waits::Part::attach(watch.programs, watch.waits, &possible),
-            movement: movement::Movement::attach(watch.programs, &root, &possible),
+            softirq,
+            waits,
+            movement,
+            attach_ns: monotonic_ns().saturating_sub(begun),
             ipc: ipc::Part::begin(&root, &watch.pids),
             cost: cost::Cost::begin(),
+            followed: followed::Followed::begin(&root, &watch.pids),
             before: samples::one(&root, 0, &options),
             root,
             options,
         };
-        watcher.softirq.look();
-        watcher.waits.look(&watcher.root);
-        watcher.movement.look(&watcher.root, &watcher.before);
+        watcher.take();
         watcher
+    }
+
+    /// How long attaching took.
+    pub fn attached_after(&self) -> Duration {
+        Duration::from_nanos(self.attach_ns)
+    }
+
+    /// How many programs are attached.
+    pub fn attached(&self) -> usize {
+        let all = [self.softirq.status(), self.waits.status(), self.movement.status()].concat();
+        all.iter().filter(|p| p.ran.is_known()).count()
+    }
+
+    /// Begins the first interval only now: for those who had something else to wait for since
+    /// all was attached.
+    pub fn begin(&mut self) {
+        self.cost = cost::Cost::begin();
+        self.before = samples::one(&self.root, 0, &self.options);
+        self.ipc.look(&self.root);
+        self.take();
+    }
+
+    /// Takes what the programs have added up so far, for nobody.
+    fn take(&mut self) {
+        self.softirq.look();
+        self.waits.look(&self.root);
+        self.movement.look(&self.root, &self.before);
     }
 
     /// Waits for the interval's end and tells what was seen in it; `stop` ends it early, and
@@ -123,10 +160,11 @@ impl Watcher {
             messages: movement.messages,
             retransmits: movement.retransmits,
             process_ipc: ipc.processes,
+            ended_processes: self.followed.ended(&self.root),
             observer: self.cost.observer(
                 [self.softirq.status(), self.waits.status(), self.movement.status()].concat(),
-                window_ns,
-                count,
+                (window_ns, count),
+                self.attach_ns,
             ),
             samples: between.map_or_else(|| Reading::absent("no counters"), Reading::Known),
         }

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use model::watch::Payer;
+use model::{Reading, watch::Payer};
 
 use super::grown::{Grown, Row, Seen};
 use crate::bpf::softirq::{Name, PayerSums, Sums, text};
@@ -59,7 +59,7 @@ impl Paying {
         self.paid.get(&thread).map_or(0, |[_, irq, _, _]| *irq)
     }
 
-    /// Most stolen first, then most of their own.
+    /// Most stolen first, then most of their own; their processes are not named yet.
     pub fn ranked(&self) -> Vec<Payer> {
         let mut all: Vec<Payer> = self.paid.iter().map(|(t, paid)| self.one(*t, paid)).collect();
         let stolen = |p: &Payer| p.stolen_softirq_ns + p.stolen_irq_ns;
@@ -70,6 +70,7 @@ impl Paying {
     fn one(&self, thread: u64, [stolen, irq, own, softirqs]: &Paid) -> Payer {
         Payer {
             pid: (thread >> 32) as u32,
+            process: Reading::default(),
             tid: thread as u32,
             name: self.names.get(&thread).map(text).unwrap_or_default(),
             stolen_softirq_ns: *stolen,

@@ -7,7 +7,7 @@ use model::{
     watch::{ByContext, NapiWatch, Payer, ProgramStatus, VectorNs},
 };
 
-use super::{napi::Napis, payer::Payers};
+use super::{names::Names, napi::Napis, payer::Payers, permission};
 use crate::{
     Root,
     bpf::{
@@ -23,6 +23,7 @@ pub struct Part {
     softirq: Result<Softirq, Reading<()>>,
     last: BTreeMap<CpuId, Counts>,
     payers: Payers,
+    names: Names,
     napis: Napis,
     /// Of the last interval, by program, for their status.
     runs: BTreeMap<&'static str, u64>,
@@ -54,16 +55,20 @@ struct ByContextAndVector {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, root: &Root, possible: &[CpuId]) -> Self {
-        let softirq = match wanted {
-            true => Softirq::attach(possible.to_vec(), &samples::ksoftirqd_by_cpu(root)),
-            false => Err(Reading::absent("eBPF programs were not asked for")),
+    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
+        let softirq = match asked {
+            Reading::Known(()) => {
+                Softirq::attach(possible.to_vec(), &samples::ksoftirqd_by_cpu(root))
+                    .map_err(permission::refused)
+            }
+            why => Err(why.clone()),
         };
         Self {
             root: root.clone(),
             softirq,
             last: BTreeMap::new(),
             payers: Payers::default(),
+            names: Names::default(),
             napis: Napis::begin(root),
             runs: BTreeMap::new(),
         }
@@ -97,9 +102,11 @@ impl Part {
             let all = ByContextAndVector { sums: counts.sums, threaded_ns: threaded(cpu) };
             (*cpu, all)
         };
+        let mut payers = paying.ranked();
+        self.names.give(&self.root, &mut payers);
         Look {
             cpus: Ok(grown.iter().map(one).collect()),
-            payers: Reading::Known(paying.ranked()),
+            payers: Reading::Known(payers),
             napi: match seen {
                 Reading::Known(()) => Reading::Known(polls.napi),
                 why => none(&why),

@@ -11,7 +11,7 @@ use model::{
 };
 
 use self::{grown::Grown, share::Share};
-use super::Waits as When;
+use super::{Waits as When, permission};
 use crate::{
     Root,
     bpf::{
@@ -48,11 +48,13 @@ pub struct Part {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, when: When, possible: &[CpuId]) -> Self {
-        let waits = match (wanted, when) {
-            (false, _) => Err(Reading::absent("eBPF programs were not asked for")),
-            (_, When::Never) => Err(Reading::absent("waits were not asked for")),
-            (true, _) => Waits::attach(possible.to_vec(), &WANTED),
+    pub fn attach(asked: &Reading<()>, when: When, possible: &[CpuId]) -> Self {
+        let waits = match (asked, when) {
+            (Reading::Known(()), When::Never) => Err(Reading::absent("waits were not asked for")),
+            (Reading::Known(()), _) => {
+                Waits::attach(possible.to_vec(), &WANTED).map_err(permission::refused)
+            }
+            (why, _) => Err(why.clone()),
         };
         let now = monotonic_ns();
         Self {
@@ -162,11 +164,11 @@ impl Part {
             .map(|(pid, g)| ProcessWaits {
                 pid: *pid,
                 name: name(*pid, g),
-                stack: self.unless(&[entry, ready], g.wait(0)),
-                wakeup: self.unless(&[ready], g.wait(1)),
-                runqueue: Reading::Known(g.wait(2)),
-                idle_exit: Reading::Known(g.wait(3)),
-                copy: Reading::Known(g.wait(4)),
+                stack: self.unless(&[entry, ready], ()).and_then(|()| g.wait(0)),
+                wakeup: self.unless(&[ready], ()).and_then(|()| g.wait(1)),
+                runqueue: g.wait(2),
+                idle_exit: g.wait(3),
+                copy: g.wait(4),
                 excluded_reads: Reading::Known(g.found + g.late),
                 late_reads: self.unless(&[entry, ready], g.late),
                 observed_share,

@@ -1,7 +1,10 @@
 //! A CPU's time split for a bar: softirqs by context, or what `/proc/stat` claims where no eBPF
 //! program tells.
 
-use model::watch::{CpuWatch, WatchInterval};
+use model::{
+    Reading,
+    watch::{CpuWatch, ProcStatNs, WatchInterval},
+};
 
 /// Whose time it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,9 +88,22 @@ pub fn shares(cpu: &CpuWatch, interval_s: f64, measured: bool) -> Vec<(Context, 
         return Context::MEASURED.into_iter().zip(ns.map(share)).collect();
     }
     let Some(stat) = cpu.proc_stat.known() else { return vec![] };
+    let whole_ns = whole_ns(&cpu.proc_stat, interval_s);
     let parts = [&stat.user, &stat.system, &stat.irq, &stat.softirq, &stat.steal];
-    let ns = parts.map(|p| share(p.get().unwrap_or(0)));
+    let ns =
+        parts.map(|p| if whole_ns > 0.0 { p.get().unwrap_or(0) as f64 / whole_ns } else { 0.0 });
     Context::CLAIMED.into_iter().zip(ns).collect()
+}
+
+/// What shares of `/proc/stat` are of: the interval, or what it claims in sum where that is more.
+/// It counts ticks, of 10 ms mostly: an interval of 105 ms holds ten of them or eleven, and
+/// eleven are not 105%.
+pub fn whole_ns(claimed: &Reading<ProcStatNs>, interval_s: f64) -> f64 {
+    let sum = claimed.known().map_or(0, |c| {
+        let parts = [&c.user, &c.system, &c.irq, &c.softirq, &c.idle, &c.steal];
+        parts.iter().filter_map(|p| p.get()).sum::<u64>()
+    });
+    (interval_s * 1e9).max(sum as f64)
 }
 
 /// The cells of a bar `width` wide whose whole length stands for `scale` of the interval. Ends

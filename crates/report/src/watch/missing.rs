@@ -11,7 +11,8 @@ pub struct Missing {
     pub why: String,
 }
 
-/// Everything that is not seen; what has the same reason is one.
+/// Everything that is not seen; what has the same reason is one. A program is named only where no
+/// figure is missing for its reason: whoever reads wants figures.
 pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     let mut all: Vec<Missing> = vec![];
     let mut add = |what: &str, why: Option<&str>| {
@@ -41,8 +42,60 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     add("retransmits by connection", why(&interval.retransmits));
     add("instructions a cycle by process", why(&interval.process_ipc));
     add("counters", why(&interval.samples));
+    let mut programs: Vec<Missing> = vec![];
     for program in &interval.observer.programs {
-        add(&program.program, why(&program.ran));
+        let Some(why) = why(&program.ran) else { continue };
+        let name = program.program.as_str();
+        // The list says whose reason it is.
+        let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(why);
+        if all.iter().any(|m| m.why == why) {
+            continue;
+        }
+        match programs.iter_mut().find(|m| m.why == why) {
+            Some(same) => same.what = format!("{}, {name}", same.what),
+            None => programs.push(Missing { what: name.into(), why: why.into() }),
+        }
     }
+    all.append(&mut programs);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use model::watch::{ProgramStatus, generated};
+
+    use super::*;
+
+    #[test]
+    fn one_reason_for_all_is_one_line_without_the_programs_names() {
+        let mut interval = generated::interval(4, 0);
+        let why = "eBPF programs were not asked for";
+        interval.cpus.iter_mut().for_each(|c| c.softirq_ns = Reading::absent(why));
+        interval.payers = Reading::absent(why);
+        interval.napi = Reading::absent(why);
+        let program = |n| ProgramStatus {
+            object: "softirq".into(),
+            program: format!("program{n}"),
+            gives: String::new(),
+            ran: Reading::absent(why),
+        };
+        interval.observer.programs = (0..20).map(program).collect();
+        let all = missing(&interval);
+        let of = |why: &str| all.iter().filter(|m| m.why == why).collect::<Vec<_>>();
+        assert_eq!(of(why).len(), 1);
+        assert_eq!(of(why)[0].what, "softirq time, payers, queues");
+        assert!(all.iter().all(|m| !m.what.contains("program")), "{all:?}");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_alone_is_named_once() {
+        let mut interval = generated::interval(1, 0);
+        for program in &mut interval.observer.programs {
+            if !program.ran.is_known() {
+                program.ran = Reading::absent(format!("{}: no such tracepoint", program.program));
+            }
+        }
+        let line = missing(&interval).into_iter().find(|m| m.what == "ipi_exit").unwrap();
+        assert_eq!(line.why, "no such tracepoint");
+    }
 }

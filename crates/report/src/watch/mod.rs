@@ -6,8 +6,9 @@ pub mod counters;
 pub mod listing;
 mod missing;
 pub mod panes;
+pub mod payers;
 
-use model::watch::{WatchHost, WatchInterval, WatchRecord};
+use model::watch::{EndedProcess, WatchHost, WatchInterval, WatchRecord};
 
 use self::counters::counters;
 pub use self::missing::{Missing, missing};
@@ -38,6 +39,9 @@ impl Teller {
         let interval = &record.interval;
         let mut page = Page::new(self.look);
         page.raw(&heading(interval));
+        for process in &interval.ended_processes {
+            page.raw(&Line::new().ink(Ink::Warn, ended(process)));
+        }
         self.cpus(&mut page, interval);
         self.tables(&mut page, interval);
         self.lacks(&mut page, interval);
@@ -63,7 +67,7 @@ impl Teller {
         let mut grown = counters(interval);
         grown.rows.retain(|r| r.get(2).and_then(|c| c.number).is_some_and(|n| n > 0.0));
         let tables = [
-            ("payers", panes::payers(interval, self.look.verbose)),
+            ("payers", payers::payers(interval, self.look.verbose)),
             ("queues", panes::queues(interval)),
             ("waits", panes::waits(interval)),
             ("movers", panes::movers(interval)),
@@ -115,22 +119,32 @@ impl Teller {
 
 /// When, how long, and what watching costs.
 fn heading(interval: &WatchInterval) -> Line {
-    let observer = &interval.observer;
-    let attached = observer.programs.iter().filter(|p| p.ran.is_known()).count();
-    Line::new()
-        .ink(Ink::Strong, clock(interval.ended_unix_ns.0))
-        .text(format!("  {:.2} s", interval.interval_s))
-        .text(format!(
-            "  watching costs {} of the host, {attached} of {} programs attached",
-            cost(interval),
-            observer.programs.len()
-        ))
+    Line::new().ink(Ink::Strong, clock(interval.ended_unix_ns.0)).text(format!(
+        "  {:.2} s  {}",
+        interval.interval_s,
+        costs(interval)
+    ))
 }
 
-/// The observer's share of the host's CPU time.
-pub fn cost(interval: &WatchInterval) -> String {
-    let share = &interval.observer.share_of_host;
-    share.known().map_or_else(|| "?%".into(), |s| format!("{:.2}%", s * 100.0))
+/// What watching costs, of how many programs, and what is not in it.
+pub fn costs(interval: &WatchInterval) -> String {
+    let observer = &interval.observer;
+    let share = observer.share_of_host.known();
+    let share = share.map_or_else(|| "?%".into(), |s| format!("{:.2}%", s * 100.0));
+    let attached = observer.programs.iter().filter(|p| p.ran.is_known()).count();
+    let untimed = match observer.programs_untimed {
+        0 => String::new(),
+        n => format!(" ({n} not timed)"),
+    };
+    let programs = observer.programs.len();
+    format!(
+        "watching costs {share} of the host, {attached} of {programs} programs attached{untimed}"
+    )
+}
+
+/// A followed process that ended.
+pub fn ended(process: &EndedProcess) -> String {
+    format!("process {} ({}) has ended: nothing more of it follows", process.pid, process.name)
 }
 
 /// Time of day, UTC.

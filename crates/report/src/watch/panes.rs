@@ -1,15 +1,14 @@
 //! The tables of `watch`, one function each: an interval in, rows out.
 
-use std::collections::BTreeMap;
-
 use model::{
     Reading,
-    watch::{
-        ByContext, CpuWatch, Payer, ProgramStatus, VectorNs, WaitNs, WatchHost, WatchInterval,
-    },
+    watch::{ByContext, CpuWatch, ProgramStatus, VectorNs, WaitNs, WatchHost, WatchInterval},
 };
 
-use super::listing::{Cell, Listing, shown};
+use super::{
+    contexts,
+    listing::{Cell, Listing, shown},
+};
 
 /// A CPU a row: softirq time by context as share of the interval, and what `/proc/stat` claims.
 pub fn cpus(interval: &WatchInterval, host: &WatchHost) -> Listing {
@@ -43,8 +42,10 @@ fn cpu_row(cpu: &CpuWatch, host: &WatchHost, s: f64) -> Vec<Cell> {
     let percent = |ns: u64| Cell::percent(ns as f64 / 1e9 / s);
     let by = |of: fn(&ByContext) -> u64| Cell::reading(&cpu.softirq_ns, |c| percent(of(c)));
     let threaded = cpu.softirq_ns.as_ref().and_then(|c| c.threaded.clone());
+    let whole_ns = contexts::whole_ns(&cpu.proc_stat, s);
     let stat = |of: fn(&model::watch::ProcStatNs) -> &Reading<u64>| {
-        Cell::reading(&cpu.proc_stat.as_ref().and_then(|p| of(p).clone()), |ns| percent(*ns))
+        let claimed = cpu.proc_stat.as_ref().and_then(|p| of(p).clone());
+        Cell::reading(&claimed, |ns| Cell::percent(*ns as f64 / whole_ns))
     };
     let net = |c: &ByContext| {
         [c.syscall, c.irq_on_task, c.idle, c.ksoftirqd].iter().map(VectorNs::network).sum()
@@ -113,52 +114,6 @@ pub fn queues(interval: &WatchInterval) -> Listing {
     list
 }
 
-/// Who pays for whose packets: processes, or their threads.
-pub fn payers(interval: &WatchInterval, threads: bool) -> Listing {
-    let id = if threads { ">TID" } else { ">PID" };
-    let heads = [id, "NAME", ">STOLEN", ">BY SOFTIRQ", ">BY IRQ", ">OWN SOFTIRQ", ">SOFTIRQS"];
-    let payers = interval.payers.as_ref().map(|all| match threads {
-        true => all.clone(),
-        false => by_process(all),
-    });
-    Listing::new(&heads).of(&payers, |p| {
-        vec![
-            Cell::id(if threads { p.tid } else { p.pid }),
-            Cell::text(&p.name),
-            Cell::time(p.stolen_softirq_ns + p.stolen_irq_ns),
-            Cell::time(p.stolen_softirq_ns),
-            Cell::time(p.stolen_irq_ns),
-            Cell::time(p.own_softirq_ns),
-            Cell::count(p.softirqs),
-        ]
-    })
-}
-
-/// Sums by process, most stolen first; its name is that of its main thread, else of the first.
-fn by_process(threads: &[Payer]) -> Vec<Payer> {
-    let mut sums: BTreeMap<u32, Payer> = BTreeMap::new();
-    for t in threads {
-        let sum = sums.entry(t.pid).or_insert_with(|| Payer {
-            stolen_softirq_ns: 0,
-            stolen_irq_ns: 0,
-            own_softirq_ns: 0,
-            softirqs: 0,
-            ..t.clone()
-        });
-        sum.stolen_softirq_ns += t.stolen_softirq_ns;
-        sum.stolen_irq_ns += t.stolen_irq_ns;
-        sum.own_softirq_ns += t.own_softirq_ns;
-        sum.softirqs += t.softirqs;
-        if t.tid == t.pid {
-            sum.name.clone_from(&t.name);
-        }
-    }
-    let mut all: Vec<Payer> = sums.into_values().collect();
-    let stolen = |p: &Payer| p.stolen_softirq_ns + p.stolen_irq_ns;
-    all.sort_by_key(|p| std::cmp::Reverse((stolen(p), p.own_softirq_ns)));
-    all
-}
-
 /// Where packets wait, by process: half and 99% of each part.
 pub fn waits(interval: &WatchInterval) -> Listing {
     let heads = [
@@ -178,16 +133,13 @@ pub fn waits(interval: &WatchInterval) -> Listing {
         ">LATE",
         ">OBSERVED",
     ];
-    let some = |w: &Reading<WaitNs>, ns: fn(&WaitNs) -> u64| {
-        Cell::reading(w, |w| if w.count == 0 { Cell::text("-") } else { Cell::time(ns(w)) })
-    };
-    let p50 = |w: &Reading<WaitNs>| some(w, |w| w.p50);
-    let p99 = |w: &Reading<WaitNs>| some(w, |w| w.p99);
+    let p50 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p50));
+    let p99 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p99));
     Listing::new(&heads).of(&interval.waits, |w| {
         vec![
             Cell::id(w.pid),
             Cell::text(&w.name),
-            Cell::reading(&w.copy, |c| Cell::count(c.count)),
+            Cell::count(w.copy.known().map_or(0, |c| c.count)),
             p50(&w.stack),
             p99(&w.stack),
             p50(&w.wakeup),
@@ -207,7 +159,7 @@ pub fn waits(interval: &WatchInterval) -> Listing {
 /// Threads that moved.
 pub fn movers(interval: &WatchInterval) -> Listing {
     let heads =
-        [">PID", ">TID", "NAME", ">MOVES", ">PER S", ">ACROSS L3", ">NODE", ">PACKAGE", "WAYS"];
+        [">PID", ">TID", "THREAD", ">MOVES", ">PER S", ">ACROSS L3", ">NODE", ">PACKAGE", "WAYS"];
     let s = interval.interval_s.max(1e-9);
     let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
     Listing::new(&heads).of(&interval.movers, |m| {

@@ -61,7 +61,7 @@ fn a_finding_is_told_when_it_appears() {
 
 #[test]
 fn processes_sum_their_threads() {
-    let list = panes::payers(&generated::interval(2, 0), false);
+    let list = payers::payers(&generated::interval(2, 0), false);
     let first = &list.rows[0];
     assert_eq!((first[0].text.as_str(), first[1].text.as_str()), ("1000", "postgres"));
     // Threads 1000 and 1001: 20 + 10 ms by softirqs, 1 + 0.5 by interrupts.
@@ -91,4 +91,44 @@ fn a_name_with_control_characters_stays_text() {
         }
     }
     assert!(!teller(2).tell(&record).contains('\x1b'));
+}
+
+#[test]
+fn what_is_not_in_the_cost_and_who_ended_is_said() {
+    let mut record = record(2, 0);
+    let mut teller = teller(2);
+    assert!(!teller.tell(&record).contains("not timed"));
+    record.interval.observer.programs_untimed = 3;
+    let gone = model::watch::EndedProcess { pid: 4711, name: "iperf3".into() };
+    record.interval.ended_processes = vec![gone];
+    let text = teller.tell(&record);
+    assert!(text.contains("1 of 2 programs attached (3 not timed)\n"), "{text}");
+    assert!(text.contains("process 4711 (iperf3) has ended"), "{text}");
+}
+
+#[test]
+fn eleven_ticks_of_ten_are_no_more_than_the_whole() {
+    let mut interval = generated::interval(1, 0);
+    interval.interval_s = 0.1;
+    let stat = interval.cpus[0].proc_stat.clone().into_known().unwrap();
+    let ms = |n: u64| Reading::Known(n * 1_000_000);
+    let mut claims = |user, system, idle| {
+        let claimed = model::watch::ProcStatNs {
+            user: ms(user),
+            system: ms(system),
+            idle: ms(idle),
+            softirq: ms(0),
+            ..stat.clone()
+        };
+        interval.cpus[0].proc_stat = Reading::Known(claimed);
+        let shares = contexts::shares(&interval.cpus[0], interval.interval_s, false);
+        let list = panes::cpus(&interval, &generated::host(1, 1));
+        let of = |head| list.columns.iter().position(|c| c.head == head).unwrap();
+        let both = ["us", "sy"].map(|head| list.rows[0][of(head)].number.unwrap());
+        assert!((both[0] - shares[0].1).abs() < 1e-9 && (both[1] - shares[1].1).abs() < 1e-9);
+        both
+    };
+    assert_eq!(claims(66, 44, 0).map(|s| (s * 1000.0).round()), [600.0, 400.0]);
+    // Less than the whole is not made more: there are CPUs whose time nobody counts.
+    assert_eq!(claims(30, 20, 0).map(|s| (s * 1000.0).round()), [300.0, 200.0]);
 }

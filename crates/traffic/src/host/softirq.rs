@@ -19,11 +19,16 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 pub fn attach() -> Result<()> {
     let running = match Running::begin() {
         Reading::Known(running) => running,
-        Reading::Denied(why) => return Err(Error::Denied(why)),
-        Reading::Absent(why) => return Err(Error::Environment(why)),
+        Reading::Denied(why) => return Err(Error::Denied(without(&why))),
+        Reading::Absent(why) => return Err(Error::Environment(without(&why))),
     };
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     Ok(())
+}
+
+/// Why `--softirq` cannot be had, and the way on.
+fn without(why: &str) -> String {
+    format!("--softirq: {why}; or leave --softirq out: only softirq time is missing then")
 }
 
 /// Until now; `None` where nobody asked for it.

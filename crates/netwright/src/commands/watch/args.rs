@@ -9,6 +9,9 @@ use crate::args::OutputArgs;
 
 /// `netwright watch`.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", |json| json.help(
+    "Write JSON, one object a line for each interval (their schema: netwright schema watch)"
+)))]
 #[command(after_help = examples!(
     "  netwright watch                        # the live view; ? shows its keys, q leaves
   netwright watch --pid 4711 --nic eth0  # only that process, that NIC
@@ -25,7 +28,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub interval: Nanos,
     /// End after this time; without, watch until Ctrl-C.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Nanos>,
     /// Attach no eBPF programs: only what /proc tells.
     #[arg(long)]
@@ -78,6 +81,15 @@ pub struct RecordingArgs {
         conflicts_with_all = ["record", "record_limit", "interval", "duration", "no_bpf", "waits"]
     )]
     pub replay: Option<PathBuf>,
+}
+
+fn duration(text: &str) -> Result<Nanos, String> {
+    let nothing = || "no time to watch; leave --duration out to watch until Ctrl-C".to_owned();
+    let number = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
+    if !number.is_empty() && number.chars().all(|c| matches!(c, '0' | '.')) {
+        return Err(nothing());
+    }
+    text.parse().map_err(|e: model::units::NotAQuantity| e.to_string())
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {

@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 use model::{
     Facts,
-    watch::{WatchHost, WatchInterval, WatchRecord},
+    watch::{EndedProcess, WatchHost, WatchInterval, WatchRecord},
 };
 use probe::{
     Root,
@@ -14,6 +14,7 @@ use probe::{
 
 use super::{
     args::{OnlyArgs, WatchArgs},
+    attaching::Attaching,
     judge, only, picture,
     recorder::{Recorder, Went},
     show::Show,
@@ -33,8 +34,14 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
     }
     let window = Window::open();
     let facts = wants_facts(args).then(|| read_facts(&args.only));
+    let attaching = Attaching::begin(args);
     let mut watcher = Watcher::start(&watch(args));
+    attaching.end(&watcher);
     let facts = facts.and_then(|reading| reading.join().ok());
+    if facts.is_some() {
+        // They may have taken longer than attaching: the first interval is as long as the others.
+        watcher.begin();
+    }
     let host = facts
         .as_ref()
         .map_or_else(|| WatchHost::unknown("the host's facts were not read"), WatchHost::of);
@@ -46,6 +53,9 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
         let interval = watcher.next(Duration::from_nanos(each), window.stop());
         left = left.map(|l| l.saturating_sub(each));
         let record = judged(facts.as_ref(), interval);
+        if !show.tells_ends() && !args.output.talk.quiet {
+            record.interval.ended_processes.iter().for_each(|p| note(&said(p)));
+        }
         if let Some(full) = tape.write(&record)? {
             note(full);
         }
@@ -53,6 +63,11 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
     }
     tape.finish()?;
     Ok(Done::Yes)
+}
+
+/// On standard error: a followed process ended.
+fn said(process: &EndedProcess) -> String {
+    format!("netwright: {}", report::watch::ended(process))
 }
 
 /// What to attach, and whom to follow.
@@ -94,7 +109,7 @@ impl Tape {
             return Ok(Self { recorder: None, full: String::new() });
         };
         let full = format!(
-            "netwright: {}: the recording is full at {} bytes and ends here; --record-limit \
+            "netwright: {}: the recording is full and ends here, within {} bytes; --record-limit \
              raises that",
             path.display(),
             recording.record_limit
@@ -121,6 +136,9 @@ impl Tape {
         match recorder.write(record)? {
             Went::In => Ok(None),
             Went::Full => {
+                if recorder.intervals() == 0 {
+                    self.full.push_str(" (not even one interval fits)");
+                }
                 self.recorder = None;
                 Ok(Some(&self.full))
             }

@@ -1,6 +1,7 @@
 //! `netwright watch`: attach, then tell interval by interval: this host's, or a recording's.
 
 pub mod args;
+mod attaching;
 mod judge;
 mod live;
 mod only;

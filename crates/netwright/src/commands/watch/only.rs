@@ -3,7 +3,7 @@
 use model::{CpuSet, Reading, watch::WatchFilter};
 use probe::{Root, facts::Selector};
 
-use super::args::OnlyArgs;
+use super::{args::OnlyArgs, recording::Recording};
 use crate::exit::Failure;
 
 /// The filter that was asked for.
@@ -41,6 +41,26 @@ pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure>
         None => Ok(()),
         Some(none) => Err(Failure::Environment(format!(
             "no CPU {none} is online {place}; there are: {there}"
+        ))),
+    }
+}
+
+/// Refuses a process of which no interval of a recording tells anything.
+pub fn pids_of(args: &OnlyArgs, recording: &mut Recording) -> Result<(), Failure> {
+    let mut missing = args.pid.clone();
+    for number in 0..recording.len() {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let interval = recording.get(number)?.interval;
+        missing.retain(|pid| !interval.tells_of(*pid));
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some(pid) => Err(Failure::Environment(format!(
+            "no process {pid} in this recording: in none of its {} intervals did it pay for \
+             packets, wait for them, move or send, nor was it followed",
+            recording.len()
         ))),
     }
 }

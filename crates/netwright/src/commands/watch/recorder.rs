@@ -22,20 +22,28 @@ pub const INTERVALS: u32 = 16;
 /// zstd's level: 3 compresses an interval of a second in well under a millisecond.
 const LEVEL: i32 = 3;
 
+/// What the end of a frame takes at most; kept free so that there is always room for it.
+const FRAME_END: u64 = 16;
+
 /// A recording in the making.
 pub struct Recorder {
     path: PathBuf,
-    frame: Option<Encoder<'static, Counted>>,
-    in_frame: u32,
+    file: File,
+    written: u64,
     limit: u64,
+    /// What is compressed lies in the encoder's buffer until it is known to fit. None: full.
+    frame: Option<Encoder<'static, Vec<u8>>>,
+    /// Lines of the frame that are in the file.
+    in_frame: u32,
+    intervals: u64,
 }
 
 /// How a write went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Went {
-    /// The interval is in the file.
+    /// The line is in the file.
     In,
-    /// The file is as large as it may be, and closed.
+    /// The line would have made the file larger than it may be: it is closed without it.
     Full,
 }
 
@@ -58,9 +66,9 @@ impl Recorder {
             )),
             _ => Failure::io(path, &e),
         })?;
-        let frame = Encoder::new(Counted { file, written: 0 }, LEVEL);
-        let frame = Some(frame.map_err(|e| Failure::io(path, &e))?);
-        Ok(Self { path: path.to_owned(), frame, in_frame: 0, limit })
+        let frame = Some(new_frame().map_err(|e| Failure::io(path, &e))?);
+        let path = path.to_owned();
+        Ok(Self { path, file, written: 0, limit, frame, in_frame: 0, intervals: 0 })
     }
 
     /// The first line: whose intervals these are.
@@ -68,7 +76,7 @@ impl Recorder {
     /// # Errors
     /// When the file cannot be written.
     pub fn host(&mut self, host: &WatchHost) -> Result<(), Failure> {
-        self.line(host)
+        self.line(host).map(drop)
     }
 
     /// One more interval.
@@ -76,16 +84,14 @@ impl Recorder {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&mut self, record: &WatchRecord) -> Result<Went, Failure> {
-        if self.frame.as_ref().is_none_or(|f| f.get_ref().written >= self.limit) {
-            self.finish()?;
-            return Ok(Went::Full);
-        }
-        if self.in_frame == INTERVALS {
-            self.next_frame()?;
-        }
-        self.in_frame += 1;
-        self.line(record)?;
-        Ok(Went::In)
+        let went = self.line(record)?;
+        self.intervals += u64::from(went == Went::In);
+        Ok(went)
+    }
+
+    /// How many intervals are in the file.
+    pub fn intervals(&self) -> u64 {
+        self.intervals
     }
 
     /// Ends the file as it should end. Without, everything written is readable all the same.
@@ -93,43 +99,109 @@ impl Recorder {
     /// # Errors
     /// When the file cannot be written.
     pub fn finish(&mut self) -> Result<(), Failure> {
-        let ended = self.frame.take().map_or(Ok(()), |f| f.finish().map(drop));
+        let ended = self.end_frame();
+        self.frame = None;
         ended.map_err(|e| Failure::io(&self.path, &e))
     }
 
-    fn line(&mut self, line: &impl Serialize) -> Result<(), Failure> {
-        let Some(frame) = &mut self.frame else { return Ok(()) };
-        let written = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut json| {
-            json.push(b'\n');
-            frame.write_all(&json)?;
-            frame.flush()
-        });
-        written.map_err(|e| Failure::io(&self.path, &e))
+    fn line(&mut self, line: &impl Serialize) -> Result<Went, Failure> {
+        self.try_line(line).map_err(|e| Failure::io(&self.path, &e))
     }
 
-    fn next_frame(&mut self) -> Result<(), Failure> {
-        let Some(frame) = self.frame.take() else { return Ok(()) };
-        let next = frame.finish().and_then(|file| Encoder::new(file, LEVEL));
-        self.frame = Some(next.map_err(|e| Failure::io(&self.path, &e))?);
-        self.in_frame = 0;
+    fn try_line(&mut self, line: &impl Serialize) -> io::Result<Went> {
+        if self.in_frame == INTERVALS {
+            self.end_frame()?;
+            self.frame = Some(new_frame()?);
+        }
+        let Some(frame) = &mut self.frame else { return Ok(Went::Full) };
+        let mut json = serde_json::to_vec(line)?;
+        json.push(b'\n');
+        frame.write_all(&json)?;
+        frame.flush()?;
+        let more = frame.get_ref().len() as u64;
+        if self.written + more + FRAME_END > self.limit {
+            // The line goes; what was there before it is whole without.
+            frame.get_mut().clear();
+            self.end_frame()?;
+            self.frame = None;
+            return Ok(Went::Full);
+        }
+        self.in_frame += 1;
+        self.commit()?;
+        Ok(Went::In)
+    }
+
+    /// Puts what is compressed into the file.
+    fn commit(&mut self) -> io::Result<()> {
+        let Some(frame) = &mut self.frame else { return Ok(()) };
+        let bytes = std::mem::take(frame.get_mut());
+        self.file.write_all(&bytes)?;
+        self.written += bytes.len() as u64;
         Ok(())
     }
+
+    /// Ends the frame, if anything of it is in the file.
+    fn end_frame(&mut self) -> io::Result<()> {
+        if self.in_frame == 0 {
+            return Ok(());
+        }
+        self.in_frame = 0;
+        let Some(frame) = &mut self.frame else { return Ok(()) };
+        frame.do_finish()?;
+        self.commit()
+    }
 }
 
-/// A file that knows how much went into it.
-struct Counted {
-    file: File,
-    written: u64,
+fn new_frame() -> io::Result<Encoder<'static, Vec<u8>>> {
+    Encoder::new(Vec::new(), LEVEL)
 }
 
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(bytes)?;
-        self.written += n as u64;
-        Ok(n)
+#[cfg(test)]
+mod tests {
+    use model::watch::generated;
+
+    use super::*;
+    use crate::commands::watch::recording::Recording;
+
+    /// What fits into this many bytes: how many intervals, and how large the file became.
+    fn recorded(limit: u64, of: u64) -> (u64, u64, Result<usize, String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.zst");
+        let mut recorder = Recorder::create(&path, false, limit).unwrap();
+        recorder.host(&generated::host(2, 1)).unwrap();
+        for turn in 0..of {
+            let interval = generated::interval(2, turn);
+            match recorder.write(&WatchRecord { interval, findings: vec![] }).unwrap() {
+                Went::In => {}
+                Went::Full => break,
+            }
+        }
+        recorder.finish().unwrap();
+        let read = Recording::open(&path).map_err(|e| e.to_string());
+        let read = read.map(|r| {
+            assert_eq!(r.damage(), None, "what is in the file is whole");
+            r.len()
+        });
+        (recorder.intervals(), std::fs::metadata(&path).unwrap().len(), read)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+    #[test]
+    fn a_file_is_never_larger_than_its_limit_and_whole() {
+        let (all, size, _) = recorded(u64::MAX, 50);
+        assert_eq!(all, 50);
+        let mut last = 0;
+        for part in 1..=40 {
+            let limit = size * part / 40;
+            let (intervals, size, read) = recorded(limit, 50);
+            assert!(size <= limit, "{size} bytes where {limit} are the limit");
+            assert!(intervals >= last, "more room, fewer intervals");
+            if intervals > 0 {
+                assert_eq!(read, Ok(usize::try_from(intervals).unwrap()));
+            }
+            last = intervals;
+        }
+        assert!(last >= 48, "the room is used: {last} of 50 in nearly all of it");
+        let (intervals, size, _) = recorded(1, 3);
+        assert_eq!((intervals, size), (0, 0), "not one byte too many");
     }
 }

@@ -16,6 +16,7 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> 
     let host = recording.host.clone();
     let cpus = host.cpus.iter().map(|c| c.id).collect();
     only::cpus(&args.only, &cpus, "in this recording")?;
+    only::pids_of(&args.only, &mut recording)?;
     if picture::wanted(args, sink) {
         return picture::replay(args, sink, recording);
     }

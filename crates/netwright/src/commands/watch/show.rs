@@ -48,6 +48,11 @@ impl Show {
         Ok(Self { filter, way })
     }
 
+    /// Whether a followed process's end is in what is shown, for people to read.
+    pub fn tells_ends(&self) -> bool {
+        matches!(self.way, Way::Text(..))
+    }
+
     /// One interval.
     ///
     /// # Errors

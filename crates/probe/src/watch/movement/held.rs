@@ -4,6 +4,7 @@ use std::{collections::HashMap, io};
 
 use model::{Reading, watch::ProgramStatus};
 
+use super::super::permission;
 use crate::bpf::{
     Object, Wanted,
     messages::MessageCalls,
@@ -47,15 +48,15 @@ pub struct Programs<P> {
 }
 
 impl<P: Has> Programs<P> {
-    /// Attaches them, if that is asked for.
+    /// Attaches them, if that is asked for and permitted.
     pub fn new(
         (name, wanted): (&'static str, &'static [Wanted]),
-        asked_for: bool,
+        asked: &Reading<()>,
         attach: impl FnOnce() -> Result<P, Reading<()>>,
     ) -> Self {
-        let attached = match asked_for {
-            true => attach(),
-            false => Err(Reading::absent("eBPF programs were not asked for")),
+        let attached = match asked {
+            Reading::Known(()) => attach().map_err(permission::refused),
+            why => Err(why.clone()),
         };
         Self { name, wanted, attached, own: Own::default() }
     }

@@ -31,7 +31,7 @@ pub struct Part {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
         let listeners = sock_diag::listeners(root).map(|dump| dump.entries).unwrap_or_default();
         let marked = ports(&listeners);
         let attach = || {
@@ -39,7 +39,7 @@ impl Part {
             let listening: Vec<u16> = marked.iter().copied().collect();
             MessageCalls::attach(possible.to_vec(), &listening, first)
         };
-        let programs = Programs::new((NAME, &WANTED), wanted, attach);
+        let programs = Programs::new((NAME, &WANTED), asked, attach);
         Self { programs, marked }
     }
 

@@ -38,11 +38,11 @@ pub struct Look {
 
 impl Movement {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
         Self {
-            movers: movers::Part::attach(wanted, root, possible),
-            messages: messages::Part::attach(wanted, root, possible),
-            retransmits: retransmits::Part::attach(wanted, possible),
+            movers: movers::Part::attach(asked, root, possible),
+            messages: messages::Part::attach(asked, root, possible),
+            retransmits: retransmits::Part::attach(asked, possible),
         }
     }
 

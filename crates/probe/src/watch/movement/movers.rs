@@ -25,12 +25,9 @@ pub struct Part {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
         let attach = || Movers::attach(possible.to_vec());
-        Self {
-            programs: Programs::new((NAME, &WANTED), wanted, attach),
-            places: Places::read(root),
-        }
+        Self { programs: Programs::new((NAME, &WANTED), asked, attach), places: Places::read(root) }
     }
 
     /// Who moved since the last look.

@@ -15,9 +15,9 @@ pub struct Part {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(wanted: bool, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, possible: &[CpuId]) -> Self {
         let attach = || bpf::Retransmits::attach(possible.to_vec());
-        Self { programs: Programs::new((NAME, &WANTED), wanted, attach) }
+        Self { programs: Programs::new((NAME, &WANTED), asked, attach) }
     }
 
     /// Which connections sent again since the last look.

@@ -1,6 +1,6 @@
 //! What one process's counts grew by, over all CPUs that it reads on.
 
-use model::watch::WaitNs;
+use model::{Reading, watch::WaitNs};
 
 use crate::bpf::waits::{BUCKETS, ProcessState, STAGES, wait_ns};
 
@@ -57,11 +57,12 @@ impl Grown {
         reads
     }
 
-    /// One stage's distribution.
-    pub fn wait(&self, stage: usize) -> WaitNs {
-        match (self.buckets.get(stage), self.sum_ns.get(stage)) {
-            (Some(buckets), Some(sum)) => wait_ns(buckets, *sum),
-            _ => WaitNs::default(),
+    /// One stage's distribution; there is none of nothing.
+    pub fn wait(&self, stage: usize) -> Reading<WaitNs> {
+        let both = self.buckets.get(stage).zip(self.sum_ns.get(stage));
+        match both.map(|(buckets, sum)| wait_ns(buckets, *sum)).filter(|w| w.count > 0) {
+            Some(wait) => Reading::Known(wait),
+            None => Reading::absent("none was observed in this interval"),
         }
     }
 
