@@ -15,6 +15,7 @@ mod http;
 pub mod iperf3;
 mod net;
 mod nothing;
+pub mod pg;
 pub mod qperf;
 mod rtt;
 mod seats;

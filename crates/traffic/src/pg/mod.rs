@@ -1,0 +1,3 @@
+//! Traffic of PostgreSQL's clients.
+
+pub mod script;
