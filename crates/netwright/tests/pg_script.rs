@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{fmt::Write, process::Output};
+use std::{fmt::Write, process::Output, sync::OnceLock};
 
 use support::postgres::{Postgres, Setup};
 use traffic::pg::script::{Command, Rng, Script, Value, Vars};
@@ -30,6 +30,12 @@ fn a_postgresql_of_the_tests_own_starts_again_and_asks_for_passwords_where_told(
     let folder = server.folder().to_owned();
     drop(server);
     assert!(!folder.exists());
+}
+
+/// One server for all tests that only need one; it ends with this process.
+fn server() -> &'static Postgres {
+    static SERVER: OnceLock<Postgres> = OnceLock::new();
+    SERVER.get_or_init(Postgres::start)
 }
 
 /// What pgbench and this program make of an expression: a value as text, or that there is none.
@@ -80,7 +86,7 @@ fn pgbench(server: &Postgres, script: &str, args: &[&str]) -> Output {
 
 #[test]
 fn expressions_have_the_values_that_pgbench_gives_them() {
-    let server = Postgres::start();
+    let server = server();
     let mut all: Vec<String> = [
         "1 + 2 * 3 - 4 / 2 % 2",
         "-2 * -3",
@@ -187,7 +193,7 @@ fn expressions_have_the_values_that_pgbench_gives_them() {
         }
     }
     let expressions: Vec<&str> = all.iter().map(String::as_str).collect();
-    let theirs = theirs(&server, &expressions);
+    let theirs = theirs(server, &expressions);
     assert_eq!(theirs.len(), expressions.len());
     let differ: Vec<_> = expressions
         .iter()
@@ -200,7 +206,7 @@ fn expressions_have_the_values_that_pgbench_gives_them() {
 
 #[test]
 fn what_pgbench_refuses_is_refused_with_its_words() {
-    let server = Postgres::start();
+    let server = server();
     // Those that fail when they are computed, and in the same words.
     for expression in [
         "1 / 0",
@@ -224,7 +230,7 @@ fn what_pgbench_refuses_is_refused_with_its_words() {
         "double(false)",
         "true + 1.0",
     ] {
-        let out = pgbench(&server, &format!("\\set x {expression}\nselect :x;\n"), &[]);
+        let out = pgbench(server, &format!("\\set x {expression}\nselect :x;\n"), &[]);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         let why = ours(expression).expect_err(expression);
         assert!(said.contains(&why), "{expression}: {why:?} is not in {said}");
@@ -262,14 +268,14 @@ fn what_pgbench_refuses_is_refused_with_its_words() {
         "\\set x permute(1)",
     ] {
         let script = format!("\\set y 1\n{text}\n");
-        assert!(!pgbench(&server, &script, &[]).status.success(), "pgbench takes {text:?}");
+        assert!(!pgbench(server, &script, &[]).status.success(), "pgbench takes {text:?}");
         assert!(Script::parse("test", &script).is_err(), "{text:?}");
     }
 }
 
 #[test]
 fn random_numbers_are_those_of_pgbench() {
-    let server = Postgres::start();
+    let server = server();
     let draws = [
         "random(1, 1000000)",
         "random(-9223372036854775807, -2)",
@@ -288,7 +294,7 @@ fn random_numbers_are_those_of_pgbench() {
         }
     }
     server.sql("create table drawn (n int, x text)");
-    let out = pgbench(&server, &text, &["--random-seed=5"]);
+    let out = pgbench(server, &text, &["--random-seed=5"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let theirs = server.sql("select x from drawn order by n");
     // pgbench seeds its only client with the first number of the generator that it was told to
@@ -308,7 +314,7 @@ fn random_numbers_are_those_of_pgbench() {
 
 #[test]
 fn statements_are_cut_and_filled_in_as_pgbench_does() {
-    let server = Postgres::start();
+    let server = server();
     server.sql("create table got (n serial, x text)");
     let script = "\\set a 1 + \\\n  1\n\
                   insert into got(x) values ('a :a;' -- ; :a '\n || \"lower\"('B;')); \
@@ -321,7 +327,7 @@ fn statements_are_cut_and_filled_in_as_pgbench_does() {
                   \\if :r_p = 7\ninsert into got(x) values ('seven')\n\\elif 1/0\nx;\n\\else\ny;\n\\endif\n\
                   insert into got(x) values ('end')";
     let script = script.replace("(select 1;)", "(select '(;)')");
-    let out = pgbench(&server, &script, &[]);
+    let out = pgbench(server, &script, &[]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let theirs = server.sql("select x from got order by n; truncate got");
     // The same statements, with the row of \gset known beforehand.
