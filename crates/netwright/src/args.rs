@@ -273,6 +273,8 @@ pub enum Document {
     MeasureStream,
     /// `measure http --json`.
     MeasureHttp,
+    /// `measure pg --json`.
+    MeasurePg,
     /// A line of `watch --json`.
     Watch,
 }

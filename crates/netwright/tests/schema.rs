@@ -27,6 +27,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "measure-connect",
         "measure-stream",
         "measure-http",
+        "measure-pg",
         "watch",
     ] {
         let ours = run(NETWRIGHT, &["schema", name]);
@@ -120,6 +121,20 @@ fn real_output_of_measure_http_keeps_to_its_schema() {
     let args = ["--duration", "100ms", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
     keeps_to("measure-http", &out);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    for key in
+        ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
+    {
+        assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_measure_pg_keeps_to_its_schema() {
+    let server = support::postgres::Postgres::start();
+    let args = ["--script", "select1", "--duration", "100ms", "--rate", "200", "--json"];
+    let out = run(NETWRIGHT, &[&["measure", "pg", &server.url("postgres")], &args[..]].concat());
+    keeps_to("measure-pg", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in
         ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]

@@ -4,7 +4,7 @@
 //! over a control connection (`control`), both move data with the loops of `rtt` or make
 //! connections with those of `connect`, and both look at themselves over exactly the same window
 //! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`], and `http`
-//! asks any server.
+//! and `pg` ask any server.
 
 mod client;
 mod connect;
@@ -33,6 +33,7 @@ pub use net::{
     target::{PORT, Target},
 };
 pub use nothing::Judged;
+pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use stream::{course::Heard, measure::measure as measure_stream};
 

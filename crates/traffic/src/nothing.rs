@@ -3,8 +3,8 @@
 use model::{
     Nanos,
     measure::{
-        ConnectDocument, ConnectRun, HttpDocument, HttpRun, RttDocument, RttRun, StreamDocument,
-        StreamRun,
+        ConnectDocument, ConnectRun, HttpDocument, HttpRun, PgDocument, PgRun, RttDocument, RttRun,
+        StreamDocument, StreamRun,
     },
 };
 
@@ -139,6 +139,28 @@ impl Run for HttpRun {
     }
 }
 
+impl Run for PgRun {
+    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+        if self.transactions > 0 {
+            return None;
+        }
+        if self.failed > 0 {
+            let why: Vec<&str> = self.failures.keys().map(String::as_str).collect();
+            return Some(format!(
+                "no transaction was measured: all {} failed: {}",
+                self.failed,
+                why.join("; ")
+            ));
+        }
+        let due = none_due(rate, "a transaction", self.window_ns).filter(|_| !cut_short);
+        Some(due.unwrap_or_else(|| empty("transaction", cut_short, self.window_ns)))
+    }
+
+    fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+}
+
 impl Run for StreamRun {
     fn nothing(&self, cut_short: bool, _: Option<u64>) -> Option<String> {
         if self.bytes > 0 {
@@ -168,6 +190,12 @@ impl Judged for ConnectDocument {
 }
 
 impl Judged for HttpDocument {
+    fn judge(&mut self) -> Option<String> {
+        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+    }
+}
+
+impl Judged for PgDocument {
     fn judge(&mut self) -> Option<String> {
         judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
     }

@@ -4,6 +4,7 @@
 mod common;
 mod connect;
 mod http;
+mod pg;
 mod rtt;
 mod spec;
 mod stream;
@@ -11,6 +12,7 @@ mod stream;
 pub use common::*;
 pub use connect::*;
 pub use http::*;
+pub use pg::*;
 pub use rtt::*;
 pub use spec::*;
 pub use stream::*;

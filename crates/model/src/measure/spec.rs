@@ -74,7 +74,7 @@ pub enum FarProgram {
     Iperf3,
     /// Stock qperf.
     Qperf,
-    /// A server of another kind: HTTP.
+    /// A server of another kind: HTTP, PostgreSQL.
     Server,
 }
 

@@ -15,6 +15,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),
         Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
+        Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
         Document::Watch => schemars::schema_for!(model::watch::WatchInterval),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;

@@ -10,6 +10,7 @@ mod ends;
 mod head;
 mod http;
 mod numbers;
+mod pg;
 mod rest;
 mod rtt;
 mod runs;
@@ -17,11 +18,14 @@ mod stream;
 
 use model::{
     Nanos,
-    measure::{BothCpu, BothEvidence, ConnectRun, HttpRun, Placement, RttRun, StreamRun, Wait},
+    measure::{
+        BothCpu, BothEvidence, ConnectRun, HttpRun, PgRun, Placement, RttRun, StreamRun, Wait,
+    },
 };
 
 pub use connect::text as connect;
 pub use http::text as http;
+pub use pg::text as pg;
 pub use rtt::text as rtt;
 pub use stream::text as stream;
 
@@ -80,6 +84,7 @@ run!(StreamRun, bytes, peer_wait, other_way);
 run!(ConnectRun, connections, peer_wait, |_, _| false);
 // How a server of another kind waits it does not tell.
 run!(HttpRun, transactions, wait, |_, _| false);
+run!(PgRun, transactions, wait, |_, _| false);
 
 /// The reverse run of a stream both ways: it follows the forward one.
 fn other_way(this: &StreamRun, before: &StreamRun) -> bool {

@@ -1,3 +1,28 @@
-//! Traffic of PostgreSQL's clients.
+//! Transactions of PostgreSQL: the client's side alone.
+//!
+//! - [`strings`], [`address`], [`passfile`]: from what was typed to servers and passwords.
+//! - [`wire`], [`login`]: the server's messages, and how a session begins; without I/O.
+//! - [`script`], [`builtin`], [`plan`]: what a transaction does, ready to be sent.
+//! - [`session`]: one connection that waits for its answers, for what is asked around the
+//!   measurement.
+//! - [`client`], [`conn`], [`near`]: many connections on one epoll for each thread.
+//! - [`recorder`], [`result`]: distributions, counts, and what stood around them.
 
+mod address;
+mod builtin;
+mod client;
+mod conn;
+mod login;
+pub mod measure;
+mod near;
+mod passfile;
+mod plan;
+mod recorder;
+mod result;
 pub mod script;
+mod session;
+mod strings;
+mod why;
+mod wire;
+
+pub use strings::without_password;

@@ -8,6 +8,7 @@ use model::{BitsPerSec, Bytes, CpuSet, Nanos};
 use super::{
     counts::{Counts, OneSize, PerSecond, Percent, Sizes, within},
     http::HttpArgs,
+    pg::PgArgs,
 };
 use crate::args::OutputArgs;
 
@@ -19,6 +20,7 @@ use crate::args::OutputArgs;
   netwright measure stream db1 --direction both --flows 4
   netwright measure connect db1
   netwright measure http http://web1/index.html --flows 16
+  netwright measure pg postgres://db1/bench --script select-only --clients 8
   netwright measure --again result.json              # the same again"
 ))]
 pub struct MeasureArgs {
@@ -45,6 +47,8 @@ pub enum MeasureKind {
     Connect(Box<ConnectArgs>),
     /// HTTP/1.1 requests to any server: latency, time to first byte, statuses.
     Http(Box<HttpArgs>),
+    /// PostgreSQL transactions, pgbench's or of script files: rates, latencies, failures.
+    Pg(Box<PgArgs>),
 }
 
 impl MeasureKind {
@@ -55,6 +59,7 @@ impl MeasureKind {
             Self::Stream(a) => a.common.softirq,
             Self::Connect(a) => a.common.softirq,
             Self::Http(a) => a.softirq,
+            Self::Pg(a) => a.softirq,
         }
     }
 }

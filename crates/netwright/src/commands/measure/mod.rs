@@ -4,12 +4,13 @@ pub mod args;
 mod connect;
 mod counts;
 mod http;
+mod pg;
 mod spec;
 mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, FarProgram, HttpSpec, RttSpec, StreamSpec};
+use model::measure::{ConnectSpec, FarProgram, HttpSpec, PgSpec, RttSpec, StreamSpec};
 use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
 
@@ -35,10 +36,14 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
         (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.output),
+        (Some(MeasureKind::Pg(a)), _) => {
+            let (spec, password) = pg::spec(a)?;
+            pg::run(&spec, password.as_deref(), &a.output)
+        }
         (None, Some(file)) => again(file, args),
         (None, None) => Err(Failure::Usage(
-            "say what to measure: rtt, stream, connect or http; `netwright measure --help` has \
-             examples"
+            "say what to measure: rtt, stream, connect, http or pg; `netwright measure --help` \
+             has examples"
                 .into(),
         )),
     }
@@ -88,6 +93,11 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
             let spec: HttpSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
             http::run(&spec, &args.output)
+        }
+        "pg" => {
+            let spec: PgSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            pg::run(&spec, None, &args.output)
         }
         "stream" => {
             let spec: StreamSpec =

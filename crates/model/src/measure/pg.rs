@@ -1,0 +1,203 @@
+//! `measure pg`: what was asked, and the result.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, Transport, Wait,
+};
+use crate::Nanos;
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PgProtocol {
+    /// As text, values and all, in one `Query` message.
+    #[default]
+    Simple,
+    /// Parsed anew each time, values beside the text.
+    Extended,
+    /// Parsed once on each connection.
+    Prepared,
+}
+
+/// One transaction script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PgScript {
+    /// A built-in (`select-only`, `simple-update`, `tpcb-like`, `select1`) or a file.
+    pub name: String,
+    /// How often it is chosen, beside the other scripts' weights.
+    pub weight: u32,
+}
+
+/// `measure pg`: transactions of PostgreSQL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PgSpec {
+    /// What every kind is asked; its target is the connection string without its password, which
+    /// no result holds: to run it again it is taken from the environment or the password file.
+    pub common: Common,
+    /// Chosen from at random, by weight.
+    pub scripts: Vec<PgScript>,
+    /// How statements are sent.
+    pub protocol: PgProtocol,
+    /// Connections at once, one run each.
+    pub clients: Vec<u32>,
+    /// All statements of a transaction are sent before the first answer is awaited.
+    pub pipeline: bool,
+    /// Each transaction on a connection of its own.
+    pub connect_each: bool,
+    /// Transactions a second over all connections, by schedule (open loop); `None` begins the
+    /// next transaction with the last one's end (closed loop).
+    pub rate_per_s: Option<u64>,
+    /// So many transactions in all instead of a duration.
+    pub transactions: Option<u64>,
+    /// How often a transaction is tried that fails by serialization or deadlock.
+    pub max_tries: u32,
+    /// Whether each statement's latency is told.
+    pub per_statement: bool,
+    /// The scripts' `:scale`; else the number of rows of `pgbench_branches`.
+    pub scale: Option<u32>,
+    /// Begins the scripts' random numbers; the same gives the same ones.
+    pub seed: Option<u64>,
+    /// Variables for the scripts.
+    pub variables: BTreeMap<String, String>,
+    /// When a statement, or a connection being made, counts as failed.
+    pub timeout_ns: Nanos,
+}
+
+/// The document of `measure pg --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgDocument {
+    /// Version of the document's shape.
+    pub schema_version: u32,
+    /// `pg`.
+    pub kind: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// Everything needed to run it again, but the password.
+    pub request: PgSpec,
+    /// This end.
+    pub local: End,
+    /// The server: its version as it says, and its address.
+    pub peer: End,
+    /// The scripts' `:scale`.
+    pub scale: u32,
+    /// The first of the scripts' random numbers came from this.
+    pub seed: u64,
+    /// What the generator itself costs.
+    pub floor: Floor,
+    /// One run for each number of connections.
+    pub runs: Vec<PgRun>,
+    /// Whether it was ended early.
+    pub cut_short: bool,
+}
+
+/// One script's part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgScriptRun {
+    /// The script.
+    pub name: String,
+    /// Its weight.
+    pub weight: u32,
+    /// Transactions within the window.
+    pub transactions: u64,
+    /// Their latencies.
+    pub latency_ns: Quantiles,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// Each statement, in the script's order; empty where that was not asked for.
+    pub statements: Vec<PgStatement>,
+}
+
+/// One command of a script: a statement of SQL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgStatement {
+    /// Its text.
+    pub sql: String,
+    /// From sending it until its response was whole. Within a pipeline: until its own part of
+    /// the responses came.
+    pub latency_ns: Quantiles,
+}
+
+/// One run of transactions.
+///
+/// A transaction counts for the moment of its end (closed loop) or the one that the schedule gave
+/// it (open loop).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgRun {
+    /// What carried the bytes.
+    pub transport: Transport,
+    /// Connections at once.
+    pub clients: u32,
+    /// Threads at this end.
+    pub threads: u32,
+    /// How statements were sent.
+    pub protocol: PgProtocol,
+    /// Whether each transaction had a connection of its own.
+    pub connect_each: bool,
+    /// How this end waited.
+    pub wait: Wait,
+    /// Where this end ran.
+    pub placement: Placement,
+    /// The measured window.
+    pub window_ns: Nanos,
+    /// Warm-up and cool-down around it.
+    pub trimmed_ns: Nanos,
+    /// Transactions that were committed, or ended without an error, within the window.
+    pub transactions: u64,
+    /// By second of the window. With a connection for each transaction that includes making it,
+    /// else the connections were made before.
+    pub transactions_per_s: f64,
+    /// Its interval.
+    pub transactions_per_s_interval: Option<Interval>,
+    /// By second, with the time that it took to connect: as if the connections had been made
+    /// within the window.
+    pub transactions_per_s_with_connecting: f64,
+    /// By second, without the time that it took to connect.
+    pub transactions_per_s_without_connecting: f64,
+    /// Open loop: what was asked for.
+    pub target_per_s: Option<u64>,
+    /// From the first statement's sending until the last one's response is whole, what the script
+    /// sleeps and computes included; with a schedule, from its time. With a connection for each
+    /// transaction it includes making it. Of one that was tried again, all its tries.
+    pub latency_ns: Quantiles,
+    /// The median with its interval.
+    pub latency_p50_interval_ns: Option<Interval>,
+    /// Open loop: the same from the moment of sending, which hides what the generator or the
+    /// server kept waiting.
+    pub latency_from_send_ns: Option<Quantiles>,
+    /// Open loop: how long after its time each transaction was begun.
+    pub send_lag_ns: Option<Quantiles>,
+    /// From the call of `connect` until the server is ready for a query: TCP, authentication, and
+    /// a new process there. With a connection for each transaction those of the window; else all,
+    /// warm-up included.
+    pub connect_ns: Quantiles,
+    /// Statements whose response was whole within the window.
+    pub statements: u64,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// The same by what happened: the server's SQLSTATE and message, or what became of the
+    /// connection.
+    pub failures: BTreeMap<String, u64>,
+    /// Transactions that were tried more than once, whatever came of it.
+    pub retried: u64,
+    /// Tries beyond the first, of all of them.
+    pub retries: u64,
+    /// Connections made anew after the server ended them between transactions.
+    pub reconnects: u64,
+    /// Open loop: transactions of the window that no connection was free for; the times leave
+    /// them out.
+    pub not_begun: u64,
+    /// Transactions without an end when the run ended.
+    pub unfinished: u64,
+    /// Each script's part.
+    pub scripts: Vec<PgScriptRun>,
+    /// CPU at both ends.
+    pub cpu: BothCpu,
+    /// Kernel counters that moved.
+    pub evidence: BothEvidence,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,237 @@
+//! `netwright measure pg`.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, ValueEnum};
+use model::{
+    CpuSet, Nanos,
+    measure::{Common, FarProgram, PgProtocol, PgScript, PgSpec, SocketOptions, Transport},
+};
+
+use super::{
+    args::{SocketArgs, WaitArg},
+    conduct,
+    counts::{Counts, PerSecond, within},
+    spec,
+};
+use crate::{
+    args::OutputArgs,
+    exit::{Done, Failure},
+};
+
+/// The window when nothing is asked for.
+const WINDOW: Nanos = Nanos(5_000_000_000);
+/// The longest that a number of transactions may take when nothing is asked for.
+const LONGEST: Nanos = Nanos(600_000_000_000);
+
+/// `netwright measure pg`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright measure pg postgres://db1/shop --script select1      # the least that a query costs
+  netwright measure pg postgres://db1/bench --protocol prepared \\
+      --clients 1..64*2                                            # a sweep of clients
+  netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 --rate 500   # by schedule, timed from it
+  netwright measure pg 'host=/var/run/postgresql dbname=bench' --transactions 10000
+  netwright measure pg postgres://db1/bench --connect-each       # a connection for each transaction
+  PGPASSWORD=… netwright measure pg postgres://app@db1/bench     # or ~/.pgpass; never asked for"
+))]
+pub struct PgArgs {
+    /// The server: `postgres://USER@HOST:PORT/DATABASE` or 'host=… user=…'; what is missing is
+    /// taken from the environment (PGHOST, PGUSER…), as libpq does.
+    #[arg(value_name = "URL", default_value = "postgres://", hide_default_value = true)]
+    pub url: String,
+    /// The transaction: tpcb-like, simple-update, select-only, select1, or a script file; NAME@3
+    /// for a weight, again for more [default: select-only,
+    /// which changes nothing].
+    #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Traffic")]
+    pub script: Vec<String>,
+    /// How statements are sent, as pgbench's -M.
+    #[arg(
+        long,
+        short = 'M',
+        value_enum,
+        value_name = "PROTOCOL",
+        default_value = "simple",
+        help_heading = "Traffic"
+    )]
+    pub protocol: ProtocolArg,
+    /// Send all statements of a transaction before awaiting the first answer.
+    #[arg(long, help_heading = "Traffic")]
+    pub pipeline: bool,
+    /// Connections at once: 1, a list, or a sweep like 1..64*2.
+    #[arg(long, short = 'c', value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
+    pub clients: Counts,
+    /// A connection of its own for each transaction.
+    #[arg(long, short = 'C', help_heading = "Traffic")]
+    pub connect_each: bool,
+    /// Transactions a second over all connections, by schedule and timed from it (open loop).
+    #[arg(long, short = 'R', value_name = "PER_SECOND", help_heading = "Traffic")]
+    pub rate: Option<PerSecond>,
+    /// How often a transaction is tried that fails by serialization or deadlock; 0 is no limit.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
+    pub max_tries: u32,
+    /// The scripts' :scale [default: the rows of pgbench_branches].
+    #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Traffic")]
+    pub scale: Option<u32>,
+    /// A variable for the scripts: NAME=VALUE; again for more.
+    #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Traffic")]
+    pub define: Vec<(String, String)>,
+    /// Begins the scripts' random numbers [default: another each time, and told].
+    #[arg(long, value_name = "N", help_heading = "Traffic")]
+    pub seed: Option<u64>,
+    /// When a statement counts as failed.
+    #[arg(long, value_name = "DURATION", default_value = "60s", help_heading = "Traffic")]
+    pub timeout: Nanos,
+    /// Tell each statement's latency.
+    #[arg(long, short = 'r', help_heading = "Output")]
+    pub per_statement: bool,
+    /// The measured window of each run [default: 5s; with --transactions its limit, 10m].
+    #[arg(long, short = 'T', value_name = "DURATION", help_heading = "Time")]
+    pub duration: Option<Nanos>,
+    /// So many transactions in all instead (pgbench's -t is for each client); they begin with the
+    /// window.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
+    pub transactions: Option<u64>,
+    /// Traffic before the window, not measured; with --transactions time to connect.
+    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    pub warmup: Nanos,
+    /// Traffic after the window, not measured.
+    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
+    pub cooldown: Nanos,
+    /// Only IPv4 addresses of the server.
+    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
+    pub ipv4: bool,
+    /// Only IPv6 addresses of the server.
+    #[arg(long, short = '6', help_heading = "Server")]
+    pub ipv6: bool,
+    /// Send from this local address.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
+    pub bind: Option<String>,
+    /// How the threads wait for answers.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAIT",
+        default_value = "block",
+        help_heading = "Placement and waiting"
+    )]
+    pub wait: WaitArg,
+    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads.
+    #[arg(long, help_heading = "Placement and waiting")]
+    pub no_pin: bool,
+    /// Threads, which share the connections.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
+    pub threads: u32,
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
+    #[arg(long, help_heading = "Output")]
+    pub softirq: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    /// As text, values and all.
+    Simple,
+    /// Parsed anew each time, values beside the text.
+    Extended,
+    /// Parsed once on each connection.
+    Prepared,
+}
+
+/// `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let letters = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    match letters && !name.is_empty() {
+        true => Ok((name.into(), value.into())),
+        false => Err("a name is of letters, digits and _".into()),
+    }
+}
+
+/// `select-only@3`.
+fn script(text: &str) -> Result<PgScript, Failure> {
+    let (name, weight) = traffic::pg::script::weighted(text).map_err(Failure::Usage)?;
+    Ok(PgScript { name: name.into(), weight })
+}
+
+/// The request that says everything, and the password that stood in the connection string.
+///
+/// # Errors
+/// Something asked for cannot be.
+pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
+    let most = if args.transactions.is_some() { LONGEST } else { WINDOW };
+    let duration_ns = args.duration.unwrap_or(most);
+    if duration_ns.0 < 10_000_000 {
+        return Err(Failure::Usage("--duration: at least 10ms".into()));
+    }
+    let (target, password) = traffic::pg::without_password(&args.url)?;
+    let mut scripts = args.script.iter().map(|s| script(s)).collect::<Result<Vec<_>, _>>()?;
+    if scripts.is_empty() {
+        scripts.push(PgScript { name: "select-only".into(), weight: 1 });
+    }
+    let spec = PgSpec {
+        common: Common {
+            target,
+            far: FarProgram::Server,
+            transport: Transport::Tcp,
+            family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
+            bind: args.bind.clone(),
+            duration_ns,
+            warmup_ns: args.warmup,
+            cooldown_ns: if args.transactions.is_some() { Nanos(0) } else { args.cooldown },
+            wait: spec::wait(args.wait),
+            peer_wait: spec::wait(args.wait),
+            pin: spec::pin(&args.cpu, args.no_pin),
+            peer_pin: model::measure::Pin::No,
+            threads: args.threads,
+            socket: SocketOptions {
+                nodelay: args.socket.nodelay,
+                buffer_bytes: args.socket.buffer,
+                mss_bytes: args.socket.mss,
+                dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
+                congestion: args.socket.congestion.clone(),
+            },
+            confidence_per_mille: None,
+            longest_ns: duration_ns,
+        },
+        scripts,
+        protocol: match args.protocol {
+            ProtocolArg::Simple => PgProtocol::Simple,
+            ProtocolArg::Extended => PgProtocol::Extended,
+            ProtocolArg::Prepared => PgProtocol::Prepared,
+        },
+        clients: args.clients.0.clone(),
+        pipeline: args.pipeline,
+        connect_each: args.connect_each,
+        rate_per_s: args.rate.map(|r| r.0),
+        transactions: args.transactions,
+        max_tries: args.max_tries,
+        per_statement: args.per_statement,
+        scale: args.scale,
+        seed: args.seed,
+        variables: args.define.iter().cloned().collect::<BTreeMap<_, _>>(),
+        timeout_ns: args.timeout,
+    };
+    Ok((spec, password))
+}
+
+/// Measures and prints.
+pub fn run(spec: &PgSpec, password: Option<&str>, output: &OutputArgs) -> Result<Done, Failure> {
+    conduct(
+        output,
+        |run| traffic::measure_pg(spec, password, run),
+        |document, look| report::measure::pg(document, *look),
+    )
+}

@@ -1,0 +1,403 @@
+//! PostgreSQL transactions against a real server, which counts them too.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    process::{Command, Output, Stdio},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use model::measure::{PgDocument, PgRun};
+use support::{
+    NETWRIGHT,
+    postgres::{Postgres, Setup},
+};
+
+/// One server for the tests that leave it as it is.
+static SERVER: LazyLock<Postgres> = LazyLock::new(Postgres::start);
+
+/// A database of a test's own.
+struct Database {
+    server: &'static Postgres,
+    name: String,
+    url: String,
+}
+
+impl Database {
+    fn new(sql: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let server = &*SERVER;
+        let name = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        server.sql(&format!("create database {name}"));
+        let url = format!("postgres://postgres@127.0.0.1:{}/{name}", server.port);
+        let own = Self { server, name, url };
+        own.sql(sql);
+        own
+    }
+
+    /// With pgbench's tables, made by pgbench.
+    fn with_tables() -> Self {
+        let own = Self::new("");
+        let mut pgbench = own.server.tool("pgbench");
+        let out = pgbench.args(["-i", "-q", "-s", "1", &own.name]).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        own
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        let out = self
+            .server
+            .tool("psql")
+            .args(["-v", "ON_ERROR_STOP=1", "-XAtqc", sql, "-d", &self.name])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{sql}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    fn measure(&self, args: &[&str]) -> PgDocument {
+        document(&measure(&[&[self.url.as_str()], args].concat()))
+    }
+
+    fn one(&self, args: &[&str]) -> PgRun {
+        let mut document = self.measure(args);
+        assert!(!document.cut_short, "{args:?}");
+        let run = document.runs.remove(0);
+        sound(&run);
+        run
+    }
+}
+
+/// `netwright measure pg --json`, without what this process's environment says of servers.
+fn measure(args: &[&str]) -> Output {
+    command(&[&["--json"], args].concat()).output().unwrap()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(NETWRIGHT);
+    for (key, _) in std::env::vars_os() {
+        if key.to_string_lossy().starts_with("PG") {
+            command.env_remove(key);
+        }
+    }
+    command.env("HOME", "/nonexistent").args(["measure", "pg"]).args(args);
+    command
+}
+
+fn document(out: &Output) -> PgDocument {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// What holds of every run.
+fn sound(run: &PgRun) {
+    assert_eq!(run.latency_ns.count, run.transactions, "{run:?}");
+    assert_eq!(run.failures.values().sum::<u64>(), run.failed);
+    assert_eq!(run.scripts.iter().map(|s| s.transactions).sum::<u64>(), run.transactions);
+    let (with, without) =
+        (run.transactions_per_s_with_connecting, run.transactions_per_s_without_connecting);
+    assert!(with <= run.transactions_per_s && run.transactions_per_s <= without, "{run:?}");
+}
+
+/// A script file of the test's own.
+fn script(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().unwrap()
+}
+
+#[test]
+fn the_history_has_as_many_rows_as_transactions_were_counted() {
+    let own = Database::with_tables();
+    let mut counted = 0;
+    for args in [
+        &["--protocol", "simple"][..],
+        &["--protocol", "extended", "--threads", "2"],
+        &["--protocol", "prepared"],
+        &["--protocol", "prepared", "--pipeline"],
+        &["--protocol", "prepared", "--connect-each"],
+        &["--protocol", "simple", "--rate", "500"],
+    ] {
+        let all = ["--script", "tpcb-like", "--transactions", "101", "--clients", "3"];
+        // Against deadlocks of the server's own: none with one statement at a time.
+        let run = own.one(&[&all, args].concat());
+        assert_eq!((run.transactions, run.failed, run.unfinished), (101, 0, 0), "{args:?}");
+        assert_eq!(run.statements, 101 * 7, "{args:?}");
+        let connects = if run.connect_each { run.transactions } else { 3 };
+        assert_eq!(run.connect_ns.count, connects, "{args:?}");
+        counted += run.transactions;
+        assert_eq!(own.sql("select count(*) from pgbench_history"), counted.to_string());
+    }
+    let sums = own.sql(
+        "select (select sum(delta) from pgbench_history) = (select sum(abalance) from \
+         pgbench_accounts), (select sum(tbalance) from pgbench_tellers) = (select sum(bbalance) \
+         from pgbench_branches), count(distinct aid) > 300 from pgbench_history",
+    );
+    assert_eq!(sums, "t|t|t");
+}
+
+#[test]
+fn scripts_are_chosen_by_weight_and_compute_as_they_say() {
+    let own = Database::new("create table seen (client int, n bigint, big bool)");
+    let text = "\\set n random(1, 10) * :factor\n\\if :n > 500\n\\set big true\n\\else\n\
+                \\set big false\n\\endif\nselect :n + 1 as next, 'x' as word \\gset my_\n\
+                insert into seen values (:client_id, :my_next - 1, :big);\n";
+    let file = script(text);
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--define", "factor=100", "--transactions", "400", "--clients", "4"];
+        let weighted = [&format!("{}@3", path(&file)), "select1@1"];
+        let more = ["--protocol", protocol, "--script", weighted[0], "--script", weighted[1]];
+        let run = own.one(&[&args[..], &more].concat());
+        assert_eq!(run.transactions, 400, "{protocol}");
+        let seen = own.sql(
+            "with d as (delete from seen returning *) select count(*), count(distinct client), \
+             bool_and(big = (n > 500)), min(n % 100), count(distinct n) from d",
+        );
+        let of_script = run.scripts[0].transactions;
+        assert_eq!(seen, format!("{of_script}|4|t|0|10"), "{protocol}");
+        assert!((240..360).contains(&of_script), "{of_script} of 400 at 3 to 1");
+    }
+}
+
+#[test]
+fn a_servers_sleep_and_a_scripts_are_recovered() {
+    let own = Database::new("");
+    let at_server = script("select 1;\nselect pg_sleep(0.02);\n");
+    let args = ["--script", path(&at_server), "--transactions", "40", "--clients", "2"];
+    let run = own.one(&[&args[..], &["--per-statement"]].concat());
+    // Of a busy machine the smallest: what else it does only adds.
+    assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
+    let [quick, slow] = &run.scripts[0].statements[..] else { panic!("{:?}", run.scripts) };
+    assert!(quick.latency_ns.min < 10_000_000, "{quick:?}");
+    assert!((20_000_000..30_000_000).contains(&slow.latency_ns.min), "{slow:?}");
+    assert_eq!((slow.latency_ns.count, slow.sql.as_str()), (40, "select pg_sleep(0.02)"));
+    let here = script("\\sleep 20 ms\nselect 1;\n");
+    let run = own.one(&["--script", path(&here), "--transactions", "40", "--per-statement"]);
+    assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
+    assert!(run.scripts[0].statements[0].latency_ns.min < 10_000_000);
+}
+
+#[test]
+fn a_stall_is_seen_by_all_the_transactions_that_the_schedule_had_in_it() {
+    let own = Database::new("create sequence s");
+    let stalls = script("select pg_sleep(case when nextval('s') = 200 then 0.5 else 0 end);\n");
+    let run = own.one(&["--script", path(&stalls), "--rate", "200", "--duration", "3s"]);
+    // The window may end late on a busy machine.
+    let due = run.window_ns.0 as f64 * 200.0 / 1e9;
+    let missing = (run.transactions as f64 - due).abs();
+    assert!(missing <= 2.0, "every one that was due: {due} {}", run.transactions);
+    assert!(run.latency_ns.p90 > 100_000_000, "{:?}", run.latency_ns);
+    assert!(run.latency_ns.max >= 490_000_000, "{:?}", run.latency_ns);
+    let sent = run.latency_from_send_ns.as_ref().unwrap();
+    assert!(sent.p90 < run.latency_ns.p90 / 2, "from sending a single one shows it: {sent:?}");
+    assert_eq!((run.failed, run.not_begun, run.unfinished), (0, 0, 0));
+}
+
+#[test]
+fn serialization_failures_count_or_are_tried_again() {
+    let own = Database::new("create table one (n bigint); insert into one values (0)");
+    let file = script(
+        "begin isolation level repeatable read;\nselect n from one;\n\\sleep 1 ms\n\
+         update one set n = n + 1;\nend;\n",
+    );
+    let base = ["--script", path(&file), "--transactions", "200", "--clients", "4"];
+    let run = own.one(&base);
+    assert!(run.failed > 0 && run.retried == 0, "{run:?}");
+    assert_eq!(run.failures.keys().count(), 1, "{:?}", run.failures);
+    assert!(run.failures.keys().all(|why| why.starts_with("40001: ")), "{:?}", run.failures);
+    assert_eq!(run.transactions + run.failed, 200);
+    assert_eq!(own.sql("select n from one"), run.transactions.to_string());
+    let all = own.one(&[&base[..], &["--max-tries", "0", "--protocol", "prepared"]].concat());
+    assert_eq!((all.transactions, all.failed), (200, 0), "{:?}", all.failures);
+    assert!(all.retries >= all.retried && all.retried > 0);
+    let n = (run.transactions + all.transactions).to_string();
+    assert_eq!(own.sql("select n from one"), n);
+}
+
+#[test]
+fn statements_that_fail_now_and_then_count_by_their_sqlstate() {
+    let own = Database::new("create sequence s");
+    let file = script("begin;\nselect 1 / (nextval('s') % 4);\nend;\n");
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--script", path(&file), "--transactions", "100", "--protocol", protocol];
+        let run = own.one(&args);
+        assert_eq!((run.transactions, run.failed), (75, 25), "{protocol}");
+        assert_eq!(run.failures.get("22012: division by zero"), Some(&25), "{:?}", run.failures);
+    }
+}
+
+#[test]
+fn the_server_asks_for_passwords_and_gets_them() {
+    let server = Postgres::with(&Setup {
+        hba: "host all scram 127.0.0.1/32 scram-sha-256\nhost all old 127.0.0.1/32 md5\n\
+              host all plain 127.0.0.1/32 password\nlocal all scram scram-sha-256",
+        ..Setup::default()
+    });
+    server.sql(
+        "create role scram login password 'se c:ret\\'; create role plain login password 'p'; \
+         set password_encryption = 'md5'; create role old login password 'alt'",
+    );
+    let port = server.port.to_string();
+    let url = |user: &str| format!("pg://{user}@127.0.0.1:{port}/postgres");
+    let try_out = |target: &str, env: &[(&str, &str)]| {
+        let mut command = command(&[target, "--script", "select1", "--transactions", "20"]);
+        command.args(["--clients", "2", "--json"]).envs(env.iter().copied());
+        command.output().unwrap()
+    };
+    for (target, password) in [
+        (url("scram"), "se c:ret\\"),
+        (url("old"), "alt"),
+        (url("plain"), "p"),
+        (format!("host={} port={port} user=scram", server.folder().display()), "se c:ret\\"),
+    ] {
+        let target = target.replace("user=scram", "user=scram dbname=postgres");
+        let out = document(&try_out(&target, &[("PGPASSWORD", password)]));
+        assert_eq!((out.runs[0].transactions, out.runs[0].failed), (20, 0));
+        for wrong in [&[("PGPASSWORD", "wrong")][..], &[]] {
+            let out = try_out(&target, wrong);
+            let text = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(3), "{target} {wrong:?}: {text}");
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert!(text.contains("password"), "{text}");
+        }
+    }
+    // In the string itself: taken, and in no result.
+    let typed = url("scram").replace("scram@", "scram:se%20c%3Aret%5C@");
+    let out = try_out(&typed, &[]);
+    assert_eq!(document(&out).runs[0].transactions, 20);
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(!text.contains("c:ret") && !text.contains("se%20c"), "a password is in the result");
+    let file = script(&format!("127.0.0.1:{port}:*:old:alt\n"));
+    let env = [("PGPASSFILE", path(&file)), ("PGUSER", "old"), ("PGPORT", &port)];
+    let out = document(&try_out("host=127.0.0.1 dbname=postgres", &env));
+    assert_eq!(out.runs[0].transactions, 20);
+}
+
+#[test]
+fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_count() {
+    let mut server = Postgres::start();
+    let child = command(&[&server.url("postgres"), "--json", "--script", "select1"])
+        .args(["--duration", "6s", "--clients", "2", "--protocol", "prepared"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    server.stop();
+    server.run();
+    let document = document(&child.wait_with_output().unwrap());
+    let run = &document.runs[0];
+    sound(run);
+    assert!(run.failed > 0, "{:?}", run.failures);
+    let named = |what: &str| run.failures.keys().any(|why| why.contains(what));
+    assert!(named("ECONNREFUSED") || named("57P0"), "{:?}", run.failures);
+    assert!(run.connect_ns.count >= 4, "each client was connected twice: {:?}", run.connect_ns);
+    assert!(run.transactions > 20 && !document.cut_short);
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    let own = Database::new("");
+    let child = command(&[&own.url, "--json", "--script", "select1", "--duration", "60s"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(2000));
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    let document = document(&child.wait_with_output().unwrap());
+    assert!(document.cut_short && document.runs[0].transactions > 0);
+}
+
+#[test]
+fn a_result_is_run_again_and_reads_well() {
+    let own = Database::new("create sequence s");
+    let count = script("select nextval('s');\n");
+    let (folder, args) = (tempfile::tempdir().unwrap(), ["--transactions", "100"]);
+    let file = folder.path().join("result.json");
+    let file = file.to_str().unwrap();
+    let more = ["--script", path(&count), "--clients", "1,2", "--output", file];
+    let out = measure(&[&[own.url.as_str()], &args[..], &more].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = support::run(NETWRIGHT, &["measure", "--again", file]);
+    assert_eq!(own.sql("select last_value from s"), "400");
+    for part in ["over TCP to postgres://", "LATENCY P50", "CPU PER TRANSACTION", "CLIENTS"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line() {
+    let own = Database::new("create table locked (); create role guest login");
+    let url = own.url.as_str();
+    let guest = own.url.replace("postgres@", "guest@");
+    // A port of no server: one that was just free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("postgres://{free}/");
+    let nobase = own.url.replace(&own.name, "nobase");
+    let broken = script("select 1;\n\\set n 1 +\n");
+    let open = script("begin;\nselect 1;\n");
+    let wrong = script("select 1;\nselect nothing from nowhere;\n");
+    let denied = script("select * from locked;\n");
+    let zero = script("\\set n 0\n\\set m 1 / :n\n");
+    let at = |file: &tempfile::NamedTempFile, place: &str| format!("{}:{place}", path(file));
+    for (args, code, says) in [
+        (&["db1"][..], 2, "postgres://USER@HOST:PORT/DATABASE".to_owned()),
+        (&["postgres://a/?sslmode=require"], 2, "TLS is not spoken yet".into()),
+        (&[url, "--script", path(&broken)], 2, at(&broken, "2:")),
+        (&[url, "--script", path(&open)], 2, at(&open, "2: it ends within a transaction")),
+        (&[url, "--script", path(&zero)], 2, at(&zero, "2: \\set m: division by zero")),
+        (&[url, "--script", path(&wrong)], 4, at(&wrong, "2: select nothing from nowhere: ")),
+        (&[url, "--script", path(&wrong), "--protocol", "prepared"], 4, "(42P01)".into()),
+        (&[&guest, "--script", path(&denied)], 3, "permission denied".into()),
+        (&[url, "--script", "tpcb"], 4, "nor a built-in".into()),
+        (&[url, "--script", "select-only"], 4, "--init".into()),
+        (&[url, "--script", "select1", "--clients", "1", "--threads", "2"], 2, "2 threads".into()),
+        (&[url, "--script", "select1", "--pipeline"], 2, "--protocol".into()),
+        (&[&nobody], 4, "connection refused".into()),
+        (&["host=/nonexistent"], 4, "no server listens there".into()),
+        (&["postgres://no-such-host.invalid/"], 4, "does not resolve".into()),
+        (&[&nobase, "--script", "select1"], 4, "\"nobase\" does not exist".into()),
+    ] {
+        let out = command(args).args(["--duration", "1s"]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {text}");
+        assert!(text.contains(&says), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn a_server_of_another_kind_is_recognised() {
+    use support::http::{Request, Server};
+    let server = Server::start(|_: &Request, to| {
+        use std::io::Write;
+        let _ = to.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        false
+    });
+    let address = server.url("").replace("http://", "postgres://u@");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ssh = format!("postgres://u@{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::Write;
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    });
+    for (url, says) in [(ssh, "none of PostgreSQL's"), (address, "")] {
+        let out = command(&[&format!("{url}?connect_timeout=1")]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(4), "{text}");
+        assert!(text.contains(says) && text.lines().count() == 1, "{text}");
+    }
+}

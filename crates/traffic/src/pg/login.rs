@@ -1,0 +1,213 @@
+//! From a connected socket to one that takes queries: who we are, and the proof of it. Without
+//! I/O: bytes in, bytes out.
+
+use bytes::BytesMut;
+use postgres_protocol::{
+    authentication::{
+        md5_hash,
+        sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
+    },
+    message::frontend,
+};
+
+use super::wire::{self, ServerError};
+
+/// More rounds of hashing than this are no password check but an attack on the client.
+const MOST_ROUNDS: u64 = 10_000_000;
+
+/// Who we are, to one server.
+#[derive(Clone)]
+pub struct Credentials {
+    pub user: String,
+    pub password: Option<String>,
+    /// The message that begins the session.
+    pub startup: Vec<u8>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Why the server does not let us in, or we do not trust it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// It said so.
+    Server(ServerError),
+    /// A password is asked for, and there is none.
+    NoPassword,
+    /// What it asks for we cannot do.
+    Unsupported(String),
+    /// What it said makes no sense, or does not prove that it knows the password.
+    Nonsense(&'static str),
+}
+
+/// How far the login is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// More messages of the server come.
+    More,
+    /// It takes queries.
+    Ready,
+}
+
+/// One login.
+#[derive(Default)]
+pub struct Login {
+    scram: Option<ScramSha256>,
+    /// The server has proved that it knows the password too.
+    proved: bool,
+    /// `server_version`, where it was told.
+    pub version: Option<String>,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").finish_non_exhaustive()
+    }
+}
+
+impl Login {
+    /// Takes a message of the server and writes what is to be answered.
+    ///
+    /// # Errors
+    /// It is not to be.
+    pub fn take(
+        &mut self,
+        kind: u8,
+        body: &[u8],
+        who: &Credentials,
+        out: &mut BytesMut,
+    ) -> Result<Step, Refused> {
+        match kind {
+            b'R' => self.authentication(body, who, out)?,
+            b'E' => return Err(Refused::Server(ServerError::read(body))),
+            b'S' => {
+                let mut rest = body;
+                if wire::text(&mut rest) == Some(b"server_version") {
+                    let text = wire::text(&mut rest).unwrap_or_default();
+                    let text = String::from_utf8_lossy(text).into_owned();
+                    self.version = Some(text.chars().filter(|c| !c.is_control()).collect());
+                }
+            }
+            b'Z' if self.scram.is_some() && !self.proved => {
+                return Err(Refused::Nonsense("the server did not prove that it is the right one"));
+            }
+            b'Z' => return Ok(Step::Ready),
+            b'K' | b'N' | b'v' => {}
+            _ => return Err(Refused::Nonsense("the server's answer to the login makes no sense")),
+        }
+        Ok(Step::More)
+    }
+
+    fn authentication(
+        &mut self,
+        mut body: &[u8],
+        who: &Credentials,
+        out: &mut BytesMut,
+    ) -> Result<(), Refused> {
+        let password = || who.password.as_deref().ok_or(Refused::NoPassword);
+        match wire::long(&mut body) {
+            Some(0) => Ok(()),
+            Some(3) => write(frontend::password_message(password()?.as_bytes(), out)),
+            Some(5) => {
+                let salt = body.first_chunk::<4>().ok_or(NONSENSE)?;
+                let hash = md5_hash(who.user.as_bytes(), password()?.as_bytes(), *salt);
+                write(frontend::password_message(hash.as_bytes(), out))
+            }
+            Some(10) => {
+                let mut offered = std::iter::from_fn(|| wire::text(&mut body));
+                if !offered.any(|m| m == SCRAM_SHA_256.as_bytes()) {
+                    return Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into()));
+                }
+                let scram = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
+                write(frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out))?;
+                self.scram = Some(scram);
+                Ok(())
+            }
+            Some(11) => {
+                let scram = self.scram.as_mut().ok_or(NONSENSE)?;
+                if rounds(body).is_none_or(|n| n > MOST_ROUNDS) {
+                    return Err(Refused::Nonsense("the server asks for absurdly many hashes"));
+                }
+                scram.update(body).map_err(|_| NONSENSE)?;
+                write(frontend::sasl_response(scram.message(), out))
+            }
+            Some(12) => {
+                let scram = self.scram.as_mut().ok_or(NONSENSE)?;
+                scram.finish(body).map_err(|_| {
+                    Refused::Nonsense("the server does not know the password: is it the right one?")
+                })?;
+                self.proved = true;
+                Ok(())
+            }
+            Some(7..=9) => Err(Refused::Unsupported("Kerberos (GSSAPI, SSPI)".into())),
+            Some(n) => Err(Refused::Unsupported(format!("authentication method {n}"))),
+            None => Err(NONSENSE),
+        }
+    }
+}
+
+const NONSENSE: Refused = Refused::Nonsense("the server's request for a password makes no sense");
+
+/// What cannot be written holds a zero byte.
+fn write(done: std::io::Result<()>) -> Result<(), Refused> {
+    done.map_err(|_| Refused::Unsupported("a zero byte in the password".into()))
+}
+
+/// The rounds of `r=…,s=…,i=4096`.
+fn rounds(first: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(first).ok()?;
+    text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(password: Option<&str>) -> Credentials {
+        Credentials { user: "u".into(), password: password.map(str::to_owned), startup: vec![] }
+    }
+
+    #[test]
+    fn md5_is_answered_as_the_protocol_says() {
+        let (mut login, mut out) = (Login::default(), BytesMut::new());
+        let step = login.take(b'R', b"\0\0\0\x05abcd", &who(Some("p")), &mut out);
+        assert_eq!(step, Ok(Step::More));
+        // concat('md5', md5(concat(md5(concat('p', 'u')), 'abcd')))
+        assert_eq!(&out[5..], b"md5fa55bd30a96b8d5bd8215eee7c50a918\0");
+        assert_eq!(login.take(b'Z', b"I", &who(None), &mut out), Ok(Step::Ready));
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_trusted_is_refused() {
+        let mut out = BytesMut::new();
+        let mut begin = || {
+            let mut login = Login::default();
+            login
+                .take(b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0", &who(Some("p")), &mut out)
+                .expect("it is offered");
+            (login, BytesMut::new())
+        };
+        // Straight in, without proof.
+        let (mut login, mut out) = begin();
+        assert!(login.take(b'R', b"\0\0\0\0", &who(Some("p")), &mut out).is_ok());
+        assert!(matches!(login.take(b'Z', b"I", &who(None), &mut out), Err(Refused::Nonsense(_))));
+        // A billion hashes.
+        let (mut login, mut out) = begin();
+        let first = b"\0\0\0\x0br=x,s=eA==,i=1000000000";
+        assert!(login.take(b'R', first, &who(Some("p")), &mut out).is_err());
+        for (body, password) in [
+            (&b"\0\0\0\x05ab"[..], Some("p")),
+            (b"\0\0\0\x05abcd", None),
+            (b"\0\0\0\x07", Some("p")),
+            (b"\0\0\0\x0aOTHER\0\0", Some("p")),
+            (b"\0\0", Some("p")),
+            (b"\0\0\0\x0cv=x", Some("p")),
+        ] {
+            let answer = Login::default().take(b'R', body, &who(password), &mut BytesMut::new());
+            assert!(answer.is_err(), "{body:?}");
+        }
+    }
+}

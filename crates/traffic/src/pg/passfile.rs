@@ -1,0 +1,72 @@
+//! Password files: `HOST:PORT:DATABASE:USER:PASSWORD` a line.
+//!
+//! **Source**: PostgreSQL's documentation, "The Password File".
+
+use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
+
+use super::address::Around;
+
+/// The lines of the file that was named, or of `~/.pgpass`; none where there is no such file.
+pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<String>) -> Vec<Line> {
+    let home = || Some(PathBuf::from((around.variable)("HOME")?).join(".pgpass"));
+    let Some(path) = named.map(PathBuf::from).or_else(home) else { return vec![] };
+    let Ok(about) = fs::metadata(&path) else { return vec![] };
+    // As libpq: a password that others may read is none.
+    if about.is_file() && about.mode() & 0o077 != 0 {
+        warnings.push(format!("{} was not used: others may read it; chmod 600 it", path.display()));
+        return vec![];
+    }
+    match fs::read_to_string(&path) {
+        Ok(text) if about.is_file() => lines(&text),
+        Ok(_) | Err(_) => {
+            warnings.push(format!("{} was not used: it is no text file", path.display()));
+            vec![]
+        }
+    }
+}
+
+/// One line's five parts.
+pub type Line = [String; 5];
+
+/// The lines that have five parts; `\:` and `\\` stand for themselves.
+fn lines(text: &str) -> Vec<Line> {
+    let mut all = vec![];
+    for line in text.lines().filter(|l| !l.starts_with('#')) {
+        let (mut parts, mut chars) = (vec![String::new()], line.chars());
+        while let Some(c) = chars.next() {
+            let c = match c {
+                ':' if parts.len() < 5 => {
+                    parts.push(String::new());
+                    continue;
+                }
+                '\\' => chars.next().unwrap_or('\\'),
+                c => c,
+            };
+            if let Some(last) = parts.last_mut() {
+                last.push(c);
+            }
+        }
+        all.extend(Line::try_from(parts));
+    }
+    all
+}
+
+/// The password of the first line that fits host, port, database and user.
+pub fn find(lines: &[Line], wanted: [&str; 4]) -> Option<String> {
+    let fits = |line: &&Line| line.iter().zip(wanted).all(|(l, w)| l == "*" || l == w);
+    lines.iter().find(fits).map(|[.., password]| password.clone()).filter(|p| !p.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        let all = lines("# a:b:c:d:e\nh:5432:db:u:one\nshort:1\n*:*:*:u:t\\:w\\\\o:x\nh:*:*:*:\n");
+        assert_eq!(find(&all, ["h", "5432", "db", "u"]).as_deref(), Some("one"));
+        assert_eq!(find(&all, ["h", "5433", "db", "u"]).as_deref(), Some("t:w\\o:x"));
+        assert_eq!(find(&all, ["h", "5433", "db", "v"]), None);
+        assert_eq!(find(&all, ["i", "5433", "db", "v"]), None);
+    }
+}

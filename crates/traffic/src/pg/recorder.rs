@@ -1,0 +1,207 @@
+//! What a thread keeps of its transactions, in memory that does not grow with them.
+
+use std::collections::BTreeMap;
+
+use stats::{Batches, Histogram};
+
+use super::{client::Running, wire::ServerError};
+use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+
+/// Batches kept for each thread.
+const BATCHES: usize = 64;
+
+/// Why a transaction failed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failed {
+    /// The kernel said so, before a connection was established.
+    Connecting(i32),
+    /// No session in time.
+    NoConnection,
+    /// The kernel said so, afterwards.
+    Talking(i32),
+    /// No whole response in time.
+    NoAnswer,
+    /// The server closed before its response was whole.
+    Closed,
+    /// The answer is none of PostgreSQL's.
+    Bad(&'static str),
+    /// The server said so: its SQLSTATE.
+    Server(String),
+}
+
+/// One thread's record.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Latencies of transactions within the window.
+    pub latency: Histogram,
+    /// From the call of `connect` until the server takes queries.
+    pub connect: Histogram,
+    /// Open loop: from the moment of beginning.
+    pub from_send: Option<Histogram>,
+    /// Open loop: how late each was begun.
+    pub lag: Option<Histogram>,
+    /// Transactions by time.
+    pub batches: Option<Batches>,
+    batch_ns: u64,
+    /// By script.
+    pub scripts: Vec<ScriptRecord>,
+    /// By statement, where that is asked for.
+    pub by_statement: Vec<Histogram>,
+    /// Statements answered within the window.
+    pub statements: u64,
+    /// When the last transaction was over, well or not.
+    pub last_ns: u64,
+    /// When the first of each place's connections was established, the last of them.
+    pub connected_ns: u64,
+    /// Transactions that failed within the window.
+    pub failed: BTreeMap<Failed, u64>,
+    /// The first message of each SQLSTATE.
+    pub messages: BTreeMap<String, String>,
+    /// Transactions of the window tried more than once.
+    pub retried: u64,
+    /// Their tries beyond the first.
+    pub retries: u64,
+    /// Connections made anew after the server ended them between transactions.
+    pub reconnects: u64,
+    /// Transactions of the window without an end.
+    pub unfinished: u64,
+    /// Open loop: transactions of the window that no connection was free for.
+    pub not_begun: u64,
+    /// Where the thread ran.
+    pub ran_on: Ran,
+}
+
+/// One script's part.
+#[derive(Debug, Default)]
+pub struct ScriptRecord {
+    /// Latencies, where there are several scripts: of one alone they are those of all.
+    pub latency: Histogram,
+    pub failed: u64,
+}
+
+/// What a recorder has to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    pub open_loop: bool,
+    pub scripts: usize,
+    /// 0 where they are not told apart.
+    pub statements: usize,
+}
+
+impl Recorder {
+    /// For one thread; `batch_ns` is the first length of the batches.
+    pub fn new(kept: Kept, batch_ns: u64) -> Self {
+        let more = || kept.open_loop.then(Histogram::new);
+        Self {
+            latency: Histogram::new(),
+            connect: Histogram::new(),
+            from_send: more(),
+            lag: more(),
+            batches: None,
+            batch_ns,
+            scripts: (0..kept.scripts).map(|_| ScriptRecord::default()).collect(),
+            by_statement: (0..kept.statements).map(|_| Histogram::new()).collect(),
+            statements: 0,
+            last_ns: 0,
+            connected_ns: 0,
+            failed: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            retried: 0,
+            retries: 0,
+            reconnects: 0,
+            unfinished: 0,
+            not_begun: 0,
+            ran_on: Ran::default(),
+        }
+    }
+
+    /// Whether a transaction counts: for the moment of its end in closed loop, for the one that
+    /// the schedule gave it in open loop, so that none is missed that a stall keeps beyond the
+    /// window.
+    #[inline]
+    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> bool {
+        window.holds(if self.lag.is_some() { due_ns } else { now })
+    }
+
+    /// A statement that was answered.
+    #[inline]
+    pub fn statement(&mut self, window: &Window, number: usize, sent_ns: u64, now: u64) {
+        if !window.holds(now) {
+            return;
+        }
+        self.statements += 1;
+        if let Some(histogram) = self.by_statement.get_mut(number) {
+            histogram.record(now.saturating_sub(sent_ns));
+        }
+    }
+
+    /// A transaction that went well.
+    #[inline]
+    pub fn record(&mut self, window: &Window, done: &Running, now: u64) {
+        if !self.counts(window, done.due_ns, now) {
+            return;
+        }
+        let latency = now.saturating_sub(done.due_ns);
+        self.latency.record(latency);
+        if self.scripts.len() > 1
+            && let Some(script) = self.scripts.get_mut(done.script)
+        {
+            script.latency.record(latency);
+        }
+        if let (Some(from_send), Some(lag)) = (&mut self.from_send, &mut self.lag) {
+            from_send.record(now.saturating_sub(done.begun_ns));
+            lag.record(done.begun_ns.saturating_sub(done.due_ns));
+        }
+        if done.tries > 1 {
+            self.tries(done);
+        }
+        self.last_ns = now;
+        self.ran_on.on(current_cpu());
+        match &mut self.batches {
+            Some(batches) => batches.record(now, latency),
+            None => {
+                let mut batches = Batches::new(window.start_ns(), self.batch_ns, BATCHES);
+                batches.record(now, latency);
+                self.batches = Some(batches);
+            }
+        }
+    }
+
+    #[cold]
+    fn tries(&mut self, done: &Running) {
+        self.retried += 1;
+        self.retries += u64::from(done.tries - 1);
+    }
+
+    /// What the server's error is called here; its first message is kept.
+    pub fn named(&mut self, error: &ServerError) -> Failed {
+        self.messages.entry(error.code.clone()).or_insert_with(|| error.message.clone());
+        Failed::Server(error.code.clone())
+    }
+
+    /// A transaction that failed, which counts for the same moment as if it had not; `running`
+    /// where it had begun.
+    #[cold]
+    pub fn fail(
+        &mut self,
+        window: &Window,
+        running: Option<&Running>,
+        due_ns: u64,
+        now: u64,
+        why: Failed,
+    ) {
+        if !self.counts(window, due_ns, now) {
+            return;
+        }
+        *self.failed.entry(why).or_default() += 1;
+        self.last_ns = now;
+        if let Some(running) = running {
+            if let Some(script) = self.scripts.get_mut(running.script) {
+                script.failed += 1;
+            }
+            if running.tries > 1 {
+                self.tries(running);
+            }
+        }
+    }
+}
