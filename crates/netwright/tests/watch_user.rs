@@ -173,6 +173,7 @@ fn wrong_usage_is_2() {
         (&["--replay", file, "--duration", "1s"][..], "cannot be used with"),
         (&["--replay", file, "--record", "y.zst"], "cannot be used with"),
         (&["--replay", file, "--no-bpf"], "cannot be used with"),
+        (&["--replay", file, "--force"], "cannot be used with"),
         (&["--interval", "10ms"], "from 100 ms to"),
         (&["--interval", "1"], "did you mean"),
         (&["--duration", "0"], "leave --duration out to watch until Ctrl-C"),

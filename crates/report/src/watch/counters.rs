@@ -49,7 +49,8 @@ pub fn counters(interval: &WatchInterval) -> Listing {
         }
     }
     for r in interval.retransmits.known().into_iter().flatten() {
-        add.count(&format!("{} > {}", r.local, r.remote), "segments sent again", r.segments);
+        // Addresses are long: in the first column, which stays, they would push out the figures.
+        add.count("sent again", &format!("{} > {}", r.local, r.remote), r.segments);
     }
     for p in interval.process_ipc.known().into_iter().flatten() {
         let cell = Cell::number(p.ipc.per_cycle, format!("{:.2}", p.ipc.per_cycle));

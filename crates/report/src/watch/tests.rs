@@ -94,6 +94,17 @@ fn a_name_with_control_characters_stays_text() {
 }
 
 #[test]
+fn a_connection_that_sent_again_leaves_room_for_its_figures_on_80_columns() {
+    let list = counters(&generated::interval(2, 0));
+    let row = list.rows.iter().find(|r| r[0].text == "sent again").unwrap();
+    assert_eq!(row[1].text, "10.0.0.1:5432 > 10.0.0.2:40000");
+    // Of the longest IPv4 addresses, behind the longest place, with two blanks between.
+    let place = list.rows.iter().map(|r| r[0].text.len()).max().unwrap();
+    let ways = "255.255.255.255:65535 > 255.255.255.255:65535".len();
+    assert!(place + 2 + ways + 2 + "COUNT".len() + 2 + "PER S".len() <= 80, "{place} + {ways}");
+}
+
+#[test]
 fn what_is_not_in_the_cost_and_who_ended_is_said() {
     let mut record = record(2, 0);
     let mut teller = teller(2);

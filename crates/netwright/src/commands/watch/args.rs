@@ -78,7 +78,7 @@ pub struct RecordingArgs {
     /// Show a recording instead of this host.
     #[arg(
         long, value_name = "FILE",
-        conflicts_with_all = ["record", "record_limit", "interval", "duration", "no_bpf", "waits"]
+        conflicts_with_all = ["record", "force", "record_limit", "interval", "duration", "no_bpf", "waits"]
     )]
     pub replay: Option<PathBuf>,
 }

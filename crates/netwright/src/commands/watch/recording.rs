@@ -246,6 +246,16 @@ mod tests {
         let mut recording = Recording::open(&path).unwrap();
         assert_eq!((recording.len(), recording.damage()), (10, None));
         let host = recording.host.clone();
+        // It has what netwright has learned since the first recordings.
+        let last = recording.get(9).unwrap().interval;
+        let payers = last.payers.known().unwrap();
+        assert!(
+            payers.iter().any(|p| p.process == model::Reading::Known("netwright".into())),
+            "{payers:?}"
+        );
+        assert!(last.waits.known().is_some_and(|w| !w.is_empty()));
+        assert!(last.messages.known().is_some_and(|m| !m.is_empty()));
+        assert!(last.observer.attach_ns.is_known());
         let state = ViewState::new(Default::default(), None);
         for number in 0..10 {
             let record = recording.get(number).unwrap();
