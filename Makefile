@@ -27,7 +27,7 @@ test-deps: deps
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
-	  nginx:nginx-light openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql'
+	  nginx:nginx-light perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql'
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps
