@@ -1,4 +1,4 @@
-//! `watch` while what it watches goes away: a process, a NIC, two thousand processes.
+//! `watch` while what it watches goes away: a process, a NIC, ten thousand processes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -39,6 +39,13 @@ impl Watching {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
+    }
+
+    /// The most memory that it had, KiB.
+    fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// All intervals from the first until the one that began after now.
@@ -121,34 +128,76 @@ fn a_nic_that_is_removed_is_gone_and_the_others_figures_are_sane() {
     }
 }
 
-/// Ends them, whatever becomes of the test.
-struct Sleepers(Vec<Child>);
+/// Processes that sleep until they are killed; they end with this value, and with the thread that
+/// made it.
+struct Sleepers(Vec<libc::pid_t>);
+
+impl Sleepers {
+    fn new(count: usize) -> Self {
+        let mut all = Self(Vec::with_capacity(count));
+        let parent = std::process::id();
+        for n in 0..count {
+            // SAFETY: the child only makes system calls, and never returns.
+            match unsafe { libc::fork() } {
+                0 => unsafe {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    while u32::try_from(libc::getppid()) == Ok(parent) {
+                        libc::pause();
+                    }
+                    libc::_exit(0)
+                },
+                -1 => panic!("process {n} of {count}: {}", std::io::Error::last_os_error()),
+                pid => all.0.push(pid),
+            }
+        }
+        all
+    }
+}
 
 impl Drop for Sleepers {
     fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
+        for pid in &self.0 {
+            // SAFETY: our own child, not waited for yet.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
-        for child in &mut self.0 {
-            let _ = child.wait();
+        for pid in &self.0 {
+            // SAFETY: as above.
+            unsafe { libc::waitpid(*pid, std::ptr::null_mut(), 0) };
         }
     }
 }
 
 #[test]
-fn two_thousand_processes_come_and_go_while_intervals_are_delivered() {
+fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
+    const COUNT: usize = 10_000;
     let mut watching = Watching::start();
-    let sleep = |_| Command::new("sleep").arg("120").spawn().unwrap();
-    let sleepers = Sleepers((0..2_000).map(sleep).collect());
-    let mut intervals = watching.rest();
+    let cost = |of: &[WatchInterval]| {
+        let mut spent: Vec<u64> = of.iter().map(|i| known(&i.observer.process_ns).0).collect();
+        spent.sort_unstable();
+        spent[spent.len() / 2]
+    };
+    let before: Vec<WatchInterval> = (0..5).map(|_| watching.next()).collect();
+    let resident = watching.peak_kib();
+    let sleepers = Sleepers::new(COUNT);
+    let coming = watching.rest();
+    let during: Vec<WatchInterval> = (0..5).map(|_| watching.next()).collect();
     drop(sleepers);
-    intervals.extend(watching.rest());
-    for one in &intervals {
+    let going = watching.rest();
+    for one in coming.iter().chain(&during).chain(&going) {
         known(&one.samples);
-        known(&one.movers);
+        known(&one.payers);
+        assert!(known(&one.movers).len() <= 1_001, "{} movers", known(&one.movers).len());
     }
-    // Less than one CPU, over all: reading about them all must not fill the host.
-    let spent: u64 = intervals.iter().map(|i| known(&i.observer.process_ns).0).sum();
-    let lasted: f64 = intervals.iter().map(|i| i.interval_s).sum();
+    // Not one of those that sleep is read, interval by interval: 1 us each would be 10 ms.
+    let (alone, among) = (cost(&before), cost(&during));
+    println!("{alone} ns an interval, {among} ns among {COUNT}");
+    assert!(among < 3 * alone + 10_000_000, "{among} ns an interval, {alone} ns before");
+    // Less than one CPU, over all: that they come and go must not fill the host.
+    let all = || coming.iter().chain(&during).chain(&going);
+    let spent: u64 = all().map(|i| known(&i.observer.process_ns).0).sum();
+    let lasted: f64 = all().map(|i| i.interval_s).sum();
     assert!((spent as f64) < lasted * 1e9, "{spent} ns of {lasted} s");
+    let grown = watching.peak_kib().saturating_sub(resident);
+    println!("{resident} KiB at most before, {grown} KiB more after; {spent} ns of {lasted} s");
+    assert!(grown < 32 * 1024, "{grown} KiB more than {resident} KiB");
 }

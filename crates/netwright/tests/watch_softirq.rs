@@ -314,3 +314,46 @@ fn threads_that_poll() {
     let threaded: u64 = cpus.iter().map(of).sum();
     assert!(threaded > 0 && threaded == sum(&far, "ns"), "{threaded} in {far:?}");
 }
+
+/// A process that never sleeps, on the CPU to which packets of others are handed.
+#[test]
+fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let pair = Pair::new();
+    pair.set("queues/rx-0/rps_cpus", "2");
+    let spin = ["-n", "-10", "taskset", "-c", "1", "bash", "-c", "while :; do :; done"];
+    let bystander = Running::start(Command::new("nice").args(spin));
+    let id = bystander.0.id();
+    let mut watch = Running::start(
+        Command::new(NETWRIGHT)
+            .args(["watch", "--json", "--duration", "60s", "--pid", &id.to_string()])
+            .stdout(Stdio::piped()),
+    );
+    let mut lines =
+        watch.out().lines().map(|l| serde_json::from_str::<Value>(&l.unwrap()).unwrap());
+    lines.next().expect("an interval");
+    let quiet = paid(&lines.next().expect("an interval without packets"));
+    let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0,0"]);
+    // The first began before; of the next the best counts, for others come upon that CPU, too.
+    let (mut shares, mut most) = (vec![], 0.0f64);
+    for one in lines.skip(2).take(5) {
+        // Interrupts come upon it as upon all that runs there: by its share of the CPU.
+        let upon = &one["cpus"][1]["softirq_ns"]["irq_on_task"];
+        let upon: f64 = upon.as_object().unwrap().values().map(|n| n.as_f64().unwrap()).sum();
+        let ran = one["samples"]["threads"].as_array().unwrap().iter();
+        let ran = ran.filter(|t| t["pid"] == id).map(|t| t["cpu_ns"].as_f64().unwrap());
+        let its = ran.sum::<f64>() / 1e9 / one["interval_s"].as_f64().unwrap();
+        shares.push(paid(&one) / (upon * its));
+        most = most.max(paid(&one));
+    }
+    println!("it paid {shares:.2?} of what it should have; {most} ns, {quiet} ns in quiet");
+    assert!(most > 3.0 * quiet && most > 1e6, "{most} ns, {quiet} ns in quiet");
+    assert!(shares.iter().any(|s| (0.8..1.2).contains(s)), "{shares:?}");
+}
+
+/// What softirqs of interrupts took from the process that is followed.
+fn paid(interval: &Value) -> f64 {
+    let payers = interval["payers"].as_array().unwrap();
+    payers.iter().map(|p| p["stolen_softirq_ns"].as_f64().unwrap()).sum()
+}
