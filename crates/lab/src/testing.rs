@@ -107,10 +107,24 @@ impl TestLab {
     /// When the host is not there or does not answer; the command's own failure is in the
     /// outcome.
     pub fn output(&self, name: &str, argv: &[&str]) -> Result<Outcome, LabError> {
+        self.output_within(name, argv, Duration::from_secs(120))
+    }
+
+    /// As [`TestLab::output`], with another patience in a guest.
+    ///
+    /// # Errors
+    /// As [`TestLab::output`].
+    pub fn output_within(
+        &self,
+        name: &str,
+        argv: &[&str],
+        patience: Duration,
+    ) -> Result<Outcome, LabError> {
         let owned: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
         match &self.find(name)?.reach {
-            Reach::Guest { ports } => Channel::open(ports, Duration::from_secs(20))?
-                .output(&owned, Duration::from_secs(120)),
+            Reach::Guest { ports } => {
+                Channel::open(ports, Duration::from_secs(20))?.output(&owned, patience)
+            }
             Reach::Namespace { .. } => {
                 let out: Output = self
                     .command(name, argv)?

@@ -349,7 +349,7 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     }
     println!("it paid {shares:.2?} of what it should have; {most} ns, {quiet} ns in quiet");
     assert!(most > 3.0 * quiet && most > 1e6, "{most} ns, {quiet} ns in quiet");
-    assert!(shares.iter().any(|s| (0.8..1.2).contains(s)), "{shares:?}");
+    assert!(shares.iter().any(|s| (0.7..1.3).contains(s)), "{shares:?}");
 }
 
 /// What softirqs of interrupts took from the process that is followed.
