@@ -5,6 +5,7 @@
 //! - [`script`], [`builtin`], [`plan`]: what a transaction does, ready to be sent.
 //! - [`session`]: one connection that waits for its answers, for what is asked around the
 //!   measurement.
+//! - [`init`]: pgbench's tables.
 //! - [`client`], [`conn`], [`near`]: many connections on one epoll for each thread.
 //! - [`recorder`], [`result`]: distributions, counts, and what stood around them.
 
@@ -12,6 +13,7 @@ mod address;
 mod builtin;
 mod client;
 mod conn;
+pub mod init;
 mod login;
 pub mod measure;
 mod near;

@@ -142,6 +142,50 @@ impl Session {
         self.answer()
     }
 
+    /// Copies into a table what `more` puts into the buffer, until it puts nothing; where it says
+    /// no, nothing is copied.
+    ///
+    /// # Errors
+    /// The server's, or what became of the connection.
+    pub fn copy(
+        &mut self,
+        sql: &str,
+        mut more: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<(), Wrong> {
+        let mut out = BytesMut::new();
+        let too_much = |e: std::io::Error| Wrong::Gone(Error::io("COPY", &e));
+        frontend::query(sql, &mut out).map_err(too_much)?;
+        self.send(&out).map_err(Wrong::Gone)?;
+        loop {
+            match self.message().map_err(Wrong::Gone)? {
+                (b'G', _) => break,
+                (b'E', body) => {
+                    let error = ServerError::read(&body);
+                    self.answer()?;
+                    return Err(Wrong::Server(error));
+                }
+                _ => {}
+            }
+        }
+        let mut rows = vec![];
+        loop {
+            out.clear();
+            rows.clear();
+            let goes_on = more(&mut rows);
+            if !goes_on {
+                frontend::copy_fail("ended early", &mut out).map_err(too_much)?;
+            } else if rows.is_empty() {
+                frontend::copy_done(&mut out);
+            } else {
+                frontend::CopyData::new(&rows[..]).map_err(too_much)?.write(&mut out);
+            }
+            self.send(&out).map_err(Wrong::Gone)?;
+            if !goes_on || rows.is_empty() {
+                return self.answer().map(|_| ());
+            }
+        }
+    }
+
     /// The rest of the answer to a statement.
     fn answer(&mut self) -> Result<Rows, Wrong> {
         let (mut rows, mut error) = (vec![], None);

@@ -36,6 +36,7 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
         (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.output),
+        (Some(MeasureKind::Pg(a)), _) if a.init => pg::init(a),
         (Some(MeasureKind::Pg(a)), _) => {
             let (spec, password) = pg::spec(a)?;
             pg::run(&spec, password.as_deref(), &a.output)

@@ -1,11 +1,12 @@
 //! `netwright measure pg`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Mutex};
 
 use clap::{Args, ValueEnum};
 use model::{
     CpuSet, Nanos,
     measure::{Common, FarProgram, PgProtocol, PgScript, PgSpec, SocketOptions, Transport},
+    units::grouped,
 };
 
 use super::{
@@ -17,6 +18,8 @@ use super::{
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
+    interrupt::Window,
+    output::{Progress, Sink},
 };
 
 /// The window when nothing is asked for.
@@ -28,6 +31,7 @@ const LONGEST: Nanos = Nanos(600_000_000_000);
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright measure pg postgres://db1/shop --script select1      # the least that a query costs
+  netwright measure pg postgres://db1/bench --init --scale 50     # pgbench's tables
   netwright measure pg postgres://db1/bench --protocol prepared \\
       --clients 1..64*2                                            # a sweep of clients
   netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 --rate 500   # by schedule, timed from it
@@ -40,6 +44,15 @@ pub struct PgArgs {
     /// taken from the environment (PGHOST, PGUSER…), as libpq does.
     #[arg(value_name = "URL", default_value = "postgres://", hide_default_value = true)]
     pub url: String,
+    /// Make pgbench's tables of the size that --scale says, as `pgbench -i`, and measure nothing.
+    /// Tables of these names are dropped first.
+    #[arg(
+        long,
+        short = 'i',
+        conflicts_with_all = ["script", "transactions", "duration", "rate", "json", "output"],
+        help_heading = "Traffic"
+    )]
+    pub init: bool,
     /// The transaction: tpcb-like, simple-update, select-only, select1, or a script file; NAME@3
     /// for a weight, again for more [default: select-only,
     /// which changes nothing].
@@ -70,7 +83,7 @@ pub struct PgArgs {
     /// How often a transaction is tried that fails by serialization or deadlock; 0 is no limit.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
     pub max_tries: u32,
-    /// The scripts' :scale [default: the rows of pgbench_branches].
+    /// The scripts' :scale [default: the rows of pgbench_branches; with --init 1].
     #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Traffic")]
     pub scale: Option<u32>,
     /// A variable for the scripts: NAME=VALUE; again for more.
@@ -225,6 +238,32 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         timeout_ns: args.timeout,
     };
     Ok((spec, password))
+}
+
+/// Makes pgbench's tables, and says what was made.
+pub fn init(args: &PgArgs) -> Result<Done, Failure> {
+    let (spec, password) = spec(args)?;
+    let window = Window::open();
+    let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
+    let progress = |what: &str, share: f64| {
+        if let Ok(mut line) = shown.lock() {
+            line.rename(what);
+            line.show(share);
+        }
+    };
+    let run = traffic::Run { stop: window.stop(), progress: &progress };
+    let made = traffic::pg::init::init(&spec, password.as_deref(), run);
+    drop(shown);
+    let made = made?;
+    Sink::Stdout.text(&format!(
+        "Made pgbench's tables of scale {}: {} accounts, in {}, of which {} filling and {} keys.\n",
+        made.scale,
+        grouped(made.accounts),
+        made.took_ns,
+        made.copy_ns,
+        made.keys_ns,
+    ))?;
+    Ok(Done::Yes)
 }
 
 /// Measures and prints.

@@ -1,0 +1,149 @@
+//! `measure pg --init`: the tables that pgbench's scripts work on, as `pgbench -i` makes them, so
+//! that both work on the other's.
+//!
+//! **Source**: PostgreSQL's documentation, "pgbench", "Initialization Options".
+
+use std::{
+    io::Write as _,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use model::{Nanos, measure::PgSpec};
+
+use super::{
+    measure::address_of,
+    session::{Session, Wrong},
+};
+use crate::{Error, Result, client::conduct::Run, net::now_ns};
+
+/// Rows of each table for one branch, as TPC-B has them.
+const TELLERS: u64 = 10;
+const ACCOUNTS: u64 = 100_000;
+/// From so many branches on the accounts' numbers need 64 bits.
+const BIG: u32 = 20_000;
+/// What is sent at a time.
+const CHUNK: usize = 64 << 10;
+
+/// What was made, and how long it took.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// The scale: so many branches.
+    pub scale: u32,
+    /// Rows of `pgbench_accounts`.
+    pub accounts: u64,
+    /// All of it.
+    pub took_ns: Nanos,
+    /// Of it, the filling.
+    pub copy_ns: Nanos,
+    /// Of it, `VACUUM ANALYZE` and the primary keys.
+    pub keys_ns: Nanos,
+}
+
+/// Makes the tables anew: those that are there are dropped, as pgbench does.
+///
+/// # Errors
+/// The server is not there, or says no; or it was ended early, and no table is there.
+pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<Made> {
+    let scale = spec.scale.unwrap_or(1);
+    let mut session = Session::open(&address_of(spec, password)?, &spec.common)?;
+    let begun = now_ns();
+    ask(&mut session, "BEGIN")?;
+    for statement in tables(scale) {
+        ask(&mut session, &statement)?;
+    }
+    let filling = now_ns();
+    fill(&mut session, scale, run)?;
+    ask(&mut session, "COMMIT")?;
+    let filled = now_ns();
+    for (table, key) in [("branches", "bid"), ("tellers", "tid"), ("accounts", "aid")] {
+        (run.progress)("making the primary keys", 0.95);
+        ask(&mut session, &format!("VACUUM ANALYZE pgbench_{table}"))?;
+        ask(&mut session, &format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key})"))?;
+    }
+    ask(&mut session, "VACUUM ANALYZE pgbench_history")?;
+    let over = now_ns();
+    Ok(Made {
+        scale,
+        accounts: u64::from(scale) * ACCOUNTS,
+        took_ns: Nanos(over - begun),
+        copy_ns: Nanos(filled - filling),
+        keys_ns: Nanos(over - filled),
+    })
+}
+
+fn ask(session: &mut Session, sql: &str) -> Result<()> {
+    session.ask(sql).map(|_| ()).map_err(|wrong| wrong.error("--init"))
+}
+
+/// The statements that make them, within one transaction: else `COPY` could not freeze its rows.
+fn tables(scale: u32) -> Vec<String> {
+    let aid = if scale >= BIG { "bigint" } else { "int" };
+    let make = |name: &str, columns: &str, with: &str| {
+        format!("CREATE TABLE pgbench_{name} ({columns}){with}")
+    };
+    let full = " WITH (fillfactor = 100)";
+    vec![
+        "DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, \
+         pgbench_tellers"
+            .into(),
+        make(
+            "history",
+            &format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"),
+            "",
+        ),
+        make("tellers", "tid int NOT NULL, bid int, tbalance int, filler char(84)", full),
+        make(
+            "accounts",
+            &format!("aid {aid} NOT NULL, bid int, abalance int, filler char(84)"),
+            full,
+        ),
+        make("branches", "bid int NOT NULL, bbalance int, filler char(88)", full),
+    ]
+}
+
+fn fill(session: &mut Session, scale: u32, run: Run<'_>) -> Result<()> {
+    let scale = u64::from(scale);
+    rows(session, "branches (bid, bbalance)", scale, run, |n, out| {
+        let _ = writeln!(out, "{n}\t0");
+    })?;
+    rows(session, "tellers (tid, bid, tbalance)", scale * TELLERS, run, |n, out| {
+        let _ = writeln!(out, "{n}\t{}\t0", (n - 1) / TELLERS + 1);
+    })?;
+    // Its filler is not null but blank, which makes the rows as long as TPC-B wants them.
+    rows(session, "accounts", scale * ACCOUNTS, run, |n, out| {
+        let _ = writeln!(out, "{n}\t{}\t0\t", (n - 1) / ACCOUNTS + 1);
+    })
+}
+
+/// Copies rows 1 to `count` into a table.
+fn rows(
+    session: &mut Session,
+    table: &str,
+    count: u64,
+    run: Run<'_>,
+    row: impl Fn(u64, &mut Vec<u8>),
+) -> Result<()> {
+    let what = format!("filling pgbench_{}", table.split(' ').next().unwrap_or_default());
+    let mut next = 1;
+    let more = |out: &mut Vec<u8>| {
+        while next <= count && out.len() < CHUNK {
+            row(next, out);
+            next += 1;
+        }
+        (run.progress)(&what, next as f64 / count.max(1) as f64 * 0.9);
+        !stopped(run.stop)
+    };
+    let sql = format!("COPY pgbench_{table} FROM STDIN WITH (FREEZE ON)");
+    match session.copy(&sql, more) {
+        Err(_) if stopped(run.stop) => {
+            Err(Error::Environment("--init was ended early: no table was made".into()))
+        }
+        Err(Wrong::Server(e)) => Err(Wrong::Server(e).error("--init")),
+        Err(Wrong::Gone(e)) => Err(e),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn stopped(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
+}
