@@ -152,7 +152,7 @@ fn mean(bytes: u64, calls: u64) -> f64 {
 #[test]
 fn sizes_and_exchanges_are_those_of_the_traffic() {
     for (transport, args) in [(Transport::Tcp, &[][..]), (Transport::Udp, &["--udp"])] {
-        let mut watching = Watching::start(&[]);
+        let mut watching = Watching::start(&["--messages", "always"]);
         let serve = Serve::start(&["--open"]);
         let sizes = ["--request", "300", "--response", "1000", "--warmup", "0ms"];
         let place = ["--duration", "1s", "--cpu", "0", "--peer-cpu", "1"];
@@ -206,7 +206,7 @@ fn exchange<S: Read + Write + Send>(mut client: S, mut server: S, n: u64) {
 #[test]
 fn every_call_is_counted() {
     const N: u64 = 2_000;
-    let mut watching = Watching::start(&[]);
+    let mut watching = Watching::start(&["--messages", "always"]);
     // A port that the kernel chose, like the client's.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -112,6 +112,7 @@ fn napi(q: u32, turn: u64) -> NapiWatch {
         queue: Known(QueueId::rx(q)),
         irq: Known(IrqId(40 + q)),
         threaded: Known(false),
+        observed_share: 1.0,
         cpus: vec![NapiOnCpu {
             cpu: CpuId(q),
             polls,
@@ -168,6 +169,7 @@ fn messages(n: u32) -> Messages {
         received_bytes: 900_000,
         exchanges: 9_990,
         received_elsewhere: Known(120),
+        observed_share: 1.0,
     }
 }
 

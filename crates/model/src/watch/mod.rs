@@ -65,3 +65,8 @@ pub struct WatchInterval {
 
 /// The shape's version.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The share observed in recordings from before there was any other.
+fn whole() -> f64 {
+    1.0
+}

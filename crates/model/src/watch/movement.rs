@@ -64,6 +64,10 @@ pub struct Messages {
     pub exchanges: u64,
     /// Receiving calls that ran on another CPU than the one that had the packets.
     pub received_elsewhere: Reading<u64>,
+    /// In which share of the interval calls were observed, 0 to 1: observing more would have cost
+    /// too much. All counts are of that share.
+    #[serde(default = "super::whole")]
+    pub observed_share: f64,
 }
 
 /// Retransmitted segments of one connection, of whichever network namespace. **Source**:

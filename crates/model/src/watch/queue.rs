@@ -23,6 +23,11 @@ pub struct NapiWatch {
     pub irq: Reading<IrqId>,
     /// Polled within a thread of its own, by the kernel's word or the thread's name.
     pub threaded: Reading<bool>,
+    /// In which share of the interval polls were observed, 0 to 1: observing more would have cost
+    /// too much. All counts are of that share, and so is the time in softirqs; a thread's time is
+    /// whole.
+    #[serde(default = "super::whole")]
+    pub observed_share: f64,
     /// By CPU, ascending, where it was polled.
     pub cpus: Vec<NapiOnCpu>,
 }

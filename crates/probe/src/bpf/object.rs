@@ -83,6 +83,12 @@ impl Object {
         self.hold(wanted, kernel_types());
     }
 
+    /// A program that is not attached, for this reason.
+    pub fn leave_out(&mut self, wanted: &Wanted, why: Reading<()>) {
+        let (seen, refused) = (RunStats::default(), Some(why));
+        self.programs.push(Held { wanted: *wanted, link: None, refused, seen, before: None });
+    }
+
     fn hold(&mut self, wanted: &Wanted, btf: Option<&Btf>) {
         let (link, refused) = match load_one(&mut self.ebpf, wanted.program, btf)
             .and_then(|()| attach(&mut self.ebpf, wanted.program))
@@ -94,9 +100,11 @@ impl Object {
         self.programs.push(Held { wanted: *wanted, link, refused, seen, before: None });
     }
 
-    /// Detaches all until [`Self::resume`]; what was counted stays.
-    pub fn pause(&mut self) {
-        for held in &mut self.programs {
+    /// Detaches these until [`Self::resume`], the last first: it is those at the end that count,
+    /// and each takes the kernel its time. What was counted stays.
+    pub fn pause(&mut self, programs: &[&str]) {
+        let these = self.programs.iter_mut().filter(|p| programs.contains(&p.wanted.program));
+        for held in these.rev() {
             let program = self.ebpf.program_mut(held.wanted.program);
             // A program that cannot be detached runs on; its counts are true all the same.
             let _ = match (program, held.link.take()) {
@@ -107,7 +115,7 @@ impl Object {
         }
     }
 
-    /// Attaches again what was attached; what is refused now says why from now on.
+    /// Attaches again what was detached; what is refused now says why from now on.
     pub fn resume(&mut self) {
         for held in &mut self.programs {
             if held.link.is_some() || held.refused.is_some() {

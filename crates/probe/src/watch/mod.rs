@@ -4,6 +4,7 @@
 //! share of the next [`WatchInterval`].
 
 mod cost;
+mod duty;
 mod followed;
 mod grown;
 mod ipc;
@@ -21,7 +22,7 @@ mod waits;
 pub use over_window::{OverWindow, Running};
 
 use std::{
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -44,13 +45,17 @@ pub struct Watch {
     /// Whether to attach eBPF programs; without, only what `/proc` tells.
     pub programs: bool,
     /// When to observe waits.
-    pub waits: Waits,
+    pub waits: When,
+    /// When to observe messages.
+    pub messages: When,
+    /// When to observe polls of NAPI instances.
+    pub queues: When,
 }
 
-/// When to observe where packets wait; the dearest of the parts.
+/// When to observe what takes a program for every packet or call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Waits {
-    /// For as much of each interval as costs no CPU more than 0.5% of its time.
+pub enum When {
+    /// For as much of each interval as costs no CPU more than 0.2% of its time.
     #[default]
     Auto,
     /// All the time.
@@ -82,9 +87,9 @@ impl Watcher {
         let options = Options { pids: watch.pids.clone(), ..Options::default() };
         let possible = possible(&root);
         let asked = permission::asked(&root, watch.programs);
-        let softirq = softirq::Part::attach(&asked, &root, &possible);
+        let softirq = softirq::Part::attach(&asked, watch.queues, &root, &possible);
         let waits = waits::Part::attach(&asked, watch.waits, &possible);
-        let movement = movement::Movement::attach(&asked, &root, &possible);
+        let movement = movement::Movement::attach(&asked, watch.messages, &root, &possible);
         let mut watcher = Self {
             softirq,
             waits,
@@ -133,9 +138,11 @@ impl Watcher {
     pub fn next(&mut self, interval: Duration, stop: &AtomicBool) -> WatchInterval {
         let begun = self.before.time.start_ns;
         let end = begun + u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX / 2);
-        self.waits.resume();
+        self.softirq.resume(end);
+        self.waits.resume(end);
+        self.movement.messages.resume(end);
         self.look_at_cost(end, stop);
-        self.waits.watch(begun, end, stop);
+        self.spare(end, stop);
         samples::clock::wait_until(end, stop, &mut |_| {});
         let now = samples::one(&self.root, 0, &self.options);
         let softirq = self.softirq.look();
@@ -167,6 +174,21 @@ impl Watcher {
                 self.attach_ns,
             ),
             samples: between.map_or_else(|| Reading::absent("no counters"), Reading::Known),
+        }
+    }
+
+    /// Looks at what the dear programs cost until all of them are detached or the interval ends.
+    fn spare(&mut self, end: u64, stop: &AtomicBool) {
+        loop {
+            let due = [self.softirq.due(), self.waits.due(), self.movement.messages.due()];
+            let Some(at) = due.into_iter().flatten().min().filter(|at| *at < end) else { return };
+            samples::clock::wait_until(at, stop, &mut |_| {});
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            self.softirq.spare();
+            self.waits.spare();
+            self.movement.messages.spare();
         }
     }
 

@@ -139,6 +139,7 @@ impl Napis {
             queue: place.queue,
             irq: place.irq,
             threaded: threaded(cells, place.threaded),
+            observed_share: 1.0,
             cpus: on_cpus(cells),
         }
     }

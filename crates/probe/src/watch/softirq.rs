@@ -7,14 +7,21 @@ use model::{
     watch::{ByContext, NapiWatch, Payer, ProgramStatus, VectorNs},
 };
 
-use super::{names::Names, napi::Napis, payer::Payers, permission};
+use super::{
+    When,
+    duty::{self, Duty, USUAL_NS},
+    names::Names,
+    napi::Napis,
+    payer::Payers,
+    permission,
+};
 use crate::{
     Root,
     bpf::{
         object,
         softirq::{CONTEXTS, COUNTED, CpuState, NAME, NAPI_POLL, Softirq, Sum, VECTORS, WANTED},
     },
-    samples,
+    samples::{self, clock::monotonic_ns},
 };
 
 /// The programs, or why there are none, and what they said last.
@@ -25,6 +32,8 @@ pub struct Part {
     payers: Payers,
     names: Names,
     napis: Napis,
+    /// Of the program that sees polls; the others are always attached.
+    duty: Duty,
     /// Of the last interval, by program, for their status.
     runs: BTreeMap<&'static str, u64>,
 }
@@ -55,10 +64,11 @@ struct ByContextAndVector {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, polls: When, root: &Root, possible: &[CpuId]) -> Self {
         let softirq = match asked {
             Reading::Known(()) => {
-                Softirq::attach(possible.to_vec(), &samples::ksoftirqd_by_cpu(root))
+                let threads = samples::ksoftirqd_by_cpu(root);
+                Softirq::attach(possible.to_vec(), &threads, polls != When::Never)
                     .map_err(permission::refused)
             }
             why => Err(why.clone()),
@@ -70,7 +80,27 @@ impl Part {
             payers: Payers::default(),
             names: Names::default(),
             napis: Napis::begin(root),
+            duty: Duty::begin(polls, monotonic_ns()),
             runs: BTreeMap::new(),
+        }
+    }
+
+    /// An interval begins, until `end`: polls are seen again, if they were not amid the last one.
+    pub fn resume(&mut self, end: u64) {
+        if let Ok(softirq) = &mut self.softirq {
+            self.duty.resume(softirq, monotonic_ns(), end);
+        }
+    }
+
+    /// When to call [`Self::spare`].
+    pub fn due(&self) -> Option<u64> {
+        self.duty.due().filter(|_| self.softirq.is_ok())
+    }
+
+    /// Sees no polls for the rest of the interval if seeing them has cost enough.
+    pub fn spare(&mut self) {
+        if let Ok(softirq) = &mut self.softirq {
+            self.duty.look(softirq, monotonic_ns());
         }
     }
 
@@ -86,7 +116,9 @@ impl Part {
         };
         let (paying, forgotten) = self.payers.look(&sums);
         softirq.forget_payers(&forgotten);
-        let (polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
+        let observed = self.duty.observed(monotonic_ns());
+        let (mut polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
+        polls.napi.iter_mut().for_each(|n| n.observed_share = observed);
         softirq.forget_napis(&forgotten);
         let seen = softirq.object.refused(NAPI_POLL);
         let grown = grown(&mut self.last, &sums.cpus);
@@ -134,6 +166,24 @@ impl Part {
             Ok(softirq) => softirq.object.status(&self.runs),
             Err(why) => object::unloaded(NAME, &WANTED, why),
         }
+    }
+}
+
+impl duty::Part for Softirq {
+    fn runs(&self) -> duty::Runs {
+        self.polls().unwrap_or_default().into_iter().map(|(cpu, n)| (cpu, vec![n])).collect()
+    }
+
+    fn ns_per_run(&self) -> Vec<f64> {
+        vec![self.object.ns_per_run(NAPI_POLL).unwrap_or(USUAL_NS)]
+    }
+
+    fn pause(&mut self) {
+        self.object.pause(&[NAPI_POLL]);
+    }
+
+    fn resume(&mut self) {
+        self.object.resume();
     }
 }
 

@@ -1,17 +1,20 @@
 //! Where packets wait, by process.
 
 mod grown;
-mod share;
 
-use std::{collections::BTreeMap, sync::atomic::AtomicBool};
+use std::collections::BTreeMap;
 
 use model::{
     CpuId, Reading,
     watch::{ProcessWaits, ProgramStatus},
 };
 
-use self::{grown::Grown, share::Share};
-use super::{Waits as When, permission};
+use self::grown::Grown;
+use super::{
+    When,
+    duty::{self, Duty, USUAL_NS},
+    permission,
+};
 use crate::{
     Root,
     bpf::{
@@ -20,7 +23,7 @@ use crate::{
             CpuState, ENTRY, Key, NAME, PROGRAMS, ProcessState, READY, RECV, SWITCH, WAKING, Waits,
         },
     },
-    samples::clock::{monotonic_ns, wait_until},
+    samples::clock::monotonic_ns,
 };
 
 /// The programs asked for first.
@@ -35,12 +38,8 @@ type Runs = [u64; PROGRAMS.len()];
 #[derive(Debug)]
 pub struct Part {
     waits: Result<Waits, Reading<()>>,
-    /// In how much of an interval they are attached; none: all of it, whatever it costs.
-    share: Option<Share>,
-    /// Since when they are, and for how long they were in this interval, nanoseconds.
-    attached_at: Option<u64>,
-    attached_ns: u64,
-    looked_at: u64,
+    /// In how much of an interval they are attached.
+    duty: Duty,
     last: BTreeMap<Key, ProcessState>,
     /// Since they were loaded, and in the last interval.
     runs: [Runs; 2],
@@ -56,50 +55,32 @@ impl Part {
             }
             (why, _) => Err(why.clone()),
         };
-        let now = monotonic_ns();
         Self {
             waits,
-            share: (when == When::Auto).then(Share::default),
-            attached_at: Some(now),
-            attached_ns: 0,
-            looked_at: now,
+            duty: Duty::begin(when, monotonic_ns()),
             last: BTreeMap::new(),
             runs: Default::default(),
         }
     }
 
-    /// Attaches the programs again, if they were detached amid the last interval.
-    pub fn resume(&mut self) {
-        let Ok(waits) = &mut self.waits else { return };
-        if self.attached_at.is_none() {
-            waits.resume();
-            self.attached_at = Some(monotonic_ns());
-        }
-        if let Some(share) = &mut self.share {
-            share.begin(waits.cpus().unwrap_or_default());
+    /// An interval begins, until `end`: attaches the programs again, if they were detached amid
+    /// the last one.
+    pub fn resume(&mut self, end: u64) {
+        if let Ok(waits) = &mut self.waits {
+            self.duty.resume(waits, monotonic_ns(), end);
         }
     }
 
-    /// Watches for as much of the interval, from `begun` to `end`, as may be, and detaches the
-    /// programs for the rest of it.
-    pub fn watch(&mut self, begun: u64, end: u64, stop: &AtomicBool) {
-        let (Ok(waits), Some(share)) = (&mut self.waits, &self.share) else { return };
-        let first = share::first(begun, end);
-        if first >= end {
-            return;
+    /// When to call [`Self::spare`].
+    pub fn due(&self) -> Option<u64> {
+        self.duty.due().filter(|_| self.waits.is_ok())
+    }
+
+    /// Detaches the programs for the rest of the interval if they have cost enough.
+    pub fn spare(&mut self) {
+        if let Ok(waits) = &mut self.waits {
+            self.duty.look(waits, monotonic_ns());
         }
-        wait_until(first, stop, &mut |_| {});
-        let elapsed = monotonic_ns().saturating_sub(begun);
-        let now = waits.cpus().unwrap_or_default();
-        let ns = |program: &Wanted| waits.object.ns_per_run(program.program);
-        let part = share.affordable(&now, elapsed, &ns);
-        if part >= 1.0 {
-            return;
-        }
-        let until = begun + (end.saturating_sub(begun) as f64 * part) as u64;
-        wait_until(until, stop, &mut |_| {});
-        waits.pause();
-        self.attached_ns += monotonic_ns().saturating_sub(self.attached_at.take().unwrap_or(begun));
     }
 
     /// What was waited for since the last look: most reads first.
@@ -124,7 +105,7 @@ impl Part {
         waits.forget(&still);
         self.last = now.into_iter().filter(|(k, _)| !still.contains(k)).collect();
         self.count_runs(&cpus);
-        let observed = self.observed();
+        let observed = self.duty.observed(monotonic_ns());
         Reading::Known(self.told(root, grown, observed))
     }
 
@@ -135,16 +116,6 @@ impl Part {
             *grown = now.wrapping_sub(*total);
             *total = now;
         }
-    }
-
-    /// The share of the time since the last look in which the programs were attached.
-    fn observed(&mut self) -> f64 {
-        let now = monotonic_ns();
-        let whole = now.saturating_sub(self.looked_at);
-        let since = self.attached_at.as_mut().map_or(0, |at| now - std::mem::replace(at, now));
-        let attached = std::mem::take(&mut self.attached_ns) + since;
-        self.looked_at = now;
-        if whole == 0 { 1.0 } else { (attached as f64 / whole as f64).min(1.0) }
     }
 
     fn told(
@@ -211,5 +182,24 @@ impl Part {
             }
             Err(why) => object::unloaded(NAME, &WANTED, why),
         }
+    }
+}
+
+impl duty::Part for Waits {
+    fn runs(&self) -> duty::Runs {
+        let cpus = self.cpus().unwrap_or_default();
+        cpus.into_iter().map(|(cpu, state)| (cpu, state.runs.to_vec())).collect()
+    }
+
+    fn ns_per_run(&self) -> Vec<f64> {
+        PROGRAMS.iter().map(|p| self.object.ns_per_run(p.program).unwrap_or(USUAL_NS)).collect()
+    }
+
+    fn pause(&mut self) {
+        Waits::pause(self);
+    }
+
+    fn resume(&mut self) {
+        Waits::resume(self);
     }
 }

@@ -88,6 +88,7 @@ pub fn queues(interval: &WatchInterval) -> Listing {
         ">TIME",
         ">CPU%",
         "THREADED",
+        ">OBSERVED",
     ])
     .of(&interval.napi, |_| vec![]);
     let s = interval.interval_s.max(1e-9);
@@ -108,6 +109,7 @@ pub fn queues(interval: &WatchInterval) -> Listing {
                 Cell::reading(&on.ns, |ns| Cell::time(*ns)),
                 Cell::reading(&on.ns, |ns| Cell::percent(*ns as f64 / 1e9 / s)),
                 Cell::reading(&napi.threaded, |t| Cell::text(if *t { "yes" } else { "no" })),
+                Cell::percent(napi.observed_share),
             ]);
         }
     }
@@ -192,6 +194,7 @@ pub fn messages(interval: &WatchInterval) -> Listing {
         ">BYTES EACH",
         ">EXCHANGES",
         ">ON OTHER CPU",
+        ">OBSERVED",
     ];
     let each = |bytes: u64, calls: u64| match calls {
         0 => Cell::text("-"),
@@ -208,6 +211,7 @@ pub fn messages(interval: &WatchInterval) -> Listing {
             each(m.received_bytes, m.receives),
             Cell::count(m.exchanges),
             Cell::reading(&m.received_elsewhere, |n| Cell::count(*n)),
+            Cell::percent(m.observed_share),
         ]
     })
 }

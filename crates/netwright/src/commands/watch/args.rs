@@ -33,9 +33,8 @@ pub struct WatchArgs {
     /// Attach no eBPF programs: only what /proc tells.
     #[arg(long)]
     pub no_bpf: bool,
-    /// When to observe where packets wait, by process.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub waits: Waits,
+    #[command(flatten)]
+    pub when: WhenArgs,
     #[command(flatten)]
     pub only: OnlyArgs,
     #[command(flatten)]
@@ -45,6 +44,21 @@ pub struct WatchArgs {
     pub plain: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// When to observe what takes a program for every packet or call.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is observed")]
+pub struct WhenArgs {
+    /// Where packets wait, by process.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub waits: When,
+    /// What processes send and receive.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub messages: When,
+    /// Polls of NICs' queues.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub queues: When,
 }
 
 /// Which part to show.
@@ -78,7 +92,10 @@ pub struct RecordingArgs {
     /// Show a recording instead of this host.
     #[arg(
         long, value_name = "FILE",
-        conflicts_with_all = ["record", "force", "record_limit", "interval", "duration", "no_bpf", "waits"]
+        conflicts_with_all = [
+            "record", "force", "record_limit", "interval", "duration", "no_bpf", "waits",
+            "messages", "queues"
+        ]
     )]
     pub replay: Option<PathBuf>,
 }
@@ -97,10 +114,10 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
     if set.is_empty() { Err("no CPU is named; write 0-3,8".into()) } else { Ok(set) }
 }
 
-/// When to observe waits.
+/// In how much of an interval.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Waits {
-    /// For as much of each interval as costs no CPU more than 0.5% of its time.
+pub enum When {
+    /// For as much of each interval as costs no CPU more than 0.2% of its time.
     Auto,
     /// All the time.
     Always,
@@ -108,12 +125,12 @@ pub enum Waits {
     Never,
 }
 
-impl From<Waits> for probe::watch::Waits {
-    fn from(waits: Waits) -> Self {
-        match waits {
-            Waits::Auto => Self::Auto,
-            Waits::Always => Self::Always,
-            Waits::Never => Self::Never,
+impl From<When> for probe::watch::When {
+    fn from(when: When) -> Self {
+        match when {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
         }
     }
 }

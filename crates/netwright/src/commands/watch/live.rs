@@ -72,7 +72,13 @@ fn said(process: &EndedProcess) -> String {
 
 /// What to attach, and whom to follow.
 pub fn watch(args: &WatchArgs) -> Watch {
-    Watch { pids: args.only.pid.clone(), programs: !args.no_bpf, waits: args.waits.into() }
+    Watch {
+        pids: args.only.pid.clone(),
+        programs: !args.no_bpf,
+        waits: args.when.waits.into(),
+        messages: args.when.messages.into(),
+        queues: args.when.queues.into(),
+    }
 }
 
 /// Lines of JSON alone need nothing but the interval.

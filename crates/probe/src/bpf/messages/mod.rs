@@ -25,7 +25,7 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, Wanted,
-    turns::{Sums, Turn, Turns},
+    turns::{Own, Sums, Turn, Turns},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
@@ -39,6 +39,9 @@ pub const WANTED: [Wanted; 3] = [
     Wanted { program: "sock_recv_length", gives: "sizes of messages, exchanges" },
     Wanted { program: "inet_sock_set_state", gives: "ports that begin to listen while watching" },
 ];
+
+/// Those that run for every call, the first of [`WANTED`].
+pub const CALLS: [&str; 2] = ["sock_send_length", "sock_recv_length"];
 
 /// A socket of a stream over IP.
 pub const STREAM: u8 = 0;
@@ -145,7 +148,7 @@ impl MessageCalls {
         first_chosen: u16,
     ) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
-        object.needs(&["sock_send_length", "sock_recv_length"])?;
+        object.needs(&CALLS)?;
         // The marks before the table is opened: what a socket is for is decided once.
         let begun = chosen_from(&mut object, first_chosen)
             .and_then(|()| mark(&mut object, listening, true))
@@ -160,6 +163,16 @@ impl MessageCalls {
     /// The kernel refuses.
     pub fn mark(&mut self, ports: &[u16], listening: bool) -> io::Result<()> {
         mark(&mut self.object, ports, listening)
+    }
+
+    /// How often each of [`CALLS`] ran since they were loaded, by CPU.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn cpus(&self) -> io::Result<Vec<(CpuId, Vec<u64>)>> {
+        let own = self.object.of_cpus::<Own>("own")?;
+        let runs = |(cpu, own): (CpuId, Own)| (cpu, own.runs[..CALLS.len()].to_vec());
+        Ok(own.into_iter().map(runs).collect())
     }
 
     /// Calls since the last time.

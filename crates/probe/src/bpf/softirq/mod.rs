@@ -85,12 +85,21 @@ pub struct Sums {
 }
 
 impl Softirq {
-    /// Attaches; `ksoftirqd` are those threads' numbers by CPU.
+    /// Attaches; `ksoftirqd` are those threads' numbers by CPU. `polls`: NAPI instances, too.
     ///
     /// # Errors
     /// See [`Object::load`]; or neither beginning nor end of a softirq can be seen.
-    pub fn attach(possible: Vec<CpuId>, ksoftirqd: &[(CpuId, u32)]) -> Result<Self, Reading<()>> {
-        let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
+    pub fn attach(
+        possible: Vec<CpuId>,
+        ksoftirqd: &[(CpuId, u32)],
+        polls: bool,
+    ) -> Result<Self, Reading<()>> {
+        let (wanted, not): (Vec<Wanted>, Vec<Wanted>) =
+            WANTED.iter().partition(|w| polls || w.program != NAPI_POLL);
+        let mut object = Object::load(NAME, BYTES, &wanted, possible)?;
+        for wanted in &not {
+            object.leave_out(wanted, Reading::absent("polls were not asked for"));
+        }
         for program in ["softirq_entry", "softirq_exit"] {
             if !object.runs(program) {
                 return Err(object.refused(program));
@@ -110,6 +119,15 @@ impl Softirq {
         let payers = self.all("payers")?;
         let napis = self.all("napis")?;
         Ok(Sums { cpus: self.object.of_cpus("cpus")?, payers, napis })
+    }
+
+    /// Polls since the programs were attached, by CPU.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn polls(&self) -> io::Result<Vec<(CpuId, u64)>> {
+        let cpus = self.object.of_cpus::<CpuState>("cpus")?;
+        Ok(cpus.iter().map(|(cpu, state)| (*cpu, state.polls)).collect())
     }
 
     /// Drops elements of the map for all threads. One that stays is dropped another time.

@@ -136,6 +136,7 @@ int napi_poll(struct raw_args *ctx)
 
 	if (!s || !napi)
 		return 0;
+	s->polls += 1;
 	place = place_of_napi(s, napi, napi->napi_id) & (NAPIS - 1);
 	n = &s->napis[place];
 	n->polls += 1;

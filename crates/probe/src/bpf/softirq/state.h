@@ -73,6 +73,7 @@ struct cpu_state {
 	u64 runs[PROGRAMS];
 	/* Softirqs whose beginning was seen, not their end, or the reverse. */
 	u64 torn;
+	u64 polls; /* of all NAPI instances */
 	/* Scratch. */
 	u64 begun_ns; /* of the softirq that runs; 0: none */
 	u64 softirq_end_ns;

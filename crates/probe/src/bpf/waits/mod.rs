@@ -156,7 +156,7 @@ impl Waits {
 
     /// Detaches until [`Self::resume`]; what was counted stays.
     pub fn pause(&mut self) {
-        self.object.pause();
+        self.object.pause(&PROGRAMS.map(|p| p.program));
     }
 
     /// Attaches again; a wait that began before is not counted.

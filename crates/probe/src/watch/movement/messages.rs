@@ -9,10 +9,14 @@ use crate::{
     Root,
     ask::sock_diag::{self, Listening},
     bpf::{
-        messages::{Calls, DATAGRAMS, Key, MessageCalls, NAME, UNIX, WANTED},
+        messages::{CALLS, Calls, DATAGRAMS, Key, MessageCalls, NAME, UNIX, WANTED},
         turns::Sums,
     },
-    samples::{local_ports, raw::Raw},
+    samples::{clock::monotonic_ns, local_ports, raw::Raw},
+    watch::{
+        When,
+        duty::{self, Duty, USUAL_NS},
+    },
 };
 
 /// So many processes are asked for their name; the others have that of the thread that called
@@ -27,11 +31,12 @@ const FIRST_CHOSEN: u16 = 32_768;
 pub struct Part {
     pub programs: Programs<MessageCalls>,
     marked: BTreeSet<u16>,
+    duty: Duty,
 }
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, when: When, root: &Root, possible: &[CpuId]) -> Self {
         let listeners = sock_diag::listeners(root).map(|dump| dump.entries).unwrap_or_default();
         let marked = ports(&listeners);
         let attach = || {
@@ -39,8 +44,34 @@ impl Part {
             let listening: Vec<u16> = marked.iter().copied().collect();
             MessageCalls::attach(possible.to_vec(), &listening, first)
         };
-        let programs = Programs::new((NAME, &WANTED), asked, attach);
-        Self { programs, marked }
+        let programs = match (asked, when) {
+            (Reading::Known(()), When::Never) => {
+                let why = Reading::absent("messages were not asked for");
+                Programs::new((NAME, &WANTED), &why, attach)
+            }
+            _ => Programs::new((NAME, &WANTED), asked, attach),
+        };
+        Self { programs, marked, duty: Duty::begin(when, monotonic_ns()) }
+    }
+
+    /// An interval begins, until `end`: attaches the programs again, if they were detached amid
+    /// the last one.
+    pub fn resume(&mut self, end: u64) {
+        if let Some(programs) = self.programs.attached() {
+            self.duty.resume(programs, monotonic_ns(), end);
+        }
+    }
+
+    /// When to call [`Self::spare`].
+    pub fn due(&self) -> Option<u64> {
+        self.duty.due()
+    }
+
+    /// Detaches the programs for the rest of the interval if they have cost enough.
+    pub fn spare(&mut self) {
+        if let Some(programs) = self.programs.attached() {
+            self.duty.look(programs, monotonic_ns());
+        }
     }
 
     /// What was sent and received since the last look.
@@ -52,7 +83,9 @@ impl Part {
         if let Reading::Known(listeners) = &now.listeners {
             self.mark(ports(listeners));
         }
+        let observed = self.duty.observed(monotonic_ns());
         let mut all = messages(&calls, lost);
+        all.iter_mut().for_each(|m| m.observed_share = observed);
         for one in all.iter_mut().filter(|m| m.pid != 0).take(ASKED) {
             if let Reading::Known(name) = root.word(&format!("/proc/{}/comm", one.pid)) {
                 one.name = name;
@@ -72,6 +105,24 @@ impl Part {
         if done.is_ok() {
             self.marked = listening;
         }
+    }
+}
+
+impl duty::Part for MessageCalls {
+    fn runs(&self) -> duty::Runs {
+        self.cpus().unwrap_or_default()
+    }
+
+    fn ns_per_run(&self) -> Vec<f64> {
+        CALLS.iter().map(|p| self.object.ns_per_run(p).unwrap_or(USUAL_NS)).collect()
+    }
+
+    fn pause(&mut self) {
+        self.object.pause(&CALLS);
+    }
+
+    fn resume(&mut self) {
+        self.object.resume();
     }
 }
 
@@ -130,6 +181,7 @@ fn one(key: &Key, calls: &Calls) -> Messages {
             }
             _ => Reading::Known(calls.elsewhere),
         },
+        observed_share: 1.0,
     }
 }
 

@@ -11,6 +11,7 @@ use model::{
     watch::{Messages, Mover, ProgramStatus, Retransmits},
 };
 
+use super::When;
 use crate::{Root, samples::raw::Raw};
 
 /// What stands on its own of a list; the rest is told as one: a list of ten thousand helps
@@ -21,7 +22,8 @@ const MOST: usize = 1_000;
 #[derive(Debug)]
 pub struct Movement {
     movers: movers::Part,
-    messages: messages::Part,
+    /// What is sent and received.
+    pub messages: messages::Part,
     retransmits: retransmits::Part,
 }
 
@@ -38,10 +40,10 @@ pub struct Look {
 
 impl Movement {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, messages: When, root: &Root, possible: &[CpuId]) -> Self {
         Self {
             movers: movers::Part::attach(asked, root, possible),
-            messages: messages::Part::attach(asked, root, possible),
+            messages: messages::Part::attach(asked, messages, root, possible),
             retransmits: retransmits::Part::attach(asked, possible),
         }
     }
