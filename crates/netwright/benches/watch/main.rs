@@ -1,7 +1,8 @@
 //! What `netwright watch` takes from traffic: the same loops with it and without, in turn
 //! (A B B A …), beside a bpftrace script that collects less. Needs root.
 //!
-//! `--pairs N` (9) pairs of each cell, `--window MS` (400) each, `--only udp,stream,rtt,user`.
+//! `--pairs N` (9) pairs of each cell, `--window MS` (1000) each, `--only udp,stream,rtt,user`.
+//! A window is a whole interval of `watch`, some of whose programs run in the beginning of each.
 //! Ends with 1 when a median loss is more than allowed.
 
 use std::{
@@ -32,7 +33,7 @@ struct Options {
 
 impl Options {
     fn parse(args: impl Iterator<Item = String>) -> io::Result<Self> {
-        let mut options = Self { pairs: 9, window: Duration::from_millis(400), only: vec![] };
+        let mut options = Self { pairs: 9, window: Duration::from_secs(1), only: vec![] };
         let mut args = args.filter(|a| a != "--bench");
         while let Some(name) = args.next() {
             let value = args.next().unwrap_or_default();
@@ -76,6 +77,13 @@ fn netwright() -> Command {
     command
 }
 
+/// What is always on.
+fn softirq_time() -> Command {
+    let mut command = netwright();
+    command.args(["--waits", "never", "--messages", "never", "--queues", "never"]);
+    command
+}
+
 fn bpftrace() -> Command {
     let mut command = Command::new("bpftrace");
     command.args(["-e", SCRIPT]);
@@ -116,6 +124,7 @@ fn run() -> io::Result<bool> {
         // First of all the same twice: what this machine cannot tell apart.
         row(&options, &mut traffic, "nothing (control)", None, None)?;
         kept &= row(&options, &mut traffic, "netwright", Some(netwright), Some(least))?;
+        row(&options, &mut traffic, "its softirq time alone", Some(softirq_time), None)?;
         row(&options, &mut traffic, "bpftrace", Some(bpftrace), None)?;
     }
     if options.wants("user") {
