@@ -21,6 +21,10 @@ pub enum Metric {
     Bits,
     /// Bits for a second of CPU, both ends' processes.
     BitsPerCpu,
+    /// CPU time of the near end's process by transaction, nanoseconds.
+    CpuPerTransaction,
+    /// Transactions a second.
+    Transactions,
 }
 
 /// What one run gave.

@@ -2,7 +2,7 @@
 //! of one run: whole processes in turn (A B B A …), pinned the same way.
 //!
 //! The least is kept in `../floor`: plain C loops, compiled here. Peers are Debian's qperf,
-//! sockperf and iperf3, and neper's `tcp_rr` where `NEPER=path/to/tcp_rr` says where it is.
+//! sockperf and iperf3, PostgreSQL's pgbench, and neper's `tcp_rr` where `NEPER=path/to/tcp_rr` says where it is.
 //! As root everything runs in a network namespace of its own, without BBR's pacing.
 //!
 //! Ends with 1 when something that must hold does not, and with 4 when a part could not be
@@ -18,6 +18,7 @@ mod memory;
 mod options;
 mod ours;
 mod peers;
+mod pg;
 mod process;
 mod room;
 mod rtt;
@@ -49,6 +50,7 @@ fn run() -> io::Result<End> {
         ("calls", flows::measure_calls),
         ("stream", stream::measure),
         ("cost", cost::measure),
+        ("pg", pg::measure),
         ("memory", memory::measure),
     ] {
         if !options.wants(name) {

@@ -11,7 +11,8 @@ use crate::{
     rtt::Exchange,
 };
 
-const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
+/// The program.
+pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
 /// How it is called in the table.
 pub const NAME: &str = "netwright";

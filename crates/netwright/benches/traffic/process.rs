@@ -139,15 +139,37 @@ impl Drop for Process {
     }
 }
 
-/// In the child: onto its CPU, and dead with its parent.
-fn prepare(cpu: usize, parent: u32) -> io::Result<()> {
-    // SAFETY: plain system calls on variables of ours.
+/// CPU time of all children that have ended, nanoseconds.
+pub fn children_cpu_ns() -> io::Result<u64> {
+    // SAFETY: all-zero is a valid value, which the kernel replaces.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the variable outlives the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut used) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    Ok(ns(used.ru_utime) + ns(used.ru_stime))
+}
+
+/// Puts the calling thread, and what it starts, on one CPU.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    // SAFETY: all-zero is an empty set; the calls write to it and read it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut set);
-        if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0
-            || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
-        {
+        match libc::sched_setaffinity(0, size_of_val(&set), &raw const set) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// In the child: onto its CPU, and dead with its parent.
+fn prepare(cpu: usize, parent: u32) -> io::Result<()> {
+    pin(cpu)?;
+    // SAFETY: plain system calls.
+    unsafe {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
         }
         // The parent may have died before the line above.

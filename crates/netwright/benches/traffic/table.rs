@@ -233,13 +233,15 @@ fn unit(metric: Metric) -> &'static str {
         Metric::Trips => "trips/s",
         Metric::Bits => "Gbit/s",
         Metric::BitsPerCpu => "Gbit/CPU-s",
+        Metric::CpuPerTransaction => "CPU, µs",
+        Metric::Transactions => "tps",
     }
 }
 
 fn words(metric: Metric, values: &Spread) -> String {
     let (scale, digits) = match metric {
-        Metric::Median | Metric::Mean => (1e3, 2),
-        Metric::Trips => (1.0, 0),
+        Metric::Median | Metric::Mean | Metric::CpuPerTransaction => (1e3, 2),
+        Metric::Trips | Metric::Transactions => (1.0, 0),
         Metric::Bits | Metric::BitsPerCpu => (1e9, 2),
     };
     let one = |v: f64| format!("{:.digits$}", v / scale);

@@ -1,0 +1,118 @@
+//! `measure pg` beside pgbench: select-only, prepared, on one thread, against one PostgreSQL.
+//!
+//! Both do the same number of transactions over TCP of loopback, pinned to the near CPU, the
+//! server to the far one. Their CPU time is that of the whole process, start and end included.
+
+use std::{io, process::Command, time::Duration};
+
+use crate::{
+    cell::{Cell, Compare, Contender, Figures, Metric, Target},
+    options::Options,
+    ours::{NAME, NETWRIGHT, number},
+    process::{Process, children_cpu_ns, pin},
+    room::Room,
+    table::Table,
+};
+
+#[path = "../../tests/support/postgres.rs"]
+#[allow(dead_code, clippy::expect_used, reason = "the suites use more of it, and panic")]
+mod postgres;
+
+use postgres::Postgres;
+
+/// The most of pgbench's CPU time that a transaction may take.
+const MOST_CPU: f64 = 0.8;
+/// The least of its transactions a second.
+const LEAST_RATE: f64 = 1.0;
+/// Transactions of one run for each millisecond of `--window`: at the rates of one server CPU a
+/// run is then some ten windows long, and a process's start a small part of it.
+const PER_WINDOW_MS: u32 = 200;
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// Both numbers of clients.
+pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
+    table.part(
+        "PostgreSQL, select-only, prepared, one thread: CPU time of the client's process by \
+         transaction, and transactions a second",
+    );
+    let server = serve(room)?;
+    table.columns();
+    for clients in [8, 32] {
+        let each = options.window_ms * PER_WINDOW_MS / clients;
+        let run = Run { room, server: &server, clients, each };
+        let again = &run;
+        let mut contenders = vec![
+            Contender { name: "pgbench", run: Box::new(move || again.pgbench()) },
+            Contender { name: NAME, run: Box::new(move || again.ours()) },
+        ];
+        if options.control {
+            contenders.push(Contender { name: "again", run: Box::new(move || again.pgbench()) });
+        }
+        let one = |metric, subject, target| Compare { metric, subject, other: "pgbench", target };
+        let compare = vec![
+            one(Metric::CpuPerTransaction, "again", Target::Shown),
+            one(Metric::CpuPerTransaction, NAME, Target::AtMost(MOST_CPU)),
+            one(Metric::Transactions, NAME, Target::AtLeast(LEAST_RATE, None)),
+        ];
+        Cell { name: format!("{clients} clients"), contenders, compare }.measure(options, table)?;
+    }
+    Ok(())
+}
+
+/// A server on the far CPU, with pgbench's tables.
+fn serve(room: &Room) -> io::Result<Postgres> {
+    // What is started from here stays there.
+    pin(room.far)?;
+    let server = Postgres::start();
+    let out = server.tool("pgbench").args(["-i", "-q", "-s", "2"]).output()?;
+    match out.status.success() {
+        true => Ok(server),
+        false => Err(io::Error::other(String::from_utf8_lossy(&out.stderr).into_owned())),
+    }
+}
+
+struct Run<'a> {
+    room: &'a Room,
+    server: &'a Postgres,
+    clients: u32,
+    /// Transactions of each client.
+    each: u32,
+}
+
+impl Run<'_> {
+    fn pgbench(&self) -> io::Result<Figures> {
+        let mut command = self.server.tool("pgbench");
+        command.env("PGHOST", "127.0.0.1").args(["-n", "-S", "-M", "prepared", "-j", "1"]);
+        command.args(["-c", &self.clients.to_string(), "-t", &self.each.to_string()]);
+        let (printed, cpu) = self.run(command)?;
+        let rate = printed.lines().find_map(|l| l.strip_prefix("tps = ")?.split(' ').next());
+        let rate = rate.and_then(|r| r.parse().ok());
+        let rate = rate.ok_or_else(|| io::Error::other(format!("pgbench printed {printed:?}")))?;
+        Ok(Figures::from([(Metric::CpuPerTransaction, cpu), (Metric::Transactions, rate)]))
+    }
+
+    fn ours(&self) -> io::Result<Figures> {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(["measure", "pg", &self.server.url("postgres"), "--json"]);
+        command.args(["--script", "select-only", "--protocol", "prepared", "--threads", "1"]);
+        let (all, cpu) = ((self.clients * self.each).to_string(), self.room.near.to_string());
+        command.args(["--clients", &self.clients.to_string(), "--transactions", &all]);
+        command.args(["--cpu", &cpu]);
+        let (printed, cpu) = self.run(command)?;
+        let document = serde_json::from_str(&printed)?;
+        let done = number(&document, "/runs/0/transactions")?;
+        if (done - f64::from(self.clients * self.each)).abs() > 0.5 {
+            return Err(io::Error::other(format!("netwright did {done} of {all} transactions")));
+        }
+        let rate = number(&document, "/runs/0/transactions_per_s")?;
+        Ok(Figures::from([(Metric::CpuPerTransaction, cpu), (Metric::Transactions, rate)]))
+    }
+
+    /// What it printed, and its CPU time by transaction, nanoseconds.
+    fn run(&self, command: Command) -> io::Result<(String, f64)> {
+        let before = children_cpu_ns()?;
+        let printed = Process::start(self.room, command, self.room.near)?.finish(LIMIT)?;
+        let used = children_cpu_ns()? - before;
+        Ok((printed, used as f64 / f64::from(self.clients * self.each)))
+    }
+}
