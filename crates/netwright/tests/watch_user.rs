@@ -259,24 +259,27 @@ fn a_followed_process_that_ends_is_said_once() {
     let args = ["watch", "--json", "--no-bpf", "--interval", "100ms", "--record", &file];
     let mut watch = Command::new(NETWRIGHT)
         .args(args)
-        .args(["--duration", "800ms", "--pid", &pid])
+        .args(["--pid", &pid])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(|line| {
+        let interval: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        interval["ended_processes"].as_array().unwrap().clone()
+    });
     // The first interval is there: it is followed.
-    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!(first["ended_processes"], Value::Array(vec![]));
+    assert!(lines.next().unwrap().is_empty());
     drop(child.stdin.take());
     child.wait().unwrap();
-    let ends = |line: String| {
-        let interval: Value = serde_json::from_str(&line).unwrap();
-        interval["ended_processes"].as_array().unwrap().clone()
-    };
-    let ended: Vec<Value> = lines.map(Result::unwrap).flat_map(ends).collect();
+    let ended = lines.find(|ended| !ended.is_empty()).unwrap();
+    let after: Vec<_> = lines.by_ref().take(3).flatten().collect();
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(watch.id() as libc::pid_t, libc::SIGINT) };
+    let after = [after, lines.flatten().collect()].concat();
     let out = watch.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(after.is_empty(), "once is enough: {after:?}");
     let line = format!("process {pid} (cat) has ended");
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert_eq!(ended[0]["pid"].to_string(), pid);

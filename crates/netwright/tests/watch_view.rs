@@ -182,6 +182,22 @@ fn ctrl_c_sigterm_and_the_end_of_the_time_give_the_terminal_back() {
 }
 
 #[test]
+fn a_terminal_is_told_that_programs_are_being_attached() {
+    let args = ["watch", "--plain", "--interval", "100ms", "--duration", "100ms"];
+    let mut view = View::start(&args, &[]);
+    assert!(view.child.wait().unwrap().success());
+    let began = Instant::now();
+    while !view.text().contains("watching costs") {
+        assert!(began.elapsed() < Duration::from_secs(60), "no interval in {}", view.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let text = view.text();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part:?} in {text}"));
+    assert!(at("netwright: attaching ...") < at("programs attached after"), "{text}");
+    assert!(at("programs attached after") < at("watching costs"), "{text}");
+}
+
+#[test]
 fn no_color_means_none() {
     let mut view = View::start(&["watch", "--no-bpf"], &[("NO_COLOR", "1")]);
     view.wait_for("watching costs");

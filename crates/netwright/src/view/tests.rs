@@ -346,3 +346,16 @@ fn the_cost_of_512_cpus_at_an_interval_a_second() {
     let most = if cfg!(debug_assertions) { 50.0 } else { 5.0 };
     assert!(share < most, "{share:.1}% of a CPU");
 }
+
+#[test]
+fn that_a_followed_process_ended_is_said_until_esc() {
+    let (host, mut state, mut record) = (generated::host(2, 1), state(), record(2));
+    record.interval.ended_processes =
+        vec![model::watch::EndedProcess { pid: 4711, name: "iperf3".into() }];
+    state.observe(&record);
+    let about = |state: &ViewState| picture(80, 24, &host, Some(&record), state)[1].clone();
+    assert!(about(&state).starts_with("process 4711 (iperf3) has ended"), "{}", about(&state));
+    assert!(about(&state).ends_with("(esc)"));
+    state.key(KeyCode::Esc.into());
+    assert!(about(&state).starts_with("watching costs"), "{}", about(&state));
+}

@@ -272,3 +272,26 @@ fn added(parts: &[&Reading<u64>; 2]) -> Reading<u64> {
     let [first, second] = parts;
     (*first).as_ref().map(|a| a + second.get().unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_interval_is_no_longer_than_since_it_began() {
+        let (waits, messages, queues) = (When::Never, When::Never, When::Never);
+        let watch = Watch { pids: vec![], programs: false, waits, messages, queues };
+        let mut watcher = Watcher::start(&watch);
+        // Somebody reads facts, which takes longer than the interval.
+        std::thread::sleep(Duration::from_millis(300));
+        let begun = monotonic_ns();
+        watcher.begin();
+        let first = watcher.next(Duration::from_millis(50), &AtomicBool::new(false));
+        let passed = (monotonic_ns() - begun) as f64 / 1e9;
+        assert!(
+            first.interval_s <= passed,
+            "{} s, of which {passed} are its own",
+            first.interval_s
+        );
+    }
+}

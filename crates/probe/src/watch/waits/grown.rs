@@ -72,3 +72,21 @@ impl Grown {
         String::from_utf8_lossy(name).into_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_of_which_nothing_was_observed_is_absent() {
+        let mut now = ProcessState::default();
+        now.buckets[4][9] = 2;
+        now.sum_ns[4] = 20;
+        let mut grown = Grown::default();
+        assert_eq!(grown.add(&now, None), 2);
+        for stage in 0..4 {
+            assert!(!grown.wait(stage).is_known(), "stage {stage}: {:?}", grown.wait(stage));
+        }
+        assert_eq!(grown.wait(4).known().map(|w| w.count), Some(2));
+    }
+}
