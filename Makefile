@@ -46,18 +46,19 @@ check:
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:
-# make bench BENCHES=traffic ARGS='--only stream'. neper is compared with where
+# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http. neper is compared with where
 # NEPER=path/to/tcp_rr says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps
 	@failed=0; for bench in $(BENCHES); do \
-	  case $$bench in record) package=stats;; *) package=netwright;; esac; \
-	  $(CARGO) bench -p $$package --locked --bench $$bench -- $(ARGS) || failed=1; \
+	  package=netwright only=; \
+	  case $$bench in record) package=stats;; http) bench=traffic only="--only http";; esac; \
+	  $(CARGO) bench -p $$package --locked --bench $$bench -- $$only $(ARGS) || failed=1; \
 	done; exit $$failed
 
 # What the benchmarks compare with; the bare loops in C are compiled as they run.
 bench-deps: test-deps
-	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3
+	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3 wrk:wrk
 
 # Every parser and the reading of archives under libFuzzer, FUZZ_SECONDS (10) each.
 fuzz: deps

@@ -19,6 +19,10 @@ pub enum Metric {
     Trips,
     /// Bits a second.
     Bits,
+    /// HTTP requests a second.
+    Requests,
+    /// CPU of the client's process for one, nanoseconds.
+    CpuPerRequest,
     /// Bits for a second of CPU, both ends' processes.
     BitsPerCpu,
     /// CPU time of the near end's process by transaction, nanoseconds.

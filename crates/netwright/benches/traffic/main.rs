@@ -2,7 +2,8 @@
 //! of one run: whole processes in turn (A B B A …), pinned the same way.
 //!
 //! The least is kept in `../floor`: plain C loops, compiled here. Peers are Debian's qperf,
-//! sockperf and iperf3, PostgreSQL's pgbench, and neper's `tcp_rr` where `NEPER=path/to/tcp_rr` says where it is.
+//! sockperf, iperf3 and wrk, PostgreSQL's pgbench, and neper's `tcp_rr` where
+//! `NEPER=path/to/tcp_rr` says where it is.
 //! As root everything runs in a network namespace of its own, without BBR's pacing.
 //!
 //! Ends with 1 when something that must hold does not, and with 4 when a part could not be
@@ -14,6 +15,7 @@ mod cell;
 mod cost;
 mod floor;
 mod flows;
+mod http;
 mod memory;
 mod options;
 mod ours;
@@ -49,6 +51,7 @@ fn run() -> io::Result<End> {
         ("flows", flows::measure),
         ("calls", flows::measure_calls),
         ("stream", stream::measure),
+        ("http", http::measure),
         ("cost", cost::measure),
         ("pg", pg::measure),
         ("memory", memory::measure),

@@ -111,7 +111,7 @@ impl Table {
         println!("near end on CPU {}, far end on CPU {} or the same", room.near, room.far);
         println!("{network}, congestion control {}", read(CONGESTION)?);
         println!("load average {}", read("/proc/loadavg")?);
-        for program in ["cc", "qperf", "sockperf", "iperf3"] {
+        for program in ["cc", "qperf", "sockperf", "iperf3", "wrk"] {
             println!("{program}: {}", version(program));
         }
         match &options.neper {
@@ -231,6 +231,8 @@ fn unit(metric: Metric) -> &'static str {
         Metric::Median => "median, µs",
         Metric::Mean => "mean, µs",
         Metric::Trips => "trips/s",
+        Metric::Requests => "requests/s",
+        Metric::CpuPerRequest => "client's CPU, µs",
         Metric::Bits => "Gbit/s",
         Metric::BitsPerCpu => "Gbit/CPU-s",
         Metric::CpuPerTransaction => "CPU, µs",
@@ -240,8 +242,10 @@ fn unit(metric: Metric) -> &'static str {
 
 fn words(metric: Metric, values: &Spread) -> String {
     let (scale, digits) = match metric {
-        Metric::Median | Metric::Mean | Metric::CpuPerTransaction => (1e3, 2),
-        Metric::Trips | Metric::Transactions => (1.0, 0),
+        Metric::Median | Metric::Mean | Metric::CpuPerRequest | Metric::CpuPerTransaction => {
+            (1e3, 2)
+        }
+        Metric::Trips | Metric::Requests | Metric::Transactions => (1.0, 0),
         Metric::Bits | Metric::BitsPerCpu => (1e9, 2),
     };
     let one = |v: f64| format!("{:.digits$}", v / scale);
