@@ -68,6 +68,8 @@ struct State<'r> {
     rooms: Rooms,
     recorder: &'r mut Recorder,
     looks: Looks,
+    /// Those whose requests have begun and are not handed over yet.
+    begun: Vec<usize>,
     done: u64,
     /// Requests begun: which time of the schedule is next, which of the requests.
     next: u64,
@@ -95,6 +97,7 @@ impl Near<'_> {
             rooms: Rooms::new(ROOM, shape.tls.is_some()),
             recorder,
             looks: Looks::new(-1),
+            begun: Vec::with_capacity(conns),
             done: 0,
             next: 0,
             settled: 0,
@@ -125,7 +128,7 @@ impl Near<'_> {
             n += 1;
             self.ready(state, ready)?;
         }
-        Ok(())
+        self.hand_over(state)
     }
 
     #[inline]

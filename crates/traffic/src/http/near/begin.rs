@@ -3,10 +3,12 @@
 use super::{Near, State};
 use crate::{
     Error,
-    http::conn::{Asked, Conn},
+    http::conn::{Asked, Conn, Phase},
     net::now_ns,
 };
 
+/// When a request was sent that is not handed over yet: after all that is judged by it.
+const UNSENT: u64 = u64::MAX;
 /// Requests begun without a look at those under way.
 const BEGIN_AT_ONCE: usize = 64;
 /// How often a thread that must not begin yet looks whether it may.
@@ -43,6 +45,12 @@ impl Near<'_> {
 
     /// Begins what may begin, and says when there is more to do.
     pub(super) fn begin_due(&self, state: &mut State<'_>) -> Result<u64, Error> {
+        let until = self.begin_some(state)?;
+        self.hand_over(state)?;
+        Ok(until)
+    }
+
+    fn begin_some(&self, state: &mut State<'_>) -> Result<u64, Error> {
         let now = now_ns();
         while let Some(&(until, key)) = state.resting.first() {
             if until > now {
@@ -92,6 +100,7 @@ impl Near<'_> {
     /// Asks on a connection as much as may be: in open loop one request, for others may be free.
     pub(super) fn refill(&self, state: &mut State<'_>, key: usize, now: u64) -> Result<(), Error> {
         let shape = self.shape;
+        let sent_ns = if shape.new_connections { now } else { UNSENT };
         let mut begun = false;
         loop {
             let full = |c: &Conn| c.asked.len() >= shape.pipeline as usize;
@@ -104,7 +113,7 @@ impl Near<'_> {
             match due {
                 Due::At(due_ns) if due_ns <= now && !open_loop_has_one => {
                     let which = (state.next % shape.requests.len().max(1) as u64) as usize;
-                    conn.asked.push_back(Asked { due_ns, sent_ns: now, first_ns: 0, which });
+                    conn.asked.push_back(Asked { due_ns, sent_ns, first_ns: 0, which });
                     state.next += 1;
                     begun = true;
                 }
@@ -116,9 +125,35 @@ impl Near<'_> {
         }
         match begun {
             true if shape.new_connections => self.connect(state, key),
-            true => self.push(state, key),
+            true => {
+                state.begun.push(key);
+                Ok(())
+            }
             false => Ok(()),
         }
+    }
+
+    /// Hands over what has begun, all that was heard of together: a call like the last one finds
+    /// its code and data at hand, and a server that sleeps is woken once. Each request has the
+    /// time of its own call.
+    pub(super) fn hand_over(&self, state: &mut State<'_>) -> Result<(), Error> {
+        let mut n = 0;
+        while let Some(&key) = state.begun.get(n) {
+            n += 1;
+            let Some(conn) = state.conns.get_mut(key) else { continue };
+            let now = now_ns();
+            for asked in conn.asked.iter_mut().rev().take_while(|a| a.sent_ns == UNSENT) {
+                asked.sent_ns = now;
+                if self.schedule.is_none() {
+                    asked.due_ns = now;
+                }
+            }
+            if conn.phase == Phase::Open {
+                self.push(state, key)?;
+            }
+        }
+        state.begun.clear();
+        Ok(())
     }
 
     pub(super) fn push(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
