@@ -1,4 +1,4 @@
-//! One parser of `parse::PARSERS`, chosen by the environment variable `PARSER`: a new parser is
+//! One parser of `parse::PARSERS` or `traffic::PARSERS`, chosen by the environment variable `PARSER`: a new parser is
 //! fuzzed without a new target. Without it, prints the names.
 #![no_main]
 
@@ -9,10 +9,11 @@ static CHOSEN: OnceLock<fn(&[u8])> = OnceLock::new();
 libfuzzer_sys::fuzz_target!(
     init: {
         let name = std::env::var("PARSER").unwrap_or_default();
-        match parse::PARSERS.iter().find(|p| p.0 == name) {
+        let parsers = || parse::PARSERS.iter().chain(traffic::PARSERS);
+        match parsers().find(|p| p.0 == name) {
             Some((_, parser)) => drop(CHOSEN.set(*parser)),
             None => {
-                for (name, _) in parse::PARSERS {
+                for (name, _) in parsers() {
                     println!("{name}");
                 }
                 std::process::exit(if name.is_empty() { 0 } else { 2 });

@@ -37,6 +37,12 @@ pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use stream::{course::Heard, measure::measure as measure_stream};
 
+/// A parser's name, and what feeds it any bytes; it panics where the parser contradicts itself.
+pub type FuzzEntry = (&'static str, fn(&[u8]));
+
+/// Parsers of what a peer sends that are fuzzed.
+pub const PARSERS: &[FuzzEntry] = &[("http_response", http::pieces::whole_or_in_pieces)];
+
 use host::identity::of_this_host as host_identity;
 
 /// This program, as it names itself to the other end.

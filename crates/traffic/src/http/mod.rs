@@ -5,11 +5,14 @@
 //! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
 //! - [`recorder`] and [`result`]: distributions, counts, and what stood around them.
 //!
+//! [`pieces`] is what the response parser is fuzzed by.
+//!
 //! TLS is [`crate::net::tls`], for `https` URLs; [`reach`] tries it before the first run.
 
 mod conn;
 pub mod measure;
 mod near;
+pub mod pieces;
 mod reach;
 mod recorder;
 mod request;

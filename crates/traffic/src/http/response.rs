@@ -326,26 +326,7 @@ fn header(line: &[u8], head: &mut Head, server: &mut Option<String>) -> Result<(
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
-
-    /// All answers of a connection's bytes, fed in pieces of this size, and how it ended.
-    fn all(is_head: bool, bytes: &[u8], piece: usize) -> (Vec<(u16, bool)>, Option<&'static str>) {
-        let (mut parser, mut found) = (Parser::new(is_head), vec![]);
-        for piece in bytes.chunks(piece.max(1)) {
-            let mut at = 0;
-            while at < piece.len() {
-                let (n, fed) = parser.feed(&piece[at..]);
-                at += n;
-                match fed {
-                    Fed::More => assert_eq!(at, piece.len(), "all of it is taken"),
-                    Fed::Whole(a) => found.push((a.status, a.keep)),
-                    Fed::Bad(why) => return (found, Some(why)),
-                }
-            }
-        }
-        found.extend(parser.end().map(|a| (a.status, a.keep)));
-        (found, None)
-    }
+    use super::{super::pieces::all, *};
 
     const OK: &str = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 2\r\n\r\nhi";
     const CHUNKED: &str = "HTTP/1.1 201 Made\r\ntransfer-ENCODING: gzip, chunked\r\n\r\n\
