@@ -20,6 +20,9 @@ pub struct HttpSpec {
     /// How TLS is spoken, with `https`.
     #[serde(default)]
     pub tls: TlsSpec,
+    /// A `netwright serve` on the server's host that tells what its CPUs did: HOST:PORT.
+    #[serde(default)]
+    pub responder: Option<String>,
     /// `GET`.
     pub method: String,
     /// Header lines beside our own: `Name: value`. One of ours (`Host`, `User-Agent`, `Accept`)

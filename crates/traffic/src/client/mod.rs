@@ -4,6 +4,7 @@ pub mod conduct;
 pub mod confidence;
 pub mod ends;
 pub mod flows;
+pub mod onlooker;
 
 use std::{
     net::SocketAddr,

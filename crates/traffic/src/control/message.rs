@@ -221,6 +221,8 @@ pub enum Kind {
         #[serde(default)]
         from: Vec<IpAddr>,
     },
+    /// Nothing is sent: the far end only looks at its host. No flows, no threads.
+    Look,
 }
 
 /// The far end at one moment. Counters only grow.

@@ -12,12 +12,18 @@ use super::{
     near::{Near, Shape},
     reach::{reach, tls_of},
     recorder::Recorder,
-    request,
-    result::{self, Round},
+    request, result,
+    sums::{Round, Sums},
 };
 use crate::{
     Error, Result,
-    client::conduct::{Course, Run, conduct},
+    client::{
+        Peer,
+        conduct::{Course, Run, conduct},
+        confidence::Next,
+        onlooker::host_only,
+    },
+    control::secret::Secret,
     host::calibrate,
     net::{self, now_ns, target::local_address},
     rtt::{
@@ -36,11 +42,19 @@ const MOST_PIPELINE: u32 = 1024;
 ///
 /// # Errors
 /// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
-pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> {
+pub fn measure(
+    spec: &HttpSpec,
+    secret: Option<&Secret>,
+    run: Run<'_>,
+) -> Result<Measured<HttpDocument>> {
     check(spec)?;
     let requests = request::of(spec)?;
     let tls = tls_of(spec, &requests.server)?;
     let (to, local) = reach(spec, &requests.server, tls.as_ref())?;
+    let onlooker = match &spec.responder {
+        Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
+        None => None,
+    };
     let same_host = is_here(to);
     let common = &spec.common;
     let seats = seats::near(&common.pin, common.threads, same_host, Some(to))?;
@@ -63,23 +77,27 @@ pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> 
         started_unix_s: unix_s(),
         request: spec.clone(),
         local,
-        peer: End { address: to.to_string(), ..End::default() },
+        peer: End {
+            address: to.to_string(),
+            ..onlooker.as_ref().map_or_else(End::default, |o| o.end.clone())
+        },
         floor: calibration.certificate([]),
         runs: vec![],
         cut_short: false,
     };
     let mut broken = None;
+    let place = Place { shape: &shape, seats: &seats, same_host, onlooker: onlooker.as_ref() };
     for &flows in &spec.flows {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
             document.cut_short = true;
             break;
         }
-        match round(spec, flows, &shape, &seats, run) {
-            Ok(round) => {
-                document.cut_short |= round.is_cut_short(spec);
-                broken.clone_from(&round.broken);
-                document.peer.program = round.server();
-                document.runs.push(result::http_run(spec, flows, &seats, same_host, &round));
+        match one(spec, flows, &place, run) {
+            Ok(one) => {
+                document.cut_short |= one.cut_short;
+                broken.clone_from(&one.broken);
+                document.peer.program = one.server;
+                document.runs.push(one.run);
             }
             Err(e) => broken = Some(e),
         }
@@ -90,6 +108,52 @@ pub fn measure(spec: &HttpSpec, run: Run<'_>) -> Result<Measured<HttpDocument>> 
         (true, Some(why)) => Err(why),
         (_, broken) => Ok(Measured { document, broken }),
     }
+}
+
+/// What all runs have in common.
+struct Place<'a> {
+    shape: &'a Shape,
+    seats: &'a Seats,
+    same_host: bool,
+    onlooker: Option<&'a Peer>,
+}
+
+/// A run, and what else came of it.
+struct One {
+    run: HttpRun,
+    server: String,
+    cut_short: bool,
+    broken: Option<Error>,
+}
+
+/// One number of connections, repeated while its interval is wider than was asked for.
+fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<One> {
+    let mut sums = Sums::new(spec);
+    let begun = now_ns();
+    let (broken, why) = loop {
+        let again = match (spec.common.confidence_per_mille, sums.rounds) {
+            (Some(_), n) => format!(", round {}", n + 1),
+            _ => String::new(),
+        };
+        let what = format!("http, {flows} connections{again}");
+        let round = match round(spec, flows, place, run, &what) {
+            Ok(round) => round,
+            Err(e) if sums.rounds == 0 => return Err(e),
+            Err(e) => break (Some(e), None),
+        };
+        sums.add(spec, &round);
+        if round.broken.is_some() || sums.cut_short {
+            break (round.broken, None);
+        }
+        if let Next::Done(why) = sums.next(spec, now_ns() - begun) {
+            break (None, why);
+        }
+    };
+    let mut run = result::http_run(spec, flows, place.seats, place.same_host, &sums);
+    run.warnings.extend(why);
+    run.warnings.extend(place.onlooker.and_then(|peer| peer.elsewhere(place.shape.to)));
+    let server = result::server(&sums.all);
+    Ok(One { run, server, cut_short: sums.cut_short, broken })
 }
 
 fn check(spec: &HttpSpec) -> Result<()> {
@@ -117,6 +181,11 @@ fn check(spec: &HttpSpec) -> Result<()> {
                 .into(),
         );
     }
+    if spec.requests.is_some() && common.confidence_per_mille.is_some() {
+        return usage(
+            "a number of requests is one round; leave out --requests or --confidence".into(),
+        );
+    }
     if spec.rate_per_s == Some(0) || spec.requests == Some(0) {
         return usage("no requests are asked for".into());
     }
@@ -132,14 +201,23 @@ fn is_here(to: SocketAddr) -> bool {
 }
 
 /// One run: threads, window, what came of it.
-fn round(spec: &HttpSpec, flows: u32, shape: &Shape, seats: &Seats, run: Run<'_>) -> Result<Round> {
+fn round(
+    spec: &HttpSpec,
+    flows: u32,
+    place: &Place<'_>,
+    run: Run<'_>,
+    what: &str,
+) -> Result<Round> {
     descriptors(flows)?;
+    let Place { shape, seats, onlooker, .. } = *place;
+    if let Some(peer) = onlooker {
+        peer.look_on(&spec.common)?;
+    }
     let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
     let open_loop = spec.rate_per_s.is_some();
     let mut recorders: Vec<Recorder> =
         team.members.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
     let (begin_ns, over) = (now_ns() + 1_000_000, AtomicBool::new(false));
-    let what = format!("http, {flows} connections");
     let course = std::thread::scope(|threads| -> Course {
         for (n, recorder) in recorders.iter_mut().enumerate() {
             let (team, window, over) = (&team, &window, &over);
@@ -159,12 +237,17 @@ fn round(spec: &HttpSpec, flows: u32, shape: &Shape, seats: &Seats, run: Run<'_>
         while team.tids().len() < team.members.len() && !team.stopping() {
             std::thread::yield_now();
         }
-        let course = conduct(run, None, &spec.common, &team, &window, &what, &mut |_| {});
+        let course = conduct(run, onlooker, &spec.common, &team, &window, what, &mut |_| {});
         over.store(true, Ordering::Release);
         team.end();
         course
     });
-    Ok(Round { recorders, course, seen: team.seen(), broken: team.broken() })
+    let broken = team.broken().or_else(|| course.silent.clone());
+    let report = match (onlooker, &broken) {
+        (Some(peer), None) => Some(host_only(peer.finish()?)),
+        _ => None,
+    };
+    Ok(Round { recorders, course, seen: team.seen(), report, broken })
 }
 
 /// Whether this process may have so many sockets.

@@ -19,7 +19,7 @@ use super::session::Watch;
 use crate::{
     Doing, Error, Result,
     control::{
-        message::{DATA_MAGIC, PREAMBLE, Test},
+        message::{DATA_MAGIC, Kind, PREAMBLE, Test},
         secret::{nonce, unhex},
     },
     net::options,
@@ -147,6 +147,7 @@ impl Endpoint {
         let (transport, sockets) = (test.transport, vec![]);
         let mut this = Self { token, sockets, ports: vec![], path: None, transport, client };
         match (test.transport, path) {
+            _ if test.kind == Kind::Look => {}
             (Transport::Unix, Some(path)) => this.listen_unix(path, test)?,
             (Transport::Unix, None) => {
                 return Err(Error::Usage("Unix sockets need a target unix:PATH".into()));

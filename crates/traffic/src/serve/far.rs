@@ -60,7 +60,12 @@ pub struct FarTest<'a> {
 /// # Errors
 /// A CPU that was asked for is not there or not ours to use.
 pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Seats> {
-    let asked = if test.pin == Pin::Auto { &session.options.pin } else { &test.pin };
+    let asked = match (&test.kind, &test.pin) {
+        // It has no threads to pin.
+        (Kind::Look, _) => &Pin::No,
+        (_, Pin::Auto) => &session.options.pin,
+        (_, asked) => asked,
+    };
     let local = match &session.near {
         Near::Ip(ours, _) => Some(*ours),
         Near::Unix(_) => None,
@@ -86,6 +91,7 @@ impl<'a> FarTest<'a> {
         let door = door(endpoint, test, session)?;
         let mut gathered = match door {
             Some(_) => vec![],
+            None if test.kind == Kind::Look => vec![],
             None => endpoint.gather(test, &session.watching())?,
         };
         gathered.iter().for_each(|f| options::apply_late(&SockRef::from(&f.socket), test));
@@ -176,6 +182,7 @@ impl<'a> FarTest<'a> {
                     stream.side.work(n, &self.team, member);
                 }
             }
+            Kind::Look => {}
         }
     }
 

@@ -58,6 +58,7 @@ impl Limits {
     /// Why a test is refused, if it is.
     pub fn refuse(&self, test: &Test) -> Option<String> {
         let sizes: &[u64] = match &test.kind {
+            Kind::Look => return self.too_long(test),
             Kind::Rtt { request_bytes, response_bytes, outstanding } => {
                 if *outstanding == 0 || *outstanding > 65_536 {
                     return Some(format!(
@@ -129,16 +130,22 @@ impl Limits {
                 test.threads, self.spinning
             ));
         }
-        if test.longest_ns.0 > self.longest.as_nanos() as u64 {
-            let most = model::Nanos(self.longest.as_nanos() as u64);
-            return Some(format!(
-                "a test of {}; at most {most} are allowed (its --max-duration)",
-                test.longest_ns
-            ));
+        if let Some(why) = self.too_long(test) {
+            return Some(why);
         }
         if test.transport == Transport::Unix && test.wait == Wait::BusyPoll {
             return Some("a Unix socket has no queue to poll".into());
         }
         None
+    }
+
+    fn too_long(&self, test: &Test) -> Option<String> {
+        let most = model::Nanos(self.longest.as_nanos() as u64);
+        (test.longest_ns > most).then(|| {
+            format!(
+                "a test of {}; at most {most} are allowed (its --max-duration)",
+                test.longest_ns
+            )
+        })
     }
 }

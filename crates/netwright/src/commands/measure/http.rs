@@ -9,10 +9,10 @@ use model::{
 };
 
 use super::{
-    args::{SocketArgs, WaitArg},
+    args::{SecretArgs, SocketArgs, WaitArg},
     conduct,
-    counts::{Counts, PerSecond, within},
-    spec,
+    counts::{Counts, PerSecond, Percent, within},
+    secret, spec,
 };
 use crate::{
     args::OutputArgs,
@@ -32,6 +32,7 @@ const LONGEST: Nanos = Nanos(600_000_000_000);
   netwright measure http http://web1/ --flows 32 --rate 5000   # by schedule, and timed from it
   netwright measure http http://web1/ --requests 10000 --flows 8
   netwright measure http http://web1/a http://web1/b     # in turn
+  netwright measure http http://web1/ --responder web1 --confidence 2%   # and the server's CPU
   netwright measure http http://web1/ --new-connections  # a connection for each request
   netwright measure http https://web1/ --ca ours.pem     # TLS, with an authority of one's own
   netwright measure http http://web1/api --body '{}' --header 'Content-Type: application/json'"
@@ -73,6 +74,12 @@ pub struct HttpArgs {
     /// So many requests instead; they begin with the window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub requests: Option<u64>,
+    /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "requests", help_heading = "Time")]
+    pub confidence: Option<Percent>,
+    /// The longest that --confidence may take for each run.
+    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    pub longest: Nanos,
     /// Traffic before the window, not measured; with --requests time to connect.
     #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub warmup: Nanos,
@@ -85,6 +92,11 @@ pub struct HttpArgs {
     /// Only IPv6 addresses of the server.
     #[arg(long, short = '6', help_heading = "Server")]
     pub ipv6: bool,
+    /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
+    #[arg(long, value_name = "TARGET", help_heading = "Server")]
+    pub responder: Option<String>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
     /// Send from this local address.
     #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
     pub bind: Option<String>,
@@ -165,8 +177,8 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
                 dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
                 congestion: args.socket.congestion.clone(),
             },
-            confidence_per_mille: None,
-            longest_ns: duration_ns,
+            confidence_per_mille: args.confidence.map(|p| p.0),
+            longest_ns: args.longest,
         },
         urls: args.urls.clone(),
         tls: TlsSpec {
@@ -174,6 +186,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
             insecure: args.insecure,
             resume: args.tls_resume,
         },
+        responder: args.responder.clone(),
         method: args.method.clone().unwrap_or_else(|| method.into()),
         headers: args.header.clone(),
         body: args.body.clone(),
@@ -198,10 +211,11 @@ fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
 }
 
 /// Measures and prints.
-pub fn run(spec: &HttpSpec, output: &OutputArgs) -> Result<Done, Failure> {
+pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+    let secret = secret(from)?;
     conduct(
         output,
-        |run| traffic::measure_http(spec, run),
+        |run| traffic::measure_http(spec, secret.as_ref(), run),
         |document, look| report::measure::http(document, *look),
     )
 }

@@ -35,7 +35,7 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
-        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.output),
+        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.secret, &a.output),
         (Some(MeasureKind::Pg(a)), _) if a.init => pg::init(a),
         (Some(MeasureKind::Pg(a)), _) => {
             let (spec, password) = pg::spec(a)?;
@@ -93,7 +93,7 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
         "http" => {
             let spec: HttpSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            http::run(&spec, &args.output)
+            http::run(&spec, &args.secret, &args.output)
         }
         "pg" => {
             let spec: PgSpec =
