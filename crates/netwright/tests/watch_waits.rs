@@ -105,7 +105,13 @@ struct Stage {
 
 impl Stage {
     fn add(&mut self, wait: &Reading<WaitNs>) {
-        let wait = wait.known().unwrap();
+        let wait = match wait {
+            Reading::Known(wait) => wait,
+            // Nothing is no distribution; any other reason is a stage that is not seen.
+            none => {
+                return assert!(none.why_not().unwrap().contains("none was observed"), "{none:?}");
+            }
+        };
         self.count += wait.count;
         self.sum_ns += wait.mean * wait.count as f64;
         self.medians.push((wait.p50, wait.count));
