@@ -1,5 +1,5 @@
 //! What can be said of many measured values: distributions in bounded memory, quantiles with
-//! their intervals, humps. Pure.
+//! their intervals, humps; closed queueing networks. Pure.
 
 pub mod batches;
 pub mod bootstrap;
@@ -8,6 +8,7 @@ mod grouping;
 pub mod histogram;
 pub mod interval;
 pub mod modes;
+pub mod queueing;
 pub mod random;
 mod scale;
 pub mod series;

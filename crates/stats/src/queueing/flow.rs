@@ -1,0 +1,155 @@
+//! A measured curve instead of assumed stations: what another path does to it.
+//!
+//! Norton's theorem for queueing networks (Chandy, Herzog and Woo, IBM J. Res. Dev. 19, 1975):
+//! a part of a closed network behaves towards the rest as one station whose rate with `n` there
+//! is its throughput with `n` clients when the rest takes no time. That throughput is measured,
+//! batching, shared CPUs and spared wake-ups included; the rest is the delay that another path
+//! adds. With a delay added fewer are at the station at a time, and how that number fluctuates
+//! decides what is lost:
+//!
+//! - [`Curve::fluctuating`]: as with exponential times. Exact for product form, too low for
+//!   steady service.
+//! - [`Curve::steady`]: not at all; the mean number is always there. Exact without variability.
+//!
+//! The truth of real services lies between them.
+
+use super::station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station};
+
+/// Measured throughput by the number of clients.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Clients and time of a cycle, ascending.
+    points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// From clients and transactions a second, in any order. `None` without a point, or with one
+    /// of nothing.
+    pub fn new(measured: &[(u32, f64)]) -> Option<Self> {
+        let good = |(n, x): &(u32, f64)| *n > 0 && x.is_finite() && *x > 0.0;
+        if measured.is_empty() || !measured.iter().all(good) {
+            return None;
+        }
+        let mut points: Vec<(f64, f64)> =
+            measured.iter().map(|(n, x)| (f64::from(*n), f64::from(*n) * 1e9 / x)).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.dedup_by(|a, b| a.0 == b.0);
+        Some(Self { points })
+    }
+
+    /// The time of a cycle with `n` clients, which may be a fraction: a straight line between
+    /// measured points, as that of a saturated station is (Denning and Buzen 1978). Below the
+    /// first as at the first; beyond the last as if saturated there.
+    pub fn cycle_ns(&self, n: f64) -> f64 {
+        let above = self.points.iter().position(|p| p.0 >= n);
+        match above {
+            Some(0) => self.points.first().map_or(0.0, |p| p.1),
+            Some(i) => {
+                let (Some(a), Some(b)) = (self.points.get(i - 1), self.points.get(i)) else {
+                    return 0.0;
+                };
+                a.1 + (b.1 - a.1) * (n - a.0) / (b.0 - a.0)
+            }
+            None => self.points.last().map_or(0.0, |p| p.1 * n / p.0),
+        }
+    }
+
+    /// Transactions a second with `n` clients on the measured path.
+    pub fn per_s(&self, n: f64) -> f64 {
+        n * 1e9 / self.cycle_ns(n)
+    }
+
+    /// The curve as one station.
+    fn station(&self, clients: u32) -> Station {
+        let one = self.per_s(1.0);
+        Station {
+            name: "measured".into(),
+            kind: Kind::Rates((1..=clients.max(1)).map(|n| self.per_s(n.into()) / one).collect()),
+            demand_ns: 1e9 / one,
+        }
+    }
+
+    /// Transactions a second when each cycle takes `added_ns` more outside, with exponential
+    /// variability.
+    ///
+    /// # Errors
+    /// More than [`MOST_CLIENTS`], or a negative delay.
+    pub fn fluctuating(&self, clients: u32, added_ns: f64) -> Result<f64, NoNetwork> {
+        if clients > MOST_CLIENTS {
+            return Err(NoNetwork::TooMany(clients));
+        }
+        let network = Network::new(vec![self.station(clients), Station::delay("path", added_ns)])?;
+        let all = network.per_s(clients)?;
+        Ok(all.last().copied().unwrap_or(0.0))
+    }
+
+    /// The same without variability: as many are at the station as are not on the way.
+    ///
+    /// # Errors
+    /// A negative delay: a faster path puts more clients there than were measured.
+    pub fn steady(&self, clients: u32, added_ns: f64) -> Result<f64, NoNetwork> {
+        if !(added_ns.is_finite() && added_ns >= 0.0) {
+            return Err(NoNetwork::Demand("path".into()));
+        }
+        let all = f64::from(clients);
+        // Those there plus those on the way grow with those there: bisection.
+        let taken = |q: f64| q + q * added_ns / self.cycle_ns(q);
+        let (mut low, mut high) = (0.0, all);
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            if taken(middle) < all { low = middle } else { high = middle }
+        }
+        Ok(self.per_s((low + high) / 2.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64, share: f64) {
+        assert!((a / b - 1.0).abs() < share, "{a} against {b}");
+    }
+
+    #[test]
+    fn a_part_measured_alone_predicts_the_whole_of_product_form_exactly() {
+        let part = vec![
+            Station::servers("client", 1, 4_000.0),
+            Station::servers("server", 3, 20_000.0),
+            Station::delay("wake", 9_000.0),
+        ];
+        let alone = Network::new(part.clone()).unwrap().per_s(40).unwrap();
+        let measured: Vec<(u32, f64)> = (1..).zip(alone.into_iter().skip(1)).collect();
+        let curve = Curve::new(&measured).unwrap();
+        for added in [1_000.0, 80_000.0, 2e6] {
+            let whole = [part.clone(), vec![Station::delay("path", added)]].concat();
+            let whole = Network::new(whole).unwrap().per_s(40).unwrap();
+            for n in [1, 7, 40] {
+                close(curve.fluctuating(n, added).unwrap(), whole[n as usize], 1e-9);
+                assert!(curve.steady(n, added).unwrap() >= whole[n as usize] * 0.999_999);
+            }
+        }
+    }
+
+    #[test]
+    fn a_steady_server_is_predicted_exactly_without_fluctuation() {
+        // Service of always 10 µs by one server, 5 µs elsewhere.
+        let alone = |n: u32| (n, (f64::from(n) / 15e-6).min(1e5));
+        let curve = Curve::new(&[alone(1), alone(2), alone(4), alone(64)]).unwrap();
+        for (n, added) in [(1, 80_000.0), (4, 5_000.0), (64, 80_000.0), (64, 2e6)] {
+            let truth = (f64::from(n) * 1e9 / (15_000.0 + added)).min(1e5);
+            close(curve.steady(n, added).unwrap(), truth, 1e-2);
+            assert!(curve.fluctuating(n, added).unwrap() <= truth * 1.000_001);
+        }
+    }
+
+    #[test]
+    fn nothing_measured_is_no_curve() {
+        assert_eq!(Curve::new(&[]), None);
+        assert_eq!(Curve::new(&[(1, 0.0)]), None);
+        assert_eq!(Curve::new(&[(0, 1.0)]), None);
+        let one = Curve::new(&[(1, 1e4)]).unwrap();
+        close(one.per_s(8.0), 1e4, 1e-9);
+        assert!(one.fluctuating(1, -1.0).is_err() && one.steady(1, -1.0).is_err());
+    }
+}
