@@ -46,6 +46,8 @@ pub struct Cli {
 pub enum Command {
     /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
     Doctor(DoctorArgs),
+    /// Say what a workload's response time is made of, and predict other paths and loads.
+    Explain(Box<crate::commands::explain::args::ExplainArgs>),
     /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
@@ -265,6 +267,8 @@ pub enum Document {
     Inspect,
     /// `doctor --json`.
     Doctor,
+    /// `explain --json`.
+    Explain,
     /// `measure rtt --json`.
     MeasureRtt,
     /// `measure connect --json`.

@@ -23,6 +23,7 @@ fn the_committed_schemas_are_what_the_code_says() {
     for name in [
         "inspect",
         "doctor",
+        "explain",
         "measure-rtt",
         "measure-connect",
         "measure-stream",
@@ -140,6 +141,26 @@ fn real_output_of_measure_pg_keeps_to_its_schema() {
         ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
     {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
+    }
+}
+
+#[test]
+fn real_output_of_explain_keeps_to_its_schema() {
+    let serve = support::serve::Serve::start(&["--service-time", "50us"]);
+    let target = format!("rtt://{}", serve.target());
+    let args = ["--json", "--round", "30ms", "--duration", "500ms", "--path", "rtt=1ms"];
+    // Exit code 1 is an answer too.
+    let out = support::output(NETWRIGHT, &[&["explain", &target], &args[..]].concat());
+    let text = String::from_utf8(out.stdout).expect("UTF-8");
+    keeps_to("explain", &text);
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    for key in ["name", "ns", "low_ns", "high_ns", "share"] {
+        assert!(document["components"][0].get(key).is_some(), "components[].{key} is missing");
+    }
+    for key in
+        ["path", "clients", "predicted_per_s", "low_per_s", "high_per_s", "measured_per_s", "error"]
+    {
+        assert!(document["predictions"][0].get(key).is_some(), "predictions[].{key} is missing");
     }
 }
 

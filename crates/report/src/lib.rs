@@ -6,6 +6,7 @@
 
 pub mod doctor;
 pub mod document;
+pub mod explain;
 pub mod inspect;
 pub mod measure;
 mod notes;

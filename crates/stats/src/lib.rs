@@ -3,11 +3,14 @@
 
 pub mod batches;
 pub mod bootstrap;
+pub mod decompose;
 pub mod enough;
 mod grouping;
 pub mod histogram;
 pub mod interval;
 pub mod modes;
+pub mod paired;
+pub mod predict;
 pub mod queueing;
 pub mod random;
 mod scale;

@@ -27,6 +27,8 @@ pub struct Seen {
     pub napi_ids: BTreeMap<u32, u64>,
     /// What moved its bytes.
     pub engines: BTreeSet<&'static str>,
+    /// How long it spun on purpose before its responses.
+    pub served_ns: u64,
     /// What to tell.
     pub warnings: Vec<String>,
 }
@@ -142,6 +144,7 @@ impl Team {
             one.received_on.iter().for_each(|(k, n)| *all.received_on.entry(*k).or_default() += n);
             one.napi_ids.iter().for_each(|(k, n)| *all.napi_ids.entry(*k).or_default() += n);
             all.engines.extend(&one.engines);
+            all.served_ns += one.served_ns;
             for w in &one.warnings {
                 if !all.warnings.contains(w) {
                     all.warnings.push(w.clone());

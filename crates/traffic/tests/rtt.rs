@@ -88,6 +88,7 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
         rate_per_s: None,
         timeout_ns: Nanos(200_000_000),
         wait_split: false,
+        service_ns: None,
         engine: Engine::Auto,
     }
 }

@@ -172,6 +172,9 @@ pub struct HttpRun {
     pub not_begun: u64,
     /// Requests without an end when the run ended.
     pub unfinished: u64,
+    /// Bytes of the requests that those answer, heads included.
+    #[serde(default)]
+    pub request_bytes: u64,
     /// Bytes of the responses that count, heads included.
     pub response_bytes: u64,
     /// CPU at both ends.

@@ -73,6 +73,10 @@ pub struct RttRun {
     pub rtt_p50_interval_ns: Option<Interval>,
     /// Humps, where there are several; else empty.
     pub modes: Vec<Mode>,
+    /// How long the far end spun before each response on purpose, by its own clock and in the
+    /// mean over the test; `None` where it does not tell.
+    #[serde(default)]
+    pub peer_service_ns: Option<f64>,
     /// Round trips within the window.
     pub transactions: u64,
     /// By second.

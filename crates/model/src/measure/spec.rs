@@ -139,6 +139,9 @@ pub struct RttSpec {
     /// What moves the bytes of many streams, for comparisons.
     #[serde(default)]
     pub engine: Engine,
+    /// The far end spins so long before each response, instead of its own `--service-time`.
+    #[serde(default)]
+    pub service_ns: Option<Nanos>,
 }
 
 /// What moves the bytes where one thread has many streams in closed loop. All else is not

@@ -1,6 +1,7 @@
 //! One file per command; each is the story of what it does.
 
 pub mod doctor;
+pub mod explain;
 pub mod inspect;
 pub mod lab;
 pub mod measure;

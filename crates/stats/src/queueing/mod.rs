@@ -4,12 +4,12 @@
 //! A client cycles through the stations, one transaction at a time, as a client of a database or
 //! a web server does. [`Network::solve`] is exact for networks of product form (Baskett, Chandy,
 //! Muntz and Palacios, JACM 22, 1975): exponential service at queues, any at delays. Real service
-//! is often steadier; [`flow`] predicts from a measured curve instead and gives both ends of what
+//! is often steadier; [`Curve`] predicts from a measured curve instead and gives both ends of what
 //! variability may do. [`simple`] is the sum done by hand.
 
 mod bounds;
 mod convolution;
-pub mod flow;
+mod flow;
 pub mod simple;
 #[cfg(test)]
 mod simulation;
@@ -19,5 +19,6 @@ mod station;
 mod tests;
 
 pub use bounds::Bounds;
+pub use flow::Curve;
 pub use solve::{Solved, SolvedStation};
 pub use station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station};

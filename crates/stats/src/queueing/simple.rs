@@ -1,5 +1,5 @@
 //! The simple method: what the response time is made of, by subtraction, and another path by
-//! addition. As people do it by hand, with nothing that waits for anything: right with few
+//! addition. As people do it by hand, with nothing ever waiting: right with few
 //! clients, and the low-load limit of every model here.
 
 /// The time in the server: the time of a transaction less the way there and back.

@@ -50,6 +50,7 @@ impl Peer {
             socket: SocketOptions::default(),
             longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
             engine: Engine::default(),
+            service_ns: None,
         };
         self.ask(&test)?;
         self.await_connected()?;

@@ -140,6 +140,7 @@ fn test_of(spec: &ConnectSpec, flows: u32, seats: &Seats) -> Result<Test> {
         socket: spec.common.socket.clone(),
         longest_ns: Nanos(ports::whole_ns(spec)),
         engine: Engine::Auto,
+        service_ns: None,
     })
 }
 

@@ -180,6 +180,9 @@ pub struct Test {
     /// What shall move the bytes of many streams.
     #[serde(default)]
     pub engine: Engine,
+    /// Spin so long before each response, instead of what the far end was told.
+    #[serde(default)]
+    pub service_ns: Option<Nanos>,
 }
 
 /// The kind of a test.
@@ -285,6 +288,9 @@ pub struct FarReport {
     /// What moved the bytes of request and response; empty where it was not told.
     #[serde(default)]
     pub engine: String,
+    /// How long it spun before a response on purpose, in the mean over the whole test.
+    #[serde(default)]
+    pub service_ns: Option<f64>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

@@ -149,7 +149,9 @@ fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<O
             break (None, why);
         }
     };
-    let mut run = result::http_run(spec, flows, place.seats, place.same_host, &sums);
+    let requests = &place.shape.requests;
+    let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len().max(1) as f64;
+    let mut run = result::http_run(spec, flows, place.seats, place.same_host, mean, &sums);
     run.warnings.extend(why);
     run.warnings.extend(place.onlooker.and_then(|peer| peer.elsewhere(place.shape.to)));
     let server = result::server(&sums.all);

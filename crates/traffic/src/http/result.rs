@@ -21,12 +21,13 @@ use crate::{
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
                       (--responder)";
 
-/// The run.
+/// The run; `request_bytes` is the mean length of its requests, which are sent in turn.
 pub fn http_run(
     spec: &HttpSpec,
     flows: u32,
     seats: &Seats,
     same_host: bool,
+    request_bytes: f64,
     sums: &Sums,
 ) -> HttpRun {
     let Sums { all, ends, window_ns, .. } = sums;
@@ -72,6 +73,7 @@ pub fn http_run(
         reconnects: all.reconnects,
         not_begun: all.not_begun,
         unfinished: all.unfinished,
+        request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
         cpu,
         evidence: ends.evidence(),

@@ -67,6 +67,7 @@ pub fn report(stat: &Stat) -> FarReport {
         received: vec![],
         busy_ns: BTreeMap::new(),
         engine: String::new(),
+        service_ns: None,
         warnings: vec![],
     }
 }
@@ -102,6 +103,7 @@ pub fn far_seat(
                 socket: common.socket.clone(),
                 longest_ns: Nanos(0),
                 engine: Engine::Epoll,
+                service_ns: None,
             };
             let far = seats::far(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
             Ok(Ready { allowed: far.allowed, ..pinned(far.cpus, far.why) })

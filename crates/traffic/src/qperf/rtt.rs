@@ -168,6 +168,7 @@ fn size(
         socket: common.socket.clone(),
         longest_ns: Nanos(0),
         engine: Engine::Epoll,
+        service_ns: None,
     };
     let point = Point { spec, test, place, seats, seat, ask };
     let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());

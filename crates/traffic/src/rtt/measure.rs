@@ -228,6 +228,7 @@ fn test_of(spec: &RttSpec, point: Point, seats: &Seats) -> Test {
         socket: spec.common.socket.clone(),
         longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
         engine: spec.engine,
+        service_ns: spec.service_ns,
     }
 }
 
@@ -276,6 +277,12 @@ fn round(
     what: &str,
 ) -> Result<Round> {
     let ready = peer.ask(test)?;
+    if let Some(asked) = test.service_ns.filter(|asked| *asked != ready.service_ns) {
+        return Err(Error::Environment(format!(
+            "{} cannot be told a service time of {asked}; run the same version at both ends",
+            peer.name
+        )));
+    }
     let sockets = flows::open(peer, &spec.common, test, &ready)?;
     let mut warnings = peer.await_connected()?;
     let prepared = sockets.iter().filter_map(|s| options::prepare(s, spec.common.wait));

@@ -70,6 +70,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         send_lag_ns: open(&sums.lag),
         rtt_p50_interval_ns: p50.map(|e| e.interval),
         modes: modes(&all, sums.by_placement, same_host, sums.clock_step_ns),
+        peer_service_ns: sums.far_service_ns,
         transactions: all.count(),
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),

@@ -1,7 +1,7 @@
 //! One flow on one thread, one request outstanding: a plain `send` and `recv` at each end, and
 //! nothing else that costs. Sockets are blocking; spinning asks with `MSG_DONTWAIT`.
 
-use std::{io, os::fd::RawFd};
+use std::{cell::Cell, io, os::fd::RawFd};
 
 use model::measure::{Transport, Wait};
 
@@ -197,11 +197,24 @@ fn near_datagrams(
 #[inline]
 pub fn serve_for(ns: u64) {
     if ns > 0 {
-        let until = now_ns() + ns;
-        while now_ns() < until {
+        let begun = now_ns();
+        let mut now = begun;
+        while now < begun + ns {
             std::hint::spin_loop();
+            now = now_ns();
         }
+        SERVED.set(SERVED.get() + (now - begun));
     }
+}
+
+thread_local! {
+    static SERVED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How long this thread has spun on purpose: what was asked for, and more where somebody else
+/// took the CPU meanwhile.
+pub fn served_ns() -> u64 {
+    SERVED.get()
 }
 
 /// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.

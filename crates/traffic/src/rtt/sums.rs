@@ -37,6 +37,8 @@ pub struct Sums {
     /// What moved the bytes.
     near_engines: BTreeSet<&'static str>,
     far_engine: String,
+    /// What the far end said that it spun.
+    pub far_service_ns: Option<f64>,
 }
 
 impl Sums {
@@ -58,6 +60,7 @@ impl Sums {
         if let Some(report) = ended.report.as_ref().filter(|r| !r.engine.is_empty()) {
             self.far_engine.clone_from(&report.engine);
         }
+        self.far_service_ns = ended.report.as_ref().and_then(|r| r.service_ns);
         self.rounds += 1;
     }
 

@@ -107,7 +107,7 @@ impl<'a> FarTest<'a> {
             test,
             team: Team::new(threads),
             cpus: cpus.to_vec(),
-            service_ns: session.options.service_ns.0,
+            service_ns: session.service_ns(test).0,
             greeting,
             flows: flows.into_iter().map(Mutex::new).collect(),
             door,
@@ -162,6 +162,7 @@ impl<'a> FarTest<'a> {
                 };
                 let (engine, greeting) = (self.test.engine, &self.greeting);
                 rtt::far::run(&flows, &shape, *outstanding, engine, greeting, &self.team, member);
+                member.see(|seen| seen.served_ns += rtt::single::served_ns());
             }
             Kind::Connect { request_bytes, response_bytes, close, .. } => {
                 let shape = connect::Shape {
@@ -266,6 +267,9 @@ impl<'a> FarTest<'a> {
             },
             busy_ns: busy.into_iter().filter(|(cpu, _)| self.cpus.contains(cpu)).collect(),
             accepted: self.door.as_ref().map(|_| self.team.transactions()),
+            service_ns: (self.team.transactions() > 0
+                && !matches!(self.test.kind, Kind::Stream { .. }))
+            .then(|| seen.served_ns as f64 / self.team.transactions() as f64),
             engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
             warnings: seen.warnings,
         }

@@ -54,6 +54,9 @@ pub const LARGEST_DATAGRAM: u64 = 65_507;
 /// Addresses that one test's connections come from.
 const MOST_ADDRESSES: usize = 256;
 
+/// The longest service time that a client may ask for: a thread that spins does not see its end.
+const MOST_SERVICE: model::Nanos = model::Nanos(100_000_000);
+
 impl Limits {
     /// Why a test is refused, if it is.
     pub fn refuse(&self, test: &Test) -> Option<String> {
@@ -104,6 +107,9 @@ impl Limits {
         };
         if let Some(n) = sizes.iter().find(|n| **n > most) {
             return Some(format!("a message of {n} bytes; at most {most} are possible"));
+        }
+        if let Some(asked) = test.service_ns.filter(|ns| *ns > MOST_SERVICE) {
+            return Some(format!("a service time of {asked}; at most {MOST_SERVICE} are possible"));
         }
         if test.flows == 0 || test.flows > self.flows {
             return Some(format!(

@@ -204,7 +204,7 @@ impl Session<'_> {
             pinned: seat.seats.cpus.clone(),
             why: seat.seats.why.clone(),
             allowed: seat.seats.allowed.clone(),
-            service_ns: self.options.service_ns,
+            service_ns: self.service_ns(test),
         }))?;
         let far = FarTest::prepare(&mut endpoint, test, self, &seat.seats.cpus)?;
         let result = std::thread::scope(|threads| {
@@ -215,6 +215,11 @@ impl Session<'_> {
         });
         result?;
         self.send(&ToClient::Report(Box::new(far.report())))
+    }
+
+    /// How long to spin before each response.
+    pub fn service_ns(&self, test: &Test) -> Nanos {
+        test.service_ns.unwrap_or(self.options.service_ns)
     }
 
     /// Answers marks until the client says that the test is over.

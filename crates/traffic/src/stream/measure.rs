@@ -165,6 +165,7 @@ impl Bench<'_> {
             socket: common.socket.clone(),
             longest_ns: Nanos(common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0),
             engine: Engine::Auto,
+            service_ns: None,
         }
     }
 

@@ -54,6 +54,7 @@ fn spec(target: &str, transport: Transport, ms: u64) -> RttSpec {
         rate_per_s: None,
         timeout_ns: Nanos(200 * MS),
         wait_split: false,
+        service_ns: None,
         engine: Engine::Auto,
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod args;
 mod connect;
-mod counts;
+pub mod counts;
 mod http;
 mod pg;
 mod spec;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
 
 use self::args::{MeasureArgs, MeasureKind, SecretArgs};
+pub use self::spec::{pin, wait};
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},

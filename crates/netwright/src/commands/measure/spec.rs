@@ -122,6 +122,7 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
             EngineArg::Epoll => Engine::Epoll,
             EngineArg::IoUring => Engine::IoUring,
         },
+        service_ns: None,
     })
 }
 

@@ -1,0 +1,213 @@
+//! The result of `explain`: what a workload's response time is made of, and what would happen on
+//! another path or with other numbers of clients.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, measure::Quantiles};
+
+/// The document of `explain --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainDocument {
+    /// Version of the document's shape.
+    pub schema_version: u32,
+    /// `explain`.
+    pub kind: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// What was explained: `rtt://HOST:PORT`, `http://HOST/PATH`.
+    pub target: String,
+    /// The far end that the network was measured with.
+    pub responder: String,
+    /// What one transaction moves.
+    pub exchange: Exchange,
+    /// How many clients at once are explained.
+    pub clients: u32,
+    /// Rounds of the workload and of the network alone, in turns.
+    pub rounds: u32,
+    /// The measured length of each.
+    pub round_ns: Nanos,
+    /// Parts of the time between two transactions of a client, which add up to it.
+    pub components: Vec<Component>,
+    /// Whether they do.
+    pub sum: Sum,
+    /// Response times of the workload beside those of the network alone.
+    pub quantiles: SideBySide,
+    /// The typical transaction with one client: what disturbs single ones does not move it.
+    pub typical: Typical,
+    /// The same by the simple method.
+    pub simple: Simple,
+    /// What a transaction takes of each place; the model is made of them.
+    pub demands: Vec<Demand>,
+    /// What was measured with which number of clients on this path, for the predictions.
+    pub levels: Vec<Level>,
+    /// From how many clients on the limiting place is busy all the time.
+    pub knee_clients: Option<f64>,
+    /// The place that limits throughput with many clients.
+    pub limiting: Option<String>,
+    /// Throughput elsewhere.
+    pub predictions: Vec<Prediction>,
+    /// What would change it.
+    pub what_if: Vec<WhatIf>,
+    /// How far off the predictions were that could be held against a measurement.
+    pub verified: Option<Verified>,
+    /// What the far end says that it spun in the mean before each response on purpose.
+    pub injected_service_ns: Option<f64>,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+    /// Whether it was ended early.
+    pub cut_short: bool,
+}
+
+/// One transaction on the wire, as it was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exchange {
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// Bytes of the response, in the mean.
+    pub response_bytes: u64,
+    /// Messages there and back.
+    pub messages: u32,
+}
+
+/// A part of the time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Component {
+    /// `network`, `service`, `server queueing`, `client`.
+    pub name: String,
+    /// What it holds.
+    pub about: String,
+    /// The mean by transaction.
+    pub ns: f64,
+    /// The lower end of its 95% interval.
+    pub low_ns: f64,
+    /// The upper end.
+    pub high_ns: f64,
+    /// Its share of the sum, 0 to 1; negative where a difference is.
+    pub share: f64,
+}
+
+/// The components held against the whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sum {
+    /// The mean time between two transactions of a client, over all rounds.
+    pub measured_ns: f64,
+    /// The components' sum.
+    pub sum_ns: f64,
+    /// By how much the sum is off, as a share.
+    pub error: f64,
+    /// More than this is inconclusive.
+    pub allowed: f64,
+    /// Whether it adds up, and enough was measured.
+    pub conclusive: bool,
+    /// What disturbed it, or is known to have.
+    pub disturbed: Vec<String>,
+}
+
+/// Two distributions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideBySide {
+    /// The workload's response time: the median over rounds of each round's quantile.
+    pub workload_ns: Quantiles,
+    /// The network alone.
+    pub network_ns: Quantiles,
+}
+
+/// Medians instead of means, with one client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Typical {
+    /// The network alone.
+    pub network_ns: f64,
+    /// The workload's median less the network's.
+    pub service_ns: f64,
+    /// The lower end of its 95% interval.
+    pub low_ns: f64,
+    /// The upper end.
+    pub high_ns: f64,
+}
+
+/// Service time by the simple method: `clients / rate - 2 one-way latencies`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Simple {
+    /// Half of the network's round trip at the same number of clients.
+    pub one_way_ns: f64,
+    /// What remains.
+    pub service_ns: f64,
+}
+
+/// What a transaction takes of a place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Demand {
+    /// `client`, `server`, `path`.
+    pub place: String,
+    /// How many work there at once; `None` for a delay.
+    pub servers: Option<u32>,
+    /// Time by transaction.
+    pub ns: f64,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// What was measured with a number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Clients at once.
+    pub clients: u32,
+    /// Transactions a second.
+    pub per_s: f64,
+    /// The lowest and highest of its rounds.
+    pub low_per_s: f64,
+    /// See `low_per_s`.
+    pub high_per_s: f64,
+    /// CPU time of this end's threads by transaction.
+    pub client_cpu_ns: Option<f64>,
+    /// CPU time of the server by transaction, where it is known.
+    pub server_cpu_ns: Option<f64>,
+}
+
+/// Throughput predicted for a path and a number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// `this`, `rtt=80 µs`, `none` (no network).
+    pub path: String,
+    /// Clients at once.
+    pub clients: u32,
+    /// Transactions a second.
+    pub predicted_per_s: f64,
+    /// The least it should be.
+    pub low_per_s: f64,
+    /// The most it should be.
+    pub high_per_s: f64,
+    /// The same by the simple method.
+    pub simple_per_s: Option<f64>,
+    /// What limits there: `path`, `server`, `client`.
+    pub limiting: Option<String>,
+    /// What was measured (`--verify`).
+    pub measured_per_s: Option<f64>,
+    /// By how much the prediction is off, as a share of the measured.
+    pub error: Option<f64>,
+}
+
+/// A change and what it would give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WhatIf {
+    /// `no network`, `server CPUs doubled`.
+    pub change: String,
+    /// Clients at once.
+    pub clients: u32,
+    /// Transactions a second.
+    pub predicted_per_s: f64,
+    /// Times what it is now.
+    pub factor: f64,
+}
+
+/// Predictions held against measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// How many could be.
+    pub cells: u32,
+    /// The median of the errors' sizes, as a share.
+    pub median_error: f64,
+    /// The largest.
+    pub worst_error: f64,
+}

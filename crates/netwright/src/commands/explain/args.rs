@@ -1,0 +1,131 @@
+//! What was typed after `explain`.
+
+use std::str::FromStr;
+
+use clap::Args;
+use model::{CpuSet, Nanos};
+
+use crate::{
+    args::OutputArgs,
+    commands::measure::{
+        args::{SecretArgs, WaitArg},
+        counts::{Counts, OneSize, within},
+    },
+};
+
+/// `netwright explain`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright explain rtt://db1                            # a far end with a service time of its own
+  netwright explain http://localhost/ --clients 8        # a server on this host
+  netwright explain http://web1/ --responder web1        # `netwright serve` runs beside it
+  netwright explain http://localhost/ --path rtt=80us --path rtt=1ms --clients 1,8,64
+  netwright explain http://localhost/ --clients 1,8,64 --verify
+  netwright explain rtt://db1 --json | jq .components
+
+Exit code 1 also says that the parts do not add up: inconclusive."
+))]
+pub struct ExplainArgs {
+    /// The workload: rtt://HOST[:PORT] or http://HOST[:PORT]/PATH.
+    pub target: String,
+    /// The far end that the network is measured with, `netwright serve` on the server's host
+    /// [default: started by itself where the server is on this host].
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Far end")]
+    pub responder: Option<String>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
+    /// rtt: size of the request.
+    #[arg(long, value_name = "SIZE", default_value = "64", help_heading = "Workload")]
+    pub request: OneSize,
+    /// rtt: size of the response [default: as the request].
+    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
+    pub response: Option<OneSize>,
+    /// http: a header line of each request: 'Name: value'; again for more.
+    #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Workload")]
+    pub header: Vec<String>,
+    /// Clients at once, 1 or a list: the first is explained, all are predicted.
+    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Workload")]
+    pub clients: Counts,
+    /// Threads of the clients.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
+    pub threads: u32,
+    /// Predict for a path whose network alone takes this: rtt=80us; again for more.
+    #[arg(long, value_name = "rtt=DURATION", help_heading = "Prediction")]
+    pub path: Vec<PathArg>,
+    /// Predict for a server with so many CPUs.
+    #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
+    pub cores: Option<u32>,
+    /// Measure what was predicted for this path, and numbers of clients between, and say how far
+    /// off it was.
+    #[arg(long, help_heading = "Prediction")]
+    pub verify: bool,
+    /// How long the workload and the network take turns.
+    #[arg(long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
+    pub duration: Nanos,
+    /// The measured part of each turn.
+    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    pub round: Nanos,
+    /// How the threads here, and those of the responder, wait for data.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAIT",
+        default_value = "block",
+        help_heading = "Placement and waiting"
+    )]
+    pub wait: WaitArg,
+    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen].
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub cpu: Option<CpuSet>,
+    /// Pin the responder's threads to these of its CPUs; for a server other than the responder to
+    /// those that it runs on.
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub peer_cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads.
+    #[arg(long, help_heading = "Placement and waiting")]
+    pub no_pin: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `rtt=80us`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathArg(pub Nanos);
+
+impl FromStr for PathArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = text.trim().strip_prefix("rtt=");
+        let value = value.ok_or_else(|| format!("{text:?} is no path; write rtt=80us"))?;
+        let rtt: Nanos = value.parse().map_err(|e| format!("{e}"))?;
+        match rtt.0 {
+            0 => Err("a round trip of 0 is no network; that is always predicted".into()),
+            1..=60_000_000_000 => Ok(Self(rtt)),
+            _ => Err("a round trip of at most 60s".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_round_trip_with_its_unit() {
+        assert_eq!("rtt=80us".parse(), Ok(PathArg(Nanos(80_000))));
+        for wrong in ["80us", "rtt=80", "rtt=0ms", "rtt=2h", "rtt=", "delay=1ms"] {
+            assert!(wrong.parse::<PathArg>().is_err(), "{wrong}");
+        }
+    }
+}

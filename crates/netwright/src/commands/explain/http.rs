@@ -1,0 +1,78 @@
+//! `http://`: requests to any server.
+
+use model::{
+    CpuId, Nanos,
+    explain::Exchange,
+    measure::{EndCpu, HttpSpec, Pin},
+};
+use stats::decompose::Round;
+
+use super::workload::{Observed, Workload, steal};
+use crate::exit::Failure;
+
+/// Requests to a server.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// One URL, and flows that each round replaces.
+    pub spec: HttpSpec,
+}
+
+impl Workload for Http {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+        let mut spec = self.spec.clone();
+        spec.flows = vec![clients];
+        spec.common.duration_ns = window;
+        spec.common.threads = spec.common.threads.min(clients);
+        let measured = traffic::measure_http(&spec, None, run)?;
+        if let Some(why) = measured.broken {
+            return Err(why.into());
+        }
+        let done = measured.document.runs.into_iter().next();
+        let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
+        if done.transactions == 0 {
+            let why = done.failures.keys().next().cloned();
+            return Err(Failure::Environment(format!(
+                "{}: no request was answered{}",
+                spec.common.target,
+                why.map_or_else(String::new, |w| format!(": {w}"))
+            )));
+        }
+        let mut warnings = done.warnings;
+        if done.failed > 0 {
+            warnings.push(format!("{} requests failed", done.failed));
+        }
+        let same_host = done.placement.same_host;
+        Ok(Observed {
+            round: Round {
+                clients,
+                transactions: done.transactions,
+                window_ns: done.window_ns.0 as f64,
+                mean_ns: done.latency_ns.mean,
+            },
+            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
+            server_cpu_ns: if same_host { others(&done.cpu.local) } else { None },
+            exchange: Exchange {
+                request_bytes: done.request_bytes / done.transactions,
+                response_bytes: done.response_bytes / done.transactions,
+                messages: 2,
+            },
+            injected_ns: None,
+            pinned: done.placement.local.pinned.clone(),
+            steal_ns: steal(&done.cpu.local),
+            quantiles: done.latency_ns,
+            warnings,
+        })
+    }
+
+    fn pin(&mut self, cpus: &[CpuId]) {
+        if !cpus.is_empty() {
+            self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
+        }
+    }
+}
+
+/// What this host spent beside our threads: on a host with nothing else to do, the server.
+fn others(cpu: &EndCpu) -> Option<f64> {
+    let (busy, ours) = (cpu.host_busy_per_unit_ns.known()?, cpu.threads_per_unit_ns.known()?);
+    Some((busy - ours).max(0.0))
+}

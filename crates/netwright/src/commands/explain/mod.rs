@@ -1,0 +1,172 @@
+//! `netwright explain`: how much of a response time is the network, and what would happen on
+//! another path.
+
+pub mod args;
+mod ends;
+mod http;
+mod responder;
+mod rtt;
+mod turns;
+mod verdict;
+mod workload;
+
+use std::sync::Mutex;
+
+use model::{Nanos, explain::ExplainDocument};
+
+use self::{
+    args::ExplainArgs,
+    ends::Target,
+    rtt::Rtt,
+    turns::{Pairs, Turns},
+    verdict::Found,
+};
+use crate::{
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Progress, Sink},
+};
+
+/// Pairs of rounds at least.
+const PAIRS: usize = 6;
+/// Pairs for a first guess of the service time.
+const GUESSES: usize = 3;
+
+/// Explains a target and prints what it found.
+pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
+    check(args)?;
+    let target = Target::parse(&args.target)?;
+    let sink = Sink::new(args.output.output.clone());
+    sink.check()?;
+    traffic::exact_timers();
+    let window = Window::open();
+    let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
+    let progress = |what: &str, share: f64| {
+        if let Ok(mut line) = shown.lock() {
+            line.rename(what);
+            line.show(share);
+        }
+    };
+    let explained =
+        explain(args, &target, traffic::Run { stop: window.stop(), progress: &progress });
+    drop(shown);
+    drop(window);
+    let (document, broken) = explained?;
+    match args.output.json {
+        true => sink.json(&document)?,
+        false => {
+            sink.text(&report::explain::text(&document, sink.look(args.output.talk.verbose)))?
+        }
+    }
+    match (broken, document.sum.conclusive) {
+        (Some(why), _) => Err(why),
+        (None, true) => Ok(Done::Yes),
+        (None, false) => Ok(Done::No),
+    }
+}
+
+fn check(args: &ExplainArgs) -> Result<(), Failure> {
+    let most = stats::queueing::MOST_CLIENTS;
+    if let Some(n) = args.clients.0.iter().find(|n| **n > most) {
+        return Err(Failure::Usage(format!("--clients {n}: at most {most}")));
+    }
+    if !(20_000_000..=10_000_000_000).contains(&args.round.0) {
+        return Err(Failure::Usage("--round: from 20ms to 10s".into()));
+    }
+    if args.duration.0 > 3_600_000_000_000 {
+        return Err(Failure::Usage("--duration: at most 1h".into()));
+    }
+    Ok(())
+}
+
+/// The story: find a responder, learn the exchange, measure workload and network in turns, measure levels, take it
+/// apart, predict, verify.
+fn explain(
+    args: &ExplainArgs,
+    target: &Target,
+    run: traffic::Run<'_>,
+) -> Result<(ExplainDocument, Option<Failure>), Failure> {
+    let started_unix_s = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs());
+    let mut workload = ends::workload(args, target)?;
+    let responder = ends::responder(args, target)?;
+    let learned = workload.run(1, args.round, run)?;
+    let mut network = ends::network(args, target, &responder, learned.exchange);
+    // Both with their threads in the same places, whoever chose them.
+    if !args.no_pin {
+        workload.pin(&learned.pinned);
+        workload::Workload::pin(&mut network, &learned.pinned);
+    }
+    let turns = Turns { workload: workload.as_ref(), network: &network, round: args.round, run };
+    let clients = args.clients.0.first().copied().unwrap_or(1);
+    let share = if clients == 1 { 1 } else { 2 };
+    let length = Nanos(args.duration.0 / share);
+    let matched = matched(&turns, &network)?;
+    let (ones, mut broken) = Turns { network: &matched, ..turns }.pairs(1, length, PAIRS);
+    let mut all = None;
+    if clients > 1 && broken.is_none() {
+        let (pairs, why) = turns.pairs(clients, length, PAIRS);
+        (all, broken) = (Some(pairs), why);
+    }
+    let levels = match broken.is_none() {
+        true => levels(args, &turns, &mut broken),
+        false => vec![],
+    };
+    let found = Found {
+        args,
+        started_unix_s,
+        responder: &responder.target,
+        learned: &learned,
+        ones: &ones,
+        all: all.as_ref().filter(|p: &&Pairs| p.pairs.len() > 2),
+        levels,
+        cut_short: turns.over() || broken.is_some(),
+    };
+    let mut document = match (found.document(), broken) {
+        (Some(document), why) => {
+            broken = why;
+            document
+        }
+        (None, Some(why)) => return Err(why),
+        (None, None) => {
+            return Err(Failure::Environment(
+                "ended before 3 rounds were measured; nothing can be said".into(),
+            ));
+        }
+    };
+    if args.verify && broken.is_none() && !turns.over() {
+        match turns.levels(&verdict::asked(&document)) {
+            Ok(measured) => verdict::verify(&mut document, &measured),
+            Err(why) => broken = Some(why),
+        }
+    }
+    Ok((document, broken))
+}
+
+/// The network alone for one client: the responder computes about as long as the server does. A
+/// client that waits longer sleeps deeper, and takes longer to wake up; that is no service.
+fn matched(turns: &Turns<'_>, network: &Rtt) -> Result<Rtt, Failure> {
+    match turns.pairs(1, Nanos(0), GUESSES) {
+        (_, Some(why)) => Err(why),
+        (pairs, None) => Ok(network.computing(verdict::guess(&pairs))),
+    }
+}
+
+/// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.
+fn levels(
+    args: &ExplainArgs,
+    turns: &Turns<'_>,
+    broken: &mut Option<Failure>,
+) -> Vec<model::explain::Level> {
+    let most = args.clients.0.iter().copied().max().unwrap_or(1);
+    let mut all: Vec<u32> = (0..).map(|i| 1 << i).take_while(|n| *n < most).collect();
+    all.push(most);
+    if most == 1 || turns.over() {
+        return vec![];
+    }
+    turns.levels(&all).unwrap_or_else(|why| {
+        *broken = Some(why);
+        vec![]
+    })
+}

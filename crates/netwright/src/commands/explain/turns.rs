@@ -1,0 +1,169 @@
+//! The workload and the network alone in turns, and what came of all rounds.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use model::{Nanos, explain::Level, measure::Quantiles};
+use stats::{
+    decompose::{Pair, Round},
+    paired::{centre, median},
+};
+
+use super::workload::{Observed, Workload};
+use crate::exit::Failure;
+
+/// Rounds of a level for the predictions.
+const LEVEL_ROUNDS: usize = 3;
+
+/// How often a round is tried.
+const TRIES: u32 = 4;
+/// The wait between.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What both look like.
+#[derive(Clone, Copy)]
+pub struct Turns<'a> {
+    /// The workload.
+    pub workload: &'a dyn Workload,
+    /// The network alone.
+    pub network: &'a dyn Workload,
+    /// The length of a round.
+    pub round: Nanos,
+    /// Ctrl-C and progress.
+    pub run: traffic::Run<'a>,
+}
+
+/// Pairs with one number of clients.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    /// Rounds side by side.
+    pub pairs: Vec<Pair>,
+    /// The workload's, whole.
+    pub workload: Vec<Observed>,
+    /// The network's, whole.
+    pub network: Vec<Observed>,
+}
+
+impl Turns<'_> {
+    /// Whether to end.
+    pub fn over(&self) -> bool {
+        self.run.stop.load(Ordering::Relaxed)
+    }
+
+    /// For a single round: it does not show its own progress.
+    fn quiet(&self) -> traffic::Run<'_> {
+        traffic::Run { stop: self.run.stop, progress: &|_, _| {} }
+    }
+
+    /// Pairs for so long, in blocks of A B B A; at least so many. What came before a failure is
+    /// kept.
+    pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Failure>) {
+        let (begun, mut all) = (Instant::now(), Pairs::default());
+        let mut turn = 0;
+        let what = format!("explain, {clients} clients");
+        while !self.over() && (turn < least || begun.elapsed().as_nanos() < u128::from(length.0)) {
+            let share = begun.elapsed().as_nanos() as f64 / length.0.max(1) as f64;
+            (self.run.progress)(&what, share.min(1.0));
+            match self.pair(clients, turn % 2 == 0) {
+                // A round that Ctrl-C cut short stands beside a whole one.
+                Ok(_) if self.over() => break,
+                Ok((w, n)) => {
+                    all.pairs.push(Pair { workload: w.round, network: n.round });
+                    all.workload.push(w);
+                    all.network.push(n);
+                }
+                Err(e) => return (all, Some(e)),
+            }
+            turn += 1;
+        }
+        (all, None)
+    }
+
+    /// A round; tried again where nothing was answered: a server may restart.
+    fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed, Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match what.run(clients, self.round, self.quiet()) {
+                Err(Failure::Environment(_)) if tries < TRIES && !self.over() => {
+                    std::thread::sleep(PAUSE);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn pair(&self, clients: u32, first: bool) -> Result<(Observed, Observed), Failure> {
+        let workload = || self.round(self.workload, clients);
+        let network = || self.round(self.network, clients);
+        match first {
+            true => {
+                let w = workload()?;
+                Ok((w, network()?))
+            }
+            false => {
+                let n = network()?;
+                Ok((workload()?, n))
+            }
+        }
+    }
+
+    /// Levels of the workload, all of them several times over, so that drift hits all alike.
+    ///
+    /// # Errors
+    /// The workload failed; what came before is of no use.
+    pub fn levels(&self, clients: &[u32]) -> Result<Vec<Level>, Failure> {
+        let mut all: Vec<Vec<Observed>> = clients.iter().map(|_| vec![]).collect();
+        for pass in 0..LEVEL_ROUNDS {
+            (self.run.progress)("explain, levels", pass as f64 / LEVEL_ROUNDS as f64);
+            for (n, rounds) in clients.iter().zip(&mut all) {
+                if self.over() {
+                    return Ok(vec![]);
+                }
+                rounds.push(self.round(self.workload, *n)?);
+            }
+        }
+        Ok(all.iter().filter_map(|rounds| level(rounds)).collect())
+    }
+}
+
+/// A level from its rounds.
+pub fn level(rounds: &[Observed]) -> Option<Level> {
+    let rates: Vec<f64> = rounds.iter().map(|o| o.round.per_s()).collect();
+    let centre = centre(&rates)?;
+    Some(Level {
+        clients: rounds.first()?.round.clients,
+        per_s: centre.value,
+        low_per_s: centre.low,
+        high_per_s: centre.high,
+        client_cpu_ns: of(rounds, |o| o.client_cpu_ns),
+        server_cpu_ns: of(rounds, |o| o.server_cpu_ns),
+    })
+}
+
+/// The median of what rounds know.
+pub fn of(rounds: &[Observed], what: impl Fn(&Observed) -> Option<f64>) -> Option<f64> {
+    let known: Vec<f64> = rounds.iter().filter_map(what).collect();
+    (!known.is_empty()).then(|| median(&known))
+}
+
+/// The median over rounds of each quantile.
+pub fn quantiles(rounds: &[Observed]) -> Quantiles {
+    let all = |what: fn(&Quantiles) -> u64| {
+        median(&rounds.iter().map(|o| what(&o.quantiles) as f64).collect::<Vec<_>>()) as u64
+    };
+    let each: Vec<Round> = rounds.iter().map(|o| o.round).collect();
+    Quantiles {
+        count: each.iter().map(|r| r.transactions).sum(),
+        min: rounds.iter().map(|o| o.quantiles.min).min().unwrap_or(0),
+        p50: all(|q| q.p50),
+        p90: all(|q| q.p90),
+        p99: all(|q| q.p99),
+        p999: all(|q| q.p999),
+        p9999: all(|q| q.p9999),
+        max: rounds.iter().map(|o| o.quantiles.max).max().unwrap_or(0),
+        mean: median(&each.iter().map(|r| r.mean_ns).collect::<Vec<_>>()),
+    }
+}

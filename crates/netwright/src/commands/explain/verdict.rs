@@ -1,0 +1,215 @@
+//! From all rounds to the document.
+
+use model::{
+    Nanos,
+    explain::{ExplainDocument, Level, Prediction, SideBySide, Simple, Typical, Verified},
+};
+use stats::{
+    decompose::{Decomposition, decompose},
+    paired::{centre, median},
+    predict::{Known, Model, THIS},
+};
+
+use super::{
+    args::ExplainArgs,
+    turns::{Pairs, level, of, quantiles},
+    workload::Observed,
+};
+
+/// What was measured.
+pub struct Found<'a> {
+    /// What was asked.
+    pub args: &'a ExplainArgs,
+    /// When it began.
+    pub started_unix_s: u64,
+    /// The far end of the network alone.
+    pub responder: &'a str,
+    /// The first round.
+    pub learned: &'a Observed,
+    /// Pairs with one client.
+    pub ones: &'a Pairs,
+    /// Pairs with all, where that is more than one.
+    pub all: Option<&'a Pairs>,
+    /// Levels of the workload.
+    pub levels: Vec<Level>,
+    /// Whether it ended early.
+    pub cut_short: bool,
+}
+
+impl Found<'_> {
+    /// The document; `None` where too little was measured.
+    pub fn document(self) -> Option<ExplainDocument> {
+        let all = self.all.unwrap_or(self.ones);
+        let mut parts = decompose(&self.ones.pairs, &all.pairs)?;
+        let clients = all.workload.first()?.round.clients;
+        self.disturbed(all, &mut parts);
+        let levels = self.curve(all);
+        let known = Known {
+            levels: levels.clone(),
+            network_ns: parts.network_one.value,
+            service_ns: parts.service.value,
+            own_ns: parts.client.value,
+            client_threads: self.args.threads,
+            server_threads: self.args.target.starts_with("rtt:").then_some(self.args.threads),
+        };
+        let model = Model::new(known)?;
+        let one_way = parts.network_all.value / 2.0;
+        let rate = parts.sum.measured_ns;
+        let mut document = ExplainDocument {
+            schema_version: model::SCHEMA_VERSION,
+            kind: "explain".into(),
+            started_unix_s: self.started_unix_s,
+            target: self.args.target.clone(),
+            responder: self.responder.into(),
+            exchange: self.learned.exchange,
+            clients,
+            rounds: u32::try_from(self.ones.pairs.len() + self.all.map_or(0, |a| a.pairs.len()))
+                .unwrap_or(u32::MAX),
+            round_ns: self.args.round,
+            quantiles: SideBySide {
+                workload_ns: quantiles(&all.workload),
+                network_ns: quantiles(&all.network),
+            },
+            typical: typical(self.ones),
+            simple: Simple { one_way_ns: one_way, service_ns: rate - 2.0 * one_way },
+            demands: model.demands(clients),
+            levels,
+            knee_clients: model.knee(),
+            limiting: model.limiting(),
+            predictions: predictions(self.args, &model),
+            what_if: model.what_if(clients, self.args.cores).unwrap_or_default(),
+            verified: None,
+            injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
+            warnings: self.warnings(all),
+            cut_short: self.cut_short,
+            components: parts.components,
+            sum: parts.sum,
+        };
+        let most = document.levels.iter().map(|l| l.clients).max().unwrap_or(0);
+        if document.predictions.iter().any(|p| p.clients > most) {
+            // Ended early: how many get through at once was not seen.
+            document.predictions.retain(|p| p.clients <= most);
+            let why = format!("more clients than {most} were not measured, and not predicted");
+            document.warnings.push(why);
+        }
+        Some(document)
+    }
+
+    /// The measured levels, those of the pairs with more rounds behind them included.
+    fn curve(&self, all: &Pairs) -> Vec<Level> {
+        let mut levels: Vec<Level> = [&self.ones.workload, &all.workload]
+            .into_iter()
+            .filter_map(|rounds| level(rounds))
+            .chain(self.levels.iter().cloned())
+            .collect();
+        levels.sort_by_key(|l| l.clients);
+        levels.dedup_by_key(|l| l.clients);
+        levels
+    }
+
+    /// Adds what is known to have disturbed it, where it does not add up.
+    fn disturbed(&self, all: &Pairs, parts: &mut Decomposition) {
+        let rounds = || all.workload.iter().chain(&all.network);
+        let steal: u64 = rounds().map(|o| o.steal_ns).sum();
+        let time: f64 = rounds().map(|o| o.round.window_ns).sum();
+        let sum = &mut parts.sum;
+        if self.ones.pairs.len() < 5 {
+            sum.conclusive = false;
+            sum.disturbed.push(format!("only {} pairs of rounds", self.ones.pairs.len()));
+        }
+        if sum.conclusive {
+            return;
+        }
+        let share = steal as f64 * 100.0 / time;
+        if share >= 0.5 {
+            sum.disturbed.push(format!("the hypervisor took {share:.1}% of a CPU"));
+        }
+        sum.disturbed.extend(frequent(rounds(), self.ones.pairs.len()));
+        if sum.disturbed.is_empty() {
+            sum.disturbed.push("single rounds were slower, and nothing says why".into());
+        }
+    }
+
+    fn warnings(&self, all: &Pairs) -> Vec<String> {
+        frequent(all.workload.iter().chain(&all.network), all.pairs.len() / 2)
+    }
+}
+
+/// The longest that a responder is told to compute.
+const MOST: f64 = 50e6;
+
+/// A first guess of the service time; 0 where it would be lost in a round trip's own spread.
+pub fn guess(pairs: &Pairs) -> Nanos {
+    let Typical { network_ns, service_ns, .. } = typical(pairs);
+    if service_ns < network_ns * 0.02 { Nanos(0) } else { Nanos(service_ns.min(MOST) as u64) }
+}
+
+/// The same as the decomposition's, of medians.
+fn typical(ones: &Pairs) -> Typical {
+    let p50 = |o: &Observed| o.quantiles.p50 as f64;
+    let network: Vec<f64> = ones.network.iter().map(p50).collect();
+    let service: Vec<f64> =
+        ones.workload.iter().zip(&ones.network).map(|(w, n)| p50(w) - p50(n)).collect();
+    let Some(service) = centre(&service) else { return Typical::default() };
+    Typical {
+        network_ns: median(&network),
+        service_ns: service.value,
+        low_ns: service.low,
+        high_ns: service.high,
+    }
+}
+
+/// What more than so many rounds warned of, each once. Short rounds always doubt their own
+/// intervals, which are not used here.
+fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) -> Vec<String> {
+    let mut seen: std::collections::BTreeMap<&str, usize> = Default::default();
+    for warning in rounds.flat_map(|o| &o.warnings) {
+        if !warning.contains("interval") && !warning.contains("drifts") {
+            *seen.entry(warning).or_default() += 1;
+        }
+    }
+    seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.to_owned()).collect()
+}
+
+fn predictions(args: &ExplainArgs, model: &Model) -> Vec<Prediction> {
+    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, None, *n).ok());
+    let between = if args.verify { between(&args.clients.0) } else { vec![] };
+    let between = between.iter().filter_map(|n| model.predict(THIS, None, *n).ok());
+    let mut all: Vec<Prediction> = here.chain(between).collect();
+    all.sort_by_key(|p| p.clients);
+    all.dedup_by_key(|p| p.clients);
+    for path in &args.path {
+        let name = format!("rtt={}", path.0);
+        let rtt = Some(path.0.0 as f64);
+        all.extend(args.clients.0.iter().filter_map(|n| model.predict(&name, rtt, *n).ok()));
+    }
+    all
+}
+
+/// Numbers of clients that the curve was not measured with: 3, 6, 12… below the most.
+fn between(clients: &[u32]) -> Vec<u32> {
+    let most = clients.iter().copied().max().unwrap_or(1);
+    (0..).map(|i| 3 << i).take_while(|n| *n < most).collect()
+}
+
+/// The numbers of clients that were predicted for this path.
+pub fn asked(document: &ExplainDocument) -> Vec<u32> {
+    document.predictions.iter().filter(|p| p.path == THIS).map(|p| p.clients).collect()
+}
+
+/// Holds predictions for this path against fresh measurements.
+pub fn verify(document: &mut ExplainDocument, measured: &[Level]) {
+    let mut errors = vec![];
+    for p in document.predictions.iter_mut().filter(|p| p.path == THIS) {
+        if let Some(level) = measured.iter().find(|l| l.clients == p.clients) {
+            let error = p.predicted_per_s / level.per_s - 1.0;
+            (p.measured_per_s, p.error) = (Some(level.per_s), Some(error));
+            errors.push(error.abs());
+        }
+    }
+    document.verified = (!errors.is_empty()).then(|| Verified {
+        cells: u32::try_from(errors.len()).unwrap_or(u32::MAX),
+        median_error: median(&errors),
+        worst_error: errors.iter().copied().fold(0.0, f64::max),
+    });
+}

@@ -1,0 +1,51 @@
+//! What can be explained: something that answers so many clients for a while.
+
+use model::{CpuId, Nanos, explain::Exchange, measure::Quantiles};
+use stats::decompose::Round;
+
+use crate::exit::Failure;
+
+/// A workload. A new kind is one file that implements this.
+pub trait Workload {
+    /// Runs it for a window with so many clients in closed loop.
+    ///
+    /// # Errors
+    /// Nothing could be measured.
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure>;
+
+    /// From now on with its threads here on these CPUs.
+    fn pin(&mut self, cpus: &[CpuId]);
+}
+
+/// What one round saw.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// How much in which time.
+    pub round: Round,
+    /// Its response times.
+    pub quantiles: Quantiles,
+    /// CPU time of the threads here by transaction.
+    pub client_cpu_ns: Option<f64>,
+    /// CPU time of the server by transaction, where somebody tells.
+    pub server_cpu_ns: Option<f64>,
+    /// What one transaction moved.
+    pub exchange: Exchange,
+    /// What the far end spun on purpose, by its own clock.
+    pub injected_ns: Option<f64>,
+    /// Where the threads here were.
+    pub pinned: Vec<CpuId>,
+    /// Time that the hypervisor took from this host.
+    pub steal_ns: u64,
+    /// What to know of it.
+    pub warnings: Vec<String>,
+}
+
+/// Warm-up and cool-down around a round: enough to have every flow busy.
+pub const WARMUP: Nanos = Nanos(40_000_000);
+/// See [`WARMUP`].
+pub const COOLDOWN: Nanos = Nanos(5_000_000);
+
+/// The hypervisor's part of a host's time.
+pub fn steal(cpu: &model::measure::EndCpu) -> u64 {
+    cpu.host_ns.known().and_then(|h| h.get("steal").copied()).unwrap_or(0)
+}

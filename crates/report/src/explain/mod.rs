@@ -1,0 +1,155 @@
+//! `explain` as text.
+
+mod chart;
+mod outlook;
+#[cfg(test)]
+mod tests;
+
+use model::{
+    Bytes, Nanos,
+    explain::{Component, ExplainDocument},
+    measure::Quantiles,
+};
+
+use crate::{
+    text::{Ink, Line, Look, Page, Table},
+    words::many,
+};
+
+/// The whole result.
+pub fn text(d: &ExplainDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    head(d, &mut page);
+    components(d, &mut page);
+    sum(d, &mut page);
+    quantiles(d, &mut page);
+    outlook::show(d, &mut page);
+    for warning in &d.warnings {
+        page.line(Line::new().ink(Ink::Warn, "warning: ").text(warning), 2);
+    }
+    page.finish()
+}
+
+fn head(d: &ExplainDocument, page: &mut Page) {
+    let title = Line::new().ink(Ink::Strong, format!("What {} takes", d.target)).text(format!(
+        " · {} · {} there, {} back",
+        many(d.clients as usize, "client"),
+        Bytes(d.exchange.request_bytes),
+        Bytes(d.exchange.response_bytes)
+    ));
+    page.line(title, 2);
+    let turns = format!(
+        "{} of workload and network in turns, {} each; the network alone against {}.",
+        many(d.rounds as usize, "pair"),
+        d.round_ns,
+        d.responder
+    );
+    page.line(Line::plain(turns), 2);
+    if let Some(ns) = d.injected_service_ns {
+        let said = format!("The far end says that it spins {} for each response.", time(ns));
+        page.line(Line::plain(said), 2);
+    }
+    if d.cut_short {
+        let text = "Ended early: this is what was measured until then.";
+        page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+}
+
+/// A duration that may be negative.
+pub(super) fn time(ns: f64) -> String {
+    let whole = Nanos(ns.abs().round() as u64);
+    if ns <= -0.5 { format!("-{whole}") } else { whole.to_string() }
+}
+
+/// A share in per cent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+fn components(d: &ExplainDocument, page: &mut Page) {
+    page.gap();
+    let mut table = Table::new()
+        .left("PART")
+        .right("MEAN")
+        .right("95% FROM")
+        .right("TO")
+        .right("SHARE")
+        .left("")
+        .wrapping("");
+    let most = d.components.iter().map(|c| c.share).fold(0.0, f64::max);
+    for c in &d.components {
+        table.row([
+            Line::new().ink(Ink::Strong, &c.name),
+            Line::plain(time(c.ns)),
+            Line::plain(time(c.low_ns)),
+            Line::plain(time(c.high_ns)),
+            Line::plain(percent(c.share)),
+            Line::plain(chart::bar(c.share, most, 20)),
+            Line::new().ink(Ink::Faint, &c.about),
+        ]);
+    }
+    page.table(&table, 0);
+}
+
+fn sum(d: &ExplainDocument, page: &mut Page) {
+    let s = &d.sum;
+    let text = format!(
+        "Together {}; measured {} from one transaction to a client's next ({:+.1}%).",
+        time(s.sum_ns),
+        time(s.measured_ns),
+        s.error * 100.0
+    );
+    page.line(Line::plain(text), 2);
+    match s.conclusive {
+        true => page.line(verdict(d), 2),
+        false => {
+            let why = match s.disturbed.as_slice() {
+                [] => String::new(),
+                all => format!(": {}", all.join("; ")),
+            };
+            page.line(Line::new().ink(Ink::Bad, "Inconclusive").text(format!("{why}.")), 2);
+        }
+    }
+}
+
+/// The answer in a sentence.
+fn verdict(d: &ExplainDocument) -> Line {
+    let part = |name: &str| d.components.iter().find(|c| c.name == name);
+    let largest = d.components.iter().max_by(|a, b| a.ns.total_cmp(&b.ns));
+    let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
+    let within = |c: &Component| format!("{} to {}", time(c.low_ns), time(c.high_ns));
+    let line =
+        Line::new().ink(Ink::Strong, format!("The network is {} of it", percent(network.share)));
+    match largest.name.as_str() {
+        "network" => line.text(format!(" and the largest part ({}).", within(network))),
+        name => line.text(format!("; the largest part is {name} ({}).", within(largest))),
+    }
+}
+
+fn quantiles(d: &ExplainDocument, page: &mut Page) {
+    page.gap();
+    let mut table = Table::new().left("").right("P50").right("P90").right("P99").right("MEAN");
+    let mut row = |name: &str, q: &Quantiles| {
+        let cells = [q.p50 as f64, q.p90 as f64, q.p99 as f64, q.mean];
+        let name = Line::new().ink(Ink::Faint, name);
+        table.row([name].into_iter().chain(cells.iter().map(|ns| Line::plain(time(*ns)))));
+    };
+    row("response time", &d.quantiles.workload_ns);
+    row("network alone", &d.quantiles.network_ns);
+    page.table(&table, 0);
+    let t = &d.typical;
+    let text = format!(
+        "At the median, with one client: network {}, service {} ({} to {}).",
+        time(t.network_ns),
+        time(t.service_ns),
+        time(t.low_ns),
+        time(t.high_ns)
+    );
+    page.line(Line::plain(text), 2);
+    let text = format!(
+        "By the simple method (clients / rate - 2 × {} one way): {} in the server.",
+        time(d.simple.one_way_ns),
+        time(d.simple.service_ns)
+    );
+    page.line(Line::new().ink(Ink::Faint, text), 2);
+}

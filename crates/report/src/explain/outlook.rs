@@ -1,0 +1,117 @@
+//! What would happen elsewhere: predictions as a table with bars, the knee, changes, and how
+//! far off it was.
+
+use model::{
+    explain::{ExplainDocument, Prediction},
+    units::grouped,
+};
+
+use super::{chart::bar, percent, time};
+use crate::{
+    text::{Ink, Line, Page, Table},
+    words::many,
+};
+
+/// Writes it.
+pub fn show(d: &ExplainDocument, page: &mut Page) {
+    if !d.predictions.is_empty() {
+        predictions(d, page);
+    }
+    limits(d, page);
+    changes(d, page);
+    if let Some(v) = &d.verified {
+        let text = format!(
+            "Held against {}: the median error is {}, the worst {}.",
+            many(v.cells as usize, "measurement"),
+            percent(v.median_error),
+            percent(v.worst_error)
+        );
+        page.line(Line::new().ink(Ink::Strong, text), 2);
+    }
+}
+
+fn rate(per_s: f64) -> Line {
+    match per_s {
+        r if !r.is_finite() || r <= 0.0 => Line::new().ink(Ink::Faint, "-"),
+        r if r < 100.0 => Line::plain(format!("{r:.1}")),
+        r => Line::plain(grouped(r.round() as u64)),
+    }
+}
+
+fn predictions(d: &ExplainDocument, page: &mut Page) {
+    page.heading("Transactions a second, predicted");
+    let verified = d.predictions.iter().any(|p| p.measured_per_s.is_some());
+    let mut table = Table::new()
+        .left("PATH")
+        .right("CLIENTS")
+        .right("PER S")
+        .right("FROM")
+        .right("TO")
+        .right("SIMPLE");
+    if verified {
+        table = table.right("MEASURED").right("OFF");
+    }
+    table = table.left("LIMIT").left("");
+    let most = d.predictions.iter().map(|p| p.predicted_per_s).fold(0.0, f64::max);
+    for p in &d.predictions {
+        table.row(row(p, verified, most));
+    }
+    page.table(&table, 0);
+}
+
+fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {
+    let or_none = |r: Option<f64>| rate(r.unwrap_or(0.0));
+    let mut cells = vec![
+        Line::plain(&p.path),
+        Line::plain(grouped(p.clients.into())),
+        Line::new().also(rate(p.predicted_per_s)),
+        rate(p.low_per_s),
+        rate(p.high_per_s),
+        or_none(p.simple_per_s),
+    ];
+    if verified {
+        cells.push(or_none(p.measured_per_s));
+        cells.push(match p.error {
+            Some(e) => Line::plain(format!("{:+.1}%", e * 100.0)),
+            None => Line::new().ink(Ink::Faint, "-"),
+        });
+    }
+    cells.push(Line::new().ink(Ink::Faint, p.limiting.as_deref().unwrap_or("-")));
+    cells.push(Line::plain(bar(p.predicted_per_s, most, 16)));
+    cells
+}
+
+fn limits(d: &ExplainDocument, page: &mut Page) {
+    let (Some(knee), Some(limiting)) = (d.knee_clients, &d.limiting) else { return };
+    page.gap();
+    let demands: Vec<String> = d
+        .demands
+        .iter()
+        .map(|m| match m.servers {
+            Some(n) if n > 1 => format!("{} {} over {n}", m.place, time(m.ns)),
+            _ => format!("{} {}", m.place, time(m.ns)),
+        })
+        .collect();
+    let text = format!(
+        "The {limiting} limits from about {:.1} clients on. A transaction takes of each: {}.",
+        knee.max(1.0),
+        demands.join(", ")
+    );
+    page.line(Line::plain(text), 2);
+}
+
+fn changes(d: &ExplainDocument, page: &mut Page) {
+    let said: Vec<String> = d
+        .what_if
+        .iter()
+        .map(|w| {
+            let per_s = rate(w.predicted_per_s).bare();
+            format!("{} {per_s} a second (×{:.2})", w.change, w.factor)
+        })
+        .collect();
+    if !said.is_empty() {
+        let clients = d.clients;
+        let text = format!("With {clients} at once it would be: {}.", said.join(", "));
+        page.line(Line::plain(text), 2);
+    }
+}

@@ -1,0 +1,139 @@
+//! The text says what the document says.
+
+use model::{Nanos, explain::*, measure::Quantiles};
+
+use super::text;
+use crate::Look;
+
+fn part(name: &str, ns: f64, share: f64) -> Component {
+    Component {
+        name: name.into(),
+        about: "about it".into(),
+        ns,
+        low_ns: ns * 0.99,
+        high_ns: ns * 1.01,
+        share,
+    }
+}
+
+fn prediction(path: &str, clients: u32, per_s: f64) -> Prediction {
+    Prediction {
+        path: path.into(),
+        clients,
+        predicted_per_s: per_s,
+        low_per_s: per_s * 0.9,
+        high_per_s: per_s * 1.1,
+        simple_per_s: Some(per_s * 1.05),
+        limiting: Some("path".into()),
+        measured_per_s: None,
+        error: None,
+    }
+}
+
+fn document() -> ExplainDocument {
+    let q = |p50| Quantiles {
+        count: 1000,
+        p50,
+        p90: p50 + 1,
+        p99: p50 * 2,
+        mean: 1.5,
+        ..Default::default()
+    };
+    ExplainDocument {
+        schema_version: 1,
+        kind: "explain".into(),
+        started_unix_s: 0,
+        target: "rtt://db1".into(),
+        responder: "db1".into(),
+        exchange: Exchange { request_bytes: 64, response_bytes: 2048, messages: 2 },
+        clients: 8,
+        rounds: 40,
+        round_ns: Nanos(200_000_000),
+        components: vec![
+            part("network", 20_000.0, 0.2),
+            part("service", 70_000.0, 0.7),
+            part("server queueing", -500.0, -0.005),
+            part("client", 10_500.0, 0.105),
+        ],
+        sum: Sum {
+            measured_ns: 100_500.0,
+            sum_ns: 100_000.0,
+            error: -0.005,
+            allowed: 0.02,
+            conclusive: true,
+            disturbed: vec![],
+        },
+        quantiles: SideBySide { workload_ns: q(90_000), network_ns: q(19_000) },
+        typical: Typical { network_ns: 19e3, service_ns: 71e3, low_ns: 70e3, high_ns: 72e3 },
+        simple: Simple { one_way_ns: 10_000.0, service_ns: 80_500.0 },
+        demands: vec![Demand {
+            place: "server".into(),
+            servers: Some(4),
+            ns: 70_000.0,
+            source: "CPU time of the server".into(),
+        }],
+        levels: vec![],
+        knee_clients: Some(5.7),
+        limiting: Some("server".into()),
+        predictions: vec![prediction("this", 8, 79_600.0), prediction("rtt=1 ms", 8, 7_400.0)],
+        what_if: vec![WhatIf {
+            change: "no network".into(),
+            clients: 8,
+            predicted_per_s: 100_000.0,
+            factor: 1.256,
+        }],
+        verified: None,
+        injected_service_ns: Some(70_000.0),
+        warnings: vec!["somebody else computes".into()],
+        cut_short: false,
+    }
+}
+
+fn plain(d: &ExplainDocument) -> String {
+    text(d, Look { width: 100, colour: false, verbose: false })
+}
+
+#[test]
+fn parts_sum_predictions_and_changes_are_told() {
+    let said = plain(&document());
+    for wanted in [
+        "What rtt://db1 takes · 8 clients · 64 B there, 2 KiB back",
+        "spins 70 µs",
+        "-500 ns",
+        "Together 100 µs; measured 100 µs",
+        "The network is 20.0% of it; the largest part is service (69.3 µs to 70.7 µs).",
+        "rtt=1 ms",
+        "79,600",
+        "The server limits from about 5.7 clients on",
+        "server 70 µs over 4",
+        "no network 100,000 a second (×1.26)",
+        "warning: somebody else computes",
+        "80.5 µs in the server",
+        "network 19 µs, service 71 µs (70 µs to 72 µs)",
+    ] {
+        assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
+    }
+    assert!(!said.contains("MEASURED") && !said.contains("Inconclusive"), "{said}");
+    assert!(said.lines().all(|l| l.chars().count() <= 100), "{said}");
+}
+
+#[test]
+fn what_does_not_add_up_says_why_and_gives_no_answer() {
+    let mut d = document();
+    d.sum.conclusive = false;
+    d.sum.error = -0.08;
+    d.sum.disturbed = vec!["4 of 12 rounds were over 10% slower".into()];
+    let said = plain(&d);
+    assert!(said.contains("Inconclusive: 4 of 12 rounds"), "{said}");
+    assert!(!said.contains("The network is"), "{said}");
+}
+
+#[test]
+fn what_was_verified_has_its_error() {
+    let mut d = document();
+    (d.predictions[0].measured_per_s, d.predictions[0].error) = (Some(80_000.0), Some(-0.005));
+    d.verified = Some(Verified { cells: 1, median_error: 0.005, worst_error: 0.005 });
+    let said = plain(&d);
+    assert!(said.contains("MEASURED") && said.contains("-0.5%"), "{said}");
+    assert!(said.contains("Held against 1 measurement: the median error is 0.5%"), "{said}");
+}

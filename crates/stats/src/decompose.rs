@@ -1,0 +1,234 @@
+//! What a response time is made of, from rounds of the workload and of the network alone in
+//! turns.
+//!
+//! | part | found as |
+//! |---|---|
+//! | network | the median over rounds of the network's mean at the same number of clients |
+//! | service | the median over pairs of workload less network, with one client: nobody waits |
+//! | server queueing | the same with all clients, less the service |
+//! | client | clients by throughput (Little 1961) less the response time: what the client itself takes until it asks again |
+//!
+//! The sum is held against the mean over *all* time and transactions, disturbed rounds included:
+//! medians of rounds that do not add up to it say that what disturbed them is a part of the
+//! result, and the decomposition is inconclusive.
+
+use model::explain::{Component, Sum};
+
+use crate::paired::{Centre, centre, median};
+
+/// By how much the sum may be off.
+pub const ALLOWED: f64 = 0.02;
+
+/// One round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Round {
+    /// Clients at once.
+    pub clients: u32,
+    /// Transactions in it.
+    pub transactions: u64,
+    /// Its length.
+    pub window_ns: f64,
+    /// The mean response time.
+    pub mean_ns: f64,
+}
+
+impl Round {
+    /// Time between two transactions of one client.
+    pub fn cycle_ns(&self) -> f64 {
+        self.window_ns * f64::from(self.clients) / self.transactions.max(1) as f64
+    }
+
+    /// Transactions a second.
+    pub fn per_s(&self) -> f64 {
+        self.transactions as f64 * 1e9 / self.window_ns
+    }
+
+    /// What the client takes itself.
+    fn own_ns(&self) -> f64 {
+        (self.cycle_ns() - self.mean_ns).max(0.0)
+    }
+}
+
+/// Two rounds side by side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// Of the workload.
+    pub workload: Round,
+    /// Of the network alone.
+    pub network: Round,
+}
+
+/// The parts, and whether they add up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decomposition {
+    /// See the table above.
+    pub components: Vec<Component>,
+    /// Held against the whole.
+    pub sum: Sum,
+    /// The service time.
+    pub service: Centre,
+    /// The network's round trip with one client.
+    pub network_one: Centre,
+    /// The network's round trip with all clients.
+    pub network_all: Centre,
+    /// What the client takes itself.
+    pub client: Centre,
+}
+
+fn of(pairs: &[Pair], what: impl Fn(&Pair) -> f64) -> Option<Centre> {
+    centre(&pairs.iter().map(what).collect::<Vec<f64>>())
+}
+
+/// Decomposes. `ones` are pairs with one client; `all` those with all clients, and the same as
+/// `ones` where one client is explained.
+///
+/// `None` with fewer than 3 pairs of either.
+pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
+    let difference = |p: &Pair| p.workload.mean_ns - p.network.mean_ns;
+    let service = of(ones, difference)?;
+    let (network_one, network_all) =
+        (of(ones, |p| p.network.mean_ns)?, of(all, |p| p.network.mean_ns)?);
+    let client = of(all, |p| p.workload.own_ns())?;
+    let clients = all.first()?.workload.clients;
+    let mut parts = vec![
+        ("network", "wire, stack and wake-ups, there and back", network_all),
+        ("service", "in the server, with nobody waiting", service),
+    ];
+    if clients > 1 {
+        let whole = of(all, difference)?;
+        // Two independent intervals: their widths add up as variances do.
+        let half = |c: &Centre| (c.high - c.low) / 2.0;
+        let half = half(&whole).hypot(half(&service));
+        let value = whole.value - service.value;
+        let waiting = Centre { value, low: value - half, high: value + half };
+        parts.push(("server queueing", "waiting for others in the server", waiting));
+    }
+    parts.push(("client", "its own time until it asks again", client));
+    let sum_ns: f64 = parts.iter().map(|p| p.2.value).sum();
+    let components = parts.iter().map(|(name, about, c)| Component {
+        name: (*name).into(),
+        about: (*about).into(),
+        ns: c.value,
+        low_ns: c.low,
+        high_ns: c.high,
+        share: if sum_ns > 0.0 { c.value / sum_ns } else { 0.0 },
+    });
+    Some(Decomposition {
+        components: components.collect(),
+        sum: sum(all, sum_ns),
+        service,
+        network_one,
+        network_all,
+        client,
+    })
+}
+
+fn sum(all: &[Pair], sum_ns: f64) -> Sum {
+    let rounds = || all.iter().map(|p| p.workload);
+    let time: f64 = rounds().map(|r| r.window_ns * f64::from(r.clients)).sum();
+    let measured_ns = time / rounds().map(|r| r.transactions).sum::<u64>().max(1) as f64;
+    let error = if measured_ns > 0.0 { sum_ns / measured_ns - 1.0 } else { f64::INFINITY };
+    let conclusive = error.abs() <= ALLOWED;
+    let mut disturbed = vec![];
+    if !conclusive {
+        disturbed.extend(worst(rounds().map(|r| r.cycle_ns()).collect()));
+        disturbed.extend(drift(rounds().map(|r| r.cycle_ns()).collect()));
+    }
+    Sum { measured_ns, sum_ns, error, allowed: ALLOWED, conclusive, disturbed }
+}
+
+/// The slowest round, where it stands out.
+fn worst(cycles: Vec<f64>) -> Option<String> {
+    let typical = median(&cycles);
+    let far = cycles.iter().filter(|c| **c > typical * 1.1).count();
+    let most = cycles.iter().copied().fold(0.0, f64::max);
+    (far > 0).then(|| {
+        format!(
+            "{far} of {} rounds were over 10% slower than the median, the slowest {:.0}%",
+            cycles.len(),
+            (most / typical - 1.0) * 100.0
+        )
+    })
+}
+
+/// The second half against the first.
+fn drift(cycles: Vec<f64>) -> Option<String> {
+    let (before, after) = cycles.split_at(cycles.len() / 2);
+    let by = median(after) / median(before) - 1.0;
+    (by.abs() > 0.03).then(|| format!("the second half was {:+.0}% against the first", by * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+
+    fn round(clients: u32, mean_ns: f64, own_ns: f64) -> Round {
+        let cycle = mean_ns + own_ns;
+        let transactions = (2e8 * f64::from(clients) / cycle) as u64;
+        let window_ns = transactions as f64 * cycle / f64::from(clients);
+        Round { clients, transactions, window_ns, mean_ns }
+    }
+
+    /// Rounds of a drifting machine: network, service and waiting are the truth.
+    fn pairs(n: u32, clients: u32, network: f64, served: f64) -> Vec<Pair> {
+        let mut random = SplitMix64::new(11);
+        (0..n)
+            .map(|i| {
+                let mut noise = || 1.0 + 0.01 * random.normal();
+                let drift = 1.0 + 0.001 * f64::from(i);
+                let net = network * drift;
+                Pair {
+                    workload: round(clients, (net + served) * noise(), 800.0),
+                    network: round(clients, net * noise(), 600.0),
+                }
+            })
+            .collect()
+    }
+
+    fn part<'a>(d: &'a Decomposition, name: &str) -> &'a Component {
+        d.components.iter().find(|c| c.name == name).unwrap()
+    }
+
+    #[test]
+    fn with_one_client_the_parts_are_network_service_and_client() {
+        let all = pairs(24, 1, 25_000.0, 100_000.0);
+        let d = decompose(&all, &all).unwrap();
+        let service = part(&d, "service");
+        assert!(service.low_ns < 100_000.0 && 100_000.0 < service.high_ns, "{service:?}");
+        assert!((service.ns - 100_000.0).abs() < 2_000.0, "{service:?}");
+        assert!((part(&d, "network").ns / 25_300.0 - 1.0).abs() < 0.02);
+        assert!((part(&d, "client").ns - 800.0).abs() < 10.0);
+        assert_eq!(d.components.len(), 3);
+        assert!(d.sum.conclusive && d.sum.error.abs() < 0.01, "{:?}", d.sum);
+        let shares: f64 = d.components.iter().map(|c| c.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn with_several_clients_what_is_more_than_the_service_is_waiting() {
+        let d = decompose(&pairs(24, 1, 25_000.0, 100_000.0), &pairs(24, 8, 40_000.0, 780_000.0))
+            .unwrap();
+        let waiting = part(&d, "server queueing");
+        assert!((waiting.ns / 680_000.0 - 1.0).abs() < 0.03, "{waiting:?}");
+        assert!(waiting.low_ns < 680_000.0 && 680_000.0 < waiting.high_ns, "{waiting:?}");
+        assert!(d.sum.conclusive, "{:?}", d.sum);
+    }
+
+    #[test]
+    fn a_disturbance_that_is_part_of_the_mean_is_inconclusive_and_named() {
+        let mut all = pairs(12, 1, 25_000.0, 100_000.0);
+        for p in &mut all[..4] {
+            p.workload = round(1, 400_000.0, 800.0);
+        }
+        let d = decompose(&all, &all).unwrap();
+        assert!(!d.sum.conclusive && d.sum.error < -0.02, "{:?}", d.sum);
+        assert!(d.sum.disturbed[0].starts_with("4 of 12 rounds"), "{:?}", d.sum.disturbed);
+    }
+
+    #[test]
+    fn too_few_rounds_are_no_answer() {
+        let all = pairs(2, 1, 25_000.0, 1_000.0);
+        assert_eq!(decompose(&all, &all), None);
+    }
+}

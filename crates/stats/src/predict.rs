@@ -1,0 +1,302 @@
+//! From what was measured on one path to other paths, numbers of clients, and changes.
+//!
+//! Slower paths: the measured curve with a delay added ([`Curve`]). Its two ends, with and
+//! without fluctuation, are the interval, and their middle is the prediction. Faster ones, no
+//! network and more cores: stations made of the measured demands, taken relative to their own
+//! solution for what was measured.
+
+use model::explain::{Demand, Level, Prediction, WhatIf};
+
+use crate::queueing::{Curve, Network, NoNetwork, Station, simple};
+
+/// Names of the model's stations.
+pub const CLIENT: &str = "client";
+/// See [`CLIENT`].
+pub const SERVER: &str = "server";
+/// See [`CLIENT`].
+pub const PATH: &str = "path";
+/// The path that was measured.
+pub const THIS: &str = "this";
+
+/// What is known of the measured path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// Measured levels, ascending; that of one client among them.
+    pub levels: Vec<Level>,
+    /// The network's round trip with one client.
+    pub network_ns: f64,
+    /// The service time.
+    pub service_ns: f64,
+    /// The client's own time between two transactions.
+    pub own_ns: f64,
+    /// Threads of the client.
+    pub client_threads: u32,
+    /// Servers at once, where that is known.
+    pub server_threads: Option<u32>,
+}
+
+/// The model of one number of clients.
+#[derive(Debug, Clone)]
+pub struct Model {
+    known: Known,
+    curve: Curve,
+}
+
+impl Model {
+    /// From what is known; `None` without a level.
+    pub fn new(known: Known) -> Option<Self> {
+        let points: Vec<(u32, f64)> = known.levels.iter().map(|l| (l.clients, l.per_s)).collect();
+        Some(Self { curve: Curve::new(&points)?, known })
+    }
+
+    fn level(&self, clients: u32) -> Option<&Level> {
+        let levels = self.known.levels.iter();
+        levels.min_by_key(|l| l.clients.abs_diff(clients))
+    }
+
+    /// Servers at once: as told, else as many as the most throughput keeps busy.
+    fn servers(&self) -> u32 {
+        self.known.server_threads.unwrap_or_else(|| {
+            let most = self.known.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
+            (most * self.known.service_ns / 1e9).ceil().max(1.0) as u32
+        })
+    }
+
+    /// What a transaction takes of each place, with about so many clients: batches and spared
+    /// wake-ups make it less with more of them.
+    pub fn demands(&self, clients: u32) -> Vec<Demand> {
+        let level = self.level(clients);
+        let cycle = 1e9 / self.curve.per_s(1.0);
+        let own = self.known.own_ns;
+        let client = level.and_then(|l| l.client_cpu_ns).unwrap_or(own).clamp(0.0, cycle);
+        let service = self.known.service_ns.max(0.0);
+        let measured = level.and_then(|l| l.server_cpu_ns);
+        let server = measured.unwrap_or(service).clamp(0.0, cycle);
+        let one = self.known.levels.first();
+        let of_one = |cpu: Option<f64>, or: f64| cpu.unwrap_or(or);
+        let busy = of_one(one.and_then(|l| l.client_cpu_ns), own)
+            + of_one(one.and_then(|l| l.server_cpu_ns), service);
+        let demand = |place: &str, servers, ns, source: &str| Demand {
+            place: place.into(),
+            servers,
+            ns,
+            source: source.into(),
+        };
+        vec![
+            demand(CLIENT, Some(self.known.client_threads), client, "CPU time of its threads"),
+            demand(
+                SERVER,
+                Some(self.servers()),
+                server,
+                if measured.is_some() { "CPU time of the server" } else { "its service time" },
+            ),
+            demand(PATH, None, (cycle - busy).max(0.0), "the rest of one client's cycle"),
+        ]
+    }
+
+    fn network(&self, clients: u32) -> Result<Network, NoNetwork> {
+        let stations = self.demands(clients).into_iter().map(|d| match d.servers {
+            Some(n) => Station::servers(d.place, n, d.ns),
+            None => Station::delay(d.place, d.ns),
+        });
+        Network::new(stations.collect())
+    }
+
+    /// From how many clients on the limiting place is busy: one client's cycle by the most
+    /// throughput, where that was reached; else from the demands.
+    pub fn knee(&self) -> Option<f64> {
+        let most = self.known.levels.iter().map(|l| l.clients).max()?;
+        let network = self.network(most).ok()?;
+        let by_demand = network.knee()?;
+        let reached = self.known.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
+        let by_curve = reached / self.curve.per_s(1.0);
+        // Beyond twice that many clients it is as good as reached.
+        if f64::from(most) > by_curve * 2.0 { Some(by_curve) } else { Some(by_demand) }
+    }
+
+    /// The place that limits with many clients.
+    pub fn limiting(&self) -> Option<String> {
+        let most = self.known.levels.iter().map(|l| l.clients).max()?;
+        Some(self.network(most).ok()?.limiting()?.name.clone())
+    }
+
+    /// What limits with so many clients and a delay added: the path below the knee.
+    fn limit(&self, clients: u32, added_ns: f64) -> Option<String> {
+        let one = 1e9 / self.curve.per_s(1.0);
+        let knee = self.knee()? * (one + added_ns) / one;
+        if f64::from(clients) > knee {
+            return self.limiting();
+        }
+        let service = self.known.service_ns;
+        Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
+    }
+
+    /// Throughput on a path whose network alone takes `rtt_ns` with one client (`None` is the
+    /// measured one).
+    ///
+    /// # Errors
+    /// More clients than can be solved.
+    pub fn predict(
+        &self,
+        path: &str,
+        rtt_ns: Option<f64>,
+        clients: u32,
+    ) -> Result<Prediction, NoNetwork> {
+        let added = rtt_ns.map_or(0.0, |rtt| rtt - self.known.network_ns);
+        let (low, high) = match added >= 0.0 {
+            true => (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?),
+            false => {
+                let x = self.faster(clients, added)?;
+                (x, x)
+            }
+        };
+        let spread = self.spread(clients);
+        Ok(Prediction {
+            path: path.into(),
+            clients,
+            predicted_per_s: (low + high) / 2.0,
+            low_per_s: low * (1.0 - spread),
+            high_per_s: high * (1.0 + spread),
+            simple_per_s: Some(self.simple(clients, added)).filter(|x| x.is_finite() && *x > 0.0),
+            limiting: self.limit(clients, added),
+            measured_per_s: None,
+            error: None,
+        })
+    }
+
+    /// A path that is faster by `-added_ns`.
+    fn faster(&self, clients: u32, added_ns: f64) -> Result<f64, NoNetwork> {
+        let now = self.network(clients)?;
+        let less = now.with_demand(PATH, (now.delay_ns() + added_ns).max(0.0))?;
+        let factor = less.solve(clients)?.per_s / now.solve(clients)?.per_s;
+        Ok(self.curve.per_s(clients.into()) * factor)
+    }
+
+    /// By hand: what remains without this network, and the other one added.
+    fn simple(&self, clients: u32, added_ns: f64) -> f64 {
+        let one_way = self.known.network_ns / 2.0;
+        let service = simple::service_ns(clients, self.curve.per_s(clients.into()), one_way);
+        simple::per_s(clients, service, one_way + added_ns / 2.0)
+    }
+
+    /// How far the nearest level's rounds lie apart, as a share.
+    fn spread(&self, clients: u32) -> f64 {
+        self.level(clients).map_or(0.0, |l| (l.high_per_s - l.low_per_s) / 2.0 / l.per_s)
+    }
+
+    /// No network, and twice the CPUs at either end; with `cores` so many servers.
+    ///
+    /// # Errors
+    /// More clients than can be solved.
+    pub fn what_if(&self, clients: u32, cores: Option<u32>) -> Result<Vec<WhatIf>, NoNetwork> {
+        let now = self.curve.per_s(clients.into());
+        let mut all = vec![];
+        let mut add = |change: String, per_s: f64| {
+            all.push(WhatIf { change, clients, predicted_per_s: per_s, factor: per_s / now });
+        };
+        let bare = Network::new(vec![
+            Station::servers(SERVER, self.servers(), self.known.service_ns.max(0.0)),
+            Station::servers(CLIENT, self.known.client_threads, self.known.own_ns.max(0.0)),
+        ]);
+        if let Ok(bare) = bare {
+            // Without the network's own CPU time the server may be no slower than with it.
+            add("no network".into(), bare.solve(clients)?.per_s.max(now));
+        }
+        let model = self.network(clients)?;
+        let before = model.solve(clients)?.per_s;
+        for (name, place) in [("server CPUs doubled", SERVER), ("client CPUs doubled", CLIENT)] {
+            let more = model.with_servers(place, 2)?;
+            add(name.into(), now * more.solve(clients)?.per_s / before);
+        }
+        if let Some(n) = cores {
+            let stations = model.stations().iter().cloned().map(|s| match s.name == SERVER {
+                true => Station::servers(SERVER, n, s.demand_ns),
+                false => s,
+            });
+            let other = Network::new(stations.collect())?;
+            add(format!("{n} server CPUs"), now * other.solve(clients)?.per_s / before);
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A truth of product form, looked at through what can be measured of it.
+    fn known(most: u32) -> (Network, Known) {
+        let truth = Network::new(vec![
+            Station::servers(CLIENT, 1, 6_000.0),
+            Station::servers(SERVER, 4, 40_000.0),
+            Station::delay(PATH, 20_000.0),
+        ])
+        .unwrap();
+        let rates = truth.per_s(most).unwrap();
+        let level = |n: u32| Level {
+            clients: n,
+            per_s: rates[n as usize],
+            low_per_s: rates[n as usize],
+            high_per_s: rates[n as usize],
+            client_cpu_ns: Some(6_000.0),
+            server_cpu_ns: Some(40_000.0),
+        };
+        let levels = (0..).map(|i| 1 << i).take_while(|n| *n <= most).map(level).collect();
+        let known = Known {
+            levels,
+            network_ns: 25_000.0,
+            service_ns: 39_000.0,
+            own_ns: 2_000.0,
+            client_threads: 1,
+            server_threads: Some(4),
+        };
+        (truth, known)
+    }
+
+    #[test]
+    fn another_path_comes_out_within_its_interval() {
+        let (truth, known) = known(64);
+        let model = Model::new(known).unwrap();
+        for (rtt, added) in [(105_000.0, 80_000.0), (2_025_000.0, 2e6), (15_000.0, -10_000.0)] {
+            let there = truth.with_demand(PATH, 20_000.0 + added).unwrap();
+            for n in [1, 3, 8, 64] {
+                let p = model.predict("x", Some(rtt), n).unwrap();
+                let truth = there.solve(n).unwrap().per_s;
+                assert!((p.predicted_per_s / truth - 1.0).abs() < 0.08, "{n}: {truth} {p:?}");
+                // Between measured levels the curve is a straight line.
+                assert!(p.low_per_s < truth * 1.02 && truth * 0.98 < p.high_per_s, "{truth} {p:?}");
+            }
+        }
+        let one = model.predict("x", Some(105_000.0), 1).unwrap();
+        assert!((one.predicted_per_s / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "{one:?}");
+        assert_eq!(one.limiting.as_deref(), Some(PATH));
+        let simple = one.simple_per_s.unwrap();
+        assert!((simple / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "the low-load limit: {simple}");
+    }
+
+    #[test]
+    fn the_knee_the_limit_and_the_changes_are_the_truths() {
+        let (truth, known) = known(64);
+        let model = Model::new(known).unwrap();
+        assert_eq!(model.limiting().as_deref(), Some(SERVER));
+        let knee = model.knee().unwrap();
+        assert!((knee / truth.knee().unwrap() - 1.0).abs() < 0.01, "{knee}");
+        let all = model.what_if(64, Some(5)).unwrap();
+        let factor = |name: &str| all.iter().find(|w| w.change == name).unwrap().factor;
+        // 100,000 a second by 4 servers; the client's one CPU stops at 166,667.
+        assert!((factor("server CPUs doubled") - 1.667).abs() < 0.01);
+        assert!((factor("5 server CPUs") - 1.25).abs() < 0.01);
+        assert!((factor("client CPUs doubled") - 1.0).abs() < 0.01);
+        let one = model.what_if(1, None).unwrap();
+        assert!((one[0].factor - 66.0 / 41.0).abs() < 0.01, "{one:?}");
+    }
+
+    #[test]
+    fn servers_that_nobody_told_of_are_as_many_as_are_kept_busy() {
+        let (_, mut known) = known(64);
+        known.server_threads = None;
+        assert_eq!(Model::new(known.clone()).unwrap().servers(), 4);
+        known.levels.clear();
+        assert!(Model::new(known).is_none());
+    }
+}
