@@ -119,7 +119,7 @@ fn real_output_of_measure_connect_keeps_to_its_schema() {
 #[test]
 fn real_output_of_measure_http_keeps_to_its_schema() {
     let server = support::http::Server::start(support::http::plain);
-    let args = ["--duration", "100ms", "--rate", "200", "--json"];
+    let args = ["--duration", "500ms", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
     keeps_to("measure-http", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
@@ -133,7 +133,7 @@ fn real_output_of_measure_http_keeps_to_its_schema() {
 #[test]
 fn real_output_of_measure_pg_keeps_to_its_schema() {
     let server = support::postgres::Postgres::start();
-    let args = ["--script", "select1", "--duration", "100ms", "--rate", "200", "--json"];
+    let args = ["--script", "select1", "--duration", "1s", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "pg", &server.url("postgres")], &args[..]].concat());
     keeps_to("measure-pg", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
