@@ -244,7 +244,9 @@ fn a_host_that_falls_silent_in_the_midst_is_forgotten() {
     let pair = Pair::new();
     let mut serve = pair.serve_with(&["--idle", "2s"]);
     let mut client = Command::new("ip");
-    client.args(["netns", "exec", &pair.near.name, "timeout", "120", "iperf3", "-c", FAR]);
+    client.args(["netns", "exec", &pair.near.name]);
+    // Itself, not something that holds it, is to be killed: without a server it spins.
+    client.args(["setpriv", "--pdeathsig", "KILL", "iperf3", "-c", FAR]);
     client.args("-u -R -b 1M -t 60".split(' '));
     let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let client = Stock(client);
