@@ -1,13 +1,13 @@
 //! Transactions of PostgreSQL: the client's side alone.
 //!
-//! - [`strings`], [`address`], [`passfile`]: from what was typed to servers and passwords.
-//! - [`wire`], [`login`]: the server's messages, and how a session begins; without I/O.
-//! - [`script`], [`builtin`], [`plan`]: what a transaction does, ready to be sent.
-//! - [`session`]: one connection that waits for its answers, for what is asked around the
+//! - `strings`, `address`, `passfile`: from what was typed to servers and passwords.
+//! - `wire`, `login`: the server's messages, and how a session begins; without I/O.
+//! - `script`, `builtin`, `plan`: what a transaction does, ready to be sent.
+//! - `session`: one connection that waits for its answers, for what is asked around the
 //!   measurement.
-//! - [`init`]: pgbench's tables.
-//! - [`client`], [`conn`], [`near`]: many connections on one epoll for each thread.
-//! - [`recorder`], [`result`]: distributions, counts, and what stood around them.
+//! - `init`: pgbench's tables.
+//! - `client`, `conn`, `near`: many connections on one epoll for each thread.
+//! - `recorder`, `result`: distributions, counts, and what stood around them.
 
 mod address;
 mod builtin;

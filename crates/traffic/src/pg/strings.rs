@@ -28,7 +28,7 @@ fn no_string(text: &str) -> Error {
 /// The same string without the password that stands in it, and that password.
 ///
 /// # Errors
-/// As [`settings`].
+/// As `settings`.
 pub fn without_password(text: &str) -> Result<(String, Option<String>)> {
     let all = settings(text)?;
     let Some(password) = all.iter().rev().find(|(k, _)| k == "password").map(|(_, v)| v.clone())

@@ -26,7 +26,7 @@ use crate::{
 Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
 pub struct ExplainArgs {
-    /// The workload: rtt://HOST[:PORT] or http://HOST[:PORT]/PATH.
+    /// The workload: `rtt://HOST[:PORT]` or `http://HOST[:PORT]/PATH`.
     pub target: String,
     /// The far end that the network is measured with, `netwright serve` on the server's host
     /// [default: started by itself where the server is on this host].
