@@ -304,7 +304,7 @@ fn threads_that_poll() {
     let pair = Pair::new();
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
-    let last = agree("threaded NAPI", 6.0);
+    let last = agree("threaded NAPI", 12.0);
     let far = napi(&last, "nwb");
     assert_eq!(far.len(), 1, "{far:?}");
     assert_eq!(far[0]["threaded"], true, "{far:?}");

@@ -36,14 +36,15 @@ INLINE void learn_delay(struct cpu_state *s, u64 now)
 }
 
 /* On whose time the softirq runs that begins now upon this thread, not ksoftirqd or idle. */
-INLINE u32 context_upon(struct cpu_state *s, u32 place, u64 now)
+INLINE u32 context_upon(struct cpu_state *s, u32 place, u32 vector, u64 now)
 {
 	u64 gap = gap_ns(s);
 
 	if (now - s->irq_end_ns < gap)
 		return IRQ_ON_TASK;
-	/* One of a chain: as the one before. */
-	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->payer == place)
+	/* One of a chain, which goes by rising vectors: as the one before. */
+	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->payer == place &&
+	    vector > s->vector)
 		return IRQ_ON_TASK;
 	return SYSCALL;
 }
@@ -68,7 +69,7 @@ int softirq_entry(struct raw_args *ctx)
 		place = place_of_payer(thread);
 		if (s->payers[place].thread != thread)
 			claim_payer(s, &s->payers[place], thread);
-		s->context = tid == s->ksoftirqd ? KSOFTIRQD : context_upon(s, place, now);
+		s->context = tid == s->ksoftirqd ? KSOFTIRQD : context_upon(s, place, ctx->args[0], now);
 		s->payer = place;
 	}
 	s->vector = ctx->args[0];
