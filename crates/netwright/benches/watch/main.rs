@@ -1,7 +1,7 @@
 //! What `netwright watch` takes from traffic: the same loops with it and without, in turn
 //! (A B B A …), beside a bpftrace script that collects less. Needs root.
 //!
-//! `--pairs N` (9) pairs of each cell, `--window MS` (1000) each, `--only udp,stream,rtt,user`.
+//! `--pairs N` (9) pairs of each cell, `--window MS` (1000) each, `--only udp,stream,rtt,user,feed`.
 //! A window is a whole interval of `watch`, some of whose programs run in the beginning of each.
 //! Ends with 1 when a median loss is more than allowed.
 
@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+mod feed;
 mod traffic;
 mod user;
 
@@ -129,6 +130,9 @@ fn run() -> io::Result<bool> {
     }
     if options.wants("user") {
         user::measure()?;
+    }
+    if options.wants("feed") {
+        feed::measure()?;
     }
     Ok(kept)
 }

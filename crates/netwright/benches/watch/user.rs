@@ -31,7 +31,8 @@ pub fn measure() -> io::Result<()> {
     Ok(())
 }
 
-fn spread(mut of: Vec<f64>) -> String {
+/// The median with its range.
+pub fn spread(mut of: Vec<f64>) -> String {
     of.sort_by(f64::total_cmp);
     match (of.first(), of.get(of.len() / 2), of.last()) {
         (Some(min), Some(median), Some(max)) => format!("{median:.1} ({min:.1}–{max:.1})"),
