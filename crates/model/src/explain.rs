@@ -204,7 +204,7 @@ pub struct WhatIf {
 /// Predictions held against measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
-    /// How many could be.
+    /// How many numbers of clients were measured for this alone, and not for the curve.
     pub cells: u32,
     /// The median of the errors' sizes, as a share.
     pub median_error: f64,

@@ -225,29 +225,35 @@ fn clock(id: libc::clockid_t) -> f64 {
     t.tv_sec as f64 * 1e9 + t.tv_nsec as f64
 }
 
-/// At most so many comparisons; the first that is right is enough: each is of one window, and what
-/// counts wrongly does so in all of them.
-const LOOKS: usize = 5;
-
-/// The split of contexts may be off by so many percentage points.
+/// At most three comparisons, judged by their medians; the first that is right is enough. The
+/// split of contexts may be off by so many percentage points.
 fn agree(what: &str, most_points: f64) -> Value {
-    let mut looks = vec![];
+    let (mut ratios, mut points) = (vec![], vec![]);
     loop {
         let (told, truth) = both();
-        let ratio = told.total / (truth.at(told.end) - truth.at(told.begin));
-        let points = 100.0 * (told.own - truth.own);
+        let theirs = truth.at(told.end) - truth.at(told.begin);
+        ratios.push(told.total / theirs);
+        points.push(100.0 * (told.own - truth.own));
         println!(
-            "{what}: {:.1} ms, by bpftrace's ratio {ratio:.4}; own {:.1}%, by stacks {:.1}%",
+            "{what}: {:.1} ms, bpftrace {:.1} ms, ratio {:.4}; own {:.1}%, by stacks {:.1}%",
             told.total / 1e6,
+            theirs / 1e6,
+            told.total / theirs,
             100.0 * told.own,
             100.0 * truth.own
         );
-        if (ratio - 1.0).abs() <= 0.03 && points.abs() <= most_points {
+        let right = (median(&ratios) - 1.0).abs() <= 0.03 && median(&points).abs() <= most_points;
+        if right {
             return told.last;
         }
-        looks.push((ratio, points));
-        assert!(looks.len() < LOOKS, "{what}: ratios and points {looks:?}");
+        assert!(ratios.len() < 3, "{what}: ratios {ratios:?}, points {points:?}");
     }
+}
+
+fn median(of: &[f64]) -> f64 {
+    let mut sorted = of.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }
 
 fn napi<'a>(interval: &'a Value, nic: &str) -> Vec<&'a Value> {
@@ -304,6 +310,7 @@ fn threads_that_poll() {
     let pair = Pair::new();
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
+    // 3 points are wanted, 5 to 9 are measured: `docs/speed-of-watch.md` says why.
     let last = agree("threaded NAPI", 12.0);
     let far = napi(&last, "nwb");
     assert_eq!(far.len(), 1, "{far:?}");

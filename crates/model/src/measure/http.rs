@@ -172,7 +172,7 @@ pub struct HttpRun {
     pub not_begun: u64,
     /// Requests without an end when the run ended.
     pub unfinished: u64,
-    /// Bytes of the requests that those answer, heads included.
+    /// Bytes of the requests that those answer, heads included; of several URLs by their mean length.
     #[serde(default)]
     pub request_bytes: u64,
     /// Bytes of the responses that count, heads included.

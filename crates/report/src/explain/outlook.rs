@@ -21,7 +21,7 @@ pub fn show(d: &ExplainDocument, page: &mut Page) {
     changes(d, page);
     if let Some(v) = &d.verified {
         let text = format!(
-            "Held against {}: the median error is {}, the worst {}.",
+            "Held against {} beside the curve: the median error is {}, the worst {}.",
             many(v.cells as usize, "measurement"),
             percent(v.median_error),
             percent(v.worst_error)
