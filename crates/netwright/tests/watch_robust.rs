@@ -5,7 +5,7 @@
 mod support;
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     process::{Child, ChildStdout, Command, Stdio},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -75,7 +75,9 @@ fn known<T>(reading: &Reading<T>) -> &T {
     reading.known().unwrap_or_else(|| panic!("{:?}", reading.why_not()))
 }
 
-const GONER: &str = "for ((i = 0; i < 6; i++)); do taskset -cp $((i % 2)) $$ > /dev/null; done
+/// Waits for a line: what moves it until it is bash, is over by then.
+const GONER: &str = "read -r
+for ((i = 0; i < 6; i++)); do taskset -cp $((i % 2)) $$ > /dev/null; done
 exec 3<> /dev/tcp/127.0.0.1/$0
 for ((i = 0; i < 200; i++)); do echo $i >&3; read -r -u 3; done";
 
@@ -88,7 +90,11 @@ fn a_process_that_ended_has_its_figures_and_its_name() {
         let (stream, _) = listener.accept().unwrap();
         std::io::copy(&mut &stream, &mut &stream).unwrap();
     });
-    let mut goner = Command::new("bash").args(["-c", GONER, &port.to_string()]).spawn().unwrap();
+    let mut goner = Command::new("bash");
+    goner.args(["-c", GONER, &port.to_string()]).stdin(Stdio::piped());
+    let mut goner = goner.spawn().unwrap();
+    watching.rest();
+    goner.stdin.take().unwrap().write_all(b"\n").unwrap();
     assert!(goner.wait().unwrap().success());
     answers.join().unwrap();
     let intervals = watching.rest();

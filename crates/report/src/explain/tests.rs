@@ -135,5 +135,8 @@ fn what_was_verified_has_its_error() {
     d.verified = Some(Verified { cells: 1, median_error: 0.005, worst_error: 0.005 });
     let said = plain(&d);
     assert!(said.contains("MEASURED") && said.contains("-0.5%"), "{said}");
-    assert!(said.contains("Held against 1 measurement: the median error is 0.5%"), "{said}");
+    assert!(
+        said.contains("Held against 1 measurement beside the curve: the median error is 0.5%"),
+        "{said}"
+    );
 }

@@ -3,7 +3,7 @@
 //! | counts | unit |
 //! |---|---|
 //! | moves by thread, from CPU, to CPU | number |
-//! | the thread's process and name as it first moved in the interval | |
+//! | the thread's process, and its name as it last moved so in the interval | |
 //!
 //! **Source**: `sched_migrate_task`, where the kernel counts `nr_migrations` itself: also a
 //! wake-up that chooses another CPU is a move; a choice of the same CPU is none. Needs BTF.

@@ -68,6 +68,9 @@ int sched_migrate_task(struct raw_args *ctx)
 	known = FIND(which, moves, &way);
 	if (known) {
 		ADD(known->count, 1);
+		/* It may have become another program since. */
+		probe_read(known->name, sizeof(known->name),
+			   __builtin_preserve_access_index(&task->comm));
 		return 0;
 	}
 	fresh.pid = READ(task, tgid);

@@ -13,7 +13,7 @@ use crate::{
     bpf::movers::{Key, Movers, Moves, NAME, WANTED},
 };
 
-/// So many threads are asked for their name of today; the others have that of their first move.
+/// So many threads are asked for their name of today; the others have that of their last move.
 const ASKED: usize = 100;
 
 /// The program, and where the CPUs stand.
