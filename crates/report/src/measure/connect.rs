@@ -39,13 +39,9 @@ pub fn text(d: &ConnectDocument, look: Look) -> String {
     failed(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
     ports(&d.runs, &mut page);
-    ends::placement(&d.runs, &mut page);
-    cpu::show(&d.runs, &cpu::Unit { name: "CONNECTION", of: 1.0 }, &mut page);
+    let unit = cpu::Unit { name: "CONNECTION", of: 1.0 };
     let medians = d.runs.iter().filter(|r| r.connect_ns.count > 0).map(|r| r.connect_ns.p50);
-    rest::floor(&d.floor, medians.min(), &mut page);
-    if !d.runs.is_empty() {
-        rest::evidence(&d.runs, &mut page);
-    }
+    ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
     page.finish()
 }
 
@@ -56,11 +52,7 @@ fn aspects() -> Vec<Aspect<ConnectRun>> {
             cell: |r| grouped(r.flows.into()),
             said: |r| format!("{} at once", grouped(r.flows.into())),
         },
-        Aspect {
-            head: "THREADS",
-            cell: |r| r.threads.to_string(),
-            said: |r| many(r.threads as usize, "thread"),
-        },
+        runs::threads(),
         Aspect {
             head: "REQUEST",
             cell: |r| Bytes(r.request_bytes).to_string(),
@@ -163,14 +155,8 @@ fn accepted(runs: &[ConnectRun], page: &mut Page) {
 
 /// Attempts that failed, by what the kernel said.
 fn failed(runs: &[ConnectRun], page: &mut Page) {
-    for (n, run) in runs.iter().enumerate().filter(|(_, r)| !r.failed.is_empty()) {
-        let parts: Vec<String> =
-            run.failed.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
-        let line = Line::new()
-            .ink(Ink::Bad, "failed: ")
-            .ink(Ink::Faint, about(&[n + 1], runs.len()))
-            .text(parts.join(", "));
-        page.line(line, 2);
+    for (n, run) in runs.iter().enumerate() {
+        rest::failures(&run.failed, &about(&[n + 1], runs.len()), page);
     }
 }
 

@@ -4,13 +4,15 @@ use std::{collections::BTreeMap, fmt::Display};
 
 use model::{
     CpuId, CpuSet,
-    measure::EndPlacement,
+    measure::{EndPlacement, Floor},
     reading::{Absent, Denied, Known},
 };
 
 use super::{
     Run,
+    cpu::{self, Unit},
     numbers::share,
+    rest,
     runs::{about, alike},
 };
 use crate::{
@@ -19,8 +21,24 @@ use crate::{
     words::{cpus, many},
 };
 
-/// The section.
-pub fn placement<R: Run>(runs: &[R], page: &mut Page) {
+/// What stood around the runs: where they ran, what that cost, what the floor is, and what moved.
+/// `smallest` is the smallest figure of the result, where it has durations.
+pub fn show<R: Run>(
+    runs: &[R],
+    unit: &Unit,
+    floor: &Floor,
+    smallest: Option<u64>,
+    page: &mut Page,
+) {
+    placement(runs, page);
+    cpu::show(runs, unit, page);
+    rest::floor(floor, smallest, page);
+    if !runs.is_empty() {
+        rest::evidence(runs, page);
+    }
+}
+
+fn placement<R: Run>(runs: &[R], page: &mut Page) {
     if runs.is_empty() {
         return;
     }

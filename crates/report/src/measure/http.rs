@@ -2,16 +2,17 @@
 
 use model::{
     Bytes,
-    measure::{HttpDocument, HttpRun, Quantiles, Wait},
+    measure::{HttpDocument, HttpRun, Quantiles},
     units::grouped,
 };
 
 use super::{
-    Run, cpu, ends,
-    head::{Head, waits},
-    numbers::{largest, none, per_second, quantile, width},
+    cpu, ends,
+    head::Head,
+    numbers::{largest, none, quantile},
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
+    served,
 };
 use crate::{
     text::{Ink, Line, Look, Page},
@@ -45,16 +46,12 @@ pub fn text(d: &HttpDocument, look: Look) -> String {
     runs::table(&mut page, &d.runs, &apart, &groups);
     tls(d, &mut page);
     statuses(&d.runs, &mut page);
-    failures(&d.runs, &mut page);
-    reconnects(&d.runs, &mut page);
+    served::failures(&d.runs, &mut page);
+    served::reconnects(&d.runs, "responses", &mut page);
     rest::warnings(&d.runs, &mut page);
-    ends::placement(&d.runs, &mut page);
-    cpu::show(&d.runs, &cpu::Unit { name: "REQUEST", of: 1.0 }, &mut page);
+    let unit = cpu::Unit { name: "REQUEST", of: 1.0 };
     let medians = d.runs.iter().filter(|r| r.latency_ns.count > 0).map(|r| r.latency_ns.p50);
-    rest::floor(&d.floor, medians.min(), &mut page);
-    if !d.runs.is_empty() {
-        rest::evidence(&d.runs, &mut page);
-    }
+    ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
     page.finish()
 }
 
@@ -68,11 +65,7 @@ fn aspects() -> Vec<Aspect<HttpRun>> {
                 false => many_connections(r.clients),
             },
         },
-        Aspect {
-            head: "THREADS",
-            cell: |r| r.threads.to_string(),
-            said: |r| many(r.threads as usize, "thread"),
-        },
+        runs::threads(),
         Aspect {
             head: "PIPELINE",
             cell: |r| r.pipeline.to_string(),
@@ -81,16 +74,7 @@ fn aspects() -> Vec<Aspect<HttpRun>> {
                 n => format!("{n} outstanding on each"),
             },
         },
-        Aspect {
-            head: "WAIT",
-            cell: |r| waits(r.waits()),
-            said: |r| match r.wait {
-                Wait::Block => String::new(),
-                Wait::Spin => "the near end spins".into(),
-                Wait::SpinThenBlock => "the near end spins a while, then blocks".into(),
-                Wait::BusyPoll => "the near end busy-polls".into(),
-            },
-        },
+        served::wait(),
     ]
 }
 
@@ -102,25 +86,13 @@ type Values = Vec<Value<HttpRun>>;
 
 fn values(runs: &[HttpRun]) -> Vec<Values> {
     let mut all: Vec<Values> = vec![
-        vec![
-            Value { head: "PER S", cell: rate },
-            Value { head: "±", cell: |r| width(r.transactions_per_s_interval.as_ref()) },
-        ],
-        vec![
-            Value { head: "LATENCY P50", cell: |r| quantile(&r.latency_ns, 0.5, |q| q.p50) },
-            Value { head: "P90", cell: |r| quantile(&r.latency_ns, 0.9, |q| q.p90) },
-            Value { head: "P99", cell: |r| quantile(&r.latency_ns, 0.99, |q| q.p99) },
-            Value { head: "P99.9", cell: |r| quantile(&r.latency_ns, 0.999, |q| q.p999) },
-            Value { head: "MAX", cell: |r| largest(&r.latency_ns) },
-        ],
+        served::rates(),
+        served::latencies(),
         vec![
             Value { head: "FIRST BYTE P50", cell: |r| quantile(&r.first_byte_ns, 0.5, |q| q.p50) },
             Value { head: "P99", cell: |r| quantile(&r.first_byte_ns, 0.99, |q| q.p99) },
         ],
-        vec![
-            Value { head: "CONNECT P50", cell: |r| quantile(&r.connect_ns, 0.5, |q| q.p50) },
-            Value { head: "MAX", cell: |r| largest(&r.connect_ns) },
-        ],
+        served::connects(),
     ];
     if runs.iter().any(|r| r.tls_handshake_ns.is_some()) {
         all.push(vec![
@@ -132,32 +104,9 @@ fn values(runs: &[HttpRun]) -> Vec<Values> {
             Value { head: "MAX", cell: |r| handshake(r, largest) },
         ]);
     }
-    if runs.iter().any(|r| r.latency_from_send_ns.is_some()) {
-        all.push(vec![
-            Value { head: "FROM SENDING P50", cell: |r| sent(r, 0.5, |q| q.p50) },
-            Value { head: "P99", cell: |r| sent(r, 0.99, |q| q.p99) },
-            Value { head: "SENT LATE BY P99", cell: |r| late(r, 0.99, |q| q.p99) },
-            Value { head: "MAX", cell: |r| r.send_lag_ns.as_ref().map_or_else(none, largest) },
-        ]);
-    }
-    all.push(vec![
-        Value { head: "RESPONSE", cell: mean_response },
-        Value { head: "FAILED", cell: failed },
-    ]);
+    all.extend(served::lags(runs));
+    all.push(vec![Value { head: "RESPONSE", cell: mean_response }, served::failed()]);
     all
-}
-
-/// A dash where nothing was measured: a 0 would be a result.
-fn rate(r: &HttpRun) -> Line {
-    if r.transactions == 0 { none() } else { per_second(r.transactions_per_s) }
-}
-
-fn sent(r: &HttpRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
-    r.latency_from_send_ns.as_ref().map_or_else(none, |q| quantile(q, share, pick))
-}
-
-fn late(r: &HttpRun, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
-    r.send_lag_ns.as_ref().map_or_else(none, |q| quantile(q, share, pick))
 }
 
 fn handshake(r: &HttpRun, cell: fn(&Quantiles) -> Line) -> Line {
@@ -168,13 +117,6 @@ fn mean_response(r: &HttpRun) -> Line {
     match r.response_bytes.checked_div(r.transactions) {
         Some(n) => Line::plain(Bytes(n)),
         None => none(),
-    }
-}
-
-fn failed(r: &HttpRun) -> Line {
-    match r.failed {
-        0 => Line::plain("0"),
-        n => Line::new().ink(Ink::Bad, grouped(n)),
     }
 }
 
@@ -214,29 +156,5 @@ fn tls(d: &HttpDocument, page: &mut Page) {
             page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
             said = Some(text);
         }
-    }
-}
-
-/// Requests that failed, by what happened.
-fn failures(runs: &[HttpRun], page: &mut Page) {
-    for (n, run) in runs.iter().enumerate().filter(|(_, r)| !r.failures.is_empty()) {
-        let parts: Vec<String> =
-            run.failures.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
-        let line = Line::new()
-            .ink(Ink::Bad, "failed: ")
-            .ink(Ink::Faint, about(&[n + 1], runs.len()))
-            .text(parts.join(", "));
-        page.line(line, 2);
-    }
-}
-
-fn reconnects(runs: &[HttpRun], page: &mut Page) {
-    for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.reconnects > 0) {
-        let text = format!(
-            "{}the server ended {} between responses; they were made anew.",
-            about(&[n + 1], runs.len()),
-            many(usize::try_from(run.reconnects).unwrap_or(usize::MAX), "connection"),
-        );
-        page.line(Line::new().ink(Ink::Faint, rest::capital(&text)), 2);
     }
 }

@@ -14,6 +14,7 @@ mod pg;
 mod rest;
 mod rtt;
 mod runs;
+mod served;
 mod stream;
 
 use model::{
@@ -36,6 +37,7 @@ trait Run {
     fn evidence(&self) -> &BothEvidence;
     fn warnings(&self) -> &[String];
     fn waits(&self) -> (Wait, Wait);
+    fn threads(&self) -> u32;
     fn window(&self) -> Nanos;
     fn trimmed(&self) -> Nanos;
     /// By what the CPU is divided, as a count of this run.
@@ -62,6 +64,9 @@ macro_rules! run {
             }
             fn waits(&self) -> (Wait, Wait) {
                 (self.wait, self.$peer_wait)
+            }
+            fn threads(&self) -> u32 {
+                self.threads
             }
             fn window(&self) -> Nanos {
                 self.window_ns

@@ -139,6 +139,17 @@ struct Row {
     runs: Vec<usize>,
 }
 
+/// What failed in a run, by what happened; nothing where none did.
+pub fn failures(by_name: &BTreeMap<String, u64>, about: &str, page: &mut Page) {
+    if by_name.is_empty() {
+        return;
+    }
+    let parts: Vec<String> =
+        by_name.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
+    let line = Line::new().ink(Ink::Bad, "failed: ").ink(Ink::Faint, about).text(parts.join(", "));
+    page.line(line, 2);
+}
+
 /// Each warning once.
 pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
     let all =

@@ -15,10 +15,7 @@ use super::{
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
 };
-use crate::{
-    text::{Ink, Line, Look, Page, Table},
-    words::many,
-};
+use crate::text::{Ink, Line, Look, Page, Table};
 
 /// The whole result.
 pub fn text(d: &RttDocument, look: Look) -> String {
@@ -43,13 +40,9 @@ pub fn text(d: &RttDocument, look: Look) -> String {
     schedule(&d.runs, &mut page);
     split(d, &mut page);
     modes(&d.runs, &mut page);
-    ends::placement(&d.runs, &mut page);
-    cpu::show(&d.runs, &cpu::Unit { name: "ROUND TRIP", of: 1.0 }, &mut page);
+    let unit = cpu::Unit { name: "ROUND TRIP", of: 1.0 };
     let medians = d.runs.iter().filter(|r| r.rtt_ns.count > 0).map(|r| r.rtt_ns.p50);
-    rest::floor(&d.floor, medians.min(), &mut page);
-    if !d.runs.is_empty() {
-        rest::evidence(&d.runs, &mut page);
-    }
+    ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
     page.finish()
 }
 
@@ -79,11 +72,7 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
             cell: |r: &RttRun| grouped(r.flows.into()),
             said: |r| flows(r.flows),
         },
-        Aspect {
-            head: "THREADS",
-            cell: |r| r.threads.to_string(),
-            said: |r| many(r.threads as usize, "thread"),
-        },
+        runs::threads(),
         Aspect {
             head: "OUTSTANDING",
             cell: |r| r.outstanding.to_string(),

@@ -36,6 +36,15 @@ pub fn tell_apart<R>(runs: &[R], aspects: Vec<Aspect<R>>) -> (Vec<Aspect<R>>, Ve
     (apart, said)
 }
 
+/// Threads at the near end.
+pub fn threads<R: Run>() -> Aspect<R> {
+    Aspect {
+        head: "THREADS",
+        cell: |r| r.threads().to_string(),
+        said: |r| many(r.threads() as usize, "thread"),
+    }
+}
+
 /// A column of results.
 pub struct Value<R> {
     /// Its head.

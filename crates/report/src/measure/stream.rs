@@ -43,12 +43,8 @@ pub fn text(d: &StreamDocument, look: Look) -> String {
     details(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
     intervals(&d.runs, &mut page);
-    ends::placement(&d.runs, &mut page);
-    cpu::show(&d.runs, &cpu::Unit { name: "MIB RECEIVED", of: 1_048_576.0 }, &mut page);
-    rest::floor(&d.floor, None, &mut page);
-    if !d.runs.is_empty() {
-        rest::evidence(&d.runs, &mut page);
-    }
+    let unit = cpu::Unit { name: "MIB RECEIVED", of: 1_048_576.0 };
+    ends::show(&d.runs, &unit, &d.floor, None, &mut page);
     page.finish()
 }
 
@@ -65,11 +61,7 @@ fn aspects() -> Vec<Aspect<StreamRun>> {
             },
         },
         Aspect { head: "FLOWS", cell: |r| grouped(r.flows.into()), said: |r| flows(r.flows) },
-        Aspect {
-            head: "THREADS",
-            cell: |r| r.threads.to_string(),
-            said: |r| many(r.threads as usize, "thread"),
-        },
+        runs::threads(),
         Aspect {
             head: "MESSAGE",
             cell: |r| Bytes(r.message_bytes).to_string(),

@@ -58,8 +58,8 @@ impl MeasureKind {
             Self::Rtt(a) => a.common.softirq,
             Self::Stream(a) => a.common.softirq,
             Self::Connect(a) => a.common.softirq,
-            Self::Http(a) => a.softirq,
-            Self::Pg(a) => a.softirq,
+            Self::Http(a) => a.near.softirq,
+            Self::Pg(a) => a.near.softirq,
         }
     }
 }

@@ -4,25 +4,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::{
-    CpuSet, Nanos,
-    measure::{Common, FarProgram, HttpSpec, Pin, SocketOptions, TlsSpec, Transport},
+    Nanos,
+    measure::{Common, HttpSpec, TlsSpec},
 };
 
 use super::{
-    args::{SecretArgs, SocketArgs, WaitArg},
+    args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, Percent, within},
-    secret, spec,
+    near::NearArgs,
+    secret,
 };
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
 };
-
-/// The window when nothing is asked for.
-const WINDOW: Nanos = Nanos(5_000_000_000);
-/// The longest that a number of requests may take when nothing is asked for.
-const LONGEST: Nanos = Nanos(600_000_000_000);
 
 /// `netwright measure http`.
 #[derive(Debug, Args)]
@@ -80,26 +76,11 @@ pub struct HttpArgs {
     /// The longest that --confidence may take for each run.
     #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
     pub longest: Nanos,
-    /// Traffic before the window, not measured; with --requests time to connect.
-    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
-    pub warmup: Nanos,
-    /// Traffic after the window, not measured.
-    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
-    pub cooldown: Nanos,
-    /// Only IPv4 addresses of the server.
-    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
-    pub ipv4: bool,
-    /// Only IPv6 addresses of the server.
-    #[arg(long, short = '6', help_heading = "Server")]
-    pub ipv6: bool,
     /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
     pub secret: SecretArgs,
-    /// Send from this local address.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
-    pub bind: Option<String>,
     /// With https: trust the certificates in this PEM file instead of the system's.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
     pub ca: Option<PathBuf>,
@@ -110,34 +91,8 @@ pub struct HttpArgs {
     /// [default: every handshake is whole].
     #[arg(long, help_heading = "TLS")]
     pub tls_resume: bool,
-    /// How the threads wait for responses.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAIT",
-        default_value = "block",
-        help_heading = "Placement and waiting"
-    )]
-    pub wait: WaitArg,
-    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with = "no_pin",
-        help_heading = "Placement and waiting"
-    )]
-    pub cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads.
-    #[arg(long, help_heading = "Placement and waiting")]
-    pub no_pin: bool,
-    /// Threads, which share the connections.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
-    pub threads: u32,
     #[command(flatten)]
-    pub socket: SocketArgs,
-    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
-    #[arg(long, help_heading = "Output")]
-    pub softirq: bool,
+    pub near: NearArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -147,38 +102,16 @@ pub struct HttpArgs {
 /// # Errors
 /// Something asked for cannot be.
 pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
-    let most = if args.requests.is_some() { LONGEST } else { WINDOW };
-    let duration_ns = args.duration.unwrap_or(most);
-    if duration_ns.0 < 10_000_000 {
-        return Err(Failure::Usage("--duration: at least 10ms".into()));
-    }
     let body_file = named(args.body_file.as_deref())?;
     let has_body = args.body.is_some() || body_file.is_some();
     let method = if has_body { "POST" } else { "GET" };
+    let target = args.urls.first().cloned().unwrap_or_default();
+    let common = args.near.common(target, args.duration, args.requests.is_some())?;
     Ok(HttpSpec {
         common: Common {
-            target: args.urls.first().cloned().unwrap_or_default(),
-            far: FarProgram::Server,
-            transport: Transport::Tcp,
-            family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
-            bind: args.bind.clone(),
-            duration_ns,
-            warmup_ns: args.warmup,
-            cooldown_ns: if args.requests.is_some() { Nanos(0) } else { args.cooldown },
-            wait: spec::wait(args.wait),
-            peer_wait: spec::wait(args.wait),
-            pin: spec::pin(&args.cpu, args.no_pin),
-            peer_pin: Pin::No,
-            threads: args.threads,
-            socket: SocketOptions {
-                nodelay: args.socket.nodelay,
-                buffer_bytes: args.socket.buffer,
-                mss_bytes: args.socket.mss,
-                dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
-                congestion: args.socket.congestion.clone(),
-            },
             confidence_per_mille: args.confidence.map(|p| p.0),
             longest_ns: args.longest,
+            ..common
         },
         urls: args.urls.clone(),
         tls: TlsSpec {

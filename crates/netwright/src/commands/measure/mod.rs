@@ -4,6 +4,7 @@ pub mod args;
 mod connect;
 pub mod counts;
 mod http;
+mod near;
 mod pg;
 mod spec;
 mod stream;

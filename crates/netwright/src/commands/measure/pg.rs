@@ -4,16 +4,15 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use clap::{Args, ValueEnum};
 use model::{
-    CpuSet, Nanos,
-    measure::{Common, FarProgram, PgProtocol, PgScript, PgSpec, SocketOptions, Transport},
+    Nanos,
+    measure::{PgProtocol, PgScript, PgSpec},
     units::grouped,
 };
 
 use super::{
-    args::{SocketArgs, WaitArg},
     conduct,
     counts::{Counts, PerSecond, within},
-    spec,
+    near::NearArgs,
 };
 use crate::{
     args::OutputArgs,
@@ -21,11 +20,6 @@ use crate::{
     interrupt::Window,
     output::{Progress, Sink},
 };
-
-/// The window when nothing is asked for.
-const WINDOW: Nanos = Nanos(5_000_000_000);
-/// The longest that a number of transactions may take when nothing is asked for.
-const LONGEST: Nanos = Nanos(600_000_000_000);
 
 /// `netwright measure pg`.
 #[derive(Debug, Args)]
@@ -105,49 +99,8 @@ pub struct PgArgs {
     /// window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub transactions: Option<u64>,
-    /// Traffic before the window, not measured; with --transactions time to connect.
-    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
-    pub warmup: Nanos,
-    /// Traffic after the window, not measured.
-    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
-    pub cooldown: Nanos,
-    /// Only IPv4 addresses of the server.
-    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
-    pub ipv4: bool,
-    /// Only IPv6 addresses of the server.
-    #[arg(long, short = '6', help_heading = "Server")]
-    pub ipv6: bool,
-    /// Send from this local address.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
-    pub bind: Option<String>,
-    /// How the threads wait for answers.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAIT",
-        default_value = "block",
-        help_heading = "Placement and waiting"
-    )]
-    pub wait: WaitArg,
-    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with = "no_pin",
-        help_heading = "Placement and waiting"
-    )]
-    pub cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads.
-    #[arg(long, help_heading = "Placement and waiting")]
-    pub no_pin: bool,
-    /// Threads, which share the connections.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
-    pub threads: u32,
     #[command(flatten)]
-    pub socket: SocketArgs,
-    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
-    #[arg(long, help_heading = "Output")]
-    pub softirq: bool,
+    pub near: NearArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -184,41 +137,13 @@ fn script(text: &str) -> Result<PgScript, Failure> {
 /// # Errors
 /// Something asked for cannot be.
 pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
-    let most = if args.transactions.is_some() { LONGEST } else { WINDOW };
-    let duration_ns = args.duration.unwrap_or(most);
-    if duration_ns.0 < 10_000_000 {
-        return Err(Failure::Usage("--duration: at least 10ms".into()));
-    }
     let (target, password) = traffic::pg::without_password(&args.url)?;
     let mut scripts = args.script.iter().map(|s| script(s)).collect::<Result<Vec<_>, _>>()?;
     if scripts.is_empty() {
         scripts.push(PgScript { name: "select-only".into(), weight: 1 });
     }
     let spec = PgSpec {
-        common: Common {
-            target,
-            far: FarProgram::Server,
-            transport: Transport::Tcp,
-            family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
-            bind: args.bind.clone(),
-            duration_ns,
-            warmup_ns: args.warmup,
-            cooldown_ns: if args.transactions.is_some() { Nanos(0) } else { args.cooldown },
-            wait: spec::wait(args.wait),
-            peer_wait: spec::wait(args.wait),
-            pin: spec::pin(&args.cpu, args.no_pin),
-            peer_pin: model::measure::Pin::No,
-            threads: args.threads,
-            socket: SocketOptions {
-                nodelay: args.socket.nodelay,
-                buffer_bytes: args.socket.buffer,
-                mss_bytes: args.socket.mss,
-                dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
-                congestion: args.socket.congestion.clone(),
-            },
-            confidence_per_mille: None,
-            longest_ns: duration_ns,
-        },
+        common: args.near.common(target, args.duration, args.transactions.is_some())?,
         scripts,
         protocol: match args.protocol {
             ProtocolArg::Simple => PgProtocol::Simple,

@@ -3,14 +3,17 @@
 use model::{
     BitsPerSec,
     measure::{
-        Close, Common, ConnectSpec, Direction, Engine, FarProgram, Pin, RttSpec, SocketOptions,
-        StreamSpec, Transport, Wait, ZeroCopy,
+        Close, Common, ConnectSpec, Direction, Engine, FarProgram, Pin, RttSpec, StreamSpec,
+        Transport, Wait, ZeroCopy,
     },
 };
 
-use super::args::{
-    CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
-    StreamPeer, TransportArg, WaitArg, ZeroCopyArg,
+use super::{
+    args::{
+        CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
+        StreamPeer, TransportArg, WaitArg, ZeroCopyArg,
+    },
+    near::socket,
 };
 use crate::exit::Failure;
 
@@ -90,13 +93,7 @@ fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
         pin: pin(&args.cpu, args.no_pin),
         peer_pin: pin(&args.peer_cpu, args.no_pin),
         threads: args.threads,
-        socket: SocketOptions {
-            nodelay: args.socket.nodelay,
-            buffer_bytes: args.socket.buffer,
-            mss_bytes: args.socket.mss,
-            dscp: args.socket.dscp.and_then(|n| u8::try_from(n).ok()),
-            congestion: args.socket.congestion.clone(),
-        },
+        socket: socket(&args.socket),
         confidence_per_mille: args.confidence.map(|p| p.0),
         longest_ns: args.longest,
     })

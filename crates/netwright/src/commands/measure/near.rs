@@ -1,0 +1,116 @@
+//! What `measure http` and `measure pg` have alike: which of a server's addresses, where this end
+//! runs and how it waits.
+
+use clap::Args;
+use model::{
+    CpuSet, Nanos,
+    measure::{Common, FarProgram, Pin, SocketOptions, Transport},
+};
+
+use super::{
+    args::{SocketArgs, WaitArg},
+    counts::within,
+    spec,
+};
+use crate::exit::Failure;
+
+/// The window when nothing is asked for.
+const WINDOW: Nanos = Nanos(5_000_000_000);
+/// The longest that a number of requests or transactions may take when nothing is asked for.
+const LONGEST: Nanos = Nanos(600_000_000_000);
+
+/// Where this end runs, towards a server of another kind.
+#[derive(Debug, Args)]
+pub struct NearArgs {
+    /// Traffic before the window, not measured; where a number is asked for, time to connect.
+    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    pub warmup: Nanos,
+    /// Traffic after the window, not measured.
+    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
+    pub cooldown: Nanos,
+    /// Only IPv4 addresses of the server.
+    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
+    pub ipv4: bool,
+    /// Only IPv6 addresses of the server.
+    #[arg(long, short = '6', help_heading = "Server")]
+    pub ipv6: bool,
+    /// Send from this local address.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
+    pub bind: Option<String>,
+    /// How the threads wait for answers.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAIT",
+        default_value = "block",
+        help_heading = "Placement and waiting"
+    )]
+    pub wait: WaitArg,
+    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads.
+    #[arg(long, help_heading = "Placement and waiting")]
+    pub no_pin: bool,
+    /// Threads, which share the connections.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
+    pub threads: u32,
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
+    #[arg(long, help_heading = "Output")]
+    pub softirq: bool,
+}
+
+impl NearArgs {
+    /// The part of a request that every kind has. `counted` where a number of requests or
+    /// transactions is asked for: they end the window.
+    ///
+    /// # Errors
+    /// The window is too short.
+    pub fn common(
+        &self,
+        target: String,
+        duration: Option<Nanos>,
+        counted: bool,
+    ) -> Result<Common, Failure> {
+        let duration_ns = duration.unwrap_or(if counted { LONGEST } else { WINDOW });
+        if duration_ns.0 < 10_000_000 {
+            return Err(Failure::Usage("--duration: at least 10ms".into()));
+        }
+        Ok(Common {
+            target,
+            far: FarProgram::Server,
+            transport: Transport::Tcp,
+            family: if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) },
+            bind: self.bind.clone(),
+            duration_ns,
+            warmup_ns: self.warmup,
+            cooldown_ns: if counted { Nanos(0) } else { self.cooldown },
+            wait: spec::wait(self.wait),
+            peer_wait: spec::wait(self.wait),
+            pin: spec::pin(&self.cpu, self.no_pin),
+            peer_pin: Pin::No,
+            threads: self.threads,
+            socket: socket(&self.socket),
+            confidence_per_mille: None,
+            longest_ns: duration_ns,
+        })
+    }
+}
+
+/// What was asked of the sockets.
+pub fn socket(args: &SocketArgs) -> SocketOptions {
+    SocketOptions {
+        nodelay: args.nodelay,
+        buffer_bytes: args.buffer,
+        mss_bytes: args.mss,
+        dscp: args.dscp.and_then(|n| u8::try_from(n).ok()),
+        congestion: args.congestion.clone(),
+    }
+}

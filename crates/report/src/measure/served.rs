@@ -1,0 +1,171 @@
+//! What runs against a server of another kind have in common: HTTP's and PostgreSQL's.
+
+use std::collections::BTreeMap;
+
+use model::{
+    measure::{HttpRun, Interval, PgRun, Quantiles, Wait},
+    units::grouped,
+};
+
+use super::{
+    Run,
+    head::waits,
+    numbers::{largest, none, per_second, quantile, width},
+    rest,
+    runs::{Aspect, Value, about},
+};
+use crate::{
+    text::{Ink, Line, Page},
+    words::many,
+};
+
+/// Requests or transactions, each with its latency.
+pub trait Served: Run {
+    /// By second of the window.
+    fn per_s(&self) -> f64;
+    /// Its interval.
+    fn per_s_interval(&self) -> Option<&Interval>;
+    /// In open loop from the schedule's time.
+    fn latency(&self) -> &Quantiles;
+    /// Open loop: from sending.
+    fn since_send(&self) -> Option<&Quantiles>;
+    /// Open loop: how late each was begun.
+    fn lag(&self) -> Option<&Quantiles>;
+    /// The time to connect.
+    fn connect(&self) -> &Quantiles;
+    /// How many failed.
+    fn failed(&self) -> u64;
+    /// The same by what happened.
+    fn failures(&self) -> &BTreeMap<String, u64>;
+    /// Connections made anew.
+    fn reconnects(&self) -> u64;
+}
+
+macro_rules! served {
+    ($name:ty) => {
+        impl Served for $name {
+            fn per_s(&self) -> f64 {
+                self.transactions_per_s
+            }
+            fn per_s_interval(&self) -> Option<&Interval> {
+                self.transactions_per_s_interval.as_ref()
+            }
+            fn latency(&self) -> &Quantiles {
+                &self.latency_ns
+            }
+            fn since_send(&self) -> Option<&Quantiles> {
+                self.latency_from_send_ns.as_ref()
+            }
+            fn lag(&self) -> Option<&Quantiles> {
+                self.send_lag_ns.as_ref()
+            }
+            fn connect(&self) -> &Quantiles {
+                &self.connect_ns
+            }
+            fn failed(&self) -> u64 {
+                self.failed
+            }
+            fn failures(&self) -> &BTreeMap<String, u64> {
+                &self.failures
+            }
+            fn reconnects(&self) -> u64 {
+                self.reconnects
+            }
+        }
+    };
+}
+
+served!(HttpRun);
+served!(PgRun);
+
+/// How the near end waits: of the far one nothing is known.
+pub fn wait<R: Served>() -> Aspect<R> {
+    Aspect {
+        head: "WAIT",
+        cell: |r| waits(r.waits()),
+        said: |r| match r.waits().0 {
+            Wait::Block => String::new(),
+            Wait::Spin => "the near end spins".into(),
+            Wait::SpinThenBlock => "the near end spins a while, then blocks".into(),
+            Wait::BusyPoll => "the near end busy-polls".into(),
+        },
+    }
+}
+
+/// The rate.
+pub fn rates<R: Served>() -> Vec<Value<R>> {
+    vec![
+        Value { head: "PER S", cell: |r| some_rate(r, r.per_s()) },
+        Value { head: "±", cell: |r| width(r.per_s_interval()) },
+    ]
+}
+
+/// A dash where nothing was measured: a 0 would be a result.
+pub fn some_rate<R: Served>(r: &R, per_s: f64) -> Line {
+    if r.units() == 0 { none() } else { per_second(per_s) }
+}
+
+/// The latency.
+pub fn latencies<R: Served>() -> Vec<Value<R>> {
+    vec![
+        Value { head: "LATENCY P50", cell: |r| quantile(r.latency(), 0.5, |q| q.p50) },
+        Value { head: "P90", cell: |r| quantile(r.latency(), 0.9, |q| q.p90) },
+        Value { head: "P99", cell: |r| quantile(r.latency(), 0.99, |q| q.p99) },
+        Value { head: "P99.9", cell: |r| quantile(r.latency(), 0.999, |q| q.p999) },
+        Value { head: "MAX", cell: |r| largest(r.latency()) },
+    ]
+}
+
+/// The time to connect.
+pub fn connects<R: Served>() -> Vec<Value<R>> {
+    vec![
+        Value { head: "CONNECT P50", cell: |r| quantile(r.connect(), 0.5, |q| q.p50) },
+        Value { head: "MAX", cell: |r| largest(r.connect()) },
+    ]
+}
+
+/// Open loop: what of the latency was waiting here.
+pub fn lags<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
+    runs.iter().any(|r| r.since_send().is_some()).then(|| -> Vec<Value<R>> {
+        vec![
+            Value { head: "FROM SENDING P50", cell: |r| some(r.since_send(), 0.5, |q| q.p50) },
+            Value { head: "P99", cell: |r| some(r.since_send(), 0.99, |q| q.p99) },
+            Value { head: "SENT LATE BY P99", cell: |r| some(r.lag(), 0.99, |q| q.p99) },
+            Value { head: "MAX", cell: |r: &R| r.lag().map_or_else(none, largest) },
+        ]
+    })
+}
+
+fn some(q: Option<&Quantiles>, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
+    q.map_or_else(none, |q| quantile(q, share, pick))
+}
+
+/// How many failed.
+pub fn failed<R: Served>() -> Value<R> {
+    Value {
+        head: "FAILED",
+        cell: |r| match r.failed() {
+            0 => Line::plain("0"),
+            n => Line::new().ink(Ink::Bad, grouped(n)),
+        },
+    }
+}
+
+/// Those that failed, by what happened.
+pub fn failures<R: Served>(runs: &[R], page: &mut Page) {
+    for (n, run) in runs.iter().enumerate() {
+        rest::failures(run.failures(), &about(&[n + 1], runs.len()), page);
+    }
+}
+
+/// Connections that the server ended between what it answers.
+pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
+    for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.reconnects() > 0) {
+        let text = format!(
+            "{}the server ended {} between {answers}; they were made anew.",
+            about(&[n + 1], runs.len()),
+            many(usize::try_from(run.reconnects()).unwrap_or(usize::MAX), "connection"),
+        );
+        page.line(Line::new().ink(Ink::Faint, rest::capital(&text)), 2);
+    }
+}
