@@ -1,17 +1,19 @@
 //! One client: the transaction that it is in, and how far. Without I/O and clock: messages of the
 //! server in, messages to it out.
 
+mod answers;
+mod commands;
+
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use model::measure::PgProtocol;
 use postgres_protocol::message::frontend;
 use stats::random::SplitMix64;
 
 use super::{
     plan::Plan,
-    script::{Command, Rng, Value, Vars},
-    wire::{self, ServerError},
+    script::{Rng, Vars},
+    wire::ServerError,
 };
 
 /// A transaction under way.
@@ -201,210 +203,5 @@ impl Client {
             (running.at, running.unsynced, running.pipeline) = (0, false, plan.pipeline);
         }
         self.script(plan, now, out)
-    }
-
-    fn script(&mut self, plan: &Plan, now: u64, out: &mut BytesMut) -> Next {
-        let Some(mut running) = self.running else { return Next::Over(Ok(())) };
-        let next = self.commands(&mut running, plan, now, out);
-        self.running = Some(running);
-        next
-    }
-
-    fn commands(
-        &mut self,
-        running: &mut Running,
-        plan: &Plan,
-        now: u64,
-        out: &mut BytesMut,
-    ) -> Next {
-        let Some(planned) = plan.scripts.get(running.script) else { return Next::Over(Ok(())) };
-        let script = running.script;
-        while let Some(command) = planned.script.commands().get(running.at) {
-            let at = running.at;
-            running.at += 1;
-            let broken = |why: String| Next::Broken(Broken::Script { script, at, why });
-            match command {
-                Command::Set { name, expr } => match expr.eval(&self.vars, &mut self.rng) {
-                    Ok(value) => self.vars.set(name, value),
-                    Err(why) => return broken(format!("\\set {name}: {why}")),
-                },
-                Command::Sleep(expr) => match expr.eval(&self.vars, &mut self.rng) {
-                    Ok(Value::Int(ns)) => {
-                        return Next::Sleep(now.saturating_add(u64::try_from(ns).unwrap_or(0)));
-                    }
-                    Ok(other) => return broken(format!("\\sleep: {other:?} is no time")),
-                    Err(why) => return broken(format!("\\sleep: {why}")),
-                },
-                Command::Sql(sql) => {
-                    let Some(number) = planned.numbers.get(at).copied().flatten() else { continue };
-                    let Some(statement) = plan.statements.get(number) else { continue };
-                    let known = self.known.get(number).copied().unwrap_or(false);
-                    if let Err(why) = plan.write(statement, sql, &self.vars, known, out) {
-                        return broken(format!("{}: {why}", statement.shown));
-                    }
-                    if plan.protocol == PgProtocol::Prepared && !known {
-                        if let Some(known) = self.known.get_mut(number) {
-                            *known = true;
-                        }
-                        self.parsing.push_back(number);
-                    }
-                    self.sent.push_back((number, now));
-                    self.wants_row = statement.wanted;
-                    self.rows.clear();
-                    if running.pipeline {
-                        running.unsynced = true;
-                        continue;
-                    }
-                    if plan.protocol != PgProtocol::Simple {
-                        frontend::sync(out);
-                    }
-                    self.awaiting += 1;
-                    return Next::Await;
-                }
-                Command::StartPipeline => running.pipeline = true,
-                Command::EndPipeline => {
-                    running.pipeline = false;
-                    if self.sync(running, out) {
-                        return Next::Await;
-                    }
-                }
-                Command::Gset { prefix } => {
-                    if let Err(why) = self.gset(prefix) {
-                        return broken(why);
-                    }
-                }
-                Command::Aset { prefix } => self.aset(prefix),
-                Command::If { condition, otherwise } => {
-                    match condition.eval(&self.vars, &mut self.rng).and_then(|v| v.is_true()) {
-                        Ok(true) => {}
-                        Ok(false) => running.at = *otherwise,
-                        Err(why) => return broken(why),
-                    }
-                }
-                Command::Jump(to) => running.at = *to,
-            }
-        }
-        if self.sync(running, out) {
-            return Next::Await;
-        }
-        match self.status {
-            b'I' => Next::Over(Ok(())),
-            _ => {
-                let why = "it ends within a transaction; END or COMMIT is missing".into();
-                Next::Broken(Broken::Script { script, at: running.at.saturating_sub(1), why })
-            }
-        }
-    }
-
-    /// Ends what was sent without waiting; whether there is an answer to wait for.
-    fn sync(&mut self, running: &mut Running, out: &mut BytesMut) -> bool {
-        if !running.unsynced {
-            return false;
-        }
-        running.unsynced = false;
-        frontend::sync(out);
-        self.awaiting += 1;
-        true
-    }
-
-    fn gset(&mut self, prefix: &str) -> Result<(), String> {
-        let last = self.rows.pop().unwrap_or_default();
-        self.rows.clear();
-        if last.count != 1 {
-            return Err(format!("\\gset: the statement gave {} rows; one is needed", last.count));
-        }
-        self.set(prefix, last);
-        Ok(())
-    }
-
-    fn aset(&mut self, prefix: &str) {
-        for row in std::mem::take(&mut self.rows).into_iter().filter(|r| r.count > 0) {
-            self.set(prefix, row);
-        }
-    }
-
-    fn set(&mut self, prefix: &str, row: Row) {
-        for (column, value) in row.columns.into_iter().zip(row.values) {
-            self.vars.set(&format!("{prefix}{column}"), value.map_or(Value::Null, Value::Text));
-        }
-    }
-
-    /// Whether a message's body is looked at.
-    #[inline]
-    pub fn wants(&self, kind: u8) -> bool {
-        matches!(kind, b'Z' | b'E') || (matches!(kind, b'T' | b'D') && self.wants_row)
-    }
-
-    /// Takes a message of the server; tells of each statement that is answered, with the time it
-    /// was sent.
-    ///
-    /// # Errors
-    /// What a client cannot be told.
-    #[inline]
-    pub fn take(
-        &mut self,
-        kind: u8,
-        body: &[u8],
-        plan: &Plan,
-        mut answered: impl FnMut(usize, u64),
-    ) -> Result<(), &'static str> {
-        match kind {
-            // Of a statement that returns rows, in the order that they mostly come.
-            b'2' | b'n' | b'N' | b'S' | b'A' | b'K' | b't' | b'3' => {}
-            b'1' => {
-                self.parsing.pop_front();
-            }
-            b'T' | b'D' if self.wants_row => self.row(kind, body),
-            b'T' | b'D' => {}
-            b'C' | b'I' | b's' => {
-                if plan.protocol != PgProtocol::Simple && !self.undoing {
-                    self.sent.pop_front().into_iter().for_each(|(n, at)| answered(n, at));
-                }
-            }
-            b'Z' => {
-                let Some(left) = self.awaiting.checked_sub(1) else {
-                    return Err("it answered what was not asked");
-                };
-                self.awaiting = left;
-                self.status = body.first().copied().unwrap_or(b'I');
-                if plan.protocol == PgProtocol::Simple && self.error.is_none() {
-                    self.sent.pop_front().into_iter().for_each(|(n, at)| answered(n, at));
-                }
-                self.sent.clear();
-                // What it had no mind to parse after an error.
-                for number in self.parsing.drain(..) {
-                    if let Some(known) = self.known.get_mut(number) {
-                        *known = false;
-                    }
-                }
-            }
-            b'E' => self.wrong(body),
-            b'G' | b'H' | b'W' => return Err("COPY is not possible in a script"),
-            _ => return Err("the answer is none of PostgreSQL's protocol"),
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn wrong(&mut self, body: &[u8]) {
-        if self.error.is_none() {
-            self.error = Some(ServerError::read(body));
-            self.wrong = self.sent.front().map(|(n, _)| *n);
-        }
-    }
-
-    fn row(&mut self, kind: u8, body: &[u8]) {
-        match kind {
-            b'T' => {
-                let columns = wire::columns(body).unwrap_or_default();
-                self.rows.push(Row { columns, ..Row::default() });
-            }
-            _ => {
-                if let Some(row) = self.rows.last_mut() {
-                    row.count += 1;
-                    row.values = wire::values(body).unwrap_or_default();
-                }
-            }
-        }
     }
 }
