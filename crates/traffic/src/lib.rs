@@ -4,7 +4,7 @@
 //! over a control connection (`control`), both move data with the loops of `rtt` or make
 //! connections with those of `connect`, and both look at themselves over exactly the same window
 //! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`], and `http`
-//! and `pg` ask any server.
+//! and `pg` ask any server; `served` is what those two have in common.
 
 mod client;
 mod connect;
@@ -20,6 +20,7 @@ pub mod qperf;
 mod rtt;
 mod seats;
 pub mod serve;
+mod served;
 mod stream;
 mod team;
 

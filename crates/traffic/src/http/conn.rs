@@ -82,8 +82,6 @@ pub struct Conn {
     pub answered: u64,
     /// The last response said that no other follows.
     pub closing: bool,
-    /// Whether it waits for its turn to be asked.
-    pub queued: bool,
 }
 
 impl Conn {
@@ -102,7 +100,6 @@ impl Conn {
             bytes: 0,
             answered: 0,
             closing: false,
-            queued: false,
         }
     }
 

@@ -3,7 +3,7 @@
 //! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
 //! - [`response`]: where a response ends, whatever way it says so, and its status.
 //! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
-//! - [`recorder`], [`sums`] and [`result`]: distributions, counts, and what stood around them.
+//! - [`recorder`] and [`result`]: distributions, counts, and what stood around them.
 //!
 //! [`pieces`] is what the response parser is fuzzed by.
 //!
@@ -18,5 +18,4 @@ mod recorder;
 mod request;
 mod response;
 mod result;
-mod sums;
 mod url;

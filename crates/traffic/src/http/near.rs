@@ -5,13 +5,6 @@ mod begin;
 mod connect;
 mod over;
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    net::{IpAddr, SocketAddr},
-};
-
-use model::measure::{SocketOptions, Wait};
-
 use super::{
     conn::{Conn, Phase, Rooms},
     recorder::{Failed, Recorder},
@@ -24,8 +17,11 @@ use crate::{
         now_ns,
         tls::Tls,
     },
-    rtt::{many::Schedule, recorder::Window},
-    team::{Member, Team},
+    served::{
+        crew::Duty,
+        dial::Way,
+        places::{Queue, Until},
+    },
 };
 
 /// Room for what is received at a time.
@@ -34,36 +30,27 @@ const ROOM: usize = 64 << 10;
 /// What is asked, and how.
 #[derive(Debug)]
 pub struct Shape {
-    pub to: SocketAddr,
-    pub from: Option<IpAddr>,
+    pub way: Way,
     pub tls: Option<Tls>,
-    pub socket: SocketOptions,
     pub requests: Vec<Vec<u8>>,
     pub is_head: bool,
     pub pipeline: u32,
     pub new_connections: bool,
-    pub wait: Wait,
     pub timeout_ns: u64,
 }
 
 /// One thread's work.
 pub struct Near<'a> {
     pub shape: &'a Shape,
-    pub window: &'a Window,
-    pub team: &'a Team,
-    pub member: &'a Member,
-    pub schedule: Option<Schedule>,
-    /// So many requests, which begin with the window: so does the schedule, whose times are then
-    /// counted from there.
-    pub quota: Option<u64>,
+    pub duty: &'a Duty<'a>,
 }
 
 struct State<'r> {
     conns: Vec<Conn>,
     /// Those that may be asked.
-    idle: VecDeque<usize>,
-    /// Those that rest, by the time until when.
-    resting: BTreeSet<(u64, usize)>,
+    idle: Queue,
+    /// Those that rest.
+    resting: Until,
     epoll: Epoll,
     rooms: Rooms,
     recorder: &'r mut Recorder,
@@ -81,9 +68,9 @@ struct State<'r> {
 
 impl Near<'_> {
     /// Runs until the team ends or the quota is fulfilled.
-    pub fn run(&self, conns: usize, recorder: &mut Recorder) {
-        if let Err(why) = self.go(conns, recorder) {
-            self.team.break_off(why);
+    pub fn run(&self, recorder: &mut Recorder) {
+        if let Err(why) = self.go(self.duty.connections.len(), recorder) {
+            self.duty.team.break_off(why);
         }
     }
 
@@ -91,8 +78,8 @@ impl Near<'_> {
         let shape = self.shape;
         let mut state = State {
             conns: (0..conns).map(|_| Conn::new(shape.pipeline, shape.is_head)).collect(),
-            idle: VecDeque::with_capacity(conns),
-            resting: BTreeSet::new(),
+            idle: Queue::new(conns),
+            resting: Until::default(),
             epoll: Epoll::new().map_err(|e| Error::io("epoll", &e))?,
             rooms: Rooms::new(ROOM, shape.tls.is_some()),
             recorder,
@@ -106,7 +93,7 @@ impl Near<'_> {
         (0..conns).try_for_each(|key| self.offer(&mut state, key))?;
         let patrol_every = (shape.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;
-        while !self.team.stopping() && self.quota.is_none_or(|q| state.settled < q) {
+        while !self.duty.team.stopping() && self.duty.pace.quota.is_none_or(|q| state.settled < q) {
             let until = self.begin_due(&mut state)?.min(patrol);
             self.turn(&mut state, until)?;
             if now_ns() >= patrol {
@@ -115,14 +102,14 @@ impl Near<'_> {
             }
         }
         self.drain(&mut state)?;
-        self.member.see(|seen| state.looks.tell(seen));
+        self.duty.member.see(|seen| state.looks.tell(seen));
         state.recorder.server = state.conns.iter_mut().find_map(|c| c.parser.server.take());
         Ok(())
     }
 
     /// Hears what changed until a time.
     fn turn(&self, state: &mut State<'_>, until: u64) -> Result<(), Error> {
-        state.epoll.wait(self.shape.wait, until);
+        state.epoll.wait(self.shape.way.wait, until);
         let mut n = 0;
         while let Some(ready) = state.epoll.nth(n) {
             n += 1;

@@ -2,19 +2,20 @@
 
 use std::{net::SocketAddr, os::fd::AsRawFd, time::Duration};
 
-use model::measure::{End, HttpSpec};
-use socket2::{Domain, Socket, Type};
+use model::measure::{End, HttpSpec, Transport};
+use socket2::Socket;
 
 use super::url::Url;
 use crate::{
     Doing, Error, Result,
     net::{
-        target::{local_address, resolve},
+        target::resolve,
         tls::{
             Asked, Tls,
             fault::{Fault, advice},
         },
     },
+    served::dial::dial,
 };
 
 /// How long the first connection may take, and the first handshake.
@@ -54,7 +55,7 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
 pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>) -> Result<(SocketAddr, End)> {
     let mut last = Error::Environment(format!("{} has no address", server.host));
     for address in resolve(&server.host, server.port, spec.common.family)? {
-        match dial(spec, address) {
+        match dial(&address.into(), Transport::Tcp, &address.to_string(), &spec.common, PATIENCE) {
             Ok(socket) => {
                 if let Some(tls) = tls {
                     shake(tls, &socket, &server.authority())?;
@@ -67,27 +68,6 @@ pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>) -> Result<(Socket
         }
     }
     Err(last)
-}
-
-fn dial(spec: &HttpSpec, address: SocketAddr) -> Result<Socket> {
-    let what = || format!("cannot connect to {address}");
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).doing(what)?;
-    if let Some(local) = &spec.common.bind {
-        let local = local_address(local)?;
-        let from = SocketAddr::new(local, 0);
-        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
-    }
-    socket.connect_timeout(&address.into(), PATIENCE).map_err(|e| match e.kind() {
-        std::io::ErrorKind::ConnectionRefused => {
-            Error::Environment(format!("{address}: connection refused; no server listens there"))
-        }
-        std::io::ErrorKind::TimedOut => Error::Environment(format!(
-            "{address}: no answer in {} s; is a firewall between?",
-            PATIENCE.as_secs()
-        )),
-        _ => Error::io(what(), &e),
-    })?;
-    Ok(socket)
 }
 
 /// A whole handshake, on a socket that blocks.

@@ -8,6 +8,7 @@ use super::conn::Asked;
 use crate::{
     net::tls::conn::Agreed,
     rtt::{exchange::current_cpu, recorder::Window, single::Ran},
+    served::sums::Record,
 };
 
 /// Batches kept for each thread.
@@ -105,42 +106,9 @@ impl Recorder {
         }
     }
 
-    /// Adds another's record, without its batches.
-    pub fn add(&mut self, other: &Self) {
-        self.latency.add(&other.latency);
-        self.first_byte.add(&other.first_byte);
-        self.connect.add(&other.connect);
-        self.handshake.add(&other.handshake);
-        self.resumed += other.resumed;
-        self.agreed = self.agreed.or(other.agreed);
-        for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
-        {
-            if let (Some(ours), Some(theirs)) = (ours, theirs) {
-                ours.add(theirs);
-            }
-        }
-        self.statuses.iter_mut().zip(&other.statuses).for_each(|(n, more)| *n += more);
-        self.bytes += other.bytes;
-        self.last_ns = self.last_ns.max(other.last_ns);
-        for (why, n) in &other.failed {
-            *self.failed.entry(*why).or_default() += n;
-        }
-        self.reconnects += other.reconnects;
-        self.unfinished += other.unfinished;
-        self.not_begun += other.not_begun;
-        if self.server.is_none() {
-            self.server.clone_from(&other.server);
-        }
-    }
-
     /// Requests that failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
-    }
-
-    /// Requests of the window that are over, well or not.
-    pub fn settled(&self) -> u64 {
-        self.latency.count() + self.failures()
     }
 
     /// A TLS handshake that is done.
@@ -193,5 +161,50 @@ impl Recorder {
             *self.failed.entry(why).or_default() += 1;
             self.last_ns = now;
         }
+    }
+}
+
+impl Record for Recorder {
+    fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency);
+        self.first_byte.add(&other.first_byte);
+        self.connect.add(&other.connect);
+        self.handshake.add(&other.handshake);
+        self.resumed += other.resumed;
+        self.agreed = self.agreed.or(other.agreed);
+        for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
+        {
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                ours.add(theirs);
+            }
+        }
+        self.statuses.iter_mut().zip(&other.statuses).for_each(|(n, more)| *n += more);
+        self.bytes += other.bytes;
+        self.last_ns = self.last_ns.max(other.last_ns);
+        for (why, n) in &other.failed {
+            *self.failed.entry(*why).or_default() += n;
+        }
+        self.reconnects += other.reconnects;
+        self.unfinished += other.unfinished;
+        self.not_begun += other.not_begun;
+        if self.server.is_none() {
+            self.server.clone_from(&other.server);
+        }
+    }
+
+    fn settled(&self) -> u64 {
+        self.latency.count() + self.failures()
+    }
+
+    fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    fn batches(&self) -> Option<&Batches> {
+        self.batches.as_ref()
+    }
+
+    fn latency(&self) -> &Histogram {
+        &self.latency
     }
 }

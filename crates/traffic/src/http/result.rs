@@ -8,14 +8,12 @@ use model::{
 };
 use stats::Histogram;
 
-use super::{
-    recorder::{Failed, Recorder},
-    sums::Sums,
-};
+use super::recorder::{Failed, Recorder};
 use crate::{
     client::ends::{self, Ends},
     connect::errno_text,
     seats::Seats,
+    served::sums::{Record, Sums},
 };
 
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
@@ -28,7 +26,7 @@ pub fn http_run(
     seats: &Seats,
     same_host: bool,
     request_bytes: f64,
-    sums: &Sums,
+    sums: &Sums<Recorder>,
 ) -> HttpRun {
     let Sums { all, ends, window_ns, .. } = sums;
     let transactions = all.latency.count();

@@ -52,8 +52,6 @@ pub struct Conn {
     pub client: Client,
     /// Transactions that were over on this connection.
     pub settled: u64,
-    /// Whether it waits for its turn.
-    pub queued: bool,
     /// Until when the script sleeps; 0 where it does not.
     pub wake_ns: u64,
 }
@@ -70,7 +68,6 @@ impl Conn {
             login: Login::default(),
             client,
             settled: 0,
-            queued: false,
             wake_ns: 0,
         }
     }

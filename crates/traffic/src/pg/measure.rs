@@ -1,10 +1,6 @@
 //! `measure pg`: one run for each number of clients.
 
-use std::{
-    net::UdpSocket,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::Ordering;
 
 use model::measure::{End, FarProgram, PgDocument, PgProtocol, PgRun, PgSpec};
 
@@ -15,22 +11,22 @@ use super::{
     near::{Near, Shape},
     plan::Plan,
     recorder::{Kept, Recorder},
-    result::{self, Round},
+    result,
     script::{Rng, Value, Vars},
     session::{Session, Wrong},
 };
 use crate::{
     Error, Result,
-    client::conduct::{Course, Run, conduct},
+    client::conduct::Run,
     host::calibrate,
-    net::{self, now_ns, target::local_address},
-    rtt::{
-        many::Schedule,
-        measure::{BATCH_NS, Measured, unix_s},
-        recorder::Window,
-    },
+    net::now_ns,
+    rtt::measure::{BATCH_NS, Measured, unix_s},
     seats::{self, Seats},
-    team::Team,
+    served::{
+        crew::Crew,
+        dial::{Way, is_here},
+        sums::{Rounds, rounds},
+    },
 };
 
 /// Runs transactions as asked; `password` is one that stood in the connection string.
@@ -49,8 +45,7 @@ pub fn measure(
     let scale = scale(spec, &mut session)?;
     let common = &spec.common;
     let ip = session.door.ip();
-    let same_host =
-        ip.is_none_or(|to| to.ip().is_loopback() || UdpSocket::bind((to.ip(), 0)).is_ok());
+    let same_host = ip.is_none_or(is_here);
     let seats = seats::near(&common.pin, common.threads, same_host, ip)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     let seed = spec.seed.unwrap_or_else(|| now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -80,11 +75,11 @@ pub fn measure(
             break;
         }
         let begin = Begin { spec, clients, shape: &shape, scale, seed };
-        match round(&begin, &seats, run) {
-            Ok(round) => {
-                document.cut_short |= round.is_cut_short(spec);
-                broken.clone_from(&round.broken);
-                let mut one = result::pg_run(spec, clients, &shape, &seats, same_host, &round);
+        match one(&begin, &seats, run) {
+            Ok(Rounds { sums, broken: why, .. }) => {
+                document.cut_short |= sums.cut_short;
+                broken = why;
+                let mut one = result::pg_run(spec, clients, &shape, &seats, same_host, &sums);
                 one.warnings.extend(address.warnings.iter().cloned());
                 document.runs.push(one);
             }
@@ -184,15 +179,11 @@ fn shape(spec: &PgSpec, plan: Plan, session: &Session) -> Result<Shape> {
     let common = &spec.common;
     let door = session.door.clone();
     Ok(Shape {
-        to: door.to,
-        transport: door.transport,
+        way: Way::new(door.to, door.transport, common, false)?,
         name: door.name,
-        from: common.bind.as_deref().map(local_address).transpose()?,
-        socket: common.socket.clone(),
         who: door.who,
         plan,
         connect_each: spec.connect_each,
-        wait: common.wait,
         timeout_ns: spec.timeout_ns.0,
     })
 }
@@ -221,102 +212,27 @@ impl Begin<'_> {
     }
 }
 
-/// One run: threads, window, what came of it.
-fn round(begin: &Begin<'_>, seats: &Seats, run: Run<'_>) -> Result<Round> {
+/// One run.
+fn one(begin: &Begin<'_>, seats: &Seats, run: Run<'_>) -> Result<Rounds<Recorder>> {
     let Begin { spec, clients, shape, .. } = *begin;
-    descriptors(clients)?;
-    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let crew = Crew {
+        common: &spec.common,
+        seats,
+        onlooker: None,
+        connections: clients,
+        rate_per_s: spec.rate_per_s,
+        total: spec.transactions,
+    };
     let kept = Kept {
         open_loop: spec.rate_per_s.is_some(),
         scripts: shape.plan.scripts.len(),
         statements: if spec.per_statement { shape.plan.statements.len() } else { 0 },
     };
-    let mut recorders: Vec<Recorder> =
-        team.members.iter().map(|_| Recorder::new(kept, BATCH_NS)).collect();
-    let (begun_ns, over) = (now_ns(), AtomicBool::new(false));
+    let recorder = || Recorder::new(kept, BATCH_NS);
     let what = format!("pg, {clients} clients");
-    let course = std::thread::scope(|threads| -> Course {
-        for (n, recorder) in recorders.iter_mut().enumerate() {
-            let (team, window, over) = (&team, &window, &over);
-            let work = move || {
-                let Some(member) = team.members.get(n) else { return };
-                let quota = quota_of(spec, n);
-                let schedule = schedule_of(spec, begun_ns + 1_000_000, n);
-                let near = Near { shape, window, team, member, schedule, quota };
-                let own = (n as u32..clients).step_by(team.members.len().max(1));
-                let own = own.map(|client| begin.client(client)).collect();
-                near_thread(n, own, seats, &near, recorder, over);
-            };
-            if let Err(e) =
-                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
-            {
-                team.break_off(Error::io("no thread", &e));
-            }
-        }
-        while team.tids().len() < team.members.len() && !team.stopping() {
-            std::thread::yield_now();
-        }
-        let course = conduct(run, None, &spec.common, &team, &window, &what, &mut |_| {});
-        over.store(true, Ordering::Release);
-        team.end();
-        course
-    });
-    Ok(Round { recorders, course, begun_ns, seen: team.seen(), broken: team.broken() })
-}
-
-/// Whether this process may have so many sockets.
-fn descriptors(clients: u32) -> Result<()> {
-    net::raise_descriptor_limit();
-    let limit = net::descriptor_limit();
-    // The program's own, and what the kernel has not taken back yet.
-    if u64::from(clients) + 64 > limit {
-        return Err(Error::Environment(format!(
-            "{clients} connections need more descriptors than the {limit} that this process may \
-             have (ulimit -n)"
-        )));
-    }
-    Ok(())
-}
-
-/// A thread's part of the transactions.
-fn quota_of(spec: &PgSpec, n: usize) -> Option<u64> {
-    let threads = u64::from(spec.common.threads.max(1));
-    spec.transactions.map(|all| all / threads + u64::from((n as u64) < all % threads))
-}
-
-/// Threads take turns; the first is not due before all have begun.
-fn schedule_of(spec: &PgSpec, begin_ns: u64, n: usize) -> Option<Schedule> {
-    spec.rate_per_s.map(|rate| {
-        let threads = f64::from(spec.common.threads);
-        let gap_ns = 1e9 * threads / rate as f64;
-        // With a number of transactions the beginning is that of the window.
-        let begin_ns = if spec.transactions.is_some() { 0 } else { begin_ns };
-        Schedule { start_ns: begin_ns + (gap_ns * n as f64 / threads) as u64, gap_ns }
+    rounds(&crew, run, &what, recorder, |duty, recorder| {
+        let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
+        Near { shape, duty }.run(own, recorder);
+        duty.member.see(|seen| recorder.ran_on.tell(seen));
     })
-}
-
-fn near_thread(
-    n: usize,
-    clients: Vec<Client>,
-    seats: &Seats,
-    near: &Near<'_>,
-    recorder: &mut Recorder,
-    over: &AtomicBool,
-) {
-    let (team, member) = (near.team, near.member);
-    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
-        member.see(|seen| seen.warnings.push(e.to_string()));
-    }
-    let _running = member.sleeper.begin();
-    near.run(clients, recorder);
-    member.see(|seen| recorder.ran_on.tell(seen));
-    if near.quota.is_some() {
-        if team.fulfilled() {
-            team.stop();
-        }
-        // What a thread has used of the CPU is lost with its end.
-        while !over.load(Ordering::Acquire) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use stats::{Batches, Histogram};
 
 use super::{client::Running, wire::ServerError};
-use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+use crate::{
+    rtt::{exchange::current_cpu, recorder::Window, single::Ran},
+    served::sums::Record,
+};
 
 /// Batches kept for each thread.
 const BATCHES: usize = 64;
@@ -51,8 +54,8 @@ pub struct Recorder {
     pub statements: u64,
     /// When the last transaction was over, well or not.
     pub last_ns: u64,
-    /// When the first of each place's connections was established, the last of them.
-    pub connected_ns: u64,
+    /// How long it took until each place had its first connection.
+    pub connecting_ns: u64,
     /// Transactions that failed within the window.
     pub failed: BTreeMap<Failed, u64>,
     /// The first message of each SQLSTATE.
@@ -103,7 +106,7 @@ impl Recorder {
             by_statement: (0..kept.statements).map(|_| Histogram::new()).collect(),
             statements: 0,
             last_ns: 0,
-            connected_ns: 0,
+            connecting_ns: 0,
             failed: BTreeMap::new(),
             messages: BTreeMap::new(),
             retried: 0,
@@ -113,6 +116,11 @@ impl Recorder {
             not_begun: 0,
             ran_on: Ran::default(),
         }
+    }
+
+    /// Transactions that failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
     }
 
     /// Whether a transaction counts: for the moment of its end in closed loop, for the one that
@@ -203,5 +211,56 @@ impl Recorder {
                 self.tries(running);
             }
         }
+    }
+}
+
+impl Record for Recorder {
+    fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency);
+        self.connect.add(&other.connect);
+        for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
+        {
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                ours.add(theirs);
+            }
+        }
+        for (ours, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
+            ours.latency.add(&theirs.latency);
+            ours.failed += theirs.failed;
+        }
+        for (ours, theirs) in self.by_statement.iter_mut().zip(&other.by_statement) {
+            ours.add(theirs);
+        }
+        self.statements += other.statements;
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.connecting_ns = self.connecting_ns.max(other.connecting_ns);
+        for (why, n) in &other.failed {
+            *self.failed.entry(why.clone()).or_default() += n;
+        }
+        // Of all threads the first one's: else one failure would have several names.
+        for (code, message) in &other.messages {
+            self.messages.entry(code.clone()).or_insert_with(|| message.clone());
+        }
+        self.retried += other.retried;
+        self.retries += other.retries;
+        self.reconnects += other.reconnects;
+        self.unfinished += other.unfinished;
+        self.not_begun += other.not_begun;
+    }
+
+    fn settled(&self) -> u64 {
+        self.latency.count() + self.failures()
+    }
+
+    fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    fn batches(&self) -> Option<&Batches> {
+        self.batches.as_ref()
+    }
+
+    fn latency(&self) -> &Histogram {
+        &self.latency
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use bytes::BytesMut;
 use model::measure::{Common, Transport};
 use postgres_protocol::message::frontend;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket};
 
 use super::{
     address::{Address, Host},
@@ -18,10 +18,7 @@ use super::{
     why,
     wire::{self, Frames, Next, ServerError},
 };
-use crate::{
-    Doing, Error, Result,
-    net::target::{local_address, resolve},
-};
+use crate::{Doing, Error, Result, net::target::resolve, served::dial::dial};
 
 /// How long connecting may take where nothing was asked for.
 const PATIENCE_S: u64 = 5;
@@ -90,8 +87,10 @@ impl Session {
         for (host, password) in &address.hosts {
             let who = credentials(address, password.clone())?;
             for door in doors(host, &who, common)? {
-                match dial(&door, address, common) {
-                    Ok(socket) => return Self::begin(socket, door),
+                let patience = address.timeout_s.unwrap_or(PATIENCE_S).clamp(1, 3600);
+                let patience = Duration::from_secs(patience);
+                match dial(&door.to, door.transport, &door.name, common, patience) {
+                    Ok(socket) => return Self::begin(socket, door, patience),
                     Err(e) => last = e,
                 }
             }
@@ -99,7 +98,9 @@ impl Session {
         Err(last)
     }
 
-    fn begin(socket: Socket, door: Door) -> Result<Self> {
+    fn begin(socket: Socket, door: Door, patience: Duration) -> Result<Self> {
+        let _ = socket.set_read_timeout(Some(patience));
+        let _ = socket.set_write_timeout(Some(ANSWER));
         let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
         let mut session = Self {
             socket,
@@ -289,38 +290,4 @@ fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<Door>> {
                 .collect())
         }
     }
-}
-
-fn dial(door: &Door, address: &Address, common: &Common) -> Result<Socket> {
-    let what = || format!("cannot connect to {}", door.name);
-    let domain = Domain::from(i32::from(door.to.family()));
-    let socket = Socket::new(domain, Type::STREAM, None).doing(what)?;
-    if let (Some(local), Transport::Tcp) = (&common.bind, door.transport) {
-        let local = local_address(local)?;
-        let from = SocketAddr::new(local, 0);
-        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
-    }
-    let patience = Duration::from_secs(address.timeout_s.unwrap_or(PATIENCE_S).clamp(1, 3600));
-    let connected = match door.transport {
-        Transport::Unix => socket.connect(&door.to),
-        _ => socket.connect_timeout(&door.to, patience),
-    };
-    connected.map_err(|e| match e.kind() {
-        std::io::ErrorKind::ConnectionRefused => Error::Environment(format!(
-            "{}: connection refused; no server listens there",
-            door.name
-        )),
-        std::io::ErrorKind::NotFound => {
-            Error::Environment(format!("{}: no server listens there", door.name))
-        }
-        std::io::ErrorKind::TimedOut => Error::Environment(format!(
-            "{}: no answer in {} s; is a firewall between?",
-            door.name,
-            patience.as_secs()
-        )),
-        _ => Error::io(what(), &e),
-    })?;
-    let _ = socket.set_read_timeout(Some(patience));
-    let _ = socket.set_write_timeout(Some(ANSWER));
-    Ok(socket)
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Near, State, connect::REST_NS};
+use super::{Near, State};
 use crate::{
     Error,
     http::{
@@ -17,6 +17,7 @@ use crate::{
             fault::{Fault, named},
         },
     },
+    served::places::REST_NS,
 };
 
 /// Looks at the receiving CPU once in so many responses.
@@ -45,7 +46,7 @@ impl Near<'_> {
             now = now_ns();
             let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
                 answers += 1;
-                recorder.record(self.window, asked, now, answer.status, bytes);
+                recorder.record(self.duty.window, asked, now, answer.status, bytes);
             };
             let drained = match received {
                 Received::Bytes { drained, .. } => drained,
@@ -87,7 +88,7 @@ impl Near<'_> {
         }
         state.settled += answers;
         state.done += answers;
-        self.member.handled(state.done);
+        self.duty.member.handled(state.done);
         if state.done % LOOK_EVERY < answers {
             state.looks.turn_to(state.conns.get(key).map_or(-1, Conn::fd));
             state.looks.look();
@@ -114,13 +115,13 @@ impl Near<'_> {
         match conn.asked.pop_front() {
             Some(asked) => {
                 state.settled += 1;
-                state.recorder.fail(self.window, asked.due_ns, now, why);
+                state.recorder.fail(self.duty.window, asked.due_ns, now, why);
             }
             // Between responses a server may.
             None => state.recorder.reconnects += 1,
         }
         if answered == 0 {
-            state.resting.insert((now + REST_NS, key));
+            state.resting.add(now + REST_NS, key);
             return Ok(());
         }
         self.offer(state, key)

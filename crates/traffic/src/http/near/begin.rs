@@ -5,23 +5,13 @@ use crate::{
     Error,
     http::conn::{Asked, Conn, Phase},
     net::now_ns,
+    served::pace::Due,
 };
 
 /// When a request was sent that is not handed over yet: after all that is judged by it.
 const UNSENT: u64 = u64::MAX;
 /// Requests begun without a look at those under way.
 const BEGIN_AT_ONCE: usize = 64;
-/// How often a thread that must not begin yet looks whether it may.
-const GATE_NS: u64 = 100_000;
-
-/// When the next request may begin.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Due {
-    At(u64),
-    /// There is none.
-    Never,
-}
-
 impl Near<'_> {
     /// A place without a connection may be used: it is asked when its turn comes, or connects
     /// first.
@@ -29,18 +19,11 @@ impl Near<'_> {
         let Some(conn) = state.conns.get(key) else { return Ok(()) };
         let waits = !conn.asked.is_empty();
         match self.shape.new_connections && !waits {
-            true => self.queue(state, key),
+            true => state.idle.add(key),
             false if state.draining && !waits => {}
             false => self.connect(state, key)?,
         }
         Ok(())
-    }
-
-    pub(super) fn queue(&self, state: &mut State<'_>, key: usize) {
-        if let Some(conn) = state.conns.get_mut(key).filter(|c| !c.queued) {
-            conn.queued = true;
-            state.idle.push_back(key);
-        }
     }
 
     /// Begins what may begin, and says when there is more to do.
@@ -52,26 +35,19 @@ impl Near<'_> {
 
     fn begin_some(&self, state: &mut State<'_>) -> Result<u64, Error> {
         let now = now_ns();
-        while let Some(&(until, key)) = state.resting.first() {
-            if until > now {
-                break;
-            }
-            state.resting.pop_first();
+        while let Some(key) = state.resting.come(now) {
             self.offer(state, key)?;
         }
-        let rested = state.resting.first().map_or(u64::MAX, |(until, _)| *until);
+        let rested = state.resting.next();
         for _ in 0..BEGIN_AT_ONCE {
-            let Some(&key) = state.idle.front() else { return Ok(rested) };
+            let Some(key) = state.idle.first() else { return Ok(rested) };
             let now = now_ns();
             match self.due(state, now) {
                 Due::At(due) if due > now => return Ok(due.min(rested)),
                 Due::At(_) => {}
                 Due::Never => return Ok(rested),
             }
-            state.idle.pop_front();
-            if let Some(conn) = state.conns.get_mut(key) {
-                conn.queued = false;
-            }
+            state.idle.take();
             self.refill(state, key, now)?;
         }
         Ok(0)
@@ -80,21 +56,10 @@ impl Near<'_> {
     /// When the next request may begin.
     #[inline]
     pub(super) fn due(&self, state: &State<'_>, now: u64) -> Due {
-        if let Some(quota) = self.quota {
-            if state.next >= quota {
-                return Due::Never;
-            }
-            let begins = self.window.start_ns();
-            if begins == u64::MAX {
-                return Due::At(now + GATE_NS);
-            }
-            let due = self.schedule.as_ref().map_or(now, |s| begins + s.due(state.next));
-            return if state.draining { Due::Never } else { Due::At(due) };
+        match state.draining {
+            true => Due::Never,
+            false => self.duty.pace.due(self.duty.window, state.next, now),
         }
-        if state.draining {
-            return Due::Never;
-        }
-        Due::At(self.schedule.as_ref().map_or(now, |s| s.due(state.next)))
     }
 
     /// Asks on a connection as much as may be: in open loop one request, for others may be free.
@@ -109,7 +74,7 @@ impl Near<'_> {
             }
             let due = self.due(state, now);
             let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
-            let open_loop_has_one = begun && self.schedule.is_some();
+            let open_loop_has_one = begun && self.duty.pace.schedule.is_some();
             match due {
                 Due::At(due_ns) if due_ns <= now && !open_loop_has_one => {
                     let which = (state.next % shape.requests.len().max(1) as u64) as usize;
@@ -118,7 +83,7 @@ impl Near<'_> {
                     begun = true;
                 }
                 _ => {
-                    self.queue(state, key);
+                    state.idle.add(key);
                     break;
                 }
             }
@@ -144,7 +109,7 @@ impl Near<'_> {
             let now = now_ns();
             for asked in conn.asked.iter_mut().rev().take_while(|a| a.sent_ns == UNSENT) {
                 asked.sent_ns = now;
-                if self.schedule.is_none() {
+                if self.duty.pace.schedule.is_none() {
                     asked.due_ns = now;
                 }
             }

@@ -1,41 +1,23 @@
 //! Connections made: at first, anew, and those that do not come about.
 
-use std::{io, net::SocketAddr};
-
-use model::measure::{SocketOptions, Transport, Wait};
-use socket2::{Domain, Protocol, Socket, Type};
-
-use super::{Near, State, answer::talking, begin::Due};
+use super::{Near, State, answer::talking};
 use crate::{
     Error,
     http::{conn::Phase, recorder::Failed},
-    net::{now_ns, options},
+    net::now_ns,
+    served::{pace::Due, places::REST_NS},
 };
-
-/// How long a connection rests after it failed without a response: whoever refuses shall not be
-/// flooded.
-pub(super) const REST_NS: u64 = 10_000_000;
 
 impl Near<'_> {
     pub(super) fn connect(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
-        let socket = match self.socket()? {
-            Ok(socket) => socket,
+        let (socket, begun) = match self.shape.way.connect()? {
+            Ok(connecting) => connecting,
             Err(errno) => return self.unconnected(state, key, Failed::Connecting(errno)),
         };
-        let begun = now_ns();
-        let errno = match socket.connect(&self.shape.to.into()) {
-            Ok(()) => None,
-            Err(e) => Some(e.raw_os_error().unwrap_or(0)),
-        };
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
-        match errno {
-            None | Some(libc::EINPROGRESS) => {
-                conn.take(socket, begun);
-                // One that is established already is told of, too.
-                state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
-            }
-            Some(errno) => self.unconnected(state, key, Failed::Connecting(errno)),
-        }
+        conn.take(socket, begun);
+        // One that is established already is told of, too.
+        state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
     }
 
     /// A connection is established: TLS follows, or requests.
@@ -47,7 +29,7 @@ impl Near<'_> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
-        if !self.shape.new_connections || self.window.holds(now) {
+        if !self.shape.new_connections || self.duty.window.holds(now) {
             state.recorder.connect.record(now.saturating_sub(conn.begun_ns));
         }
         let Some(tls) = &self.shape.tls else { return self.open(state, key, now) };
@@ -70,7 +52,7 @@ impl Near<'_> {
             Ok(None) => Ok(()),
             Ok(Some(agreed)) => {
                 let now = now_ns();
-                if !self.shape.new_connections || self.window.holds(now) {
+                if !self.shape.new_connections || self.duty.window.holds(now) {
                     state.recorder.shaken(now.saturating_sub(conn.shaking_ns), agreed);
                 }
                 self.open(state, key, now)?;
@@ -88,40 +70,11 @@ impl Near<'_> {
         conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
         match conn.asked.is_empty() {
             true => {
-                self.queue(state, key);
+                state.idle.add(key);
                 Ok(())
             }
             false => self.push(state, key),
         }
-    }
-
-    /// A socket ready for `connect`, or the errno of what it lacks: descriptors, memory.
-    ///
-    /// # Errors
-    /// An option or address that was asked for is refused: that will not get better.
-    fn socket(&self) -> Result<Result<Socket, i32>, Error> {
-        let shape = self.shape;
-        let domain = Domain::for_address(shape.to);
-        let socket = match Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP)) {
-            Ok(socket) => socket,
-            Err(e) => return Ok(Err(e.raw_os_error().unwrap_or(0))),
-        };
-        // A connection for one request needs no option that was not asked for: each is a call.
-        if !shape.new_connections || shape.socket != SocketOptions::default() {
-            options::apply(&socket, Transport::Tcp, &shape.socket, true)?;
-        }
-        if shape.wait == Wait::BusyPoll {
-            let _ = options::prepare(&socket, shape.wait);
-        }
-        if let Some(from) = shape.from {
-            let six = from.is_ipv6();
-            let level = if six { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
-            let _ = options::set(&socket, level, libc::IP_BIND_ADDRESS_NO_PORT, 1);
-            socket
-                .bind(&SocketAddr::new(from, 0).into())
-                .map_err(|e: io::Error| Error::io(format!("cannot send from {from}"), &e))?;
-        }
-        Ok(Ok(socket))
     }
 
     /// No connection came about: the request that waited for it has failed, or the one that would
@@ -147,9 +100,9 @@ impl Near<'_> {
         };
         if let Some(due_ns) = due_ns {
             state.settled += 1;
-            state.recorder.fail(self.window, due_ns, now, why);
+            state.recorder.fail(self.duty.window, due_ns, now, why);
         }
-        state.resting.insert((now + REST_NS, key));
+        state.resting.add(now + REST_NS, key);
         Ok(())
     }
 }

@@ -44,15 +44,11 @@ impl Near<'_> {
 
     /// Lets the window's requests under way end.
     pub(super) fn drain(&self, state: &mut State<'_>) -> Result<(), Error> {
-        if let Some(schedule) = self.schedule.as_ref().filter(|_| self.quota.is_none()) {
-            let until = self.window.end_ns().min(now_ns());
-            let first = schedule.number_at(self.window.start_ns()).max(state.next);
-            state.recorder.not_begun = schedule.number_at(until).saturating_sub(first);
-        }
+        state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next);
         state.draining = true;
         let until = now_ns() + DRAIN_NS;
         let mut left = self.left(state);
-        while left > 0 && self.team.broken().is_none() && now_ns() < until {
+        while left > 0 && self.duty.team.broken().is_none() && now_ns() < until {
             let rested = self.begin_due(state)?;
             self.turn(state, until.min(rested))?;
             left = self.left(state);
@@ -64,6 +60,6 @@ impl Near<'_> {
     /// Requests of the window under way.
     fn left(&self, state: &State<'_>) -> u64 {
         let all = state.conns.iter().flat_map(|c| &c.asked);
-        all.filter(|a| self.window.holds(a.due_ns)).count() as u64
+        all.filter(|a| self.duty.window.holds(a.due_ns)).count() as u64
     }
 }

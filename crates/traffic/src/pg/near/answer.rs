@@ -1,0 +1,104 @@
+//! What came on a connection: answers, its end, or what is neither.
+
+use std::io;
+
+use super::{Near, State};
+use crate::{
+    Error,
+    net::now_ns,
+    pg::{
+        conn::{Heard, Phase},
+        recorder::Failed,
+    },
+    served::places::REST_NS,
+};
+
+impl Near<'_> {
+    /// Takes what came, `to_the_end` where the server sends no more.
+    pub(super) fn hear(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        to_the_end: bool,
+        unsent: Option<io::Error>,
+    ) -> Result<(), Error> {
+        let (mut some, mut now) = (false, 0);
+        let end = loop {
+            let State { conns, room, recorder, .. } = state;
+            let Some(conn) = conns.get_mut(key) else { return Ok(()) };
+            if !matches!(conn.phase, Phase::Open | Phase::LoggingIn) {
+                return Ok(());
+            }
+            let n = match conn.receive(room) {
+                Ok(0) => break Some(Failed::Closed),
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break unsent.map(talking),
+                Err(e) => break Some(talking(unsent.unwrap_or(e))),
+            };
+            now = now_ns();
+            let bytes = room.get(..n).unwrap_or_default();
+            let heard = conn.took(bytes, &self.shape.who, &self.shape.plan, |number, sent| {
+                recorder.statement(self.duty.window, number, sent, now);
+            });
+            match heard {
+                Heard::Nothing => {}
+                Heard::Some => some = true,
+                Heard::LoggedIn => {
+                    some = true;
+                    self.logged_in(state, key, now);
+                }
+                Heard::Refused(refused) => return self.refused(state, key, refused),
+                Heard::Bad(why) => break Some(Failed::Bad(why)),
+            }
+            if n < state.room.len() && !to_the_end {
+                break None;
+            }
+        };
+        if let Some(conn) = state.conns.get_mut(key).filter(|c| c.phase == Phase::LoggingIn)
+            && let Err(e) = conn.push()
+            && end.is_none()
+        {
+            return self.lost(state, key, talking(e));
+        }
+        match end {
+            Some(why) => self.lost(state, key, why),
+            None if some => self.go_on(state, key, now),
+            None => Ok(()),
+        }
+    }
+
+    /// A connection has ended: the transaction on it has failed.
+    #[cold]
+    pub(super) fn lost(&self, state: &mut State<'_>, key: usize, why: Failed) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        let now = now_ns();
+        if conn.phase == Phase::LoggingIn {
+            return self.unconnected(state, key, why);
+        }
+        let why = match conn.client.take_error() {
+            Some(error) => state.recorder.named(&error),
+            None => why,
+        };
+        conn.close();
+        match conn.client.running.take() {
+            Some(running) => {
+                state.settled += 1;
+                state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, why);
+            }
+            None => state.recorder.reconnects += 1,
+        }
+        if conn.settled == 0 {
+            state.resting.add(now + REST_NS, key);
+            return Ok(());
+        }
+        self.offer(state, key)
+    }
+}
+
+fn talking(e: io::Error) -> Failed {
+    match e.raw_os_error() {
+        // After a reset the kernel says this of a write.
+        Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
+        Some(errno) => Failed::Talking(errno),
+    }
+}

@@ -1,0 +1,93 @@
+//! Sessions begun: at first, anew, and those that do not come about.
+
+use model::measure::Transport;
+
+use super::{Near, State};
+use crate::{
+    Error,
+    net::now_ns,
+    pg::{login::Refused, recorder::Failed, why},
+    served::{pace::Due, places::REST_NS},
+};
+
+impl Near<'_> {
+    pub(super) fn connect(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let (socket, begun) = match self.shape.way.connect()? {
+            Ok(connecting) => connecting,
+            // A Unix socket's queue is full: no failure, only a wait.
+            Err(libc::EAGAIN) if self.shape.way.transport == Transport::Unix => {
+                state.resting.add(now_ns() + REST_NS / 10, key);
+                return Ok(());
+            }
+            Err(errno) => return self.unconnected(state, key, Failed::Connecting(errno)),
+        };
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        conn.take(socket, begun);
+        // One that is established already is told of, too.
+        state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
+    }
+
+    #[cold]
+    pub(super) fn logged_in(&self, state: &mut State<'_>, key: usize, now: u64) {
+        let places = state.conns.len();
+        let Some(conn) = state.conns.get(key) else { return };
+        let waits = conn.client.running.is_none();
+        if !self.shape.connect_each || self.duty.window.holds(now) {
+            state.recorder.connect.record(now.saturating_sub(conn.begun_ns));
+        }
+        // Of the first connections alone: later ones are made while others work.
+        if state.logins < places {
+            state.recorder.connecting_ns = now.saturating_sub(self.duty.begun_ns);
+        }
+        state.logins += 1;
+        if waits {
+            state.idle.add(key);
+        }
+    }
+
+    #[cold]
+    pub(super) fn refused(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        refused: Refused,
+    ) -> Result<(), Error> {
+        match &refused {
+            Refused::Server(error) if why::will_pass(error) => {
+                let named = state.recorder.named(error);
+                self.unconnected(state, key, named)
+            }
+            _ => Err(why::refused(&refused, &self.shape.name, &self.shape.who)),
+        }
+    }
+
+    /// No session came about: the transaction that waited for it has failed, or the one that
+    /// would have been begun.
+    #[cold]
+    pub(super) fn unconnected(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        why: Failed,
+    ) -> Result<(), Error> {
+        let now = now_ns();
+        let due = self.due(state, now);
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        conn.close();
+        let running = conn.client.running.take();
+        let due_ns = match (&running, due) {
+            (Some(running), _) => Some(running.due_ns),
+            (None, Due::At(due_ns)) if due_ns <= now => {
+                state.next += 1;
+                Some(due_ns)
+            }
+            _ => None,
+        };
+        if let Some(due_ns) = due_ns {
+            state.settled += 1;
+            state.recorder.fail(self.duty.window, running.as_ref(), due_ns, now, why);
+        }
+        state.resting.add(now + REST_NS, key);
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! What takes too long, and the transactions under way when the run ends.
+
+use super::{Near, State};
+use crate::{
+    Error,
+    net::now_ns,
+    pg::{conn::Phase, recorder::Failed},
+};
+
+/// How long the last transactions may take to end after the run.
+const DRAIN_NS: u64 = 1_000_000_000;
+
+impl Near<'_> {
+    /// What took too long has failed.
+    pub(super) fn give_up(&self, state: &mut State<'_>) -> Result<(), Error> {
+        let now = now_ns();
+        for key in 0..state.conns.len() {
+            let Some(conn) = state.conns.get(key) else { continue };
+            let since = match conn.phase {
+                Phase::Closed => continue,
+                Phase::Connecting | Phase::LoggingIn => conn.begun_ns,
+                Phase::Open => conn.client.waits_since().unwrap_or(now),
+            };
+            if now.saturating_sub(since) < self.shape.timeout_ns {
+                continue;
+            }
+            match conn.phase {
+                Phase::Open => self.lost(state, key, Failed::NoAnswer)?,
+                _ => self.unconnected(state, key, Failed::NoConnection)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the window's transactions under way end.
+    pub(super) fn drain(&self, state: &mut State<'_>) -> Result<(), Error> {
+        state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next);
+        state.draining = true;
+        let until = now_ns() + DRAIN_NS;
+        let mut left = self.left(state);
+        while left > 0 && self.duty.team.broken().is_none() && now_ns() < until {
+            let later = self.begin_due(state)?;
+            self.turn(state, until.min(later))?;
+            left = self.left(state);
+        }
+        state.recorder.unfinished = left;
+        Ok(())
+    }
+
+    /// Transactions of the window under way.
+    fn left(&self, state: &State<'_>) -> u64 {
+        let all = state.conns.iter().filter_map(|c| c.client.running.as_ref());
+        all.filter(|r| self.duty.window.holds(r.due_ns)).count() as u64
+    }
+}

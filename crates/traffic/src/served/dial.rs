@@ -1,0 +1,131 @@
+//! Sockets on their way to a server.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use model::measure::{Common, SocketOptions, Transport, Wait};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::{
+    Doing, Error, Result,
+    net::{now_ns, options, target::local_address},
+};
+
+/// Where connections go, and how.
+#[derive(Debug)]
+pub struct Way {
+    pub to: SockAddr,
+    pub transport: Transport,
+    /// The address to send from, where one was asked for.
+    pub from: Option<IpAddr>,
+    pub socket: SocketOptions,
+    pub wait: Wait,
+    /// A connection serves once: it needs no option that was not asked for, each is a call.
+    pub once: bool,
+}
+
+impl Way {
+    /// To this address, as was asked.
+    ///
+    /// # Errors
+    /// The local address that was asked for is none.
+    pub fn new(to: SockAddr, transport: Transport, common: &Common, once: bool) -> Result<Self> {
+        Ok(Self {
+            to,
+            transport,
+            from: common.bind.as_deref().map(local_address).transpose()?,
+            socket: common.socket.clone(),
+            wait: common.wait,
+            once,
+        })
+    }
+
+    /// A socket that is connecting and the time since when, or the errno of why there is none:
+    /// also of descriptors and memory.
+    ///
+    /// # Errors
+    /// An option or address that was asked for is refused: that will not get better.
+    pub fn connect(&self) -> Result<std::result::Result<(Socket, u64), i32>> {
+        let socket = match self.socket()? {
+            Ok(socket) => socket,
+            Err(errno) => return Ok(Err(errno)),
+        };
+        let begun = now_ns();
+        Ok(match socket.connect(&self.to).map_err(|e| e.raw_os_error().unwrap_or(0)) {
+            Ok(()) | Err(libc::EINPROGRESS) => Ok((socket, begun)),
+            Err(errno) => Err(errno),
+        })
+    }
+
+    fn socket(&self) -> Result<std::result::Result<Socket, i32>> {
+        let domain = Domain::from(i32::from(self.to.family()));
+        let socket = match Socket::new(domain, Type::STREAM.nonblocking(), None) {
+            Ok(socket) => socket,
+            Err(e) => return Ok(Err(e.raw_os_error().unwrap_or(0))),
+        };
+        if !self.once || self.socket != SocketOptions::default() {
+            options::apply(&socket, self.transport, &self.socket, true)?;
+        }
+        if self.wait == Wait::BusyPoll {
+            let _ = options::prepare(&socket, self.wait);
+        }
+        if let Some(from) = self.from.filter(|_| self.transport == Transport::Tcp) {
+            let level = if from.is_ipv6() { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
+            let _ = options::set(&socket, level, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+            socket
+                .bind(&SocketAddr::new(from, 0).into())
+                .map_err(|e: io::Error| Error::io(format!("cannot send from {from}"), &e))?;
+        }
+        Ok(Ok(socket))
+    }
+}
+
+/// A connection that blocks, with a line of what is wrong where none comes about; `name` is the
+/// server's.
+///
+/// # Errors
+/// As said.
+pub fn dial(
+    to: &SockAddr,
+    transport: Transport,
+    name: &str,
+    common: &Common,
+    patience: Duration,
+) -> Result<Socket> {
+    let what = || format!("cannot connect to {name}");
+    let socket = Socket::new(Domain::from(i32::from(to.family())), Type::STREAM, None);
+    let socket = socket.doing(what)?;
+    if let (Some(local), Transport::Tcp) = (&common.bind, transport) {
+        let local = local_address(local)?;
+        let from = SocketAddr::new(local, 0);
+        socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
+    }
+    let connected = match transport {
+        Transport::Unix => socket.connect(to),
+        _ => socket.connect_timeout(to, patience),
+    };
+    match connected {
+        Ok(()) => Ok(socket),
+        Err(e) => Err(match e.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                Error::Environment(format!("{name}: connection refused; no server listens there"))
+            }
+            io::ErrorKind::NotFound => {
+                Error::Environment(format!("{name}: no server listens there"))
+            }
+            io::ErrorKind::TimedOut => Error::Environment(format!(
+                "{name}: no answer in {} s; is a firewall between?",
+                patience.as_secs()
+            )),
+            _ => Error::io(what(), &e),
+        }),
+    }
+}
+
+/// Whether an address is one of this network namespace's: only such can be sent from.
+pub fn is_here(to: SocketAddr) -> bool {
+    to.ip().is_loopback() || UdpSocket::bind(SocketAddr::new(to.ip(), 0)).is_ok()
+}

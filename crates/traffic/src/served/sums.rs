@@ -1,0 +1,151 @@
+//! All rounds of a run added up, in memory that does not grow with their number.
+
+use model::measure::Common;
+use stats::{Batches, Estimate, Histogram, Series, interval};
+
+use super::crew::{Crew, Duty, Round};
+use crate::{
+    Error, Result,
+    client::{
+        conduct::Run,
+        confidence::{self, Next},
+        ends::{Around, Ends},
+    },
+    control::message::Ready,
+    net::now_ns,
+};
+
+/// What a thread keeps of what it does.
+pub trait Record {
+    /// Adds another's, without its batches.
+    fn add(&mut self, other: &Self);
+    /// How many of the window are over, well or not.
+    fn settled(&self) -> u64;
+    /// When the last of them was over.
+    fn last_ns(&self) -> u64;
+    /// Latencies by time.
+    fn batches(&self) -> Option<&Batches>;
+    /// Latencies of those that went well.
+    fn latency(&self) -> &Histogram;
+}
+
+/// A run: a round, or as many as `--confidence` needs.
+#[derive(Debug)]
+pub struct Rounds<R> {
+    pub sums: Sums<R>,
+    /// Why the interval that was asked for was not reached.
+    pub why: Option<String>,
+    /// What broke the last one off.
+    pub broken: Option<Error>,
+}
+
+/// Repeats rounds while their interval is wider than was asked for.
+///
+/// # Errors
+/// The first one could not begin.
+pub fn rounds<R: Record + Send>(
+    crew: &Crew<'_>,
+    run: Run<'_>,
+    what: &str,
+    recorder: impl Fn() -> R,
+    work: impl Fn(&Duty<'_>, &mut R) + Sync,
+) -> Result<Rounds<R>> {
+    let mut sums = Sums::new(recorder());
+    let begun = now_ns();
+    loop {
+        let what = match crew.common.confidence_per_mille {
+            Some(_) => format!("{what}, round {}", sums.rounds + 1),
+            None => what.to_owned(),
+        };
+        let round = match crew.work(run, &what, &recorder, &work) {
+            Ok(round) => round,
+            Err(e) if sums.rounds == 0 => return Err(e),
+            Err(e) => return Ok(Rounds { sums, why: None, broken: Some(e) }),
+        };
+        sums.add(crew.total, &round);
+        if round.broken.is_some() || sums.cut_short {
+            return Ok(Rounds { sums, why: None, broken: round.broken });
+        }
+        if let Next::Done(why) = sums.next(crew.common, now_ns() - begun) {
+            return Ok(Rounds { sums, why, broken: None });
+        }
+    }
+}
+
+/// The rounds so far.
+#[derive(Debug)]
+pub struct Sums<R> {
+    pub rounds: usize,
+    /// The windows: with a number of requests it ends with the last of them.
+    pub window_ns: u64,
+    /// Whether one ended before its time, or before all that was asked for.
+    pub cut_short: bool,
+    /// All threads' records; of batches see `series`.
+    pub all: R,
+    /// All threads' batches, one round after the other.
+    series: Option<Series>,
+    /// What stood around them.
+    pub ends: Ends,
+}
+
+impl<R: Record> Sums<R> {
+    /// Of no round yet; `all` is an empty record.
+    pub fn new(all: R) -> Self {
+        Self { rounds: 0, window_ns: 0, cut_short: false, all, series: None, ends: Ends::default() }
+    }
+
+    /// Adds a round, of which a number in all was asked for or not.
+    pub fn add(&mut self, total: Option<u64>, round: &Round<R>) {
+        let Round { course, seen, report, .. } = round;
+        let settled: u64 = round.recorders.iter().map(R::settled).sum();
+        let last_ns = round.recorders.iter().map(R::last_ns).max().unwrap_or(0);
+        let cut_short = match total {
+            Some(all) => settled < all,
+            None => course.cut_short,
+        };
+        let window_ns = match total.is_some() && !cut_short {
+            true => last_ns.saturating_sub(course.start_ns),
+            false => course.window_ns,
+        };
+        self.add_batches(round, course.start_ns + window_ns);
+        round.recorders.iter().for_each(|r| self.all.add(r));
+        self.window_ns += window_ns;
+        self.cut_short |= cut_short;
+        self.ends.add_around(Around {
+            ready: &Ready { why: "not ours to place".into(), ..Ready::default() },
+            marks: &course.marks,
+            seen,
+            report: report.as_ref(),
+            warnings: &[],
+        });
+        self.rounds += 1;
+    }
+
+    fn add_batches(&mut self, round: &Round<R>, until: u64) {
+        let mut parts = round.recorders.iter().filter_map(|r| Some(r.batches()?.series(until)));
+        let Some(mut one) = parts.next() else { return };
+        // Batches of one beginning and of lengths that double are always alike.
+        parts.for_each(|p| {
+            let _ = one.add(&p);
+        });
+        match &mut self.series {
+            None => self.series = Some(one),
+            Some(all) => {
+                let _ = all.append(&one);
+            }
+        }
+    }
+
+    /// The estimates that a run rests on: its median and its rate.
+    pub fn estimates(&self) -> (Option<Estimate>, Option<Estimate>) {
+        let Some(series) = &self.series else { return (None, None) };
+        let median = interval::of_quantile(series, self.all.latency(), 0.5);
+        (median.ok(), interval::of_rate(series).ok())
+    }
+
+    /// Whether the rounds suffice for the interval that was asked for, that of the median
+    /// latency, after so long.
+    pub fn next(&self, common: &Common, took_ns: u64) -> Next {
+        confidence::next(common, &[self.estimates().0], took_ns)
+    }
+}
