@@ -15,7 +15,8 @@ pub struct ExplainDocument {
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
-    /// What was explained: `rtt://HOST:PORT`, `http://HOST/PATH`.
+    /// What was explained: `rtt://HOST:PORT`, `http://HOST/PATH`, `pg://HOST/DATABASE`
+    /// without its password.
     pub target: String,
     /// The far end that the network was measured with.
     pub responder: String,
@@ -59,15 +60,21 @@ pub struct ExplainDocument {
     pub cut_short: bool,
 }
 
-/// One transaction on the wire, as it was counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// One transaction on the wire, as this end counted it: means of the first round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
-    /// Bytes of the request.
+    /// Bytes there, without headers.
     pub request_bytes: u64,
-    /// Bytes of the response, in the mean.
+    /// Bytes back.
     pub response_bytes: u64,
-    /// Messages there and back.
+    /// Messages there and back: sends and receives, rounded.
     pub messages: u32,
+    /// How often this end sends and then waits for an answer.
+    pub round_trips: f64,
+    /// Calls that sent something.
+    pub sends: f64,
+    /// Calls that received something.
+    pub receives: f64,
 }
 
 /// A part of the time.

@@ -23,8 +23,10 @@ pub const THIS: &str = "this";
 pub struct Known {
     /// Measured levels, ascending; that of one client among them.
     pub levels: Vec<Level>,
-    /// The network's round trip with one client.
+    /// The network alone with one client: all round trips of a transaction.
     pub network_ns: f64,
+    /// How many those are.
+    pub round_trips: f64,
     /// The service time.
     pub service_ns: f64,
     /// The client's own time between two transactions.
@@ -131,8 +133,8 @@ impl Model {
         Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
     }
 
-    /// Throughput on a path whose network alone takes `rtt_ns` with one client (`None` is the
-    /// measured one).
+    /// Throughput on a path whose network alone takes `rtt_ns` for one round trip with one client
+    /// (`None` is the measured one).
     ///
     /// # Errors
     /// More clients than can be solved.
@@ -142,7 +144,7 @@ impl Model {
         rtt_ns: Option<f64>,
         clients: u32,
     ) -> Result<Prediction, NoNetwork> {
-        let added = rtt_ns.map_or(0.0, |rtt| rtt - self.known.network_ns);
+        let added = rtt_ns.map_or(0.0, |rtt| rtt * self.known.round_trips - self.known.network_ns);
         let (low, high) = match added >= 0.0 {
             true => (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?),
             false => {
@@ -245,6 +247,7 @@ mod tests {
         let known = Known {
             levels,
             network_ns: 25_000.0,
+            round_trips: 1.0,
             service_ns: 39_000.0,
             own_ns: 2_000.0,
             client_threads: 1,

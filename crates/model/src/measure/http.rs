@@ -177,6 +177,9 @@ pub struct HttpRun {
     pub request_bytes: u64,
     /// Bytes of the responses that count, heads included.
     pub response_bytes: u64,
+    /// Calls of the window that received something.
+    #[serde(default)]
+    pub receives: u64,
     /// CPU at both ends.
     pub cpu: BothCpu,
     /// Kernel counters that moved.

@@ -94,6 +94,22 @@ pub struct PgDocument {
     pub cut_short: bool,
 }
 
+/// What transactions moved between this end and the kernel, all of them together. Of those that
+/// were tried again all tries; with a connection for each transaction its beginning included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PgMoved {
+    /// Times that this end sent and then had to wait for an answer.
+    pub round_trips: u64,
+    /// Calls of `send` that took something.
+    pub sends: u64,
+    /// Calls of `recv` that gave something.
+    pub receives: u64,
+    /// Bytes sent, without headers.
+    pub sent_bytes: u64,
+    /// Bytes received, without headers.
+    pub received_bytes: u64,
+}
+
 /// One script's part of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgScriptRun {
@@ -176,6 +192,9 @@ pub struct PgRun {
     pub connect_ns: Quantiles,
     /// Statements whose response was whole within the window.
     pub statements: u64,
+    /// What the transactions of the window moved.
+    #[serde(default)]
+    pub moved: PgMoved,
     /// Transactions that failed.
     pub failed: u64,
     /// The same by what happened: the server's SQLSTATE and message, or what became of the

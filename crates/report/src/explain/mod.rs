@@ -7,7 +7,7 @@ mod tests;
 
 use model::{
     Bytes, Nanos,
-    explain::{Component, ExplainDocument},
+    explain::{Component, Exchange, ExplainDocument},
     measure::Quantiles,
 };
 
@@ -32,10 +32,9 @@ pub fn text(d: &ExplainDocument, look: Look) -> String {
 
 fn head(d: &ExplainDocument, page: &mut Page) {
     let title = Line::new().ink(Ink::Strong, format!("What {} takes", d.target)).text(format!(
-        " · {} · {} there, {} back",
+        " · {} · {}",
         many(d.clients as usize, "client"),
-        Bytes(d.exchange.request_bytes),
-        Bytes(d.exchange.response_bytes)
+        exchange(&d.exchange)
     ));
     page.line(title, 2);
     let turns = format!(
@@ -52,6 +51,16 @@ fn head(d: &ExplainDocument, page: &mut Page) {
     if d.cut_short {
         let text = "Ended early: this is what was measured until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+}
+
+/// What a transaction moves: bytes, and round trips where it is not one.
+fn exchange(e: &Exchange) -> String {
+    let bytes = format!("{} there, {} back", Bytes(e.request_bytes), Bytes(e.response_bytes));
+    match e.round_trips {
+        n if n < 1.005 => bytes,
+        n if (n - n.round()).abs() < 0.005 => format!("{bytes} in {n:.0} round trips"),
+        n => format!("{bytes} in {n:.2} round trips"),
     }
 }
 

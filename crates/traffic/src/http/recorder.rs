@@ -63,6 +63,8 @@ pub struct Recorder {
     pub statuses: Vec<u64>,
     /// Bytes of the responses.
     pub bytes: u64,
+    /// Calls of the window that received something.
+    pub receives: u64,
     /// When the last request was over, well or not.
     pub last_ns: u64,
     /// Requests that failed within the window.
@@ -96,6 +98,7 @@ impl Recorder {
             batch_ns,
             statuses: vec![0; STATUSES],
             bytes: 0,
+            receives: 0,
             last_ns: 0,
             failed: BTreeMap::new(),
             reconnects: 0,
@@ -180,6 +183,7 @@ impl Record for Recorder {
         }
         self.statuses.iter_mut().zip(&other.statuses).for_each(|(n, more)| *n += more);
         self.bytes += other.bytes;
+        self.receives += other.receives;
         self.last_ns = self.last_ns.max(other.last_ns);
         for (why, n) in &other.failed {
             *self.failed.entry(*why).or_default() += n;

@@ -73,6 +73,7 @@ pub fn http_run(
         unfinished: all.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
+        receives: all.receives,
         cpu,
         evidence: ends.evidence(),
         warnings: warnings(spec, all, ends),

@@ -7,6 +7,7 @@ mod commands;
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
+use model::measure::PgMoved;
 use postgres_protocol::message::frontend;
 use stats::random::SplitMix64;
 
@@ -33,6 +34,35 @@ pub struct Running {
     unsynced: bool,
     /// A pipeline is open.
     pipeline: bool,
+    /// What it moved so far.
+    pub moved: Moved,
+}
+
+/// What a transaction moved, as its connection counts it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub sum: PgMoved,
+    /// What was sent last has no answer yet.
+    waits: bool,
+}
+
+impl Moved {
+    /// The kernel took so many bytes.
+    #[inline]
+    pub fn sent(&mut self, bytes: usize) {
+        self.sum.sends += 1;
+        self.sum.sent_bytes += bytes as u64;
+        self.sum.round_trips += u64::from(!self.waits);
+        self.waits = true;
+    }
+
+    /// The kernel gave so many bytes.
+    #[inline]
+    pub fn received(&mut self, bytes: usize) {
+        self.sum.receives += 1;
+        self.sum.received_bytes += bytes as u64;
+        self.waits = false;
+    }
 }
 
 /// What is next.
@@ -142,6 +172,7 @@ impl Client {
             at: 0,
             unsynced: false,
             pipeline: plan.pipeline,
+            moved: Moved::default(),
         };
         self.running = Some(running);
     }

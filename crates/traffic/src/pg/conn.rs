@@ -122,6 +122,9 @@ impl Conn {
                 libc::send(fd, self.out.as_ptr().cast(), self.out.len(), libc::MSG_NOSIGNAL)
             };
             if n >= 0 {
+                if let Some(running) = &mut self.client.running {
+                    running.moved.sent(n as usize);
+                }
                 match n as usize {
                     n if n == self.out.len() => self.out.clear(),
                     n => self.out.advance(n),
@@ -164,6 +167,9 @@ impl Conn {
         mut answered: impl FnMut(usize, u64),
     ) -> Heard {
         let mut heard = Heard::Nothing;
+        if let Some(running) = &mut self.client.running {
+            running.moved.received(bytes.len());
+        }
         loop {
             let Self { frames, client, .. } = self;
             let login = self.phase == Phase::LoggingIn;

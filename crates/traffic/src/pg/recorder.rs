@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::measure::PgMoved;
 use stats::{Batches, Histogram};
 
 use super::{client::Running, wire::ServerError};
@@ -52,6 +53,8 @@ pub struct Recorder {
     pub by_statement: Vec<Histogram>,
     /// Statements answered within the window.
     pub statements: u64,
+    /// What the transactions of the window moved.
+    pub moved: PgMoved,
     /// When the last transaction was over, well or not.
     pub last_ns: u64,
     /// How long it took until each place had its first connection.
@@ -72,6 +75,16 @@ pub struct Recorder {
     pub not_begun: u64,
     /// Where the thread ran.
     pub ran_on: Ran,
+}
+
+/// Adds what another transaction, or another thread's, moved.
+#[inline]
+pub fn add(sum: &mut PgMoved, more: &PgMoved) {
+    sum.round_trips += more.round_trips;
+    sum.sends += more.sends;
+    sum.receives += more.receives;
+    sum.sent_bytes += more.sent_bytes;
+    sum.received_bytes += more.received_bytes;
 }
 
 /// One script's part.
@@ -105,6 +118,7 @@ impl Recorder {
             scripts: (0..kept.scripts).map(|_| ScriptRecord::default()).collect(),
             by_statement: (0..kept.statements).map(|_| Histogram::new()).collect(),
             statements: 0,
+            moved: PgMoved::default(),
             last_ns: 0,
             connecting_ns: 0,
             failed: BTreeMap::new(),
@@ -151,6 +165,7 @@ impl Recorder {
         }
         let latency = now.saturating_sub(done.due_ns);
         self.latency.record(latency);
+        add(&mut self.moved, &done.moved.sum);
         if self.scripts.len() > 1
             && let Some(script) = self.scripts.get_mut(done.script)
         {
@@ -232,6 +247,7 @@ impl Record for Recorder {
             ours.add(theirs);
         }
         self.statements += other.statements;
+        add(&mut self.moved, &other.moved);
         self.last_ns = self.last_ns.max(other.last_ns);
         self.connecting_ns = self.connecting_ns.max(other.connecting_ns);
         for (why, n) in &other.failed {

@@ -66,6 +66,7 @@ pub fn pg_run(
         send_lag_ns: open(&all.lag),
         connect_ns: all.connect.quantiles(),
         statements: all.statements,
+        moved: all.moved,
         failed: all.failures(),
         failures: failures(spec, all),
         retried: all.retried,

@@ -10,6 +10,7 @@ use crate::{
     commands::measure::{
         args::{SecretArgs, WaitArg},
         counts::{Counts, OneSize, within},
+        pg::{ProtocolArg, variable},
     },
 };
 
@@ -21,12 +22,15 @@ use crate::{
   netwright explain http://web1/ --responder web1        # `netwright serve` runs beside it
   netwright explain http://localhost/ --path rtt=80us --path rtt=1ms --clients 1,8,64
   netwright explain http://localhost/ --clients 1,8,64 --verify
+  netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like --protocol prepared --path rtt=500us
   netwright explain rtt://db1 --json | jq .components
 
 Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
 pub struct ExplainArgs {
-    /// The workload: `rtt://HOST[:PORT]` or `http://HOST[:PORT]/PATH`.
+    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH`, or
+    /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
+    /// (PGHOST, PGUSER, PGPASSWORD…).
     pub target: String,
     /// The far end that the network is measured with, `netwright serve` on the server's host
     /// [default: started by itself where the server is on this host].
@@ -43,6 +47,26 @@ pub struct ExplainArgs {
     /// http: a header line of each request: 'Name: value'; again for more.
     #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Workload")]
     pub header: Vec<String>,
+    /// pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; again
+    /// for more, NAME@3 for a weight [default: select-only, which changes nothing].
+    #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Workload")]
+    pub script: Vec<String>,
+    /// pg: how statements are sent, as pgbench's -M.
+    #[arg(
+        long,
+        short = 'M',
+        value_enum,
+        value_name = "PROTOCOL",
+        default_value = "simple",
+        help_heading = "Workload"
+    )]
+    pub protocol: ProtocolArg,
+    /// pg: the scripts' :scale [default: the rows of pgbench_branches].
+    #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Workload")]
+    pub scale: Option<u32>,
+    /// pg: a variable for the scripts: NAME=VALUE; again for more.
+    #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Workload")]
+    pub define: Vec<(String, String)>,
     /// Clients at once, 1 or a list: the first is explained, all are predicted.
     #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Workload")]
     pub clients: Counts,

@@ -6,12 +6,20 @@ use model::{
     Nanos,
     explain::Exchange,
     measure::{
-        Common, Engine, FarProgram, HttpSpec, Pin, RttSpec, SocketOptions, TlsSpec, Transport,
+        Common, Engine, FarProgram, HttpSpec, PgScript, PgSpec, Pin, RttSpec, SocketOptions,
+        TlsSpec, Transport,
     },
 };
 use traffic::Secret;
 
-use super::{args::ExplainArgs, http::Http, responder::Responder, rtt::Rtt, workload::Workload};
+use super::{
+    args::ExplainArgs,
+    http::Http,
+    pg::Pg,
+    responder::Responder,
+    rtt::Rtt,
+    workload::{Observed, Workload},
+};
 use crate::{commands::measure, exit::Failure};
 
 /// When a request counts as failed.
@@ -24,6 +32,8 @@ pub enum Target {
     Rtt(String),
     /// A URL.
     Http(String),
+    /// A connection string, without the password that may have stood in it.
+    Pg(String),
 }
 
 impl Target {
@@ -40,9 +50,21 @@ impl Target {
             Some(("https", _)) => Err(Failure::Usage(
                 "https is not explained yet (its handshake and cipher are no network); name a plain http:// URL".into(),
             )),
+            Some(("pg" | "postgres" | "postgresql", _)) => {
+                Ok(Self::Pg(traffic::pg::without_password(text)?.0))
+            }
             _ => Err(Failure::Usage(format!(
-                "{text:?} is no target; write rtt://HOST[:PORT] or http://HOST[:PORT]/PATH"
+                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or \
+                 pg://USER@HOST/DATABASE"
             ))),
+        }
+    }
+
+    /// As it may be shown.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Rtt(host) => format!("rtt://{host}"),
+            Self::Http(text) | Self::Pg(text) => text.clone(),
         }
     }
 }
@@ -92,6 +114,7 @@ pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
             service_ns: None,
         },
         secret,
+        trips: 1.0,
     }
 }
 
@@ -117,7 +140,40 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
     }
 }
 
-/// The network alone: the same exchange with a responder that answers at once.
+/// A workload of a PostgreSQL server.
+///
+/// # Errors
+/// A script that cannot be.
+fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
+    let mut scripts =
+        args.script.iter().map(|s| measure::pg::script(s)).collect::<Result<Vec<_>, _>>()?;
+    if scripts.is_empty() {
+        scripts.push(PgScript { name: "select-only".into(), weight: 1 });
+    }
+    Ok(Pg {
+        spec: PgSpec {
+            common: common(args, target.into(), FarProgram::Server),
+            scripts,
+            protocol: args.protocol.into(),
+            clients: vec![1],
+            pipeline: false,
+            connect_each: false,
+            rate_per_s: None,
+            transactions: None,
+            // One that loses against another is tried again, as applications do.
+            max_tries: 0,
+            per_statement: false,
+            scale: args.scale,
+            seed: None,
+            variables: args.define.iter().cloned().collect(),
+            timeout_ns: TIMEOUT,
+        },
+        password: traffic::pg::without_password(&args.target)?.1,
+    })
+}
+
+/// The network alone: the same exchange with a responder that answers at once, as many times as
+/// the workload waits for an answer in a transaction, with messages of the mean size.
 pub fn network(
     args: &ExplainArgs,
     target: &Target,
@@ -126,12 +182,15 @@ pub fn network(
 ) -> Rtt {
     let mut alone = rtt(args, &responder.target, responder.secret.clone());
     alone.spec.service_ns = Some(Nanos(0));
-    alone.spec.request_bytes = vec![exchange.request_bytes.max(1)];
-    alone.spec.response_bytes = vec![exchange.response_bytes.max(1)];
-    if let Target::Http(url) = target {
-        let Common { peer_pin, .. } = common(args, url.clone(), FarProgram::Server);
+    let trips = exchange.round_trips.max(1.0);
+    let each = |bytes: u64| vec![((bytes as f64 / trips).round() as u64).max(1)];
+    alone.trips = trips;
+    alone.spec.request_bytes = each(exchange.request_bytes);
+    alone.spec.response_bytes = each(exchange.response_bytes);
+    if let Target::Http(name) | Target::Pg(name) = target {
+        let Common { peer_pin, .. } = common(args, name.clone(), FarProgram::Server);
         alone.spec.common.peer_pin = peer_pin;
-        // A call for each message, as servers and the HTTP client do it.
+        // A call for each message, as servers and those clients do it.
         alone.spec.engine = Engine::Epoll;
     }
     alone
@@ -142,20 +201,49 @@ pub fn network(
 ///
 /// # Errors
 /// The server is elsewhere and none is given, or none starts.
-pub fn responder(args: &ExplainArgs, target: &Target) -> Result<Responder, Failure> {
+pub fn responder(
+    args: &ExplainArgs,
+    target: &Target,
+    learned: &Observed,
+) -> Result<Responder, Failure> {
     let secret = || measure::secret(&args.secret);
     match (target, &args.responder) {
         (_, Some(given)) => Ok(Responder::given(given.clone(), secret()?)),
         (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret()?)),
         (Target::Http(url), None) => match here(url) {
             Some(ip) => Responder::start(&ip.to_string()),
-            None => Err(Failure::Usage(
-                "the server is on another host: run `netwright serve` there and name it with \
-                 --responder HOST"
-                    .into(),
-            )),
+            None => Err(elsewhere()),
+        },
+        (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
+            Ok(address) if is_ours(address.ip()) => Responder::start(&address.ip().to_string()),
+            Ok(_) => Err(elsewhere()),
+            Err(_) => Err(Failure::Usage(format!(
+                "{}: the network alone is not measured over Unix sockets; name the server by an \
+                 address: pg://127.0.0.1/…",
+                learned.server
+            ))),
         },
     }
+}
+
+/// Whether a responder is needed that was not named, as far as can be told before anything is
+/// measured.
+///
+/// # Errors
+/// It is.
+pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
+    match target {
+        Target::Http(url) if args.responder.is_none() && here(url).is_none() => Err(elsewhere()),
+        _ => Ok(()),
+    }
+}
+
+fn elsewhere() -> Failure {
+    Failure::Usage(
+        "the server is on another host: run `netwright serve` there and name it with \
+         --responder HOST"
+            .into(),
+    )
 }
 
 /// The URL's address, where it is one of this network namespace's.
@@ -166,8 +254,12 @@ fn here(url: &str) -> Option<IpAddr> {
         false => host.to_owned(),
     };
     let addresses = named.to_socket_addrs().ok()?;
-    let ours = |ip: &IpAddr| ip.is_loopback() || UdpSocket::bind(SocketAddr::new(*ip, 0)).is_ok();
-    addresses.map(|a| a.ip()).find(ours)
+    addresses.map(|a| a.ip()).find(|ip| is_ours(*ip))
+}
+
+/// Whether an address is one of this network namespace's.
+fn is_ours(ip: IpAddr) -> bool {
+    ip.is_loopback() || UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
 }
 
 /// The workload of a target.
@@ -178,6 +270,7 @@ pub fn workload(args: &ExplainArgs, target: &Target) -> Result<Box<dyn Workload>
     Ok(match target {
         Target::Rtt(host) => Box::new(rtt(args, host, measure::secret(&args.secret)?)),
         Target::Http(url) => Box::new(http(args, url)),
+        Target::Pg(text) => Box::new(pg(args, text)?),
     })
 }
 
@@ -190,6 +283,8 @@ mod tests {
         assert_eq!(Target::parse("rtt://db1:7471/").ok(), Some(Target::Rtt("db1:7471".into())));
         let url = "http://web1:8080/a?b";
         assert_eq!(Target::parse(url).ok(), Some(Target::Http(url.into())));
+        let plain = Target::Pg("pg://app@db1/shop".into());
+        assert_eq!(Target::parse("pg://app:secret@db1/shop").ok(), Some(plain));
         for wrong in ["db1", "rtt://", "https://web1/", "ftp://x", ""] {
             assert!(matches!(Target::parse(wrong), Err(Failure::Usage(_))), "{wrong}");
         }

@@ -3,11 +3,11 @@
 use model::{
     CpuId, Nanos,
     explain::Exchange,
-    measure::{EndCpu, HttpSpec, Pin},
+    measure::{HttpSpec, Pin},
 };
 use stats::decompose::Round;
 
-use super::workload::{Observed, Workload, steal};
+use super::workload::{Observed, Workload, others, steal};
 use crate::exit::Failure;
 
 /// Requests to a server.
@@ -42,6 +42,7 @@ impl Workload for Http {
             warnings.push(format!("{} requests failed", done.failed));
         }
         let same_host = done.placement.same_host;
+        let receives = done.receives as f64 / done.transactions as f64;
         Ok(Observed {
             round: Round {
                 clients,
@@ -54,11 +55,16 @@ impl Workload for Http {
             exchange: Exchange {
                 request_bytes: done.request_bytes / done.transactions,
                 response_bytes: done.response_bytes / done.transactions,
-                messages: 2,
+                messages: (1.0 + receives).round() as u32,
+                round_trips: 1.0,
+                // One at a time is on its way: each is handed over by a call of its own.
+                sends: 1.0,
+                receives,
             },
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
+            server: measured.document.peer.address,
             quantiles: done.latency_ns,
             warnings,
         })
@@ -69,10 +75,4 @@ impl Workload for Http {
             self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
         }
     }
-}
-
-/// What this host spent beside our threads: on a host with nothing else to do, the server.
-fn others(cpu: &EndCpu) -> Option<f64> {
-    let (busy, ours) = (cpu.host_busy_per_unit_ns.known()?, cpu.threads_per_unit_ns.known()?);
-    Some((busy - ours).max(0.0))
 }

@@ -4,6 +4,7 @@
 pub mod args;
 mod ends;
 mod http;
+mod pg;
 mod responder;
 mod rtt;
 mod turns;
@@ -89,9 +90,10 @@ fn explain(
     let started_unix_s = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
+    ends::check(args, target)?;
     let mut workload = ends::workload(args, target)?;
-    let responder = ends::responder(args, target)?;
     let learned = workload.run(1, args.round, run)?;
+    let responder = ends::responder(args, target, &learned)?;
     let mut network = ends::network(args, target, &responder, learned.exchange);
     // Both with their threads in the same places, whoever chose them.
     if !args.no_pin {
@@ -116,6 +118,7 @@ fn explain(
     let found = Found {
         args,
         started_unix_s,
+        target: target.shown(),
         responder: &responder.target,
         learned: &learned,
         ones: &ones,

@@ -19,22 +19,27 @@ pub struct Rtt {
     pub spec: RttSpec,
     /// What the far end demands.
     pub secret: Option<Secret>,
+    /// So many of them are what a transaction of the workload is; all figures are of as many.
+    pub trips: f64,
 }
 
 impl Rtt {
-    /// Has the far end compute so long before each response; what it did is taken off again.
+    /// Has the far end compute so long in all before the responses of a transaction; what it did
+    /// is taken off again.
     pub fn computing(&self, service: Nanos) -> Self {
         let mut this = self.clone();
-        this.spec.service_ns = Some(service);
+        this.spec.service_ns = Some(Nanos((service.0 as f64 / self.trips) as u64));
         this
     }
 }
 
-/// All of them by so much less.
-fn less(q: &Quantiles, ns: f64) -> Quantiles {
-    let less = |value: u64| value.saturating_sub(ns.round() as u64);
+/// All of them by so much less, and so many times that: for the mean exact, for quantiles as if
+/// the trips of a transaction were alike.
+fn times(q: &Quantiles, told: f64, trips: f64) -> Quantiles {
+    let less =
+        |value: u64| (value.saturating_sub(told.round() as u64) as f64 * trips).round() as u64;
     Quantiles {
-        count: q.count,
+        count: (q.count as f64 / trips) as u64,
         min: less(q.min),
         p50: less(q.p50),
         p90: less(q.p90),
@@ -42,7 +47,7 @@ fn less(q: &Quantiles, ns: f64) -> Quantiles {
         p999: less(q.p999),
         p9999: less(q.p9999),
         max: less(q.max),
-        mean: q.mean - ns,
+        mean: (q.mean - told) * trips,
     }
 }
 
@@ -60,7 +65,7 @@ impl Workload for Rtt {
         let done = done.filter(|r| r.transactions > 0).ok_or_else(|| {
             Failure::Environment(format!("{}: nothing was answered", spec.common.target))
         })?;
-        let peer = done.cpu.peer.known();
+        let (peer, trips) = (done.cpu.peer.known(), self.trips);
         // What it was told to spin is no part of the network.
         let told = match spec.service_ns {
             Some(_) => done.peer_service_ns.unwrap_or(0.0),
@@ -69,21 +74,25 @@ impl Workload for Rtt {
         Ok(Observed {
             round: Round {
                 clients,
-                transactions: done.transactions,
+                transactions: ((done.transactions as f64 / trips) as u64).max(1),
                 window_ns: done.window_ns.0 as f64,
-                mean_ns: done.rtt_ns.mean - told,
+                mean_ns: (done.rtt_ns.mean - told) * trips,
             },
-            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
-            server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known().copied()),
+            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
+            server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
             exchange: Exchange {
                 request_bytes: done.request_bytes,
                 response_bytes: done.response_bytes,
                 messages: 2,
+                round_trips: 1.0,
+                sends: 1.0,
+                receives: 1.0,
             },
-            injected_ns: done.peer_service_ns,
+            injected_ns: done.peer_service_ns.map(|ns| ns * trips),
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
-            quantiles: less(&done.rtt_ns, told),
+            server: spec.common.target,
+            quantiles: times(&done.rtt_ns, told, trips),
             warnings: done.warnings,
         })
     }

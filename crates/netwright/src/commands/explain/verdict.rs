@@ -22,6 +22,8 @@ pub struct Found<'a> {
     pub args: &'a ExplainArgs,
     /// When it began.
     pub started_unix_s: u64,
+    /// The workload, as it may be shown.
+    pub target: String,
     /// The far end of the network alone.
     pub responder: &'a str,
     /// The first round.
@@ -47,6 +49,7 @@ impl Found<'_> {
         let known = Known {
             levels: levels.clone(),
             network_ns: parts.network_one.value,
+            round_trips: self.learned.exchange.round_trips.max(1.0),
             service_ns: parts.service.value,
             own_ns: parts.client.value,
             client_threads: self.args.threads,
@@ -59,7 +62,7 @@ impl Found<'_> {
             schema_version: model::SCHEMA_VERSION,
             kind: "explain".into(),
             started_unix_s: self.started_unix_s,
-            target: self.args.target.clone(),
+            target: self.target.clone(),
             responder: self.responder.into(),
             exchange: self.learned.exchange,
             clients,

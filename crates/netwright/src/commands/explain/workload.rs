@@ -1,6 +1,10 @@
 //! What can be explained: something that answers so many clients for a while.
 
-use model::{CpuId, Nanos, explain::Exchange, measure::Quantiles};
+use model::{
+    CpuId, Nanos,
+    explain::Exchange,
+    measure::{EndCpu, Quantiles},
+};
 use stats::decompose::Round;
 
 use crate::exit::Failure;
@@ -36,6 +40,8 @@ pub struct Observed {
     pub pinned: Vec<CpuId>,
     /// Time that the hypervisor took from this host.
     pub steal_ns: u64,
+    /// The server's address, as it is named to people.
+    pub server: String,
     /// What to know of it.
     pub warnings: Vec<String>,
 }
@@ -45,7 +51,13 @@ pub const WARMUP: Nanos = Nanos(40_000_000);
 /// See [`WARMUP`].
 pub const COOLDOWN: Nanos = Nanos(5_000_000);
 
+/// What this host spent beside our threads: on a host with nothing else to do, the server.
+pub fn others(cpu: &EndCpu) -> Option<f64> {
+    let (busy, ours) = (cpu.host_busy_per_unit_ns.known()?, cpu.threads_per_unit_ns.known()?);
+    Some((busy - ours).max(0.0))
+}
+
 /// The hypervisor's part of a host's time.
-pub fn steal(cpu: &model::measure::EndCpu) -> u64 {
+pub fn steal(cpu: &EndCpu) -> u64 {
     cpu.host_ns.known().and_then(|h| h.get("steal").copied()).unwrap_or(0)
 }

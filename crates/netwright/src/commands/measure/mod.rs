@@ -5,7 +5,7 @@ mod connect;
 pub mod counts;
 mod http;
 mod near;
-mod pg;
+pub mod pg;
 mod spec;
 mod stream;
 

@@ -116,8 +116,21 @@ pub enum ProtocolArg {
     Prepared,
 }
 
+impl From<ProtocolArg> for PgProtocol {
+    fn from(arg: ProtocolArg) -> Self {
+        match arg {
+            ProtocolArg::Simple => Self::Simple,
+            ProtocolArg::Extended => Self::Extended,
+            ProtocolArg::Prepared => Self::Prepared,
+        }
+    }
+}
+
 /// `NAME=VALUE`.
-fn variable(text: &str) -> Result<(String, String), String> {
+///
+/// # Errors
+/// It is no such pair.
+pub fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let letters = name.chars().all(|c| c.is_alphanumeric() || c == '_');
     match letters && !name.is_empty() {
@@ -127,7 +140,10 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// `select-only@3`.
-fn script(text: &str) -> Result<PgScript, Failure> {
+///
+/// # Errors
+/// Its weight is none.
+pub fn script(text: &str) -> Result<PgScript, Failure> {
     let (name, weight) = traffic::pg::script::weighted(text).map_err(Failure::Usage)?;
     Ok(PgScript { name: name.into(), weight })
 }
@@ -145,11 +161,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
     let spec = PgSpec {
         common: args.near.common(target, args.duration, args.transactions.is_some())?,
         scripts,
-        protocol: match args.protocol {
-            ProtocolArg::Simple => PgProtocol::Simple,
-            ProtocolArg::Extended => PgProtocol::Extended,
-            ProtocolArg::Prepared => PgProtocol::Prepared,
-        },
+        protocol: args.protocol.into(),
         clients: args.clients.0.clone(),
         pipeline: args.pipeline,
         connect_each: args.connect_each,
