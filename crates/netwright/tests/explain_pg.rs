@@ -19,7 +19,7 @@ static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     let made = server.tool("pgbench").args(["-i", "-q", "-s", "1"]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     server.sql(
-        "create function spin(ms int) returns void language plpgsql as $$ declare t timestamptz \
+        "create function spin(ms float) returns void language plpgsql as $$ declare t timestamptz \
          := clock_timestamp() + make_interval(secs => ms / 1000.0); begin while \
          clock_timestamp() < t loop end loop; end $$",
     );
@@ -133,7 +133,7 @@ fn the_exchange_is_learned_from_the_wire() {
 #[test]
 fn the_service_time_of_all_round_trips_is_recovered() {
     let _alone = alone();
-    let twice = script("select spin(3);\nselect spin(5);\n");
+    let twice = script("select spin(0.5);\nselect spin(1);\n");
     let name = twice.path().to_str().unwrap();
     let mut seen = vec![];
     // With a given responder, too, which the network alone is then measured with.
@@ -145,8 +145,9 @@ fn the_service_time_of_all_round_trips_is_recovered() {
         assert!((d.exchange.round_trips - 2.0).abs() < 0.02, "{:?}", d.exchange);
         assert!(n % 2 == 0 || d.responder == serve.target(), "{}", d.responder);
         seen.push(d.typical);
-        // The spinning, and what it takes to get to it and back.
-        (7.9e6..8.8e6).contains(&d.typical.service_ns)
+        // The spinning, and what it takes to get to it twice. So short that most transactions are
+        // through before a busy machine gives the CPU to somebody else.
+        (1.45e6..2.1e6).contains(&d.typical.service_ns)
     });
     assert!(good, "{seen:?}");
 }
