@@ -62,7 +62,7 @@ impl Capture {
     /// Ends it, with what was seen until now.
     pub fn end(self) -> Seen {
         self.stop.store(true, Ordering::Release);
-        self.thread.join().unwrap()
+        self.thread.join().expect("the capture")
     }
 }
 

@@ -44,7 +44,7 @@ impl Near<'_> {
                 Err(e) => break Some(talking(&unsent.unwrap_or(e))),
             };
             now = now_ns();
-            recorder.receives += u64::from(self.window.holds(now) && !bytes.is_empty());
+            recorder.receives += u64::from(self.duty.window.holds(now) && !bytes.is_empty());
             let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
                 answers += 1;
                 recorder.record(self.duty.window, asked, now, answer.status, bytes);
