@@ -18,6 +18,7 @@ pub mod napi;
 pub mod netns;
 pub mod nic;
 pub mod process;
+pub mod prove;
 pub mod reading;
 pub mod rival;
 pub mod samples;

@@ -16,6 +16,7 @@ pub mod random;
 mod scale;
 pub mod series;
 pub mod student;
+pub mod trial;
 
 pub use batches::Batches;
 pub use enough::{Enough, enough};

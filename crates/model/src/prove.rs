@@ -1,0 +1,178 @@
+//! What an experiment found: `netwright prove --json`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which way a metric is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Throughput: more is better.
+    HigherIsBetter,
+    /// A response time: less is better.
+    LowerIsBetter,
+}
+
+/// What is said of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A goal is better, none is worse, and no guard is worse.
+    Better,
+    /// A goal is worse, and none is better.
+    Worse,
+    /// One goal is better and another is worse.
+    Mixed,
+    /// A goal is better, but a guard is worse or not shown to be within its limit.
+    GuardWorse,
+    /// No difference larger than the interval's farther end was shown.
+    NoDifferenceShown,
+    /// Too few blocks to say anything: fewer than 6.
+    Undecided,
+}
+
+/// A verdict, of one metric or of all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// What is said.
+    pub outcome: Outcome,
+    /// The change from the first level to the second: a share of the first (0.05 is 5% more), or
+    /// in the metric's own unit where `difference` is set.
+    pub effect: f64,
+    /// The lower end of its 95% interval; absent below 6 blocks.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Whether `effect` is a difference in the metric's unit, because the metric was 0 or below
+    /// in a run and has no ratio.
+    pub difference: bool,
+    /// How it was found.
+    pub method: String,
+    /// Blocks that count.
+    pub blocks: usize,
+    /// The chance of such evidence, or more, if the change did nothing; corrected for looks, and
+    /// for several goals.
+    pub p: f64,
+}
+
+/// One metric of an A/B experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricVerdict {
+    /// Its name.
+    pub metric: String,
+    /// Which way it is good.
+    pub direction: Direction,
+    /// Whether it only must not get worse.
+    pub guard: bool,
+    /// Its verdict.
+    pub verdict: Verdict,
+}
+
+/// What was compared how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Design {
+    /// One factor of two levels.
+    Ab,
+    /// One factor of several levels.
+    Sweep,
+    /// Placements of two ends: every pair.
+    Matrix,
+    /// Several factors: every combination.
+    Factorial,
+}
+
+/// One level, or combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelResult {
+    /// Its name: the factors' levels.
+    pub level: String,
+    /// Each factor's level.
+    pub settings: BTreeMap<String, String>,
+    /// The median over its runs, by metric.
+    pub medians: BTreeMap<String, f64>,
+    /// Runs that count.
+    pub runs: usize,
+    /// The first goal against that of the first level, as a share; absent for the first.
+    pub against_first: Option<Verdict>,
+    /// The first goal against that of the best level; absent for the best.
+    pub against_best: Option<Verdict>,
+}
+
+/// What one factor of several does, averaged over the others' levels; or what two do together
+/// beyond the sum of each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FactorEffect {
+    /// The factor, or two joined by ` × `.
+    pub factor: String,
+    /// Its level beside its first one.
+    pub level: String,
+    /// On the first goal.
+    pub verdict: Verdict,
+}
+
+/// The best level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Best {
+    /// The level with the best first goal.
+    pub level: String,
+    /// The first level, in the order given, that is not shown to be worse than the best.
+    pub smallest_within_noise: String,
+    /// All levels that are not shown to be worse than the best.
+    pub within_noise: Vec<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// In which block, from 0.
+    pub block: usize,
+    /// At which level: an index into `levels`.
+    pub level: usize,
+    /// How long it took.
+    pub took_s: f64,
+    /// The figures, by metric.
+    pub figures: BTreeMap<String, f64>,
+    /// CPUs' worth that others used meanwhile: neither the workload nor netwright.
+    pub others_cpus: Option<f64>,
+    /// The share of CPU time that the hypervisor took away.
+    pub steal_share: Option<f64>,
+    /// Why it does not count, if it does not.
+    pub spoiled: Option<String>,
+}
+
+/// The document of `netwright prove --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProveDocument {
+    /// The version of this document's shape.
+    pub schema_version: u32,
+    /// When it began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// The experiment's name.
+    pub name: String,
+    /// What was compared how.
+    pub design: Design,
+    /// The command that was run.
+    pub workload: String,
+    /// A/B: of all metrics together, with the first goal's figures. Else the best level against
+    /// the first.
+    pub verdict: Verdict,
+    /// A/B: each metric.
+    pub metrics: Vec<MetricVerdict>,
+    /// Each level or combination, in the order given.
+    pub levels: Vec<LevelResult>,
+    /// Not for A/B: the best.
+    pub best: Option<Best>,
+    /// Factorial: what each factor does, and pairs of two-level factors beyond that.
+    pub effects: Vec<FactorEffect>,
+    /// Why it ended.
+    pub ended: String,
+    /// Runs that were repeated because something else disturbed them.
+    pub spoiled_runs: usize,
+    /// What else is to be said: drift, wild blocks, two places.
+    pub notes: Vec<String>,
+    /// Every run.
+    pub runs: Vec<Run>,
+}
