@@ -270,8 +270,7 @@ fn a_stream_over_loopback() {
     let _alone = ALONE.lock();
     let ns = Namespace::new();
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &[]);
-    // 3 points are wanted; a busy machine delays some softirqs beyond the gap by which an
-    // interrupt's are known (`docs/speed-of-watch.md`).
+    // 3 points are wanted, and kept on a machine that does little else: `docs/speed-of-watch.md`.
     let last = agree("TCP stream", 6.0);
     assert!(sum(&napi(&last, "backlog"), "packets") > 1000, "{}", last["napi"]);
 }
@@ -310,8 +309,8 @@ fn threads_that_poll() {
     let pair = Pair::new();
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
-    // 3 points are wanted, 5 to 9 are measured: `docs/speed-of-watch.md` says why.
-    let last = agree("threaded NAPI", 12.0);
+    // 3 points are wanted, and kept in the middle of many looks: `docs/speed-of-watch.md`.
+    let last = agree("threaded NAPI", 6.0);
     let far = napi(&last, "nwb");
     assert_eq!(far.len(), 1, "{far:?}");
     assert_eq!(far[0]["threaded"], true, "{far:?}");

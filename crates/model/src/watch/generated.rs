@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     ByContext, CpuNode, CpuWatch, Ipc, Messages, Mover, NapiOnCpu, NapiWatch, Observer, Payer,
     ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus, RECORDING_VERSION, Ran, Retransmits,
-    SCHEMA_VERSION, SoftirqGap, VectorNs, WaitNs, WatchHost, WatchInterval, Way,
+    SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs, WaitNs, WatchHost, WatchInterval, Way,
 };
 use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
 
@@ -30,6 +30,7 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
         ended_unix_ns: Nanos((1_790_000_000 + turn) * 1_000_000_000),
         interval_s: 1.0,
         cpus: (0..cpus).map(|id| cpu(id, cpus, turn)).collect(),
+        softirq_accounting: Known(SoftirqAccounting::Ticks),
         payers: Known((0..20).map(|n| payer(n, turn)).collect()),
         napi: Known((0..cpus.min(64)).map(|q| napi(q, turn)).collect()),
         waits: Known((0..10).map(waits).collect()),

@@ -21,7 +21,7 @@ pub use filter::WatchFilter;
 pub use movement::{Ipc, Messages, Mover, ProcessIpc, Retransmits, Way};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
-pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqGap, VectorNs};
+pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};
 pub use status::{Observer, ProgramStatus, Ran};
 pub use victim::{EndedProcess, Payer};
 pub use wait::{ProcessWaits, WaitNs};
@@ -40,6 +40,9 @@ pub struct WatchInterval {
     pub interval_s: f64,
     /// By CPU, ascending; those online over the whole interval.
     pub cpus: Vec<CpuWatch>,
+    /// Why `/proc/stat`'s softirq time is not what was measured.
+    #[serde(default = "not_recorded")]
+    pub softirq_accounting: Reading<SoftirqAccounting>,
     /// Threads by what packets cost them: most stolen first, then most of their own.
     pub payers: Reading<Vec<Payer>>,
     /// NAPI instances that were polled, by NIC and queue.
@@ -69,4 +72,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// The share observed in recordings from before there was any other.
 fn whole() -> f64 {
     1.0
+}
+
+/// What recordings from before it was recorded say of it.
+fn not_recorded() -> Reading<SoftirqAccounting> {
+    Reading::absent("this recording is older")
 }

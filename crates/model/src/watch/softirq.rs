@@ -118,6 +118,35 @@ pub struct SoftirqGap {
     pub claimed_by_measured: Reading<f64>,
 }
 
+/// How this kernel comes to what `/proc/stat` says of softirqs, and so why that is not what they
+/// took. **Source**: the kernel's build options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SoftirqAccounting {
+    /// By ticks: each is booked whole to what it comes upon, a softirq or the system call at
+    /// whose end it runs.
+    Ticks,
+    /// By a clock (`CONFIG_IRQ_TIME_ACCOUNTING`): measured, but ksoftirqd's are that thread's
+    /// system time.
+    IrqTime,
+}
+
+impl SoftirqAccounting {
+    /// In a sentence, for people.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Ticks => {
+                "this kernel books whole ticks to what they come upon \
+                 (CONFIG_IRQ_TIME_ACCOUNTING is off): more or less than softirqs took"
+            }
+            Self::IrqTime => {
+                "this kernel measures softirqs (CONFIG_IRQ_TIME_ACCOUNTING), but books \
+                 ksoftirqd's as system time"
+            }
+        }
+    }
+}
+
 /// One CPU over the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuWatch {

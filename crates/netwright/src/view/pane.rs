@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use report::{
     clean,
     watch::{
-        clock,
+        accounting, clock,
         counters::counters,
         listing::{self, Listing},
         missing, panes, payers,
@@ -81,6 +81,9 @@ fn behind(
     let mut all = vec![];
     if let Some(note) = &list.note {
         all.extend(plain(wrapped(&clean(note), 0, width)));
+    }
+    if let Some(why) = accounting(interval).filter(|_| pane == Pane::Cpus) {
+        all.extend(plain(wrapped(&format!("/proc si: {why}"), 0, width)));
     }
     if pane == Pane::Programs {
         if let Some(ns) = interval.observer.attach_ns.known() {

@@ -3,6 +3,7 @@
 //! Each part (`softirq`, …) holds its programs, what they said at the last look, and makes its
 //! share of the next [`WatchInterval`].
 
+mod accounting;
 mod cost;
 mod duty;
 mod followed;
@@ -29,7 +30,7 @@ use std::{
 use model::{
     CpuId, Nanos, Reading,
     samples::CpuSample,
-    watch::{CpuWatch, ProcStatNs, SCHEMA_VERSION, SoftirqGap, WatchInterval},
+    watch::{CpuWatch, ProcStatNs, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, WatchInterval},
 };
 
 use crate::{
@@ -75,6 +76,7 @@ pub struct Watcher {
     cost: cost::Cost,
     followed: followed::Followed,
     attach_ns: u64,
+    accounting: Reading<SoftirqAccounting>,
     before: Raw,
 }
 
@@ -99,6 +101,7 @@ impl Watcher {
             cost: cost::Cost::begin(),
             followed: followed::Followed::begin(&root, &watch.pids),
             before: samples::one(&root, 0, &options),
+            accounting: accounting::of_softirqs(&root),
             root,
             options,
         };
@@ -160,6 +163,7 @@ impl Watcher {
             ended_unix_ns: unix_now(),
             interval_s: window_ns as f64 / 1e9,
             cpus,
+            softirq_accounting: self.accounting.clone(),
             payers: softirq.payers,
             napi: softirq.napi,
             waits,

@@ -164,7 +164,7 @@ impl Part {
     pub fn status(&self) -> Vec<ProgramStatus> {
         match &self.softirq {
             Ok(softirq) => softirq.object.status(&self.runs),
-            Err(why) => object::unloaded(NAME, &WANTED, why),
+            Err(why) => object::unloaded(NAME, WANTED, why),
         }
     }
 }

@@ -25,13 +25,14 @@ pub struct Teller {
     look: Look,
     host: WatchHost,
     missing: Vec<Missing>,
+    accounting: Option<&'static str>,
     found: Vec<(String, String)>,
 }
 
 impl Teller {
     /// Nothing told yet.
     pub fn new(look: Look, host: WatchHost) -> Self {
-        Self { look, host, missing: vec![], found: vec![] }
+        Self { look, host, missing: vec![], accounting: None, found: vec![] }
     }
 
     /// One interval as text.
@@ -50,7 +51,7 @@ impl Teller {
         page.finish()
     }
 
-    fn cpus(&self, page: &mut Page, interval: &WatchInterval) {
+    fn cpus(&mut self, page: &mut Page, interval: &WatchInterval) {
         let mut list = panes::cpus(interval, &self.host);
         let all = list.rows.len();
         let most = if self.look.verbose { all } else { CPUS };
@@ -60,6 +61,13 @@ impl Teller {
         page.table(&list.without_empty_columns().table(most), 0);
         if all > most {
             page.line(Line::new().ink(Ink::Faint, format!("the busiest {most} of {all} CPUs")), 0);
+        }
+        let accounting = accounting(interval);
+        if accounting != self.accounting {
+            if let Some(why) = accounting {
+                page.line(Line::new().ink(Ink::Faint, format!("/proc si: {why}")), 4);
+            }
+            self.accounting = accounting;
         }
     }
 
@@ -115,6 +123,12 @@ impl Teller {
             self.found.push(key);
         }
     }
+}
+
+/// Why what `/proc/stat` says of softirqs is not what they took, where both are known.
+pub fn accounting(interval: &WatchInterval) -> Option<&'static str> {
+    let both = interval.cpus.iter().any(|c| c.softirq_gap.is_known());
+    interval.softirq_accounting.get().filter(|_| both).map(|a| a.why())
 }
 
 /// When, how long, and what watching costs.

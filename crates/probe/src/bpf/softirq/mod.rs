@@ -10,7 +10,8 @@
 //! | the same: time of its polls within softirqs | ns |
 //!
 //! Contexts: a task's own system call, an interrupt upon some task, idle, ksoftirqd. The first
-//! two are told apart by whether an interrupt ended less than 1,000 ns before.
+//! two are told apart by where on the stack the softirq begins, where that has been learned and is
+//! one of the two; else by whether an interrupt ended less than 1,000 ns before.
 //!
 //! A softirq that polls one NAPI instance is that one's time as a whole. One that polls several
 //! is split by a timestamp after each poll; stamps begin with the second such softirq, and end
@@ -42,24 +43,34 @@ pub const NAME: &str = "softirq";
 pub const VECTORS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
+const ENTRY: &str = "softirq_entry";
+const EXIT: &str = "softirq_exit";
+
 /// The program that sees polls.
 pub const NAPI_POLL: &str = "napi_poll";
 
 const TIME: &str = "softirq time, and what it costs threads";
 const IRQ: &str = "softirqs of interrupts apart from those of system calls";
 
-/// The programs.
-pub const WANTED: [Wanted; 11] = [
-    Wanted { program: "softirq_entry", gives: TIME },
-    Wanted { program: "softirq_exit", gives: TIME },
+/// The programs that this processor's kernels can run. Interrupts outside the irq table have a
+/// tracepoint each on x86, and on others one for those between processors.
+pub const WANTED: &[Wanted] = &[
+    Wanted { program: ENTRY, gives: TIME },
+    Wanted { program: EXIT, gives: TIME },
     Wanted { program: NAPI_POLL, gives: "polls of each NIC's queues, threaded NAPI" },
     Wanted { program: "irq_handler_entry", gives: "interrupt handlers' time upon threads" },
     Wanted { program: "irq_handler_exit", gives: IRQ },
+    #[cfg(target_arch = "x86_64")]
     Wanted { program: "local_timer_exit", gives: IRQ },
+    #[cfg(target_arch = "x86_64")]
     Wanted { program: "reschedule_exit", gives: IRQ },
+    #[cfg(target_arch = "x86_64")]
     Wanted { program: "call_function_exit", gives: IRQ },
+    #[cfg(target_arch = "x86_64")]
     Wanted { program: "call_function_single_exit", gives: IRQ },
+    #[cfg(target_arch = "x86_64")]
     Wanted { program: "irq_work_exit", gives: IRQ },
+    #[cfg(not(target_arch = "x86_64"))]
     Wanted { program: "ipi_exit", gives: IRQ },
 ];
 
@@ -100,7 +111,7 @@ impl Softirq {
         for wanted in &not {
             object.leave_out(wanted, Reading::absent("polls were not asked for"));
         }
-        for program in ["softirq_entry", "softirq_exit"] {
+        for program in [ENTRY, EXIT] {
             if !object.runs(program) {
                 return Err(object.refused(program));
             }

@@ -35,16 +35,76 @@ INLINE void learn_delay(struct cpu_state *s, u64 now)
 	s->delay_ns = delay > median ? median + (median >> 5) + 1 : median - (median >> 5);
 }
 
+/* So many votes more for a value than against it make it the usual one. */
+#define KNOWN 8
+
+/* The majority's, by votes: R. S. Boyer and J S. Moore, "MJRTY - A Fast Majority Vote Algorithm"
+ * (1981); at most so many votes that a change is learned soon. */
+INLINE void vote(struct usual *u, u64 value)
+{
+	if (u->value == value) {
+		if (u->votes < 8 * KNOWN)
+			u->votes += 1;
+	} else if (u->votes) {
+		u->votes -= 1;
+	} else {
+		u->value = value;
+		u->votes = 1;
+	}
+}
+
+/* Where on the stack we are called. Where a processor has a stack for interrupts (x86), it has
+ * one depth below the end of a task's own section with softirqs held back, and another below the
+ * end of an interrupt. */
+INLINE u64 stack_here(struct cpu_state *s, void *ctx)
+{
+	/* The verifier lets nobody compute with a pointer; through memory it is a number. */
+	*(volatile u64 *)&s->stack = (u64)ctx;
+	return *(volatile u64 *)&s->stack;
+}
+
+/* Whose it is by the stack, however soon or late after an interrupt it begins: one that came while
+ * softirqs were held back runs none. CONTEXTS: not shown. A task's own are learned from those that
+ * no interrupt was near, and only where interrupts' are called from elsewhere. */
+INLINE u32 shown(struct cpu_state *s, u64 stack, u64 since_irq)
+{
+	if (s->irq_stack.votes < KNOWN)
+		return CONTEXTS;
+	if (s->own_stack.votes >= KNOWN) {
+		if (stack == s->own_stack.value)
+			return SYSCALL;
+		if (stack == s->irq_stack.value)
+			return IRQ_ON_TASK;
+	}
+	if (since_irq > LONGEST_GAP_NS && stack != s->irq_stack.value)
+		vote(&s->own_stack, stack);
+	return CONTEXTS;
+}
+
 /* On whose time the softirq runs that begins now upon this thread, not ksoftirqd or idle. */
-INLINE u32 context_upon(struct cpu_state *s, u32 place, u32 vector, u64 now)
+INLINE u32 context_upon(struct cpu_state *s, void *ctx, u32 place, u32 vector, u64 now)
 {
 	u64 gap = gap_ns(s);
+	u64 before = s->stack;
+	u64 stack = stack_here(s, ctx);
+	u64 since_irq = now - s->irq_end_ns;
+	u32 by_stack = shown(s, stack, since_irq);
+	u32 same = 0;
 
-	if (now - s->irq_end_ns < gap)
+	if (by_stack != CONTEXTS)
+		return by_stack;
+	/* At neither depth: an interrupt came upon user mode, or another tool has attached. The first
+	 * is far more usual, so that the softirq may come later. */
+	if (s->own_stack.votes >= KNOWN) {
+		gap = LONGEST_GAP_NS;
+		same = stack == before;
+	}
+	if (since_irq < gap)
 		return IRQ_ON_TASK;
-	/* One of a chain, which goes by rising vectors: as the one before. */
+	/* One of a chain is as the one before. A chain goes by rising vectors, and begins again with
+	 * what was raised meanwhile: then the stack shows that it is one, if it can show anything. */
 	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->payer == place &&
-	    vector > s->vector)
+	    (same || vector > s->vector))
 		return IRQ_ON_TASK;
 	return SYSCALL;
 }
@@ -63,13 +123,16 @@ int softirq_entry(struct raw_args *ctx)
 	if (tid == 0) {
 		s->context = IDLE;
 		learn_delay(s, now);
+		if (now - s->irq_end_ns < gap_ns(s))
+			vote(&s->irq_stack, stack_here(s, ctx));
 	} else if (tid == s->ksoftirqd) {
 		s->context = KSOFTIRQD;
 	} else {
 		place = place_of_payer(thread);
 		if (s->payers[place].thread != thread)
 			claim_payer(s, &s->payers[place], thread);
-		s->context = tid == s->ksoftirqd ? KSOFTIRQD : context_upon(s, place, ctx->args[0], now);
+		s->context = tid == s->ksoftirqd ? KSOFTIRQD :
+						   context_upon(s, ctx, place, ctx->args[0], now);
 		s->payer = place;
 	}
 	s->vector = ctx->args[0];

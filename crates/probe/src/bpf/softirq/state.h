@@ -68,6 +68,12 @@ struct napi {
 	char nic[NAME];
 };
 
+/* What most of the values that were seen are. */
+struct usual {
+	u64 value;
+	u64 votes;
+};
+
 struct cpu_state {
 	struct sum sums[CONTEXTS][VECTORS];
 	u64 runs[PROGRAMS];
@@ -81,6 +87,9 @@ struct cpu_state {
 	u64 irq_end_ns;
 	u64 delay_ns; /* from an interrupt's end to its softirq, as learned upon the idle task */
 	u64 at; /* the NAPI instance that is polled */
+	u64 stack; /* where on the kernel's stack the softirq that begins is told of */
+	struct usual irq_stack; /* the same of softirqs that an interrupt brought upon the idle task */
+	struct usual own_stack; /* and of those of tasks' own */
 	u64 polled_until_ns; /* what of the softirq's time has been given to a NAPI instance */
 	u32 context;
 	u32 vector;

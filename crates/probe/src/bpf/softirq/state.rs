@@ -121,7 +121,7 @@ pub struct CpuState {
     pub torn: u64,
     /// Polls of all NAPI instances.
     pub polls: u64,
-    scratch: [u64; 7],
+    scratch: [u64; 12],
     scratch_32: [u32; 6],
     ksoftirqd: u32,
     irq: u32,
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_layout_has_no_padding() {
         assert_eq!((size_of::<PayerSums>(), size_of::<NapiSums>()), (56, 88));
-        let words = 2 * CONTEXTS * VECTORS.len() + COUNTED.len() + 2 + 7 + 4;
+        let words = 2 * CONTEXTS * VECTORS.len() + COUNTED.len() + 2 + 12 + 4;
         assert_eq!(size_of::<CpuState>(), 8 * words + 56 * PAYERS + 88 * NAPIS);
     }
 

@@ -33,7 +33,7 @@ pub(super) fn read(root: &Root, release: Option<&str>, unread: &mut Vec<Unread>)
 }
 
 /// The configuration, from the first place that has it.
-pub(in crate::facts) fn config(root: &Root, release: Option<&str>) -> Reading<KernelConfig> {
+pub(crate) fn config(root: &Root, release: Option<&str>) -> Reading<KernelConfig> {
     const LIVE: &str = "/proc/config.gz";
     let live = reading(root.read(LIVE).and_then(|b| gunzip(LIVE, &b)).and_then(|text| {
         parse::kconfig::parse(&text)

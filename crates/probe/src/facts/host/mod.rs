@@ -1,6 +1,6 @@
 //! The kernel, the machine, and what they run in.
 
-pub(super) mod build;
+pub(crate) mod build;
 mod capabilities;
 mod container;
 mod hypervisor;
