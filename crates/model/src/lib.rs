@@ -17,6 +17,7 @@ pub mod measure;
 pub mod napi;
 pub mod netns;
 pub mod nic;
+pub mod passive;
 pub mod process;
 pub mod prove;
 pub mod reading;

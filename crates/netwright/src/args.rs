@@ -269,6 +269,8 @@ pub enum Document {
     Doctor,
     /// `explain --json`.
     Explain,
+    /// `explain --port PORT --json`, `explain --pid PID --json`.
+    ExplainPassive,
     /// `measure rtt --json`.
     MeasureRtt,
     /// `measure connect --json`.

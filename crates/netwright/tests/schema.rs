@@ -24,6 +24,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "inspect",
         "doctor",
         "explain",
+        "explain-passive",
         "measure-rtt",
         "measure-connect",
         "measure-stream",
@@ -162,6 +163,30 @@ fn real_output_of_explain_keeps_to_its_schema() {
     {
         assert!(document["predictions"][0].get(key).is_some(), "predictions[].{key} is missing");
     }
+}
+
+#[test]
+fn real_output_of_passive_explain_keeps_to_its_schema() {
+    let serve = support::serve::Serve::start(&[]);
+    let mut client = std::process::Command::new(NETWRIGHT);
+    client.args(["measure", "rtt", serve.target(), "--duration", "1m"]);
+    client.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut client = client.spawn().expect("it starts");
+    let pid = serve.pid().to_string();
+    let args = ["explain", "--pid", &pid, "--json", "--duration", "500ms"];
+    // A client on a busy machine takes its time to begin.
+    let mut looks = (0..20).map(|_| support::output(NETWRIGHT, &args));
+    let out = looks.find(|out| out.status.success());
+    client.kill().and_then(|()| client.wait()).expect("it ends");
+    let out = out.expect("nobody spoke");
+    let text = String::from_utf8(out.stdout).expect("UTF-8");
+    keeps_to("explain-passive", &text);
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    for key in ["port", "exchanges", "exchanges_per_s", "queueing_ns", "service_ns", "path_rtt_ns"]
+    {
+        assert!(document["classes"][0].get(key).is_some(), "classes[].{key} is missing");
+    }
+    assert!(document["observed_share"].is_number());
 }
 
 #[test]

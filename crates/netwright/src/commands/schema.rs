@@ -12,6 +12,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::Diagnosed),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
+        Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),

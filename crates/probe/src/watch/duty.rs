@@ -46,6 +46,7 @@ pub struct Duty {
     attached_at: Option<u64>,
     attached_ns: u64,
     looked_at: u64,
+    budget: f64,
 }
 
 impl Duty {
@@ -60,7 +61,13 @@ impl Duty {
             attached_at: Some(now),
             attached_ns: 0,
             looked_at: now,
+            budget: BUDGET,
         }
+    }
+
+    /// They may take this share of each CPU's time instead.
+    pub fn within(self, budget: f64) -> Self {
+        Self { budget, ..self }
     }
 
     /// An interval begins now, and ends then: attaches what was detached amid the last one.
@@ -88,7 +95,7 @@ impl Duty {
         }
         let span = self.end_ns.saturating_sub(self.begun_ns);
         let spent = self.spent(&part.runs(), &part.ns_per_run());
-        let wait = until_spent(span, now.saturating_sub(self.begun_ns), spent);
+        let wait = until_spent(span, now.saturating_sub(self.begun_ns), spent, self.budget);
         self.due_ns = wait.map(|ns| now.saturating_add(ns));
         if wait.is_none() {
             part.pause();
@@ -121,8 +128,8 @@ impl Duty {
 
 /// After so many nanoseconds more it is to be looked at again; none: the interval's budget is
 /// spent. `spent` nanoseconds were in the first `elapsed` ones of `span`.
-fn until_spent(span: u64, elapsed: u64, spent: f64) -> Option<u64> {
-    let left = span as f64 * BUDGET - spent;
+fn until_spent(span: u64, elapsed: u64, spent: f64, budget: f64) -> Option<u64> {
+    let left = span as f64 * budget - spent;
     if left <= 0.0 {
         return None;
     }

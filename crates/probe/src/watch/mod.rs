@@ -6,6 +6,7 @@
 mod accounting;
 mod cost;
 mod duty;
+pub mod exchanges;
 mod followed;
 mod grown;
 mod ipc;

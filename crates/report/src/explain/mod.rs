@@ -2,6 +2,7 @@
 
 mod chart;
 mod outlook;
+pub mod passive;
 #[cfg(test)]
 mod tests;
 

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use clap::Args;
 use model::{CpuSet, Nanos};
 
+use super::passive::PassiveArgs;
+
 use crate::{
     args::OutputArgs,
     commands::measure::{
@@ -24,6 +26,8 @@ use crate::{
   netwright explain http://localhost/ --clients 1,8,64 --verify
   netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like --protocol prepared --path rtt=500us
   netwright explain rtt://db1 --json | jq .components
+  netwright explain --port 5432                          # a server that runs; sends nothing, needs root
+  netwright explain --pid 4711 --duration 30s
 
 Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
@@ -31,7 +35,10 @@ pub struct ExplainArgs {
     /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH`, or
     /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
     /// (PGHOST, PGUSER, PGPASSWORD…).
+    #[arg(default_value = "", hide_default_value = true)]
     pub target: String,
+    #[command(flatten)]
+    pub passive: PassiveArgs,
     /// The far end that the network is measured with, `netwright serve` on the server's host
     /// [default: started by itself where the server is on this host].
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Far end")]
@@ -83,7 +90,7 @@ pub struct ExplainArgs {
     /// off it was.
     #[arg(long, help_heading = "Prediction")]
     pub verify: bool,
-    /// How long the workload and the network take turns.
+    /// How long the workload and the network take turns, or a server is watched.
     #[arg(long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
     /// The measured part of each turn.

@@ -4,6 +4,7 @@
 pub mod args;
 mod ends;
 mod http;
+mod passive;
 mod pg;
 mod responder;
 mod rtt;
@@ -35,6 +36,9 @@ const GUESSES: usize = 3;
 
 /// Explains a target and prints what it found.
 pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
+    if args.passive.is_asked_for() {
+        return passive::run(args);
+    }
     check(args)?;
     let target = Target::parse(&args.target)?;
     let sink = Sink::new(args.output.output.clone());
@@ -67,6 +71,11 @@ pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
 }
 
 fn check(args: &ExplainArgs) -> Result<(), Failure> {
+    if args.target.is_empty() {
+        return Err(Failure::Usage(
+            "what is to be explained? a TARGET (rtt://HOST, http://HOST/), or a server that runs: --port PORT, --pid PID".into(),
+        ));
+    }
     let most = stats::queueing::MOST_CLIENTS;
     if let Some(n) = args.clients.0.iter().find(|n| **n > most) {
         return Err(Failure::Usage(format!("--clients {n}: at most {most}")));

@@ -11,7 +11,9 @@ struct sk_buff {
 } KERNEL;
 
 struct sock_common {
+	u16 skc_num;
 	u16 skc_family;
+	volatile unsigned char skc_state;
 } KERNEL;
 
 typedef struct KERNEL {
@@ -35,12 +37,28 @@ struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
 	struct socket_wq *sk_wq;
+	u16 sk_type;
 	u16 sk_protocol;
+} KERNEL;
+
+struct unix_sock {
+	struct unix_address *addr;
+} KERNEL;
+
+struct minmax_sample {
+	u32 v;
+} KERNEL;
+
+struct minmax {
+	struct minmax_sample s[3];
 } KERNEL;
 
 struct tcp_sock {
 	u32 rcv_nxt;
 	u32 copied_seq;
+	u32 srtt_us; /* times 8 */
+	struct minmax rtt_min; /* s[0] is the least of the last minutes */
+	u64 tcp_wstamp_ns;
 } KERNEL;
 
 static struct tcp_sock *(*tcp_sock_of)(void *sk) = (void *)137;

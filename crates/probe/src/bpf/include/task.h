@@ -7,6 +7,9 @@ struct task_struct {
 	int pid;
 	int tgid;
 	u32 __state;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	char comm[16];
 } KERNEL;
 
 /* Before Linux 5.14. */

@@ -1,0 +1,144 @@
+//! What servers make of their requests, watched for a while.
+
+mod told;
+pub mod who;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use model::{CpuId, Nanos, Reading, passive::PassiveDocument};
+
+use self::who::Services;
+use super::{
+    When,
+    duty::{self, Duty, Part, USUAL_NS},
+    permission, possible,
+};
+use crate::{
+    Root,
+    bpf::{
+        exchanges::{Exchanges, PROGRAMS},
+        run_stats,
+    },
+    samples::clock::{monotonic_ns, wait_until},
+};
+
+/// What the programs may take of each CPU's time.
+pub const BUDGET: f64 = 0.01;
+
+/// The budget is one of each so long an interval.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Of each interval's beginning, for how long the kernel counts what the programs take.
+const LOOK_NS: u64 = 20_000_000;
+
+/// Attached programs.
+#[derive(Debug)]
+pub struct Observer {
+    services: Services,
+    exchanges: Exchanges,
+    duty: Duty,
+    when: When,
+    started_unix_s: u64,
+    begun_ns: u64,
+    /// Runs before the window, by CPU.
+    before: duty::Runs,
+}
+
+impl Observer {
+    /// Attaches to look at these services; counting begins.
+    ///
+    /// # Errors
+    /// Why the programs cannot be attached: not permitted, or this kernel has no such tracepoints.
+    pub fn start(services: Services, when: When) -> Result<Self, Reading<()>> {
+        let root = Root::live();
+        let permitted = permission::asked(&root, true);
+        if !permitted.is_known() {
+            return Err(permitted);
+        }
+        let Services { ports, pids, any_port } = &services;
+        let mut exchanges = Exchanges::attach(possible(&root), ports, pids, *any_port)
+            .map_err(permission::refused)?;
+        if *any_port {
+            // Those on which they began to listen while the programs were being attached.
+            let since = who::find(&root, &[], pids).unwrap_or_default();
+            let marked = exchanges.mark(&since.ports);
+            marked.map_err(|e| Reading::absent(format!("eBPF: {e}")))?;
+        }
+        let begun_ns = monotonic_ns();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(Self {
+            services,
+            before: exchanges.runs(),
+            exchanges,
+            duty: Duty::begin(when, begun_ns).within(BUDGET),
+            when,
+            started_unix_s: now.map_or(0, |d| d.as_secs()),
+            begun_ns,
+        })
+    }
+
+    /// Watches for so long, or until `stop` is set. `passed` hears the share of the time.
+    pub fn watch(&mut self, length: Nanos, stop: &AtomicBool, passed: &dyn Fn(f64)) {
+        let over = self.begun_ns.saturating_add(length.0);
+        let begun = self.begun_ns;
+        let mut heard = |now: u64| {
+            passed(now.saturating_sub(begun) as f64 / length.0.max(1) as f64);
+        };
+        while monotonic_ns() < over && !stop.load(Ordering::Relaxed) {
+            let end = monotonic_ns().saturating_add(INTERVAL_NS).min(over);
+            self.duty.resume(&mut self.exchanges, monotonic_ns(), end);
+            self.look_at_cost(end, stop);
+            while let Some(due) = self.duty.due() {
+                wait_until(due, stop, &mut heard);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                self.duty.look(&mut self.exchanges, monotonic_ns());
+            }
+            wait_until(end, stop, &mut heard);
+        }
+    }
+
+    /// Has the kernel count for a moment what the programs take, where it can.
+    fn look_at_cost(&mut self, end: u64, stop: &AtomicBool) {
+        let Ok(_counting) = run_stats::on() else { return };
+        self.exchanges.object.begin_look();
+        wait_until(monotonic_ns().saturating_add(LOOK_NS).min(end), stop, &mut |_| {});
+        self.exchanges.object.end_look();
+    }
+
+    /// Detaches, and tells what was seen. Classes without an exchange are not among them.
+    ///
+    /// # Errors
+    /// The kernel does not give the sums.
+    pub fn end(mut self, cut_short: bool) -> Result<PassiveDocument, String> {
+        let now = monotonic_ns();
+        let observed = self.duty.observed(now);
+        // What is counted from now on is not of the window.
+        Part::pause(&mut self.exchanges);
+        self.document(now.saturating_sub(self.begun_ns), observed, cut_short)
+            .map_err(|e| format!("the eBPF programs' sums cannot be read: {e}"))
+    }
+}
+
+impl duty::Part for Exchanges {
+    fn runs(&self) -> duty::Runs {
+        let cpus = self.cpus().unwrap_or_default();
+        cpus.into_iter().map(|(cpu, state): (CpuId, _)| (cpu, state.runs.to_vec())).collect()
+    }
+
+    fn ns_per_run(&self) -> Vec<f64> {
+        PROGRAMS.iter().map(|p| self.object.ns_per_run(p.program).unwrap_or(USUAL_NS)).collect()
+    }
+
+    fn pause(&mut self) {
+        Exchanges::pause(self);
+    }
+
+    fn resume(&mut self) {
+        Exchanges::resume(self);
+    }
+}

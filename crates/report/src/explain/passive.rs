@@ -1,0 +1,279 @@
+//! `explain --pid`, `--port` as text.
+
+use model::{
+    Bytes, Nanos, Reading,
+    passive::{ConnectionClass, PassiveDocument, TimesNs},
+};
+
+use super::percent;
+use crate::{
+    text::{Ink, Line, Look, Page, Table},
+    words::{grouped, many},
+};
+
+/// The whole result.
+pub fn text(d: &PassiveDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    head(d, &mut page);
+    for class in &d.classes {
+        page.gap();
+        one(class, look, &mut page);
+    }
+    page.gap();
+    cost(d, look, &mut page);
+    for warning in &d.warnings {
+        page.line(Line::new().ink(Ink::Warn, "warning: ").text(warning), 2);
+    }
+    page.finish()
+}
+
+fn head(d: &PassiveDocument, page: &mut Page) {
+    let ports = d.ports.iter().map(|p| format!("port {p}"));
+    let pids = d.pids.iter().map(|p| format!("process {p}"));
+    let asked: Vec<String> = ports.chain(pids).collect();
+    let title = Line::new()
+        .ink(Ink::Strong, format!("What {} makes of requests", asked.join(", ")))
+        .text(format!(" · watched for {}", d.window_ns));
+    page.line(title, 2);
+    if d.observed_share < 0.995 {
+        let text = format!(
+            "Observed {} of the time, so that it costs little; counts are of that.",
+            percent(d.observed_share)
+        );
+        page.line(Line::plain(text), 2);
+    }
+    if d.cut_short {
+        let text = "Ended early: this is what was seen until then.";
+        page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+}
+
+fn one(c: &ConnectionClass, look: Look, page: &mut Page) {
+    let at = match &c.port {
+        Reading::Known(port) => format!("{} port {port}", c.transport),
+        _ => "Unix socket".into(),
+    };
+    let title = Line::new().ink(Ink::Strong, format!("{} on {at}", c.process)).text(format!(
+        " · {} · {} ({:.0}/s) · {} there, {} back",
+        many(c.pids.len(), "process"),
+        many(c.exchanges as usize, "exchange"),
+        c.exchanges_per_s,
+        Bytes(c.request_bytes.round() as u64),
+        Bytes(c.response_bytes.round() as u64)
+    ));
+    page.line(title, 2);
+    if look.verbose {
+        let pids: Vec<String> = c.pids.iter().map(u32::to_string).collect();
+        page.line(Line::new().ink(Ink::Faint, format!("processes {}", pids.join(", "))), 2);
+    }
+    parts(c, page);
+    page.line(verdict(c), 2);
+}
+
+fn parts(c: &ConnectionClass, page: &mut Page) {
+    let mut table = Table::new()
+        .left("PART")
+        .right("P50")
+        .right("P90")
+        .right("P99")
+        .right("MEAN")
+        .right("OF")
+        .wrapping("");
+    let mut row = |name: &str, times: &Reading<TimesNs>, about: &str| {
+        let Some(t) = times.known() else {
+            let why = times.why_not().unwrap_or_default();
+            let none = || Line::new().ink(Ink::Faint, "-");
+            let name = Line::new().ink(Ink::Strong, name);
+            let cells = [name, none(), none(), none(), none(), none()];
+            table.row(cells.into_iter().chain([Line::new().ink(Ink::Faint, why)]));
+            return;
+        };
+        let some = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+        table.row([
+            Line::new().ink(Ink::Strong, name),
+            Line::plain(Nanos(t.p50).to_string()),
+            Line::plain(some(t.p90)),
+            Line::plain(some(t.p99)),
+            Line::plain(Nanos(t.mean.round() as u64).to_string()),
+            Line::plain(grouped(t.count)),
+            Line::new().ink(Ink::Faint, about),
+        ]);
+    };
+    row("path", &c.path_rtt_ns, "smoothed round trip, the client's delay of the ACK included");
+    row("at least", &c.path_least_rtt_ns, "least round trip");
+    row("queueing", &c.queueing_ns, "from readable to read");
+    row("wake-up", &c.wakeup_ns, "of it: from woken up to running");
+    let service = Reading::Known(c.service_ns.clone());
+    row("service", &service, "from read to the response's first byte");
+    page.table(&table, 0);
+}
+
+/// The answer in a sentence.
+fn verdict(c: &ConnectionClass) -> Line {
+    let mean = |t: &Reading<TimesNs>| t.known().map(|t| t.mean);
+    let here = c.service_ns.mean + mean(&c.queueing_ns).unwrap_or(0.0);
+    let server = format!("the server takes {}", Nanos(here.round() as u64));
+    match (c.network_share_low.known(), c.network_share_high.known()) {
+        (Some(low), Some(high)) => {
+            let (low, high) = (low.min(*high), low.max(*high));
+            let share = match high - low < 0.02 {
+                true => percent(high),
+                false => format!("{} to {}", percent(low), percent(high)),
+            };
+            Line::new()
+                .ink(Ink::Strong, format!("The network is {share} of it"))
+                .text(format!("; {server}, in the mean."))
+        }
+        _ => Line::plain(format!("No path is known; {server}, in the mean.")),
+    }
+}
+
+fn cost(d: &PassiveDocument, look: Look, page: &mut Page) {
+    let share = d.cost.busiest_cpu_share.known().copied().unwrap_or(0.0);
+    let each = match d.cost.ns_per_exchange.known() {
+        Some(ns) => format!(", {} an exchange", Nanos(ns.round() as u64)),
+        None => String::new(),
+    };
+    let budget = match d.cost.budget_share.known() {
+        Some(most) => format!("at most {} was allowed", percent(*most)),
+        None => "all was to be observed".into(),
+    };
+    let text = format!("Watching took {:.2}% of the busiest CPU{each}; {budget}.", share * 100.0);
+    page.line(Line::new().ink(Ink::Faint, text), 2);
+    if !look.verbose {
+        return;
+    }
+    for p in &d.cost.programs {
+        let text = match p.ran.known() {
+            Some(ran) => {
+                let runs = ran.runs.known().map_or("?".into(), |n| grouped(*n));
+                let ns = ran.ns_per_run.known().map(|ns| format!(" of {ns:.0} ns"));
+                format!("{}: {runs} runs{}", p.program, ns.unwrap_or_default())
+            }
+            None => format!("{}: {}", p.program, p.ran.why_not().unwrap_or_default()),
+        };
+        page.line(Line::new().ink(Ink::Faint, text), 4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{
+        passive::Cost,
+        watch::{ProgramStatus, Ran},
+    };
+
+    use super::*;
+
+    fn times(count: u64, us: u64) -> TimesNs {
+        let ns = us * 1_000;
+        TimesNs {
+            count,
+            mean: ns as f64,
+            p50: ns,
+            p90: (count >= 10).then_some(2 * ns),
+            p99: (count >= 100).then_some(3 * ns),
+        }
+    }
+
+    fn document() -> PassiveDocument {
+        let class = ConnectionClass {
+            port: Reading::Known(5432),
+            transport: "tcp".into(),
+            process: "postgres".into(),
+            pids: vec![11, 12],
+            exchanges: 4_000,
+            exchanges_per_s: 400.4,
+            request_bytes: 62.4,
+            response_bytes: 66.0,
+            response_calls: 1.0,
+            path_rtt_ns: Reading::Known(times(4_000, 60)),
+            path_least_rtt_ns: Reading::Known(times(4_000, 20)),
+            queueing_ns: Reading::Known(times(4_000, 30)),
+            wakeup_ns: Reading::Known(times(50, 25)),
+            service_ns: times(4_000, 90),
+            timed_by_call: 0,
+            network_share_low: Reading::Known(0.142_857),
+            network_share_high: Reading::Known(0.333_333),
+        };
+        let ran = Ran {
+            runs: Reading::Known(8_000),
+            ns_per_run: Reading::Known(90.4),
+            time_ns: Reading::Known(723_200),
+        };
+        PassiveDocument {
+            schema_version: 1,
+            kind: "explain-passive".into(),
+            started_unix_s: 0,
+            ports: vec![5432],
+            pids: vec![],
+            window_ns: Nanos(10_000_000_000),
+            observed_share: 1.0,
+            classes: vec![class],
+            cost: Cost {
+                programs: vec![ProgramStatus {
+                    object: "exchanges".into(),
+                    program: "sk_data_ready".into(),
+                    gives: "queueing".into(),
+                    ran: Reading::Known(ran),
+                }],
+                programs_ns: Reading::Known(Nanos(4_000_000)),
+                ns_per_exchange: Reading::Known(1_000.0),
+                busiest_cpu_share: Reading::Known(0.0031),
+                budget_share: Reading::Known(0.01),
+            },
+            warnings: vec![],
+            cut_short: false,
+        }
+    }
+
+    fn plain(d: &PassiveDocument, verbose: bool) -> String {
+        text(d, Look { width: 100, colour: false, verbose })
+    }
+
+    #[test]
+    fn parts_share_and_cost_are_told() {
+        let said = plain(&document(), false);
+        for wanted in [
+            "What port 5432 makes of requests · watched for 10 s",
+            "postgres on tcp port 5432 · 2 processes · 4,000 exchanges (400/s) · 62 B there, 66 B back",
+            "The network is 14.3% to 33.3% of it; the server takes 120 µs, in the mean.",
+            "Watching took 0.31% of the busiest CPU, 1 µs an exchange; at most 1.0% was allowed.",
+        ] {
+            assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
+        }
+        let row = said.lines().find(|l| l.starts_with("wake-up")).unwrap();
+        // 50 support no 99%.
+        let words: Vec<&str> = row.split_whitespace().take(8).collect();
+        assert_eq!(words, ["wake-up", "25", "µs", "50", "µs", "-", "25", "µs"]);
+        assert!(said.lines().all(|l| l.chars().count() <= 100), "{said}");
+        assert!(!said.contains("Observed") && !said.contains("sk_data_ready"), "{said}");
+    }
+
+    #[test]
+    fn what_is_not_known_says_why_and_what_was_left_out_is_told() {
+        let mut d = document();
+        let c = &mut d.classes[0];
+        let none = || Reading::absent("a Unix socket has no path");
+        (c.port, c.transport) = (Reading::absent("a Unix socket"), "unix".into());
+        (c.path_rtt_ns, c.path_least_rtt_ns) = (none(), none());
+        (c.network_share_low, c.network_share_high) =
+            (Reading::absent("no path"), Reading::absent("no path"));
+        d.observed_share = 0.25;
+        d.cut_short = true;
+        d.warnings = vec!["the list is not complete".into()];
+        let said = plain(&d, true);
+        for wanted in [
+            "Observed 25.0% of the time",
+            "Ended early",
+            "postgres on Unix socket",
+            "processes 11, 12",
+            "a Unix socket has no path",
+            "No path is known; the server takes 120 µs",
+            "sk_data_ready: 8,000 runs of 90 ns",
+            "warning: the list is not complete",
+        ] {
+            assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
+        }
+    }
+}
