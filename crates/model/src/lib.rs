@@ -26,6 +26,7 @@ pub mod samples;
 pub mod snapshot;
 pub mod storage;
 pub mod sysctl;
+pub mod tune;
 pub mod units;
 pub mod watch;
 

@@ -25,7 +25,7 @@ macro_rules! examples {
 /// Finds what holds a Linux host's network back.
 ///
 /// Reads the host, watches its counters for a few seconds, and says what limits it, on which
-/// evidence, and what to change. Changes nothing by itself; needs no root, and says what root
+/// evidence, and what to change. Changes nothing unless told to (`tune apply`); needs no root, and says what root
 /// would add.
 #[derive(Debug, Parser)]
 #[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
@@ -58,6 +58,8 @@ pub enum Command {
     Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
     Snapshot(SnapshotArgs),
+    /// Change the host, reversibly: plan, apply, confirm, roll back.
+    Tune(crate::commands::tune::args::TuneArgs),
     /// See live where softirq time goes, who pays for it, and where packets wait.
     Watch(crate::commands::watch::args::WatchArgs),
     /// Print the JSON schema of a command's --json document.
@@ -283,4 +285,14 @@ pub enum Document {
     MeasurePg,
     /// A line of `watch --json`.
     Watch,
+    /// `tune plan --json`.
+    TunePlan,
+    /// `tune apply|confirm|rollback --json`.
+    TuneApply,
+    /// `tune status --json`.
+    TuneStatus,
+    /// `tune log --json`.
+    TuneLog,
+    /// A line of a journal.
+    TuneJournal,
 }

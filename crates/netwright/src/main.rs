@@ -26,6 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<Done, Failure> {
+    commands::tune::announce(&command);
     match command {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
@@ -34,6 +35,7 @@ fn run(command: Command) -> Result<Done, Failure> {
         Command::Measure(args) => commands::measure::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
+        Command::Tune(args) => commands::tune::run(args),
         Command::Watch(args) => commands::watch::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
     }

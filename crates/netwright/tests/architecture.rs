@@ -14,7 +14,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("probe", &["model", "parse"]),
     ("traffic", &["model", "stats", "probe"]),
     ("lab", &["model"]),
-    ("netwright", &["model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab"]),
+    ("tune", &["model", "parse", "probe"]),
+    (
+        "netwright",
+        &["model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab", "tune"],
+    ),
 ];
 
 /// Crates without files, processes, network or clock.

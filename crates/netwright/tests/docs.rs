@@ -64,6 +64,20 @@ fn every_rule_is_listed_once_with_its_cases() {
     }
 }
 
+#[test]
+fn every_knob_is_listed_once() {
+    let listed = support();
+    let folder = repository().join("crates/tune/src/knobs");
+    let files = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_file());
+    let knobs: Vec<String> =
+        files.map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert!(knobs.len() > 10, "only {knobs:?}");
+    for knob in knobs {
+        let row = format!("| `{knob}` |");
+        assert_eq!(listed.matches(&row).count(), 1, "docs/support.md: no single row {row}");
+    }
+}
+
 /// README, changelog and everything written under `docs` and beside the fixtures.
 fn documents() -> Vec<PathBuf> {
     let root = repository();

@@ -31,6 +31,11 @@ fn the_committed_schemas_are_what_the_code_says() {
         "measure-http",
         "measure-pg",
         "watch",
+        "tune-plan",
+        "tune-apply",
+        "tune-status",
+        "tune-log",
+        "tune-journal",
     ] {
         let ours = run(NETWRIGHT, &["schema", name]);
         let path = committed(name);

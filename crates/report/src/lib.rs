@@ -16,6 +16,7 @@ mod places;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod tune;
 pub mod watch;
 mod words;
 

@@ -8,4 +8,5 @@ pub mod measure;
 pub mod schema;
 pub mod serve;
 pub mod snapshot;
+pub mod tune;
 pub mod watch;

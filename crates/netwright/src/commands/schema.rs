@@ -19,6 +19,11 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
         Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
         Document::Watch => schemars::schema_for!(model::watch::WatchInterval),
+        Document::TunePlan => schemars::schema_for!(model::tune::Plan),
+        Document::TuneApply => schemars::schema_for!(model::tune::Outcome),
+        Document::TuneStatus => schemars::schema_for!(model::tune::Status),
+        Document::TuneLog => schemars::schema_for!(model::tune::Log),
+        Document::TuneJournal => schemars::schema_for!(model::tune::Record),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
     Sink::Stdout.text(&format!("{text}\n"))?;

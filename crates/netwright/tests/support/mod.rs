@@ -16,6 +16,8 @@ pub mod http;
 pub mod postgres;
 pub mod serve;
 pub mod tls;
+pub mod traced;
+pub mod tuned;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 

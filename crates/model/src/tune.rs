@@ -1,0 +1,9 @@
+//! Changing a host, reversibly: the [`Plan`], the journal's [`Record`]s, and what came of them.
+
+pub mod journal;
+pub mod outcome;
+pub mod plan;
+
+pub use journal::{By, Event, Record, Saved};
+pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, State, Status};
+pub use plan::{HostId, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged};

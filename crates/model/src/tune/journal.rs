@@ -1,0 +1,124 @@
+//! What was really written to a host, in the order in which it was: a line of JSON a record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{HostId, Planned};
+use crate::Reading;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// From 1, without gaps. A line that was torn by a crash has no number of its own: the next
+    /// one takes it.
+    pub seq: u64,
+    /// When, milliseconds since 1970 by the host's clock.
+    pub at_unix_ms: u64,
+    /// What.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct By {
+    /// Process.
+    pub pid: u32,
+    /// Its start, in ticks since boot: with the number its identity.
+    pub start_ticks: u64,
+    /// Real user.
+    pub uid: u32,
+    /// The login behind `sudo`, and where from (`SUDO_USER`, `SSH_CONNECTION`).
+    pub login: Reading<String>,
+    /// `netwright`'s version.
+    pub version: String,
+}
+
+/// A value as it was, to be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Saved {
+    /// The knob.
+    pub knob: String,
+    /// Exactly what was read, line end included.
+    pub old: String,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// The first record: what is going to be done. Nothing is written to the host before it is
+    /// on disk.
+    Begin {
+        /// [`crate::SCHEMA_VERSION`] of the writer.
+        schema_version: u32,
+        /// Number of the change set, the file's name.
+        id: u64,
+        /// The host.
+        host: HostId,
+        /// Who.
+        by: By,
+        /// The whole plan, in order.
+        changes: Vec<Planned>,
+    },
+    /// A guard stands by and will undo everything.
+    Armed {
+        /// The guard's process.
+        pid: u32,
+        /// Its start, in ticks since boot.
+        start_ticks: u64,
+        /// When it will, milliseconds of the clock that runs on while the host sleeps
+        /// (`CLOCK_BOOTTIME`).
+        deadline_boot_ms: u64,
+    },
+    /// The next write is about to be made; on disk before it is.
+    Writing {
+        /// Which change, from 0.
+        n: usize,
+        /// What is there now.
+        saved: Saved,
+        /// Values of other knobs that this write may disturb, in the order of their undoing.
+        companions: Vec<Saved>,
+    },
+    /// It was made, read back and found to be what was asked for.
+    Written {
+        /// Which change.
+        n: usize,
+        /// Exactly what was read back.
+        read_back: String,
+    },
+    /// It was not made, or did not hold.
+    Failed {
+        /// Which change.
+        n: usize,
+        /// Why.
+        why: String,
+    },
+    /// All changes are in force.
+    Applied,
+    /// The operator said that all is well: the guard goes.
+    Confirmed,
+    /// Undoing begins.
+    Undoing {
+        /// Why: `asked to`, `not confirmed in time`, `change 3 failed`.
+        why: String,
+    },
+    /// A value was put back and read back.
+    Undone {
+        /// The knob.
+        knob: String,
+        /// Exactly what was read back.
+        read_back: String,
+    },
+    /// A value could not be put back.
+    NotUndone {
+        /// The knob.
+        knob: String,
+        /// Why.
+        why: String,
+    },
+    /// All is as it was before.
+    RolledBack,
+    /// The host was booted since: what was written is gone with it.
+    GoneWithBoot,
+}

@@ -1,0 +1,142 @@
+//! What became of change sets.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Planned;
+use crate::Reading;
+
+/// How a change set stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Being made or undone right now, by a process that lives.
+    InProgress,
+    /// Cut short: some of it may be in force.
+    Unfinished,
+    /// In force until the guard undoes it, unless somebody confirms.
+    AwaitingConfirmation,
+    /// In force.
+    InForce,
+    /// Undone; all is as it was.
+    RolledBack,
+    /// Undone as far as possible: some values could not be put back.
+    PartlyRolledBack,
+    /// The host was booted since.
+    GoneWithBoot,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::InProgress => "in progress",
+            Self::Unfinished => "unfinished",
+            Self::AwaitingConfirmation => "awaiting confirmation",
+            Self::InForce => "in force",
+            Self::RolledBack => "rolled back",
+            Self::PartlyRolledBack => "partly rolled back",
+            Self::GoneWithBoot => "gone with the reboot",
+        })
+    }
+}
+
+/// One change set, as its journal tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeSet {
+    /// Its number.
+    pub id: u64,
+    /// How it stands.
+    pub state: State,
+    /// When it began, milliseconds since 1970.
+    pub begun_unix_ms: u64,
+    /// Who made it.
+    pub by: String,
+    /// How many of its changes were begun.
+    pub begun: usize,
+    /// How many were made and held.
+    pub made: usize,
+    /// What it consists of.
+    pub changes: Vec<Planned>,
+    /// How long is left to confirm it, milliseconds; absent when nothing waits.
+    pub confirm_within_ms: Reading<u64>,
+    /// What went wrong, one line each: failures, and values that could not be put back.
+    pub trouble: Vec<String>,
+}
+
+/// A value that is in force, or is no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Now {
+    /// The change set that wrote it.
+    pub id: u64,
+    /// The knob.
+    pub knob: String,
+    /// What was there before.
+    pub before: String,
+    /// What was written.
+    pub written: String,
+    /// What is there now.
+    pub now: Reading<String>,
+    /// Unit.
+    pub unit: String,
+    /// Whether it still is what was written.
+    pub drift: Drift,
+}
+
+/// Whether a value still is what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Drift {
+    /// It is.
+    None,
+    /// Somebody wrote something else since.
+    Changed {
+        /// Who may have, as far as known.
+        suspects: Vec<String>,
+    },
+    /// It cannot be read any more.
+    Gone {
+        /// Why.
+        why: String,
+    },
+}
+
+/// `tune status --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Where the journal is.
+    pub journal: String,
+    /// Change sets that are not rolled back and not gone, the oldest first.
+    pub sets: Vec<ChangeSet>,
+    /// Their values, the last writer's of each knob.
+    pub values: Vec<Now>,
+}
+
+/// `tune log --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Log {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Where the journal is.
+    pub journal: String,
+    /// Every change set, the oldest first.
+    pub sets: Vec<ChangeSet>,
+    /// Journal files that make no sense, with the reason.
+    pub damaged: Vec<String>,
+}
+
+/// `tune apply|confirm|rollback --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// The change set, as it stands now; absent when there was nothing to do.
+    pub set: Reading<ChangeSet>,
+    /// Whether what was asked for was done.
+    pub done: bool,
+    /// What happened, one line each, for people.
+    pub lines: Vec<String>,
+}

@@ -1,0 +1,169 @@
+//! What is to be changed: values only, nothing of it is written yet.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Reading;
+
+/// Which host a plan or journal is of. A plan made for another one is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostId {
+    /// **Source**: `/proc/sys/kernel/hostname`. For people; not compared, it may be set anew.
+    pub name: Reading<String>,
+    /// **Source**: `/etc/machine-id`.
+    pub machine_id: Reading<String>,
+    /// Changes with every boot. **Source**: `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: Reading<String>,
+    /// Inode of the network namespace. **Source**: `/proc/self/ns/net`.
+    pub net_namespace: Reading<u64>,
+}
+
+/// How far a change reaches, the mildest first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// Nothing in flight notices.
+    None,
+    /// Packets wait or come out of order for a moment.
+    BriefStall,
+    /// The link may go down and come back.
+    LinkReset,
+    /// Connections may end, or traffic may stop passing.
+    DropsConnections,
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::BriefStall => "brief stall",
+            Self::LinkReset => "link reset",
+            Self::DropsConnections => "drops connections",
+        })
+    }
+}
+
+/// What a change may disturb.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Radius {
+    /// How far it reaches.
+    pub reach: Reach,
+    /// Why, in words; empty where nothing is disturbed.
+    pub why: String,
+    /// Whether the operator's own connection may be disturbed.
+    pub own_connection: bool,
+    /// What else is at stake: `carries the default route`, `member of bond0`.
+    pub also: Vec<String>,
+}
+
+impl Radius {
+    /// Nothing notices.
+    pub fn none() -> Self {
+        Self { reach: Reach::None, why: String::new(), own_connection: false, also: vec![] }
+    }
+
+    /// Reaches as far as `reach`, because of `why`; whom it touches is not said yet.
+    pub fn of(reach: Reach, why: impl Into<String>) -> Self {
+        Self { reach, why: why.into(), own_connection: false, also: vec![] }
+    }
+}
+
+/// One change of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Planned {
+    /// Full name: `sysctl.net.core.somaxconn`, `nic.eth0.rings.rx`, `irq.38.affinity`.
+    pub knob: String,
+    /// Value now, as the kernel shows it, without the line end.
+    pub old: String,
+    /// Value wanted, in the kernel's own form and unit.
+    pub new: String,
+    /// Unit of both; empty for names, masks and switches.
+    pub unit: String,
+    /// What it may disturb.
+    pub radius: Radius,
+    /// Who sets it otherwise and may set it again; empty when nobody is known to.
+    pub owner: String,
+    /// How it is undone, and what of it cannot be.
+    pub undo: String,
+    /// The classic command that does the same, to read and to trust.
+    pub command: String,
+    /// Who asked: `argument 1`, `line 3`, `finding few_channels`.
+    pub asked_by: String,
+}
+
+/// Why something is refused, by who can do something about it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedAs {
+    /// No such knob, not a value of it, wrong unit, out of range.
+    Usage,
+    /// The value does harm on this kernel.
+    Harmful,
+    /// The host cannot: no such device, CPU offline, not supported.
+    Environment,
+    /// Not permitted.
+    Denied,
+    /// Not now: something else is to be dealt with first.
+    Postponed,
+}
+
+/// Something that was asked for and is not in the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refused {
+    /// Who asked, as in [`Planned::asked_by`].
+    pub asked_by: String,
+    /// The knob as it was spelled.
+    pub knob: String,
+    /// The value as it was spelled.
+    pub new: String,
+    /// Which kind of reason.
+    pub kind: RefusedAs,
+    /// The reason.
+    pub why: String,
+}
+
+/// Something that is already as it was asked to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unchanged {
+    /// Who asked, as in [`Planned::asked_by`].
+    pub asked_by: String,
+    /// The knob.
+    pub knob: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Ordered changes with old and new value, blast radius and way back. `tune plan --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// The host it is made for.
+    pub host: HostId,
+    /// In the order in which they are to be made.
+    pub changes: Vec<Planned>,
+    /// What is not done, and why.
+    pub refused: Vec<Refused>,
+    /// What needs no doing.
+    pub unchanged: Vec<Unchanged>,
+    /// For people: what holds for the plan as a whole.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The farthest reach of all changes.
+    pub fn reach(&self) -> Reach {
+        self.changes.iter().map(|c| c.radius.reach).max().unwrap_or(Reach::None)
+    }
+
+    /// Whether any change may disturb the operator's own connection.
+    pub fn reaches_operator(&self) -> bool {
+        self.changes.iter().any(|c| c.radius.own_connection && c.radius.reach > Reach::None)
+    }
+}

@@ -1,0 +1,184 @@
+//! What `tune` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use model::Nanos;
+
+use crate::args::OutputArgs;
+
+/// `netwright tune`.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TuneCommand,
+}
+
+/// The commands of `tune`.
+#[derive(Debug, Subcommand)]
+pub enum TuneCommand {
+    /// Say what would be changed, what it may disturb, and what is refused. Writes nothing.
+    Plan(PlanArgs),
+    /// Make changes; the first that fails undoes all.
+    Apply(ApplyArgs),
+    /// Say that all is well, so that the guard does not undo it.
+    Confirm(ConfirmArgs),
+    /// Put back what a change wrote.
+    Rollback(RollbackArgs),
+    /// Show what is in force, and what somebody changed since.
+    Status(StatusArgs),
+    /// Show every change there ever was.
+    Log(LogArgs),
+    /// Undo a change unless it is confirmed in time.
+    #[command(hide = true)]
+    Guard(GuardArgs),
+}
+
+/// Which host, and where its journal is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Host and journal")]
+pub struct PlaceArgs {
+    /// Where the journal is kept [default: NETWRIGHT_STATE or /var/lib/netwright].
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Work on this folder, laid out like a host's root, instead of the running host.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// `netwright tune plan`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune plan sysctl.net.core.somaxconn=8192 nic.eth0.rings.rx=2048
+  netwright tune plan irq.38.affinity=2 nic.eth0.queue.rx-0.rps_cpus=cpus:0-3
+  netwright tune plan wishes.txt              # lines of KNOB=VALUE, # comments
+  netwright doctor --json | netwright tune plan - --json > plan.json
+  netwright tune apply plan.json
+
+Exit code 1: something asked for by name is refused because it would do harm."
+))]
+pub struct PlanArgs {
+    /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE,
+    /// `doctor --json`, or an earlier plan.
+    #[arg(value_name = "KNOB=VALUE|FILE", required = true)]
+    pub what: Vec<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune apply`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune apply plan.json
+  netwright tune apply nic.eth0.mtu=9000 --confirm 2m
+  netwright tune apply --dry-run plan.json    # all checks, no write
+  netwright tune apply --finish 7             # complete what a crash cut short
+
+Where a change may cut the connection that you work over, a confirmation is waited for
+(60 s) unless --no-confirm says otherwise: `netwright tune confirm`, best from a new connection."
+))]
+pub struct ApplyArgs {
+    /// A plan (a file, - for standard input), or KNOB=VALUE.
+    #[arg(value_name = "PLAN|KNOB=VALUE", required_unless_present = "finish")]
+    pub what: Vec<String>,
+    /// Undo all unless `tune confirm` comes within this time, 1s to 1h.
+    #[arg(long, value_name = "DURATION", conflicts_with = "no_confirm")]
+    pub confirm: Option<Nanos>,
+    /// Ask for no confirmation, whatever is disturbed.
+    #[arg(long)]
+    pub no_confirm: bool,
+    /// Check everything and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Complete this change, which a crash cut short.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "confirm", "dry_run"])]
+    pub finish: Option<u64>,
+    /// Refuse at once when somebody else is changing the host.
+    #[arg(long)]
+    pub no_wait: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune confirm`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!("  netwright tune confirm        # the change that waits"))]
+pub struct ConfirmArgs {
+    /// Which change [default: the one that waits].
+    pub id: Option<u64>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune rollback`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune rollback       # the last change that is in force or was cut short
+  netwright tune rollback 7
+
+Exit code 1: not everything could be put back; each such value is named."
+))]
+pub struct RollbackArgs {
+    /// Which change [default: the last that is in force or was cut short].
+    pub id: Option<u64>,
+    /// Say what would be put back and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Refuse at once when somebody else is changing the host.
+    #[arg(long)]
+    pub no_wait: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune status`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune status
+
+Exit code 1: a value is no longer what was written, or a change was cut short."
+))]
+pub struct StatusArgs {
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune log`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!("  netwright tune log --json | jq '.sets[].state'"))]
+pub struct LogArgs {
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `netwright tune guard`: what [`tune::guard::arm`] starts.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// The change set.
+    #[arg(long)]
+    pub id: u64,
+    /// When to undo, milliseconds of `CLOCK_BOOTTIME`.
+    #[arg(long)]
+    pub deadline_boot_ms: u64,
+    /// Who makes the change.
+    #[arg(long)]
+    pub maker_pid: u32,
+    /// Its start in ticks since boot.
+    #[arg(long)]
+    pub maker_start: u64,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}

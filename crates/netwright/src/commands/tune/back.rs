@@ -1,0 +1,192 @@
+//! `tune rollback` and `tune confirm`.
+
+use std::time::Duration;
+
+use model::tune::{Event, State};
+use tune::{journal::Set, lock::Lock, status, undo};
+
+use super::{
+    Place, PlaceArgs,
+    args::{ConfirmArgs, RollbackArgs},
+    failure, standing, tell,
+};
+use crate::{
+    exit::{Done, Failure},
+    output::{Sink, note},
+};
+
+fn lock(place: &Place, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
+    let mut waiting = |text: &str| {
+        if !quiet {
+            note(&format!("netwright: {text}"));
+        }
+    };
+    place.store.lock(no_wait.then_some(Duration::ZERO), &mut waiting).map_err(failure)
+}
+
+/// A set belongs to a network namespace, and is undone there.
+pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
+    let here = place.host.id();
+    if set.host.machine_id.known() != here.machine_id.known() {
+        return Err(Failure::Environment(format!("change {} was made on another host", set.id)));
+    }
+    match (set.host.net_namespace.known(), here.net_namespace.known()) {
+        (Some(then), Some(now)) if then != now => Err(Failure::Environment(format!(
+            "change {} was made in network namespace {then}, and this is {now}: run it there \
+             (ip netns exec, nsenter --net)",
+            set.id
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Sets as they stand, with the lock in our own hand: nobody else is at work.
+fn sets(place: &Place) -> Vec<(Set, State)> {
+    let boot = place.host.id().boot_id;
+    let (sets, damaged) = place.store.sets();
+    for damaged in damaged {
+        note(&format!("netwright: {damaged}"));
+    }
+    sets.into_iter()
+        .map(|s| {
+            let state = s.state(boot.known(), false);
+            (s, state)
+        })
+        .collect()
+}
+
+/// Puts back what a change wrote.
+pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
+    Sink::new(args.output.output.clone()).check()?;
+    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    if place.store.ids().is_empty() {
+        return nothing(&args.output, args.id);
+    }
+    // SAFETY: ignoring a signal touches no memory of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
+    let sets = sets(&place);
+    let open = |(_, state): &&(Set, State)| status::is_open(*state);
+    let chosen = match args.id {
+        Some(id) => sets.iter().find(|(s, _)| s.id == id),
+        None => sets.iter().rev().find(open).or_else(|| {
+            sets.iter().rev().find(|(s, t)| *t == State::GoneWithBoot && !s.applied && !s.gone)
+        }),
+    };
+    let Some((set, state)) = chosen else { return nothing(&args.output, args.id) };
+    let id = set.id;
+    match state {
+        State::RolledBack => {
+            let lines = vec![format!("Change {id} was rolled back before; nothing was written.")];
+            tell(&args.output, standing(&place, id), true, lines)?;
+            return Ok(Done::Yes);
+        }
+        State::GoneWithBoot => {
+            if !set.gone && !args.dry_run {
+                let mut journal = place.store.resume(id, &lock).map_err(failure)?;
+                journal.sync(Event::GoneWithBoot).map_err(failure)?;
+            }
+            let text = "the host was booted since, and nothing of it is in force";
+            tell(&args.output, standing(&place, id), true, vec![format!("Change {id}: {text}.")])?;
+            return Ok(Done::Yes);
+        }
+        _ => {}
+    }
+    same_place(&place, set)?;
+    not_overwritten(set, &sets)?;
+    if args.dry_run {
+        let old = |w: &tune::journal::Made| {
+            let shown = tune::knobs::find(&w.saved.knob).map(|k| k.show(&w.saved.old));
+            format!("{} would be {} again.", w.saved.knob, shown.unwrap_or_default())
+        };
+        let lines = set.writes.iter().rev().map(old).collect();
+        tell(&args.output, standing(&place, id), true, lines)?;
+        return Ok(Done::Yes);
+    }
+    let mut journal = place.store.resume(id, &lock).map_err(failure)?;
+    let report = undo::all(&place.host, &mut journal, set, undo::ASKED);
+    drop(lock);
+    conclude(&args.output, &place, id, &report)
+}
+
+/// A later change of the same knob must go first, or its old value would come back later.
+fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
+    for (later, _) in sets.iter().filter(|(s, state)| s.id > set.id && status::is_open(*state)) {
+        if let Some(knob) = later.knobs().intersection(&set.knobs()).next() {
+            return Err(Failure::Environment(format!(
+                "change {} wrote {knob} after change {}; roll that back first",
+                later.id, set.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn nothing(output: &crate::args::OutputArgs, id: Option<u64>) -> Result<Done, Failure> {
+    if let Some(id) = id {
+        return Err(Failure::Usage(format!("there is no change {id}")));
+    }
+    tell(output, None, true, vec!["Nothing of ours is in force; nothing was written.".into()])?;
+    Ok(Done::Yes)
+}
+
+fn conclude(
+    output: &crate::args::OutputArgs,
+    place: &Place,
+    id: u64,
+    report: &undo::Report,
+) -> Result<Done, Failure> {
+    let whole = report.is_whole();
+    let mut lines = if whole {
+        vec![format!("Change {id} is rolled back: every value was put back and read again.")]
+    } else {
+        vec![format!("Change {id} is not wholly rolled back.")]
+    };
+    for (knob, why) in &report.not_restored {
+        lines.push(format!("{knob} was not put back: {why}."));
+    }
+    if let Some(journal) = &report.journal {
+        lines.push(format!(
+            "The journal could not be told ({journal}); `netwright tune rollback {id}` closes it \
+             once that is remedied."
+        ));
+    }
+    let done = whole && report.journal.is_none();
+    tell(output, standing(place, id), done, lines)?;
+    Ok(if done { Done::Yes } else { Done::No })
+}
+
+/// Says that all is well.
+pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
+    Sink::new(args.output.output.clone()).check()?;
+    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    if place.store.ids().is_empty() {
+        return Err(Failure::Usage("there is no change to confirm".into()));
+    }
+    let lock = lock(&place, false, args.output.talk.quiet)?;
+    let sets = sets(&place);
+    let waits = |(_, state): &&(Set, State)| *state == State::AwaitingConfirmation;
+    let chosen = match args.id {
+        Some(id) => sets.iter().find(|(s, _)| s.id == id),
+        None => sets.iter().rev().find(waits).or(sets.last()),
+    };
+    let Some((set, state)) = chosen else {
+        return Err(Failure::Usage(format!("there is no change {}", args.id.unwrap_or_default())));
+    };
+    let id = set.id;
+    let (done, line) = match state {
+        State::AwaitingConfirmation => {
+            let mut journal = place.store.resume(id, &lock).map_err(failure)?;
+            journal.sync(Event::Confirmed).map_err(failure)?;
+            (true, format!("Change {id} is confirmed and stays."))
+        }
+        State::InForce => (true, format!("Change {id} is in force already.")),
+        State::RolledBack | State::PartlyRolledBack => {
+            (false, format!("Too late: change {id} is {state}."))
+        }
+        state => (false, format!("Change {id} is {state}: it cannot be confirmed.")),
+    };
+    drop(lock);
+    tell(&args.output, standing(&place, id), done, vec![line])?;
+    Ok(if done { Done::Yes } else { Done::No })
+}

@@ -1,0 +1,187 @@
+//! `netwright tune`: reversible changes.
+
+mod apply;
+pub mod args;
+mod back;
+mod plan;
+mod show;
+
+use std::{path::PathBuf, sync::atomic::AtomicBool};
+
+use model::{
+    Reading,
+    tune::{By, ChangeSet, Outcome, RefusedAs},
+};
+use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, status};
+
+use crate::{
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Sink, note},
+};
+use args::{GuardArgs, PlaceArgs, TuneArgs, TuneCommand};
+
+/// Runs one command.
+pub fn run(args: TuneArgs) -> Result<Done, Failure> {
+    match args.command {
+        TuneCommand::Plan(a) => plan::run(a),
+        TuneCommand::Apply(a) => apply::run(a),
+        TuneCommand::Confirm(a) => back::confirm(a),
+        TuneCommand::Rollback(a) => back::rollback(a),
+        TuneCommand::Status(a) => show::status(a),
+        TuneCommand::Log(a) => show::log(a),
+        TuneCommand::Guard(a) => stand(&a),
+    }
+}
+
+/// Before every command: whether an earlier change was cut short, or waits for a confirmation.
+/// The commands that deal with it say so themselves.
+pub fn announce(command: &crate::args::Command) {
+    use crate::args::Command::{Lab, Tune};
+    let quiet = |c: &TuneCommand| !matches!(c, TuneCommand::Plan(_));
+    match command {
+        Tune(t) if quiet(&t.command) => return,
+        // It runs within guests and namespaces of its own.
+        Lab(_) => return,
+        _ => {}
+    }
+    let state = match command {
+        Tune(TuneArgs { command: TuneCommand::Plan(p) }) => p.place.state_dir.clone(),
+        _ => None,
+    };
+    if let Some(text) = status::notice(&Host::live(), &store(state)) {
+        note(&format!("netwright: {text}"));
+    }
+}
+
+fn store(state_dir: Option<PathBuf>) -> Store {
+    let asked = state_dir.or_else(|| std::env::var_os("NETWRIGHT_STATE").map(PathBuf::from));
+    let path = asked.filter(|p| !p.as_os_str().is_empty());
+    let path = path.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE));
+    // The guard stands in another folder.
+    Store::at(std::path::absolute(&path).unwrap_or(path))
+}
+
+/// The host and its journals. A folder's journal is inside unless asked otherwise: what was done
+/// to it is not done to this host.
+struct Place {
+    host: Host,
+    store: Store,
+    tree: Option<PathBuf>,
+}
+
+impl Place {
+    fn open(args: PlaceArgs) -> Result<Self, Failure> {
+        let Some(root) = args.root else {
+            return Ok(Self { host: Host::live(), store: store(args.state_dir), tree: None });
+        };
+        let tree = std::path::absolute(&root).unwrap_or(root);
+        let host = Host::tree(&tree).map_err(failure)?;
+        let inside = || Some(tree.join(DEFAULT_STATE.trim_start_matches('/')));
+        let store = store(args.state_dir.or_else(inside));
+        Ok(Self { host, store, tree: Some(tree) })
+    }
+}
+
+/// The exit code that an error deserves.
+fn failure(e: TuneError) -> Failure {
+    match e {
+        TuneError::Usage(_) => Failure::Usage(e.to_string()),
+        TuneError::Denied(_) => Failure::Denied(e.to_string()),
+        TuneError::Absent(_) | TuneError::Environment(_) | TuneError::Changed(_) => {
+            Failure::Environment(e.to_string())
+        }
+    }
+}
+
+/// As [`failure`], for what a plan refuses.
+fn refusal(kind: RefusedAs, why: String) -> Result<Done, Failure> {
+    match kind {
+        RefusedAs::Usage => Err(Failure::Usage(why)),
+        RefusedAs::Denied => Err(Failure::Denied(why)),
+        RefusedAs::Environment => Err(Failure::Environment(why)),
+        RefusedAs::Harmful | RefusedAs::Postponed => {
+            note(&format!("netwright: {why}"));
+            Ok(Done::No)
+        }
+    }
+}
+
+/// Who does it.
+fn by(host: &Host) -> Result<By, Failure> {
+    let words = ["SUDO_USER", "SSH_CONNECTION"].map(|v| std::env::var(v).ok());
+    let login = words.into_iter().flatten().collect::<Vec<_>>().join(" from ");
+    Ok(By {
+        pid: std::process::id(),
+        start_ticks: tune::Host::live().start_ticks("self").map_err(failure)?,
+        // SAFETY: takes nothing, changes nothing.
+        uid: unsafe { libc::getuid() },
+        login: match login.as_str() {
+            "" if host.is_live() => Reading::absent("neither SUDO_USER nor SSH_CONNECTION is set"),
+            "" => Reading::absent("a folder"),
+            _ => Reading::Known(login),
+        },
+        version: env!("CARGO_PKG_VERSION").into(),
+    })
+}
+
+/// Tells what happened.
+fn tell(
+    output: &crate::args::OutputArgs,
+    set: Option<ChangeSet>,
+    done: bool,
+    lines: Vec<String>,
+) -> Result<(), Failure> {
+    let outcome = Outcome {
+        schema_version: model::SCHEMA_VERSION,
+        set: set.map_or_else(|| Reading::absent("nothing was to be done"), Reading::Known),
+        done,
+        lines,
+    };
+    let sink = Sink::new(output.output.clone());
+    if output.json {
+        sink.json(&outcome)
+    } else {
+        sink.text(&report::tune::outcome(&outcome, sink.look(output.talk.verbose)))
+    }
+}
+
+/// A change set as it stands now.
+fn standing(place: &Place, id: u64) -> Option<ChangeSet> {
+    let (sets, _) = status::standing(&place.host, &place.store);
+    sets.iter().find(|(s, _)| s.id == id).map(|(s, state)| status::document(s, *state))
+}
+
+/// The guard's own life.
+fn stand(args: &GuardArgs) -> Result<Done, Failure> {
+    let place = Place::open(PlaceArgs {
+        state_dir: args.place.state_dir.clone(),
+        root: args.place.root.clone(),
+    })?;
+    let orders = guard::Orders {
+        id: args.id,
+        deadline_boot_ms: args.deadline_boot_ms,
+        maker: (args.maker_pid, args.maker_start),
+    };
+    // SAFETY: a terminal that hangs up is nothing to us.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    // SIGTERM: the host goes down or the session is cleared away; then at once.
+    let window = Window::open();
+    let start = Host::live().start_ticks("self").map_err(failure)?;
+    Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
+    close_stdout();
+    let now: &AtomicBool = window.stop();
+    guard::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
+    Ok(Done::Yes)
+}
+
+/// Whoever started us reads to the end.
+fn close_stdout() {
+    // SAFETY: both are paths and descriptors of our own; nothing is printed any more.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if null >= 0 {
+            libc::dup2(null, libc::STDOUT_FILENO);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `tune plan`, and the making of plans for `apply`.
+
+use std::{io::Read, path::Path};
+
+use model::{
+    Facts,
+    tune::{Plan, RefusedAs},
+};
+use probe::{
+    Root,
+    facts::{self, Request, Selector},
+};
+use tune::{
+    Host, TuneError,
+    knob::Case,
+    session::Session,
+    wish::{self, Wish, Wishes},
+};
+
+use super::{args::PlanArgs, failure, refusal};
+use crate::{
+    exit::{Done, Failure},
+    output::{Sink, note},
+};
+
+/// Makes a plan and shows it.
+pub fn run(args: PlanArgs) -> Result<Done, Failure> {
+    let sink = Sink::new(args.output.output.clone());
+    sink.check()?;
+    let host = match args.place.root {
+        None => Host::live(),
+        Some(path) if path.is_dir() => Host::tree(&path).map_err(failure)?,
+        Some(path) => {
+            let root = Root::open(&path).map_err(|e| Failure::Environment(e.to_string()))?;
+            Host::read_only(root)
+        }
+    };
+    let wishes = wishes(&args.what)?;
+    let by_name = wishes.plan.is_some() || wishes.refused.is_empty();
+    let (plan, _) = make(&host, wishes)?;
+    if args.output.json {
+        sink.json(&plan)?;
+    } else {
+        sink.text(&report::tune::plan(&plan, sink.look(args.output.talk.verbose)))?;
+    }
+    if by_name { worst(&plan) } else { Ok(Done::Yes) }
+}
+
+/// What was asked for.
+pub fn wishes(what: &[String]) -> Result<Wishes, Failure> {
+    let wishes = match what {
+        [one] if !one.contains('=') => wish::document(&document(one)?).map_err(failure)?,
+        many => wish::arguments(many).map_err(failure)?,
+    };
+    if wishes.wishes.is_empty() && wishes.refused.is_empty() {
+        return Err(Failure::Usage("nothing is asked for: the plan is empty".into()));
+    }
+    Ok(wishes)
+}
+
+fn document(name: &str) -> Result<String, Failure> {
+    let path = Path::new(name);
+    let mut text = String::new();
+    let read = if name == "-" {
+        std::io::stdin().lock().take(wish::MAX_BYTES).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|f| f.take(wish::MAX_BYTES).read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
+            Err(Failure::Usage(format!("{name}: holds no text")))
+        }
+        Err(e) => Err(Failure::io(path, &e)),
+    }
+}
+
+/// The plan for what is there now, and the facts that it rests on.
+pub fn make(host: &Host, mut wishes: Wishes) -> Result<(Plan, Facts), Failure> {
+    let facts = facts(host, &wishes.wishes);
+    if host.is_live()
+        && let Some(why) = facts::elsewhere(host.root())
+    {
+        return Err(Failure::Environment(why));
+    }
+    wish::name_processes(&mut wishes.wishes, &facts);
+    let ssh = std::env::var("SSH_CONNECTION").ok();
+    let session = Session::find(host.root(), &facts, ssh.as_deref());
+    let case = Case { facts: &facts, session: &session };
+    let seen = tune::plan::look(host, &wishes.wishes);
+    let plan = tune::plan::make(&case, host.id(), &wishes, &seen);
+    if let Some(made) = &wishes.plan {
+        tune::plan::still_fits(made, &plan).map_err(failure)?;
+    }
+    Ok((plan, facts))
+}
+
+fn facts(host: &Host, wishes: &[Wish]) -> Facts {
+    let selector = |w: &Wish| {
+        let who = w.knob.strip_prefix("process.")?.strip_suffix(".affinity")?;
+        Some(who.parse().map_or_else(|_| Selector::Name(who.into()), Selector::Pid))
+    };
+    let processes = wishes.iter().filter_map(selector).collect();
+    facts::collect(host.root(), &Request { processes })
+}
+
+/// The answer to what was asked for by name: the reason that most wants somebody to act.
+pub fn worst(plan: &Plan) -> Result<Done, Failure> {
+    let order = [
+        RefusedAs::Usage,
+        RefusedAs::Denied,
+        RefusedAs::Environment,
+        RefusedAs::Harmful,
+        RefusedAs::Postponed,
+    ];
+    let first = order.iter().find_map(|k| plan.refused.iter().find(|r| r.kind == *k));
+    let Some(r) = first else { return Ok(Done::Yes) };
+    if plan.refused.len() > 1 {
+        note(&format!("netwright: {} of the changes are refused", plan.refused.len()));
+    }
+    refusal(r.kind, format!("{}: {}={}: {}", r.asked_by, r.knob, r.new, r.why))
+}
+
+/// Whether a plan can be applied as it is.
+pub fn whole(plan: &Plan) -> Result<(), TuneError> {
+    if plan.changes.is_empty() && plan.unchanged.is_empty() {
+        return Err(TuneError::Usage("nothing of it can be applied: the plan is empty".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! `tune status` and `tune log`.
+
+use model::tune::{Drift, State};
+use probe::facts::{self, Request};
+use tune::status;
+
+use super::{
+    Place, PlaceArgs,
+    args::{LogArgs, StatusArgs},
+};
+use crate::{
+    exit::{Done, Failure},
+    output::Sink,
+};
+
+/// What is in force, and what of it no longer holds.
+pub fn status(args: StatusArgs) -> Result<Done, Failure> {
+    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let mut document = status::status(&place.host, &place.store, None);
+    let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
+    if !holds(&document) {
+        // Only now is it worth asking who else is about.
+        let facts = facts::collect(place.host.root(), &Request::default());
+        document = status::status(&place.host, &place.store, Some(&facts));
+    }
+    let sink = Sink::new(args.output.output);
+    if args.output.json {
+        sink.json(&document)?;
+    } else {
+        sink.text(&report::tune::status(&document, sink.look(args.output.talk.verbose)))?;
+    }
+    let cut_short = document.sets.iter().any(|s| s.state == State::Unfinished);
+    Ok(if holds(&document) && !cut_short { Done::Yes } else { Done::No })
+}
+
+/// Every change set there ever was.
+pub fn log(args: LogArgs) -> Result<Done, Failure> {
+    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let document = status::log(&place.host, &place.store);
+    let sink = Sink::new(args.output.output);
+    if args.output.json {
+        sink.json(&document)?;
+    } else {
+        sink.text(&report::tune::log(&document, sink.look(args.output.talk.verbose)))?;
+    }
+    if document.damaged.is_empty() {
+        return Ok(Done::Yes);
+    }
+    Err(Failure::Environment(document.damaged.join("; ")))
+}

@@ -1,0 +1,249 @@
+//! A host to change: a namespace of the test's own, seen from a thread that lives in it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::BTreeMap,
+    ffi::CString,
+    fs,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{NETWRIGHT, Namespace, run};
+
+/// A namespace with a pair of interfaces of four queues, some of them already set up, and a
+/// process to place. The calling thread moves into it for good: use one thread a host.
+pub struct Practice {
+    /// The namespace.
+    pub ns: Namespace,
+    /// Where journals go.
+    pub state: tempfile::TempDir,
+    sleeper: std::process::Child,
+}
+
+/// Works on a practice host, in a thread of its own: it moves into the namespace.
+pub fn on_a_host(work: impl FnOnce(&Practice) + Send) {
+    std::thread::scope(|s| {
+        let worker = s.spawn(|| work(&Practice::enter()));
+        if let Err(panic) = worker.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn mount(source: &str, target: &Path, kind: &str, flags: libc::c_ulong, data: &str) {
+    let text = |s: &str| CString::new(s).unwrap();
+    let (source, kind, data) = (text(source), text(kind), text(data));
+    let target_text = text(target.to_str().unwrap());
+    // SAFETY: every text ends with NUL and outlives the call; the mount namespace is our own.
+    let done = unsafe {
+        libc::mount(
+            source.as_ptr(),
+            target_text.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            data.as_ptr().cast(),
+        )
+    };
+    assert_eq!(done, 0, "mount {}: {}", target.display(), std::io::Error::last_os_error());
+}
+
+impl Practice {
+    /// Makes it and moves in.
+    pub fn enter() -> Self {
+        let ns = Namespace::new();
+        ns.run(
+            "ip",
+            &[
+                "link",
+                "add",
+                "v0",
+                "numrxqueues",
+                "4",
+                "numtxqueues",
+                "4",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "v1",
+                "numrxqueues",
+                "4",
+                "numtxqueues",
+                "4",
+            ],
+        );
+        for args in [
+            ["link", "set", "v0", "up"],
+            ["link", "set", "v1", "up"],
+            ["addr", "add", "10.9.0.1/24", "dev"],
+        ] {
+            let mut args = args.to_vec();
+            if args[0] == "addr" {
+                args.push("v0");
+            }
+            ns.run("ip", &args);
+        }
+        let file = fs::File::open(format!("/run/netns/{}", ns.name)).unwrap();
+        // SAFETY: takes numbers only; moves this thread alone.
+        unsafe {
+            assert_eq!(libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET), 0);
+            assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0);
+        }
+        mount("none", Path::new("/"), "", libc::MS_REC | libc::MS_PRIVATE, "");
+        mount("sysfs", Path::new("/sys"), "sysfs", 0, "");
+        let sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+        let host = Self { ns, state: tempfile::tempdir().unwrap(), sleeper };
+        // What a change of channels would sweep away.
+        for (file, value) in [
+            ("v0/queues/rx-3/rps_cpus", "1"),
+            ("v0/queues/rx-2/rps_flow_cnt", "256"),
+            ("v0/queues/tx-3/xps_cpus", "1"),
+            ("v0/queues/tx-0/xps_cpus", "1"),
+        ] {
+            fs::write(Path::new("/sys/class/net").join(file), value).unwrap();
+        }
+        host
+    }
+
+    /// The process to place.
+    pub fn pid(&self) -> u32 {
+        self.sleeper.id()
+    }
+
+    /// More than twenty changes of every kind that a namespace can hold.
+    pub fn changes(&self) -> Vec<String> {
+        let mut all: Vec<String> = [
+            "sysctl.net.core.somaxconn=8192",
+            "sysctl.net.ipv4.tcp_max_syn_backlog=16384",
+            "sysctl.net.ipv4.tcp_fin_timeout=30",
+            "sysctl.net.ipv4.tcp_keepalive_time=10m",
+            "sysctl.net.ipv4.tcp_keepalive_intvl=30",
+            "sysctl.net.ipv4.ip_local_port_range=20000 60000",
+            "sysctl.net.ipv4.tcp_rmem=4096 131072 64M",
+            "sysctl.net.ipv4.tcp_notsent_lowat=128k",
+            "sysctl.net.ipv4.tcp_mtu_probing=1",
+            "sysctl.net.ipv4.ip_forward=1",
+            "nic.v0.channels=rx 2 tx 2",
+            "nic.v0.mtu=1400",
+            "nic.v1.mtu=1450",
+            "nic.v0.txqueuelen=500",
+            "nic.v0.gro_flush_timeout=20us",
+            "nic.v0.napi_defer_hard_irqs=2",
+            "nic.v0.queue.rx-0.rps_cpus=cpus:0-1",
+            "nic.v1.queue.rx-0.rps_cpus=2",
+            "nic.v1.queue.rx-3.rfs_flows=1024",
+            "nic.v1.queue.tx-1.xps_cpus=2",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        all.push(format!("process.{}.affinity=1", self.pid()));
+        all
+    }
+
+    /// Everything of it that a change could reach, by path.
+    pub fn print(&self) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for folder in ["/proc/sys/net/ipv4", "/proc/sys/net/ipv6", "/proc/sys/net/core"] {
+            walk(Path::new(folder), 5, &mut all);
+        }
+        for nic in ["v0", "v1"] {
+            walk(&Path::new("/sys/class/net").join(nic).join("queues"), 4, &mut all);
+            for file in [
+                "mtu",
+                "tx_queue_len",
+                "gro_flush_timeout",
+                "napi_defer_hard_irqs",
+                "threaded",
+                "flags",
+            ] {
+                let path = Path::new("/sys/class/net").join(nic).join(file);
+                all.insert(
+                    path.display().to_string(),
+                    fs::read_to_string(&path).unwrap_or_default(),
+                );
+            }
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let allowed = status.lines().find(|l| l.starts_with("Cpus_allowed_list")).unwrap();
+        all.insert("affinity".into(), allowed.to_owned());
+        all
+    }
+
+    /// `netwright tune ARGS` here: exit code, standard output, standard error.
+    pub fn tune(&self, args: &[&str]) -> (i32, String, String) {
+        self.tune_in(self.state.path(), args)
+    }
+
+    /// The same with another folder for journals.
+    pub fn tune_in(&self, state: &Path, args: &[&str]) -> (i32, String, String) {
+        let out = self.command(state, args).output().unwrap();
+        let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+        (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
+    }
+
+    /// The command itself.
+    pub fn command(&self, state: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(NETWRIGHT);
+        command.arg("tune").args(args).env("NETWRIGHT_STATE", state);
+        // Whoever runs the tests may do so over SSH.
+        command.env_remove("SSH_CONNECTION");
+        command
+    }
+
+    /// A file system of this many bytes, for journals.
+    pub fn small_disk(&self, bytes: u64) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        mount("tmpfs", folder.path(), "tmpfs", 0, &format!("size={bytes}"));
+        folder
+    }
+
+    /// Makes a folder of `/proc/sys` read-only, in this thread's view.
+    pub fn read_only(&self, folder: &str) {
+        let path = PathBuf::from(folder);
+        mount(folder, &path, "", libc::MS_BIND, "");
+        mount("none", &path, "", libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY, "");
+    }
+
+    /// Removes the interfaces.
+    pub fn pull_out(&self) {
+        run("ip", &["link", "del", "v0"]);
+    }
+}
+
+impl Drop for Practice {
+    fn drop(&mut self) {
+        let _ = self.sleeper.kill();
+        let _ = self.sleeper.wait();
+    }
+}
+
+fn walk(folder: &Path, depth: u32, all: &mut BTreeMap<String, String>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|e| e.unwrap().path()) {
+        if path.is_dir() && !path.is_symlink() {
+            if depth > 0 {
+                walk(&path, depth - 1, all);
+            }
+        } else if let Ok(text) = fs::read(&path) {
+            let moves = ["inflight", "traffic", "limit", "_stat", "random", "flush"];
+            let name = path.display().to_string();
+            if !moves.iter().any(|m| name.contains(m)) {
+                all.insert(name, String::from_utf8_lossy(&text).into_owned());
+            }
+        }
+    }
+}
+
+/// Fails with what differs.
+pub fn same(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, when: &str) {
+    let differs: Vec<String> = before
+        .keys()
+        .chain(now.keys())
+        .filter(|k| before.get(*k) != now.get(*k))
+        .map(|k| format!("{k}: {:?} -> {:?}", before.get(k), now.get(k)))
+        .collect();
+    assert!(differs.is_empty(), "{when}: not as before: {differs:#?}");
+}

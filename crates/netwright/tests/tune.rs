@@ -1,0 +1,458 @@
+//! `tune` on a host of the test's own: what is promised, knob by knob and fault by fault.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    fs,
+    os::fd::AsRawFd,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use support::{
+    run,
+    traced::{self, End, Then},
+    tuned::{Practice, on_a_host, same},
+};
+
+const MTU: &str = "/sys/class/net/v0/mtu";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+/// Waits for something that takes its time, on a machine of any speed.
+fn within(most: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < most, "{what}: not within {most:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn every_knob_is_applied_as_the_classic_tools_see_it_and_undone_exactly() {
+    on_a_host(|host| {
+        let before = host.print();
+        let changes = host.changes();
+        let mut args = vec!["apply", "--no-confirm", "--json"];
+        args.extend(changes.iter().map(String::as_str));
+        let (code, out, err) = host.tune(&args);
+        assert_eq!(code, 0, "{out}{err}");
+        let outcome = json(&out);
+        assert_eq!(outcome["set"]["state"], "in_force");
+        assert_eq!(outcome["set"]["made"], changes.len());
+
+        let sysctl = |key: &str| {
+            run("sysctl", &["-n", key]).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(sysctl("net.core.somaxconn"), "8192");
+        assert_eq!(sysctl("net.ipv4.tcp_keepalive_time"), "600");
+        assert_eq!(sysctl("net.ipv4.tcp_rmem"), "4096 131072 67108864");
+        assert_eq!(
+            sysctl("net.ipv4.conf.v0.forwarding"),
+            "1",
+            "ip_forward reaches every interface"
+        );
+        let link = run("ip", &["link", "show", "v0"]);
+        assert!(link.contains("mtu 1400") && link.contains("qlen 500"), "{link}");
+        let channels = run("ethtool", &["-l", "v0"]);
+        let now = channels.split("Current").nth(1).unwrap();
+        assert!(now.contains("RX:\t\t2") && now.contains("TX:\t\t2"), "{channels}");
+        let mask =
+            |f: &str| u32::from_str_radix(&read(&format!("/sys/class/net/{f}")), 16).unwrap();
+        assert_eq!(mask("v0/queues/rx-0/rps_cpus"), 3);
+        assert_eq!(mask("v1/queues/tx-1/xps_cpus"), 2);
+        assert_eq!(read("/sys/class/net/v1/queues/rx-3/rps_flow_cnt"), "1024");
+        assert_eq!(read("/sys/class/net/v0/gro_flush_timeout"), "20000");
+        let placed = run("taskset", &["-a", "-c", "-p", &host.pid().to_string()]);
+        assert!(placed.trim_end().ends_with("list: 1"), "{placed}");
+
+        let (code, out, err) = host.tune(&["status", "--json"]);
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(json(&out)["values"].as_array().unwrap().len(), changes.len());
+        let (code, out, err) = host.tune(&["rollback"]);
+        assert_eq!(code, 0, "{out}{err}");
+        same(&before, &host.print(), "after the rollback");
+        let (code, out, _) = host.tune(&["rollback"]);
+        assert!(code == 0 && out.contains("nothing was written"), "{out}");
+    });
+}
+
+#[test]
+fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
+    on_a_host(|host| {
+        let before = host.print();
+        for (ask, code, why) in [
+            ("nic.v0.blue=1", 2, "no such knob"),
+            ("sysctl.net.core.somaxconn=10M", 2, "a number of connections"),
+            ("sysctl.net.ipv4.tcp_rmem=16777216", 2, "takes 3 numbers"),
+            ("sysctl.net.ipv4.tcp_fin_timeout=1500ms", 2, "a number of s"),
+            ("nic.v0.mtu=99999999", 2, "out of range"),
+            ("nic.v0.queue.rx-0.rfs_flows=100", 2, "rounds 100 up to 128"),
+            ("nic.v0.queue.rx-0.rps_cpus=cpus:4000", 4, "not online"),
+            ("nic.v0.queue.rx-9.rps_cpus=1", 4, "not there"),
+            ("nic.gone.mtu=1400", 4, "not there"),
+            ("nic.v0.rings.rx=512", 4, "not supported"),
+            ("nic.v0.channels=combined 2", 4, "no combined channels"),
+            ("nic.v0.mtu=9000", 4, "raise that first"),
+            ("sysctl.net.ipv4.tcp_congestion_control=none-such", 4, "offers"),
+            ("sysctl.vm.drop_caches=3", 4, "an act"),
+            ("sysctl.net.ipv4.tcp_fastopen_key=1-2-3-4", 4, "secret"),
+            ("sysctl.net.ipv4.tcp_sack=0", 1, "loss recovery"),
+            ("sysctl.net.ipv4.tcp_timestamps=0", 1, "wrapped sequence numbers"),
+            ("sysctl.net.core.somaxconn=16", 1, "below this kernel's own default"),
+            ("nic.v0.mtu=1000", 1, "IPv6"),
+            ("nonsense", 4, "no such file"),
+            ("=1", 2, "not KNOB=VALUE"),
+        ] {
+            for verb in ["plan", "apply"] {
+                let (got, out, err) = host.tune(&[verb, ask]);
+                assert_eq!(got, code, "{verb} {ask}: {out}{err}");
+                assert!(err.contains(why), "{verb} {ask}: {err}");
+            }
+        }
+        let empty = host.state.path().join("empty");
+        fs::write(&empty, "# nothing\n").unwrap();
+        let (code, _, err) = host.tune(&["apply", empty.to_str().unwrap()]);
+        assert!(code == 2 && err.contains("empty"), "{err}");
+        fs::write(&empty, "nic.v0.mtu=1400\nnic.v0.mtu=1300\n").unwrap();
+        let (code, _, err) = host.tune(&["plan", empty.to_str().unwrap()]);
+        assert!(code == 2 && err.contains("line 2"), "{err}");
+        let (code, out, _) = host.tune(&["apply", "--dry-run", "nic.v0.mtu=1400"]);
+        assert!(code == 0 && out.contains("1500 -> 1400"), "{out}");
+        same(&before, &host.print(), "after plans only");
+        assert!(
+            !host.state.path().join("journal").exists()
+                || fs::read_dir(host.state.path().join("journal")).unwrap().next().is_none()
+        );
+    });
+}
+
+#[test]
+fn a_plan_for_another_host_or_other_values_is_refused_whole() {
+    on_a_host(|host| {
+        let file = host.state.path().join("plan.json");
+        let name = file.to_str().unwrap();
+        let ask =
+            ["plan", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v0.mtu=1400", "--json", "-o", name];
+        assert_eq!(host.tune(&ask).0, 0);
+        let plan = json(&fs::read_to_string(&file).unwrap());
+        let before = host.print();
+        for (key, value, why) in [
+            ("/host/machine_id", Value::from("another"), "another host"),
+            ("/host/boot_id", Value::from("another"), "another boot"),
+            ("/host/net_namespace", Value::from(1), "another network namespace"),
+            ("/changes/1/old", Value::from("9000"), "change 2: nic.v0.mtu was 9000"),
+            ("/schema_version", Value::from(999), "schema_version"),
+        ] {
+            let mut other = plan.clone();
+            *other.pointer_mut(key).unwrap() = value;
+            fs::write(&file, other.to_string()).unwrap();
+            let (code, _, err) = host.tune(&["apply", name]);
+            assert!(matches!(code, 2 | 4) && err.contains(why), "{key}: {code} {err}");
+            same(&before, &host.print(), key);
+        }
+        fs::write(&file, plan.to_string()).unwrap();
+        let (code, _, err) = host.tune(&["apply", name]);
+        assert_eq!(code, 0, "{err}");
+        assert_eq!(read(MTU), "1400");
+    });
+}
+
+#[test]
+fn what_the_kernel_makes_something_else_of_is_undone_with_all_before_it() {
+    on_a_host(|host| {
+        let before = host.print();
+        // A range the wrong way round is silently "1 0" (`ipv4_ping_group_range`).
+        let asks =
+            ["apply", "sysctl.net.ipv4.tcp_fin_timeout=30", "sysctl.net.ipv4.ping_group_range=5 4"];
+        let (code, _, err) = host.tune(&asks);
+        assert_eq!(code, 4, "{err}");
+        assert!(err.contains("5 4 was written and the kernel made 1 0 of it"), "{err}");
+        assert!(err.contains("Everything was put back"), "{err}");
+        same(&before, &host.print(), "after a silent clamp");
+    });
+}
+
+#[test]
+fn a_read_only_proc_sys_in_the_middle_undoes_what_came_before() {
+    on_a_host(|host| {
+        let before = host.print();
+        host.read_only("/proc/sys/net/ipv4");
+        let asks =
+            ["apply", "sysctl.net.core.somaxconn=8192", "sysctl.net.ipv4.tcp_fin_timeout=30"];
+        let (code, _, err) = host.tune(&asks);
+        assert_eq!(code, 4, "{err}");
+        assert!(err.contains("read-only") && err.contains("Everything was put back"), "{err}");
+        same(&before, &host.print(), "after a read-only /proc/sys");
+    });
+}
+
+#[test]
+fn a_full_disk_at_any_size_leaves_the_host_as_it_was_or_as_asked() {
+    on_a_host(|host| {
+        let before = host.print();
+        let changes = host.changes();
+        let mut args = vec!["apply", "--no-confirm"];
+        args.extend(changes.iter().map(String::as_str));
+        let (mut failed, mut made) = (0, 0);
+        // The journal is some twenty kilobytes; a page at a time.
+        for pages in 1..=20 {
+            let disk = host.small_disk(pages * 4096);
+            let (code, _, err) = host.tune_in(disk.path(), &args);
+            if code == 0 {
+                made += 1;
+                assert_eq!(host.tune_in(disk.path(), &["rollback"]).0 & !1, 0);
+            } else {
+                failed += 1;
+                assert!(code == 4 && err.contains("no space"), "{pages} pages: {code} {err}");
+            }
+            same(&before, &host.print(), &format!("{pages} pages of disk"));
+            run("umount", &[disk.path().to_str().unwrap()]);
+        }
+        assert!(failed >= 3 && made >= 1, "{failed} full, {made} not: the sizes test nothing");
+    });
+}
+
+#[test]
+fn a_device_that_vanishes_in_the_middle_is_named_and_the_rest_is_undone() {
+    on_a_host(|host| {
+        let sysctls = |h: &Practice| -> Vec<_> {
+            h.print()
+                .into_iter()
+                .filter(|(k, _)| k.ends_with("somaxconn") || k.ends_with("tcp_fin_timeout"))
+                .collect()
+        };
+        let before = sysctls(host);
+        let asks = [
+            "apply",
+            "--no-confirm",
+            "sysctl.net.core.somaxconn=8192",
+            "sysctl.net.ipv4.tcp_fin_timeout=30",
+            "nic.v0.mtu=1400",
+            "nic.v0.txqueuelen=500",
+        ];
+        let end = traced::tune(host.state.path(), &asks, &mut |_| {
+            if Path::new(MTU).exists() && read(MTU) == "1400" {
+                host.pull_out();
+            }
+            Then::GoOn
+        });
+        assert_eq!(end, End::Exited(4));
+        assert!(!Path::new(MTU).exists(), "it was not pulled out");
+        assert_eq!(sysctls(host), before);
+        let (_, out, _) = host.tune(&["log", "--json"]);
+        let set = &json(&out)["sets"][0];
+        assert_eq!(set["state"], "partly_rolled_back");
+        assert!(set["trouble"].to_string().contains("nic.v0.mtu not put back"), "{set}");
+    });
+}
+
+#[test]
+fn the_second_waits_for_the_first_or_refuses_at_once() {
+    on_a_host(|host| {
+        assert_eq!(host.tune(&["apply", "nic.v0.txqueuelen=700"]).0, 0);
+        let lock = fs::OpenOptions::new().write(true).open(host.state.path().join("lock")).unwrap();
+        // SAFETY: the descriptor is open.
+        assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
+        let (code, _, err) = host.tune(&["apply", "--no-wait", "nic.v0.mtu=1400"]);
+        assert!(code == 4 && err.contains("is changing this host right now"), "{err}");
+        let waits = host
+            .command(host.state.path(), &["apply", "nic.v0.mtu=1400"])
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        assert_eq!(read(MTU), "1500");
+        drop(lock);
+        let out = waits.wait_with_output().unwrap();
+        assert!(out.status.success());
+        assert!(String::from_utf8_lossy(&out.stderr).contains("waiting for"), "it said nothing");
+        assert_eq!(read(MTU), "1400");
+    });
+}
+
+#[test]
+fn an_older_change_goes_after_the_newer_one_and_drift_is_told() {
+    on_a_host(|host| {
+        let before = host.print();
+        assert_eq!(host.tune(&["apply", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"]).0, 0);
+        assert_eq!(host.tune(&["apply", "nic.v0.mtu=1300"]).0, 0);
+        let (code, _, err) = host.tune(&["rollback", "1"]);
+        assert!(code == 4 && err.contains("roll that back first"), "{err}");
+        fs::write(MTU, "1350").unwrap();
+        let (code, out, _) = host.tune(&["status"]);
+        assert!(code == 1 && out.contains("changed since"), "{out}");
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        assert_eq!(read(MTU), "1400");
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        same(&before, &host.print(), "after both");
+    });
+}
+
+#[test]
+fn the_next_command_of_any_kind_tells_of_a_crash_and_it_can_be_finished() {
+    on_a_host(|host| {
+        let asks = [
+            "apply",
+            "--no-confirm",
+            "nic.v0.mtu=1400",
+            "nic.v0.txqueuelen=700",
+            "nic.v1.mtu=1400",
+        ];
+        let end = traced::tune(host.state.path(), &asks, &mut |_| {
+            if read("/sys/class/net/v0/tx_queue_len") == "700" { Then::Kill } else { Then::GoOn }
+        });
+        assert_eq!(end, End::Killed);
+        let mut any = host.command(host.state.path(), &[]);
+        any = {
+            let mut c = std::process::Command::new(any.get_program());
+            c.args(["schema", "watch"]).env("NETWRIGHT_STATE", host.state.path());
+            c
+        };
+        let out = any.output().unwrap();
+        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(
+            told.contains("change 1 was cut short after") && told.contains("tune rollback 1"),
+            "{told}"
+        );
+        let (code, _, err) = host.tune(&["apply", "nic.v0.mtu=1300"]);
+        assert!(code == 4 && err.contains("change 1 was cut short"), "{err}");
+        assert_eq!(host.tune(&["status"]).0, 1);
+        let (code, out, err) = host.tune(&["apply", "--finish", "1"]);
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!((read(MTU), read("/sys/class/net/v1/mtu")), ("1400".into(), "1400".into()));
+        let (code, _, _) = host.tune(&["rollback"]);
+        assert_eq!((code, read(MTU)), (0, "1500".into()));
+    });
+}
+
+#[test]
+fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
+    on_a_host(|host| {
+        let before = host.print();
+        let over_ssh = |args: &[&str]| {
+            let mut c = host.command(host.state.path(), args);
+            c.env("SSH_CONNECTION", "10.9.0.2 50000 10.9.0.1 22").output().unwrap()
+        };
+        let out = over_ssh(&["plan", "nic.v0.mtu=1400"]);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(text.contains("may cut your own connection"), "{text}");
+        let other = over_ssh(&["plan", "nic.v1.mtu=1400"]);
+        assert!(!String::from_utf8_lossy(&other.stdout).contains("own connection"));
+
+        // By default there is a guard; confirmed, the change stays.
+        let out = over_ssh(&["apply", "nic.v0.mtu=1400", "--json"]);
+        assert!(out.status.success());
+        let outcome = json(&String::from_utf8_lossy(&out.stdout));
+        assert_eq!(outcome["set"]["state"], "awaiting_confirmation");
+        let (code, _, err) = host.tune(&["apply", "nic.v1.mtu=1400"]);
+        assert!(code == 4 && err.contains("waits for a confirmation"), "{err}");
+        assert_eq!(host.tune(&["confirm"]).0, 0);
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+
+        // Not confirmed it is undone.
+        assert!(over_ssh(&["apply", "nic.v0.mtu=1400", "--confirm", "1s"]).status.success());
+        within(Duration::from_secs(30), "the guard undoes", || read(MTU) == "1500");
+        let rolled_back =
+            || json(&host.tune(&["log", "--json"]).1)["sets"][1]["state"] == "rolled_back";
+        within(Duration::from_secs(30), "the guard says so", rolled_back);
+        let (code, out, _) = host.tune(&["confirm", "2"]);
+        assert!(code == 1 && out.contains("Too late"), "{out}");
+        same(&before, &host.print(), "after the guard");
+    });
+}
+
+#[test]
+fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
+    on_a_host(|host| {
+        let before = host.print();
+        let asks = [
+            "apply",
+            "--confirm",
+            "2s",
+            "nic.v0.mtu=1400",
+            "nic.v0.txqueuelen=700",
+            "nic.v1.mtu=1400",
+        ];
+        let mut child = host
+            .command(host.state.path(), &asks)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // However far it comes.
+        within(Duration::from_secs(30), "it begins", || {
+            read(MTU) == "1400" || child.try_wait().unwrap().is_some()
+        });
+        let _ = child.kill();
+        child.wait().unwrap();
+        within(Duration::from_secs(30), "the guard undoes", || host.print() == before);
+    });
+}
+
+#[test]
+fn without_privilege_nothing_is_written_and_the_capability_is_named() {
+    on_a_host(|host| {
+        let before = host.print();
+        let state = host.state.path().to_str().unwrap();
+        run("chmod", &["0777", state]);
+        let out = std::process::Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", support::NETWRIGHT])
+            .args(["tune", "apply", "nic.v0.mtu=1400"])
+            .env("NETWRIGHT_STATE", state)
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(3), "{err}");
+        assert!(err.contains("CAP_NET_ADMIN"), "{err}");
+        same(&before, &host.print(), "without privilege");
+    });
+}
+
+/// What no namespace has of its own, on a folder laid out like a host.
+#[test]
+fn an_interrupt_is_moved_and_moved_back_on_a_folder() {
+    let tree = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let file = tree.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write(
+        "proc/interrupts",
+        "           CPU0       CPU1\n 38:        100          0   PCI-MSI 1-edge      eth0-rx-0\n",
+    );
+    write("proc/irq/38/smp_affinity_list", "0-1\n");
+    write("proc/irq/38/effective_affinity_list", "0\n");
+    write("sys/devices/system/cpu/online", "0-1\n");
+    write("sys/devices/system/cpu/present", "0-1\n");
+    write("sys/devices/system/cpu/possible", "0-1\n");
+    let root = tree.path().to_str().unwrap();
+    let tune = |args: &[&str]| {
+        let out = std::process::Command::new(support::NETWRIGHT)
+            .arg("tune")
+            .args(args)
+            .args(["--root", root])
+            .output()
+            .unwrap();
+        (out.status.code().unwrap(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let file = tree.path().join("proc/irq/38/smp_affinity_list");
+    let (code, err) = tune(&["apply", "irq.38.affinity=7"]);
+    assert!(code == 4 && err.contains("CPU 7 is not online"), "{err}");
+    let (code, err) = tune(&["apply", "irq.38.affinity=1"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1");
+    assert_eq!(tune(&["status"]).0, 0);
+    assert_eq!(tune(&["rollback"]).0, 0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "0-1\n", "byte for byte");
+    assert!(tree.path().join("var/lib/netwright/journal/000001.jsonl").exists());
+}

@@ -1,0 +1,87 @@
+//! `kill -9` at every system call that writes, enumerated: after each the next command restores
+//! the host exactly. In a namespace of the test's own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{
+    traced::{self, End, Then},
+    tuned::{on_a_host, same},
+};
+
+#[test]
+fn apply_killed_at_every_write_is_undone_exactly() {
+    on_a_host(|host| {
+        let changes = host.changes();
+        assert!(changes.len() >= 20);
+        let before = host.print();
+        let mut args = vec!["apply", "--no-confirm"];
+        args.extend(changes.iter().map(String::as_str));
+        let (mut points, mut disturbed, mut unfinished) = (0, 0, 0);
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let at = points + 1;
+            let end = traced::tune(state.path(), &args, &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let after = host.print();
+            disturbed += usize::from(after != before);
+            let when = format!("killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            unfinished += usize::from(out.contains("is rolled back"));
+            same(&before, &host.print(), &when);
+            if let End::Exited(code) = end {
+                assert_eq!(code, 0, "apply itself failed");
+                assert_ne!(after, before, "it changed nothing");
+                break;
+            }
+            points = at;
+        }
+        println!("{points} points, at {disturbed} of them the host was changed");
+        // An announcement, an opening and a write each at the least, and most in the middle.
+        assert!(points >= 4 * changes.len(), "only {points} points");
+        assert!(disturbed >= 3 * changes.len(), "only {disturbed} in the middle");
+        assert!(unfinished >= disturbed);
+    });
+}
+
+#[test]
+fn rollback_killed_at_every_write_is_completed_exactly() {
+    on_a_host(|host| {
+        let some: Vec<String> = host
+            .changes()
+            .into_iter()
+            .filter(|c| {
+                ["ip_forward", "somaxconn", "channels", "v0.mtu", "rx-0.rps", "tx-1", "process"]
+                    .iter()
+                    .any(|k| c.contains(k))
+            })
+            .collect();
+        let before = host.print();
+        let mut args = vec!["apply", "--no-confirm"];
+        args.extend(some.iter().map(String::as_str));
+        let mut points = 0;
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let (code, out, err) = host.tune_in(state.path(), &args);
+            assert_eq!(code, 0, "{out}{err}");
+            assert_ne!(host.print(), before);
+            let at = points + 1;
+            let end = traced::tune(state.path(), &["rollback"], &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let when = format!("rollback killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            same(&before, &host.print(), &when);
+            if end != End::Killed {
+                assert_eq!(end, End::Exited(0));
+                break;
+            }
+            points = at;
+        }
+        assert!(points >= 3 * some.len(), "only {points} points");
+    });
+}

@@ -1,0 +1,212 @@
+//! `tune` as text: what is planned, what came of it, how it stands.
+
+use model::{
+    Reading,
+    tune::{ChangeSet, Drift, Log, Outcome, Plan, Planned, Radius, Reach, State, Status},
+};
+
+use crate::{
+    text::{Ink, Line, Look, Page, Table},
+    words::many,
+};
+
+/// A plan: what would be done, what is refused, what needs no doing.
+pub fn plan(plan: &Plan, look: Look) -> String {
+    let mut page = Page::new(look);
+    let host = plan.host.name.get().unwrap_or_else(|| "unnamed host".into());
+    let head = Line::new().ink(Ink::Strong, host).text("  plan: ");
+    page.line(
+        head.text(format!("{}. Nothing was changed.", many(plan.changes.len(), "change"))),
+        2,
+    );
+    for (i, change) in plan.changes.iter().enumerate() {
+        page.gap();
+        one(i, change, &mut page);
+    }
+    if !plan.refused.is_empty() {
+        page.heading("REFUSED");
+        for r in &plan.refused {
+            let what = if r.knob.is_empty() { "-".into() } else { format!("{}={}", r.knob, r.new) };
+            let line = Line::plain("  ").ink(Ink::Bad, what).text(format!(": {} ", r.why));
+            page.line(line.ink(Ink::Faint, format!("({})", r.asked_by)), 6);
+        }
+    }
+    if !plan.unchanged.is_empty() {
+        page.heading("ALREADY SO");
+        for u in &plan.unchanged {
+            page.line(Line::plain(format!("  {} is {}", u.knob, u.value)), 6);
+        }
+    }
+    if !plan.notes.is_empty() {
+        page.gap();
+        for note in &plan.notes {
+            page.line(Line::new().ink(Ink::Warn, format!("Note: {note}.")), 6);
+        }
+    }
+    page.finish()
+}
+
+fn one(i: usize, c: &Planned, page: &mut Page) {
+    let unit = if c.unit.is_empty() { String::new() } else { format!(" {}", c.unit) };
+    let value = |v: &str| if v.is_empty() { "(empty)".to_owned() } else { v.to_owned() };
+    let line = Line::plain(format!("{:>3}. ", i + 1))
+        .ink(Ink::Strong, &c.knob)
+        .text("  ")
+        .ink(Ink::Bad, value(&c.old))
+        .text(" -> ")
+        .ink(Ink::Good, value(&c.new))
+        .text(unit);
+    page.line(line, 7);
+    let detail = |label: &str, text: Line, page: &mut Page| {
+        page.labelled(Line::plain("     ").ink(Ink::Faint, format!("{label:<9}")), &text);
+    };
+    detail("disturbs", disturbs(&c.radius), page);
+    if !c.owner.is_empty() {
+        detail("owner", Line::plain(&c.owner), page);
+    }
+    if page.look().verbose {
+        detail("undo", Line::plain(&c.undo), page);
+        detail("asked by", Line::plain(&c.asked_by), page);
+    }
+    detail("same as", Line::plain(&c.command), page);
+}
+
+fn disturbs(r: &Radius) -> Line {
+    if r.reach == Reach::None {
+        return Line::plain("nothing");
+    }
+    let ink = if r.reach >= Reach::LinkReset || r.own_connection { Ink::Bad } else { Ink::Warn };
+    let mut line = Line::new().ink(ink, r.reach).text(format!(": {}", r.why));
+    for also in &r.also {
+        line = line.text(format!("; {also}"));
+    }
+    if r.own_connection {
+        line = line.text("; ").ink(Ink::Bad, "may cut your own connection");
+    }
+    line
+}
+
+/// What came of applying, confirming or undoing.
+pub fn outcome(outcome: &Outcome, look: Look) -> String {
+    let mut page = Page::new(look);
+    let ink = if outcome.done { Ink::Plain } else { Ink::Bad };
+    for line in &outcome.lines {
+        page.line(Line::new().ink(ink, line), 2);
+    }
+    page.finish()
+}
+
+fn head(s: &ChangeSet, page: &mut Page) {
+    let ink = match s.state {
+        State::InForce | State::RolledBack => Ink::Good,
+        State::GoneWithBoot => Ink::Faint,
+        _ => Ink::Bad,
+    };
+    let line =
+        Line::new().ink(Ink::Strong, format!("change {}", s.id)).text("  ").ink(ink, s.state).text(
+            format!(
+                "  {}  {} of {}, by {}",
+                utc(s.begun_unix_ms),
+                s.made,
+                many(s.changes.len(), "write"),
+                s.by
+            ),
+        );
+    page.line(line, 4);
+    if let Reading::Known(left) = s.confirm_within_ms {
+        let text =
+            format!("    undone in {} s unless `netwright tune confirm {}`", left / 1000, s.id);
+        page.line(Line::new().ink(Ink::Warn, text), 6);
+    }
+    for trouble in &s.trouble {
+        page.line(Line::plain("    ").ink(Ink::Bad, trouble), 6);
+    }
+}
+
+/// What is in force, and what of it no longer holds.
+pub fn status(status: &Status, look: Look) -> String {
+    let mut page = Page::new(look);
+    if status.sets.is_empty() {
+        page.line(Line::plain(format!("Nothing of ours is in force ({}).", status.journal)), 2);
+        return page.finish();
+    }
+    for set in &status.sets {
+        head(set, &mut page);
+    }
+    page.gap();
+    let mut table =
+        Table::new().right("#").left("knob").wrapping("before").wrapping("written").wrapping("now");
+    for v in &status.values {
+        let now = match (&v.drift, &v.now) {
+            (Drift::None, Reading::Known(now)) => Line::new().ink(Ink::Good, now),
+            (Drift::Changed { suspects }, Reading::Known(now)) => {
+                let by = if suspects.is_empty() {
+                    "changed since, not known by whom".to_owned()
+                } else {
+                    format!("changed since; {} may have", suspects.join(", "))
+                };
+                Line::new().ink(Ink::Bad, now).text(format!(" ({by})"))
+            }
+            (_, now) => Line::new().ink(Ink::Bad, now.why_not().unwrap_or("gone")),
+        };
+        let text = |t: &String| Line::plain(if t.is_empty() { "(empty)" } else { t });
+        table.row([
+            Line::plain(v.id),
+            Line::plain(&v.knob),
+            text(&v.before),
+            text(&v.written),
+            now,
+        ]);
+    }
+    page.table(&table, 2);
+    page.finish()
+}
+
+/// Every change set there ever was.
+pub fn log(log: &Log, look: Look) -> String {
+    let mut page = Page::new(look);
+    if log.sets.is_empty() && log.damaged.is_empty() {
+        page.line(Line::plain(format!("Nothing was ever changed ({}).", log.journal)), 2);
+    }
+    for set in &log.sets {
+        head(set, &mut page);
+        for c in &set.changes {
+            let unit = if c.unit.is_empty() { String::new() } else { format!(" {}", c.unit) };
+            page.line(Line::plain(format!("    {}  {} -> {}{unit}", c.knob, c.old, c.new)), 8);
+        }
+    }
+    for damaged in &log.damaged {
+        page.line(Line::new().ink(Ink::Bad, damaged), 2);
+    }
+    page.finish()
+}
+
+/// `2026-11-21 12:05:00 UTC`: days to a date by Howard Hinnant's `civil_from_days`
+/// (chrono-compatible low-level date algorithms).
+fn utc(unix_ms: u64) -> String {
+    let s = unix_ms / 1000;
+    let z = (s / 86_400) as i64 + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (h, m, s) = (s / 3600 % 24, s / 60 % 60, s % 60);
+    format!("{year}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_dates() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00:00 UTC");
+        assert_eq!(utc(1_795_262_700_000), "2026-11-21 12:05:00 UTC");
+    }
+}

@@ -1,0 +1,185 @@
+//! Making a plan's changes: old value to the journal, write, read back, check; the first that
+//! fails ends it, and everything is undone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::{
+    SCHEMA_VERSION,
+    tune::{By, Event, Plan, Planned, Saved},
+};
+
+use crate::{
+    Host, Store, TuneError,
+    journal::{Armed, Journal, Set},
+    knob::Knob,
+    knobs,
+    lock::Lock,
+    undo::{self, Report},
+};
+
+/// What applying came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    /// Everything is in force.
+    Whole(u64),
+    /// Something failed; what had been written was undone.
+    Undone {
+        /// The change set.
+        id: u64,
+        /// What failed.
+        why: TuneError,
+        /// What came of undoing.
+        report: Report,
+    },
+}
+
+/// How to apply.
+pub struct Work<'a> {
+    /// Where to.
+    pub host: &'a Host,
+    /// Where the journal is.
+    pub store: &'a Store,
+    /// Held throughout.
+    pub lock: &'a Lock,
+    /// Set when it is to end early.
+    pub stop: &'a AtomicBool,
+}
+
+/// Starts a guard for the change set of this number.
+pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
+
+impl Work<'_> {
+    /// Applies a plan that was made under the lock. `arm` starts the guard where one is wanted.
+    ///
+    /// # Errors
+    /// When nothing was written because the journal or the guard could not be had.
+    pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
+        let mut journal = self.store.begin(self.lock)?;
+        journal.sync(Event::Begin {
+            schema_version: SCHEMA_VERSION,
+            id: journal.id,
+            host: plan.host.clone(),
+            by,
+            changes: plan.changes.clone(),
+        })?;
+        if let Some(arm) = arm {
+            let armed = arm(journal.id).and_then(|a| {
+                journal.sync(Event::Armed {
+                    pid: a.pid,
+                    start_ticks: a.start_ticks,
+                    deadline_boot_ms: a.deadline_boot_ms,
+                })
+            });
+            if let Err(e) = armed {
+                let _ = journal.sync(Event::RolledBack);
+                return Err(e);
+            }
+        }
+        self.go_on(&mut journal)
+    }
+
+    /// Takes up a change set that a crash cut short.
+    ///
+    /// # Errors
+    /// When its journal cannot be opened.
+    pub fn finish(&self, id: u64) -> Result<Applied, TuneError> {
+        self.go_on(&mut self.store.resume(id, self.lock)?)
+    }
+
+    fn set(&self, id: u64) -> Result<Set, TuneError> {
+        self.store.set(id)?.ok_or_else(|| {
+            TuneError::Environment(format!("change set {id}: its journal has no beginning"))
+        })
+    }
+
+    fn go_on(&self, journal: &mut Journal) -> Result<Applied, TuneError> {
+        let set = self.set(journal.id)?;
+        let mut disturbed: Vec<String> =
+            set.writes.iter().flat_map(|w| &w.companions).map(|s| s.knob.clone()).collect();
+        for (n, change) in set.changes.iter().enumerate() {
+            let begun = set.writes.iter().find(|w| w.n == n);
+            if begun.is_some_and(|w| w.held) {
+                continue;
+            }
+            let made = self.change(journal, n, change, begun.map(|w| &w.saved), &mut disturbed);
+            if let Err(why) = made {
+                return self.give_up(journal, n, why);
+            }
+        }
+        match journal.sync(Event::Applied) {
+            Ok(()) => Ok(Applied::Whole(journal.id)),
+            Err(why) => self.give_up(journal, set.changes.len(), why),
+        }
+    }
+
+    fn give_up(
+        &self,
+        journal: &mut Journal,
+        n: usize,
+        why: TuneError,
+    ) -> Result<Applied, TuneError> {
+        let _ = journal.append(Event::Failed { n, why: why.to_string() });
+        let set = self.set(journal.id)?;
+        let report = undo::all(self.host, journal, &set, &format!("change {} failed", n + 1));
+        Ok(Applied::Undone { id: journal.id, why, report })
+    }
+
+    /// One change. `begun` is what its journal says was there before, if it was begun.
+    fn change(
+        &self,
+        journal: &mut Journal,
+        n: usize,
+        change: &Planned,
+        begun: Option<&Saved>,
+        disturbed: &mut Vec<String>,
+    ) -> Result<(), TuneError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(TuneError::Environment("interrupted".into()));
+        }
+        let name = &change.knob;
+        let knob = knobs::find(name)
+            .ok_or_else(|| TuneError::Usage(format!("{name}: this netwright has no such knob")))?;
+        let now = knob.read(self.host, name)?;
+        let is_new = knob.verify(&change.new, &now);
+        let is_old = knob.show(&now) == change.old || disturbed.contains(name);
+        if !(is_old || is_new && begun.is_some()) {
+            return Err(TuneError::Changed(format!(
+                "{name} was {} and is {} now: somebody else changes it",
+                change.old,
+                knob.show(&now)
+            )));
+        }
+        if begun.is_none() {
+            let companions = companions(self.host, knob, name);
+            disturbed.extend(companions.iter().map(|c| c.knob.clone()));
+            let saved = Saved { knob: name.clone(), old: now };
+            journal.sync(Event::Writing { n, saved, companions })?;
+        }
+        if !is_new || begun.is_none() {
+            knob.write(self.host, name, &change.new)?;
+        }
+        let back = knob.read(self.host, name)?;
+        if !knob.verify(&change.new, &back) {
+            return Err(TuneError::Environment(format!(
+                "{name}: {} was written and the kernel made {} of it",
+                change.new,
+                knob.show(&back)
+            )));
+        }
+        journal.append(Event::Written { n, read_back: back })
+    }
+}
+
+fn companions(host: &Host, knob: &dyn Knob, name: &str) -> Vec<Saved> {
+    let mut saved: Vec<Saved> = Vec::new();
+    for other in knob.companions(host, name) {
+        let read = knobs::find(&other).map(|k| k.read(host, &other));
+        if let Some(Ok(old)) = read
+            && other != name
+            && !saved.iter().any(|s| s.knob == other)
+        {
+            saved.push(Saved { knob: other, old });
+        }
+    }
+    saved
+}

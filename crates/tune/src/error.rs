@@ -1,0 +1,78 @@
+//! Why something was not done, named by what the user can do about it.
+
+use model::tune::RefusedAs;
+use probe::ReadError;
+
+/// Why a knob could not be read or written, or a command not be carried out. Each text is one
+/// line that names the knob, path or call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TuneError {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// This process may not.
+    #[error("{0}")]
+    Denied(String),
+    /// No such file, device, process or call.
+    #[error("{0}")]
+    Absent(String),
+    /// The host said no.
+    #[error("{0}")]
+    Environment(String),
+    /// Not what it was when the plan was made.
+    #[error("{0}")]
+    Changed(String),
+}
+
+impl TuneError {
+    /// What could not be read of the host.
+    pub fn read(e: &ReadError) -> Self {
+        match e {
+            ReadError::Absent { .. } => Self::Absent(e.to_string()),
+            ReadError::Denied { .. } => Self::Denied(e.to_string()),
+            _ => Self::Environment(e.to_string()),
+        }
+    }
+
+    /// What the kernel answered to a write.
+    pub fn written(what: &str, errno: i32) -> Self {
+        match errno {
+            libc::EACCES | libc::EPERM => {
+                Self::Denied(format!("{what}: not permitted; {}", grant(what)))
+            }
+            libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::ESRCH | libc::ENOTDIR => {
+                Self::Absent(format!("{what}: not there"))
+            }
+            libc::EROFS => Self::Environment(format!("{what}: the file system is read-only")),
+            libc::ENOSPC => Self::Environment(format!("{what}: no space left (ENOSPC)")),
+            libc::EINVAL => Self::Environment(format!("{what}: the kernel refuses it (EINVAL)")),
+            errno => Self::Environment(format!("{what}: {}", probe::error::errno_name(errno))),
+        }
+    }
+
+    /// A failed I/O call; one without an errno counts as `EIO`.
+    pub fn io(what: &str, e: &std::io::Error) -> Self {
+        Self::written(what, e.raw_os_error().unwrap_or(libc::EIO))
+    }
+
+    /// The reason for not taking something into a plan.
+    pub fn kind(&self) -> RefusedAs {
+        match self {
+            Self::Usage(_) => RefusedAs::Usage,
+            Self::Denied(_) => RefusedAs::Denied,
+            Self::Absent(_) | Self::Environment(_) | Self::Changed(_) => RefusedAs::Environment,
+        }
+    }
+}
+
+/// The capability that a write needs.
+fn grant(what: &str) -> &'static str {
+    if what.starts_with("/proc/sys/net") || what.contains("/class/net/") || what.contains("ethtool")
+    {
+        "CAP_NET_ADMIN (or root) is needed"
+    } else if what.contains("affinity of") {
+        "CAP_SYS_NICE (or root) is needed"
+    } else {
+        "root is needed"
+    }
+}

@@ -1,0 +1,155 @@
+//! The host that is read and written: the running one, or a directory tree laid out like one
+//! (to rehearse on, and to test what no namespace can hold).
+
+mod affinity;
+mod ethtool;
+
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use model::{Reading, tune::HostId};
+use probe::Root;
+
+use crate::TuneError;
+
+/// A host to change. Everything is read through probe's [`Root`]; every write is one of the
+/// functions here.
+pub struct Host {
+    root: Root,
+    /// Set for a tree: where its files really are.
+    tree: Option<PathBuf>,
+}
+
+impl Host {
+    /// The running host.
+    pub fn live() -> Self {
+        Self { root: Root::live(), tree: None }
+    }
+
+    /// A directory tree.
+    ///
+    /// # Errors
+    /// When it is no directory: an archive can be read but not written.
+    pub fn tree(path: &Path) -> Result<Self, TuneError> {
+        let name = path.display();
+        if !path.is_dir() {
+            return Err(TuneError::Environment(format!(
+                "{name}: no folder; a snapshot can be planned for, but only a host or a folder changed"
+            )));
+        }
+        let tree = path.canonicalize().map_err(|e| TuneError::io(&name.to_string(), &e))?;
+        let root = Root::open(&tree).map_err(|e| TuneError::Environment(e.to_string()))?;
+        Ok(Self { root, tree: Some(tree) })
+    }
+
+    /// A host that is only looked at, such as a snapshot: every write is refused.
+    pub fn read_only(root: Root) -> Self {
+        Self { root, tree: Some(PathBuf::new()) }
+    }
+
+    /// Where it is read from.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Whether it is the running one.
+    pub fn is_live(&self) -> bool {
+        self.tree.is_none()
+    }
+
+    /// Which host it is.
+    pub fn id(&self) -> HostId {
+        let namespace = self
+            .root
+            .link("/proc/self/ns/net")
+            .ok()
+            .and_then(|l| l.strip_prefix("net:[")?.strip_suffix(']')?.parse::<u64>().ok());
+        HostId {
+            name: self.root.word("/proc/sys/kernel/hostname"),
+            machine_id: self.root.word("/etc/machine-id"),
+            boot_id: self.root.word("/proc/sys/kernel/random/boot_id"),
+            net_namespace: namespace
+                .map_or_else(|| Reading::absent("/proc/self/ns/net: no such link"), Reading::Known),
+        }
+    }
+
+    /// A file's text, exactly.
+    ///
+    /// # Errors
+    /// As the kernel answered; one that is no text is an error.
+    pub fn text(&self, path: &str) -> Result<String, TuneError> {
+        let bytes = self.root.read(path).map_err(|e| TuneError::read(&e))?;
+        String::from_utf8(bytes)
+            .map_err(|_| TuneError::Environment(format!("{path}: holds no text")))
+    }
+
+    /// When a process or thread started, in ticks since boot: with its number its identity.
+    /// `process` is a folder of `/proc`: `self`, `4711`, `4711/task/4712`.
+    ///
+    /// # Errors
+    /// Absent when it is gone.
+    pub fn start_ticks(&self, process: &str) -> Result<u64, TuneError> {
+        let path = format!("/proc/{process}/stat");
+        // The name in parentheses may hold blanks and parentheses; field 22 is the start.
+        let field = |s: &str| s.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok();
+        field(&self.text(&path)?)
+            .ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
+    }
+
+    /// Writes a file of the kernel's, in one call: kernel files take a value whole or not.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    pub fn write(&self, path: &str, value: &str) -> Result<(), TuneError> {
+        let failed = |e: std::io::Error| TuneError::io(path, &e);
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(libc::O_NOCTTY);
+        let place = match &self.tree {
+            None => PathBuf::from(path),
+            Some(tree) => {
+                options.truncate(true);
+                let inside = tree.join(path.trim_start_matches('/'));
+                let real = inside.canonicalize().map_err(failed)?;
+                if tree.as_os_str().is_empty() || !real.starts_with(tree) {
+                    return Err(TuneError::Denied(format!("{path}: outside of the tree")));
+                }
+                real
+            }
+        };
+        let mut file = options.open(place).map_err(failed)?;
+        let written = file.write(value.as_bytes()).map_err(failed)?;
+        if written == value.len() {
+            Ok(())
+        } else {
+            Err(TuneError::Environment(format!(
+                "{path}: took only {written} of {} bytes",
+                value.len()
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_written_inside_only() {
+        let tree = tempfile::tempdir().unwrap();
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        let sys = tree.path().join("sys");
+        std::fs::create_dir(&sys).unwrap();
+        std::fs::write(sys.join("mtu"), "1500\n").unwrap();
+        std::os::unix::fs::symlink(outside.path(), sys.join("away")).unwrap();
+        let host = Host::tree(tree.path()).unwrap();
+        host.write("/sys/mtu", "9000").unwrap();
+        assert_eq!(host.text("/sys/mtu").unwrap(), "9000");
+        assert!(matches!(host.write("/sys/away", "x"), Err(TuneError::Denied(_))));
+        assert!(matches!(host.write("/sys/none", "x"), Err(TuneError::Absent(_))));
+        assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
+    }
+}

@@ -1,0 +1,182 @@
+//! Records → how a change set stands. Pure.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Reading,
+    tune::{By, ChangeSet, Event, HostId, Planned, Record, Saved, State},
+};
+
+/// A write that was announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Which change.
+    pub n: usize,
+    /// What was there before.
+    pub saved: Saved,
+    /// What else it may have disturbed.
+    pub companions: Vec<Saved>,
+    /// Whether it was made and held.
+    pub held: bool,
+}
+
+/// A guard that stands by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Armed {
+    /// Its process.
+    pub pid: u32,
+    /// Its start in ticks since boot.
+    pub start_ticks: u64,
+    /// When it undoes, milliseconds of `CLOCK_BOOTTIME`.
+    pub deadline_boot_ms: u64,
+}
+
+/// A change set as its journal tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// Its number.
+    pub id: u64,
+    /// The host.
+    pub host: HostId,
+    /// Who made it.
+    pub by: By,
+    /// When.
+    pub begun_unix_ms: u64,
+    /// What was to be done.
+    pub changes: Vec<Planned>,
+    /// What was begun, in order.
+    pub writes: Vec<Write>,
+    /// The guard, if there is one.
+    pub armed: Option<Armed>,
+    /// All was made.
+    pub applied: bool,
+    /// The operator said that all is well.
+    pub confirmed: bool,
+    /// Undoing began and has not ended.
+    pub undoing: bool,
+    /// Undoing ended.
+    pub rolled_back: bool,
+    /// Values that could not be put back at the last try, with the reason.
+    pub not_undone: Vec<(String, String)>,
+    /// Noted as gone with a reboot.
+    pub gone: bool,
+    /// What went wrong, in order.
+    pub trouble: Vec<String>,
+}
+
+impl Set {
+    /// The set that records tell of; `None` where the first is not there: nothing was done.
+    pub fn fold(records: Vec<Record>) -> Option<Self> {
+        let mut records = records.into_iter();
+        let first = records.next()?;
+        let Event::Begin { id, host, by, changes, .. } = first.event else { return None };
+        let mut set = Self {
+            id,
+            host,
+            by,
+            begun_unix_ms: first.at_unix_ms,
+            changes,
+            writes: vec![],
+            armed: None,
+            applied: false,
+            confirmed: false,
+            undoing: false,
+            rolled_back: false,
+            not_undone: vec![],
+            gone: false,
+            trouble: vec![],
+        };
+        for record in records {
+            set.take(record.event);
+        }
+        Some(set)
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Begin { .. } => {}
+            Event::Armed { pid, start_ticks, deadline_boot_ms } => {
+                self.armed = Some(Armed { pid, start_ticks, deadline_boot_ms });
+            }
+            Event::Writing { n, saved, companions } => {
+                // A change that is taken up again after a crash: the first old value counts.
+                if !self.writes.iter().any(|w| w.n == n) {
+                    self.writes.push(Write { n, saved, companions, held: false });
+                }
+            }
+            Event::Written { n, .. } => {
+                for w in self.writes.iter_mut().filter(|w| w.n == n) {
+                    w.held = true;
+                }
+            }
+            Event::Failed { n, why } => self.trouble.push(format!("change {}: {why}", n + 1)),
+            Event::Applied => self.applied = true,
+            Event::Confirmed => self.confirmed = true,
+            Event::Undoing { why } => {
+                self.undoing = true;
+                self.not_undone.clear();
+                if why != crate::undo::ASKED {
+                    self.trouble.push(format!("undone because {why}"));
+                }
+            }
+            Event::Undone { .. } => {}
+            Event::NotUndone { knob, why } => self.not_undone.push((knob, why)),
+            Event::RolledBack => {
+                self.undoing = false;
+                self.rolled_back = true;
+            }
+            Event::GoneWithBoot => self.gone = true,
+        }
+    }
+
+    /// How it stands: `boot_id` is that of now, `locked` whether somebody is at work.
+    pub fn state(&self, boot_id: Option<&String>, locked: bool) -> State {
+        let same_boot = match (self.host.boot_id.known(), boot_id) {
+            (Some(then), Some(now)) => then == now,
+            _ => true,
+        };
+        let ended = self.rolled_back || self.gone;
+        match () {
+            () if self.rolled_back && !self.not_undone.is_empty() => State::PartlyRolledBack,
+            () if self.rolled_back => State::RolledBack,
+            () if self.gone || !same_boot => State::GoneWithBoot,
+            () if !ended && locked && (self.undoing || !self.applied) => State::InProgress,
+            () if self.undoing || !self.applied => State::Unfinished,
+            () if self.armed.is_some() && !self.confirmed => State::AwaitingConfirmation,
+            () => State::InForce,
+        }
+    }
+
+    /// For documents. `now_boot_ms` is `CLOCK_BOOTTIME`.
+    pub fn document(&self, state: State, now_boot_ms: u64) -> ChangeSet {
+        let mut trouble = self.trouble.clone();
+        trouble.extend(self.not_undone.iter().map(|(k, why)| format!("{k} not put back: {why}")));
+        let left = self
+            .armed
+            .filter(|_| state == State::AwaitingConfirmation)
+            .map(|a| a.deadline_boot_ms.saturating_sub(now_boot_ms));
+        let login = self.by.login.known().map(|l| format!("{l}, ")).unwrap_or_default();
+        ChangeSet {
+            id: self.id,
+            state,
+            begun_unix_ms: self.begun_unix_ms,
+            by: format!("{login}uid {}, process {}", self.by.uid, self.by.pid),
+            begun: self.writes.len(),
+            made: self.writes.iter().filter(|w| w.held).count(),
+            changes: self.changes.clone(),
+            confirm_within_ms: left
+                .map_or_else(|| Reading::absent("nothing waits"), Reading::Known),
+            trouble,
+        }
+    }
+
+    /// The knobs that it wrote, or may have.
+    pub fn knobs(&self) -> BTreeSet<&str> {
+        self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
+    }
+
+    /// What a change wrote over its knob.
+    pub fn written(&self, n: usize) -> &str {
+        self.changes.get(n).map_or("", |c| c.new.as_str())
+    }
+}

@@ -1,0 +1,304 @@
+//! What a knob is: how one setting is read, judged, written, checked and put back.
+//!
+//! A new knob is a file under `knobs/` with one type, named in [`crate::knobs::ALL`]; a test
+//! compares the list with the files.
+
+use model::{
+    CpuId, CpuSet, Facts, Reading,
+    nic::Nic,
+    tune::{Radius, Reach, RefusedAs},
+};
+use parse::{hexmask, sysctl_conf};
+
+use crate::{Host, TuneError, session::Session};
+
+/// What a plan is made from, beside the values themselves.
+pub struct Case<'a> {
+    /// The host.
+    pub facts: &'a Facts,
+    /// The operator's own connection.
+    pub session: &'a Session,
+}
+
+/// Why a value is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// By who can do something about it.
+    pub kind: RefusedAs,
+    /// The reason, in one line.
+    pub why: String,
+}
+
+/// Not a value of the knob.
+pub fn usage<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind: RefusedAs::Usage, why: why.into() })
+}
+
+/// A value that does harm.
+pub fn harmful<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind: RefusedAs::Harmful, why: why.into() })
+}
+
+/// A value that this host cannot take.
+pub fn cannot<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind: RefusedAs::Environment, why: why.into() })
+}
+
+/// What came of putting a value back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undone {
+    /// It is there again: what was read back.
+    Restored(String),
+    /// The thing it was a setting of is gone, and the setting with it.
+    Gone(String),
+}
+
+/// One kind of setting. `knob` is always a full name for which [`Knob::takes`] said yes.
+pub trait Knob: Sync {
+    /// Its file's name.
+    fn name(&self) -> &'static str;
+
+    /// How it is spelled, for help: `nic.NIC.mtu`.
+    fn spelling(&self) -> &'static str;
+
+    /// When it is written within a plan, lowest first: queues must be there before they are
+    /// set up, and a reset undoes what came before it.
+    fn phase(&self) -> u8;
+
+    /// Whether a full name is one of this knob's.
+    fn takes(&self, knob: &str) -> bool;
+
+    /// Why a name is never touched, whatever its value; asked before it is read.
+    fn never(&self, knob: &str) -> Option<&'static str> {
+        let _ = knob;
+        None
+    }
+
+    /// The value now, exactly, line end included: what undoing puts back.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError>;
+
+    /// An exact value for people and for comparison: one line.
+    fn show(&self, exact: &str) -> String {
+        sysctl_conf::folded(exact)
+    }
+
+    /// Judges a value and puts it into the kernel's form. Pure.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal>;
+
+    /// Writes a value in the kernel's form.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError>;
+
+    /// Whether what was read back is what was written.
+    fn verify(&self, written: &str, back: &str) -> bool {
+        self.show(written) == self.show(back)
+    }
+
+    /// Puts an exact value back and reads it again. `written` is what we had written over it.
+    ///
+    /// # Errors
+    /// As the kernel answered, or when it reads otherwise afterwards.
+    fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
+        let _ = written;
+        match self.read(host, knob) {
+            Ok(now) if now == old => return Ok(Undone::Restored(now)),
+            Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
+            _ => {}
+        }
+        self.write(host, knob, old)?;
+        let back = self.read(host, knob)?;
+        if back == old {
+            return Ok(Undone::Restored(back));
+        }
+        Err(TuneError::Environment(format!(
+            "{knob}: was {}, and after putting it back reads {}",
+            self.show(old),
+            self.show(&back)
+        )))
+    }
+
+    /// How undoing works, and what of it does not come back.
+    fn undo_text(&self, knob: &str) -> String {
+        let _ = knob;
+        "the old value is written back".into()
+    }
+
+    /// What a change may disturb. Pure.
+    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Radius;
+
+    /// Unit of its values, empty for names, masks and switches.
+    fn unit(&self, case: &Case<'_>, knob: &str) -> String;
+
+    /// Who sets it otherwise; empty when nobody is known to.
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String;
+
+    /// The classic command that does the same.
+    fn command(&self, knob: &str, new: &str) -> String;
+
+    /// Other knobs whose values this write may disturb, in the order in which they are put
+    /// back. Those that cannot be read are left out.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let _ = (host, knob);
+        vec![]
+    }
+}
+
+/// The NIC and the rest of `nic.NIC.SUFFIX`. Names may hold dots (`eth0.100`), so the end is
+/// what counts.
+pub fn nic_of<'k>(knob: &'k str, suffix: &str) -> Option<&'k str> {
+    let nic = knob.strip_prefix("nic.")?.strip_suffix(suffix)?.strip_suffix('.')?;
+    is_nic_name(nic).then_some(nic)
+}
+
+/// NIC and queue of `nic.NIC.queue.rx-0.SUFFIX`; `side` is `rx` or `tx`.
+pub fn queue_of<'k>(knob: &'k str, side: &str, suffix: &str) -> Option<(&'k str, &'k str)> {
+    let (nic, queue) = knob
+        .strip_prefix("nic.")?
+        .strip_suffix(suffix)?
+        .strip_suffix('.')?
+        .rsplit_once(".queue.")?;
+    let number = queue.strip_prefix(side)?.strip_prefix('-')?;
+    let fine = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    (fine && is_nic_name(nic)).then_some((nic, queue))
+}
+
+/// What the kernel takes as an interface's name (`dev_valid_name`).
+fn is_nic_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+        && name.len() < 16
+        && !name.bytes().any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b == 0)
+}
+
+/// A file of an interface in sysfs.
+pub fn nic_file(nic: &str, file: &str) -> String {
+    format!("/sys/class/net/{nic}/{file}")
+}
+
+impl Case<'_> {
+    /// The interface.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.facts.nics.iter().find(|n| n.name == name)
+    }
+
+    /// A reach upon one interface, with who depends on it.
+    pub fn nic_radius(&self, nic: &str, reach: Reach, why: &str) -> Radius {
+        if reach == Reach::None {
+            return Radius::none();
+        }
+        let mut radius = Radius::of(reach, why);
+        radius.own_connection = self.session.passes(nic);
+        let master = self.nic(nic).and_then(|n| n.master.known());
+        if let Some(master) = master.filter(|m| !m.is_empty() && *m != "none") {
+            radius.also.push(format!("{nic} is a member of {master}"));
+        }
+        if self.session.default_route.iter().any(|d| d == nic) {
+            radius.also.push(format!("{nic} carries the default route"));
+        }
+        radius
+    }
+
+    /// Who manages an interface beside us.
+    pub fn nic_owner(&self, nic: &str, what: &str) -> String {
+        let named = |r: &&model::rival::Rival| {
+            r.owns.iter().any(|o| o.starts_with(nic) && o.contains(what))
+        };
+        self.facts
+            .rivals
+            .iter()
+            .filter(named)
+            .map(|r| r.name.clone())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Refuses CPUs that are not online.
+    ///
+    /// # Errors
+    /// Names them.
+    pub fn online(&self, cpus: &CpuSet) -> Result<(), Refusal> {
+        let Reading::Known(online) = &self.facts.host.cpus_online else {
+            return cannot("which CPUs are online is not known");
+        };
+        if cpus.is_subset(online) {
+            return Ok(());
+        }
+        cannot(format!("CPU {} is not online (online: {online})", cpus.difference(online)))
+    }
+}
+
+/// A whole number between two bounds.
+///
+/// # Errors
+/// When it is none, or out of range.
+pub fn number(wanted: &str, low: u64, high: u64, unit: &str) -> Result<u64, Refusal> {
+    match wanted.parse::<u64>() {
+        Ok(n) if (low..=high).contains(&n) => Ok(n),
+        Ok(n) => usage(format!("{n} is out of range: {low} to {high} {unit}").trim_end()),
+        Err(_) if wanted.starts_with(|c: char| c.is_ascii_digit()) && !unit.is_empty() => {
+            usage(format!("{wanted:?} has another unit: it is a plain number of {unit}"))
+        }
+        Err(_) => usage(format!("{wanted:?} is no number")),
+    }
+}
+
+/// A switch: `0`, `1`, `off`, `on`.
+///
+/// # Errors
+/// For anything else.
+pub fn switch(wanted: &str) -> Result<&'static str, Refusal> {
+    match wanted {
+        "0" | "off" => Ok("0"),
+        "1" | "on" => Ok("1"),
+        _ => usage(format!("{wanted:?} is neither on nor off")),
+    }
+}
+
+/// A set of CPUs as a hex mask (`f`, `3,00000000`) or, with `cpus:` before it, as a list.
+///
+/// # Errors
+/// When it is neither.
+pub fn mask(wanted: &str) -> Result<CpuSet, Refusal> {
+    let parsed = match wanted.strip_prefix("cpus:") {
+        Some(list) => return list_of(list),
+        None => hexmask::parse(wanted.as_bytes()),
+    };
+    parsed.or_else(|_| {
+        usage(format!(
+            "{wanted:?} is no hex mask such as f or 3,00000000; for a list write cpus:0-3"
+        ))
+    })
+}
+
+/// A set of CPUs as a list (`0-3,8`).
+///
+/// # Errors
+/// When it is none.
+pub fn list_of(wanted: &str) -> Result<CpuSet, Refusal> {
+    wanted
+        .parse::<CpuSet>()
+        .or_else(|_| usage(format!("{wanted:?} is no list of CPUs such as 0-3,8")))
+}
+
+/// Whether two masks are the same set.
+pub fn same_mask(a: &str, b: &str) -> bool {
+    matches!((hexmask::parse(a.as_bytes()), hexmask::parse(b.as_bytes())), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A CPU by its number.
+pub fn cpu(id: u32) -> CpuSet {
+    [CpuId(id)].into_iter().collect()
+}

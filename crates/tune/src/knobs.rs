@@ -1,0 +1,94 @@
+//! Every knob, a file each.
+
+mod irq_affinity;
+mod nic_channels;
+mod nic_defer_hard_irqs;
+mod nic_gro_flush_timeout;
+mod nic_mtu;
+mod nic_rings;
+mod nic_threaded;
+mod nic_txqueuelen;
+mod process_affinity;
+mod queue_rfs_flows;
+mod queue_rps_cpus;
+mod queue_xps_cpus;
+mod sysctl;
+
+use crate::knob::Knob;
+
+/// All of them, by name.
+pub const ALL: &[&dyn Knob] = &[
+    &irq_affinity::IrqAffinity,
+    &nic_channels::NicChannels,
+    &nic_defer_hard_irqs::NicDeferHardIrqs,
+    &nic_gro_flush_timeout::NicGroFlushTimeout,
+    &nic_mtu::NicMtu,
+    &nic_rings::NicRings,
+    &nic_threaded::NicThreaded,
+    &nic_txqueuelen::NicTxqueuelen,
+    &process_affinity::ProcessAffinity,
+    &queue_rfs_flows::QueueRfsFlows,
+    &queue_rps_cpus::QueueRpsCpus,
+    &queue_xps_cpus::QueueXpsCpus,
+    &sysctl::Sysctl,
+];
+
+/// The knob that a full name belongs to.
+pub fn find(knob: &str) -> Option<&'static dyn Knob> {
+    ALL.iter().copied().find(|k| k.takes(knob))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_files() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/knobs");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .filter(|p| p.is_file())
+            .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        files.sort();
+        let listed: Vec<&str> = ALL.iter().map(|k| k.name()).collect();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_knob() {
+        for (name, knob) in [
+            ("sysctl.net.core.somaxconn", "sysctl"),
+            ("nic.eth0.100.mtu", "nic_mtu"),
+            ("nic.eth0.channels", "nic_channels"),
+            ("nic.eth0.rings.rx", "nic_rings"),
+            ("nic.eth0.txqueuelen", "nic_txqueuelen"),
+            ("nic.eth0.queue.rx-11.rps_cpus", "queue_rps_cpus"),
+            ("nic.eth0.queue.rx-0.rfs_flows", "queue_rfs_flows"),
+            ("nic.eth0.queue.tx-3.xps_cpus", "queue_xps_cpus"),
+            ("nic.eth0.threaded", "nic_threaded"),
+            ("irq.38.affinity", "irq_affinity"),
+            ("process.4711.affinity", "process_affinity"),
+        ] {
+            let takers: Vec<_> = ALL.iter().filter(|k| k.takes(name)).map(|k| k.name()).collect();
+            assert_eq!(takers, [knob], "{name}");
+        }
+        for none in [
+            "",
+            "nic..mtu",
+            "nic.a/b.mtu",
+            "nic.sixteen-letters-x.mtu",
+            "nic.eth0.queue.rx-.rps_cpus",
+            "nic.eth0.queue.tx-0.rps_cpus",
+            "irq.x.affinity",
+            "sysctl.",
+            "sysctl.net/../../etc/passwd",
+            "sysctl.net.*",
+            "process.0.affinity",
+            "nic.eth0.rings.blue",
+        ] {
+            assert!(find(none).is_none(), "{none:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `irq.N.affinity`: the CPUs on which an interrupt may be raised.
+
+use model::{
+    IrqId, Reading,
+    irq::Irq,
+    tune::{Radius, Reach},
+};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, list_of, mask, usage},
+};
+
+/// **Source**: `/proc/irq/N/smp_affinity_list`.
+pub struct IrqAffinity;
+
+fn number(knob: &str) -> Option<u32> {
+    knob.strip_prefix("irq.")?.strip_suffix(".affinity")?.parse().ok()
+}
+
+fn file(knob: &str) -> String {
+    format!("/proc/irq/{}/smp_affinity_list", number(knob).unwrap_or_default())
+}
+
+fn irq<'c>(case: &Case<'c>, knob: &str) -> Option<&'c Irq> {
+    let id = IrqId(number(knob)?);
+    case.facts.irqs.known()?.iter().find(|i| i.irq == id)
+}
+
+impl Knob for IrqAffinity {
+    fn name(&self) -> &'static str {
+        "irq_affinity"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "irq.N.affinity=CPUS"
+    }
+
+    fn phase(&self) -> u8 {
+        70
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        number(knob).is_some_and(|n| knob == format!("irq.{n}.affinity"))
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        host.text(&file(knob))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let cpus = match wanted.strip_prefix("mask:") {
+            Some(hex) => mask(hex)?,
+            None => list_of(wanted)?,
+        };
+        if cpus.is_empty() {
+            return usage("an interrupt needs a CPU");
+        }
+        case.online(&cpus)?;
+        let Some(irq) = irq(case, knob) else { return cannot("no such interrupt") };
+        if irq.managed.get() == Some(true) {
+            return cannot("the kernel manages this interrupt and lets nobody place it");
+        }
+        Ok(cpus.to_string())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        host.write(&file(knob), value)
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        let why = "its queue's packets may come out of order once";
+        match irq(case, knob).map(|i| &i.nic) {
+            Some(Reading::Known(nic)) => case.nic_radius(nic, Reach::BriefStall, why),
+            _ => Radius::none(),
+        }
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        let id = number(knob).map(IrqId);
+        let keeps_off = |r: &model::rival::Rival| {
+            r.banned_irqs.known().is_some_and(|banned| id.is_some_and(|id| banned.contains(&id)))
+        };
+        let running = |r: &&model::rival::Rival| {
+            r.kind == "irqbalance" && r.running.get() == Some(true) && !keeps_off(r)
+        };
+        case.facts.rivals.iter().find(running).map_or(String::new(), |_| {
+            "irqbalance, which may move it again unless it is banned there (--banirq)".into()
+        })
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        format!("echo {new} > {}", file(knob))
+    }
+}

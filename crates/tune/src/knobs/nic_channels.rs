@@ -1,0 +1,177 @@
+//! `nic.NIC.channels`: how many queues an interface has.
+
+use model::{
+    nic::Channels as Known,
+    tune::{Radius, Reach},
+};
+use probe::ask::ethtool::answers::Channels;
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
+};
+
+/// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what
+/// is not named stays.
+pub struct NicChannels;
+
+fn nic(knob: &str) -> &str {
+    nic_of(knob, "channels").unwrap_or_default()
+}
+
+/// Kind, count and most, of the kinds that the driver has.
+fn kinds(c: &Channels) -> Vec<(&'static str, u32, u32)> {
+    let all = [
+        ("rx", c.rx_count, c.max_rx),
+        ("tx", c.tx_count, c.max_tx),
+        ("other", c.other_count, c.max_other),
+        ("combined", c.combined_count, c.max_combined),
+    ];
+    all.into_iter().filter(|(_, _, most)| *most > 0).collect()
+}
+
+fn text(kinds: &[(&str, u32, u32)]) -> String {
+    kinds.iter().map(|(k, n, _)| format!("{k} {n}")).collect::<Vec<_>>().join(" ")
+}
+
+fn of_facts(c: &Known) -> Channels {
+    Channels {
+        max_rx: c.max_rx,
+        max_tx: c.max_tx,
+        max_other: c.max_other,
+        max_combined: c.max_combined,
+        rx_count: c.rx,
+        tx_count: c.tx,
+        other_count: c.other,
+        combined_count: c.combined,
+    }
+}
+
+/// Sets what `wanted` names; a bare number means combined channels.
+fn set(now: &mut Channels, wanted: &str) -> Result<(), Refusal> {
+    let words: Vec<&str> = wanted.split_whitespace().collect();
+    let pairs: Vec<(&str, &str)> = match words.as_slice() {
+        [n] if now.max_combined > 0 => vec![("combined", n)],
+        [] | [_] => {
+            let has = text(&kinds(now));
+            return usage(format!("{wanted:?} does not say which channels; now: {has}"));
+        }
+        many => many
+            .chunks(2)
+            .map(|c| (c.first().copied().unwrap_or(""), c.get(1).copied().unwrap_or("")))
+            .collect(),
+    };
+    for (kind, count) in pairs {
+        let Some((kind, _, most)) = kinds(now).into_iter().find(|(k, ..)| *k == kind) else {
+            return cannot(format!(
+                "the driver has no {kind} channels; now: {}",
+                text(&kinds(now))
+            ));
+        };
+        let count = number(count, 0, u64::from(most), "channels")? as u32;
+        match kind {
+            "rx" => now.rx_count = count,
+            "tx" => now.tx_count = count,
+            "other" => now.other_count = count,
+            _ => now.combined_count = count,
+        }
+    }
+    if now.combined_count + now.rx_count == 0 || now.combined_count + now.tx_count == 0 {
+        return usage("at least one channel must receive and one must send");
+    }
+    Ok(())
+}
+
+impl Knob for NicChannels {
+    fn name(&self) -> &'static str {
+        "nic_channels"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.channels='combined N' or 'rx N tx N'"
+    }
+
+    fn phase(&self) -> u8 {
+        20
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        nic_of(knob, "channels").is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let channels = host.ethtool().channels(nic(knob)).map_err(|e| TuneError::read(&e))?;
+        Ok(text(&kinds(&channels)))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+        let Some(now) = nic.channels.known() else {
+            return cannot(nic.channels.why_not().unwrap_or("no channels").to_owned());
+        };
+        let mut channels = of_facts(now);
+        set(&mut channels, wanted)?;
+        if nic.xdp.get() == Some(true) {
+            return cannot("an XDP program is attached, and its sockets are bound to queues");
+        }
+        let contexts = nic.rss.known().and_then(|r| r.contexts.get()).unwrap_or(0);
+        if contexts > 0 {
+            return cannot(format!("{contexts} additional RSS contexts are in use"));
+        }
+        if let Some(rules @ 1..) = nic.ntuple_rules.get() {
+            return cannot(format!("{rules} ntuple rules steer to queues here"));
+        }
+        Ok(text(&kinds(&channels)))
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let nic = nic(knob);
+        let mut channels = host.ethtool().channels(nic).map_err(|e| TuneError::read(&e))?;
+        set(&mut channels, value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        host.set_channels(nic, &channels)
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "the old number is set again, then RPS, RFS, XPS and interrupt affinities as they were"
+            .into()
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        case.nic_radius(nic(knob), Reach::LinkReset, "many drivers take the link down and up")
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        "channels".into()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        case.nic_owner(nic(knob), "channel")
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        format!("ethtool -L {} {new}", nic(knob))
+    }
+
+    /// Queues that go take their settings along, and a driver may spread its interrupts anew.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let nic = nic(knob);
+        let folder =
+            |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();
+        let mut all = Vec::new();
+        for queue in folder("queues") {
+            let settings: &[&str] =
+                if queue.starts_with("rx-") { &["rps_cpus", "rfs_flows"] } else { &["xps_cpus"] };
+            all.extend(settings.iter().map(|s| format!("nic.{nic}.queue.{queue}.{s}")));
+        }
+        let mut irqs = folder("device/msi_irqs");
+        irqs.extend(folder("device/../msi_irqs"));
+        all.extend(irqs.into_iter().map(|irq| format!("irq.{irq}.affinity")));
+        all
+    }
+}

@@ -1,0 +1,138 @@
+//! `nic.NIC.mtu`: the largest packet, without the link's own header.
+
+use model::{
+    nic::KindDetails,
+    tune::{Radius, Reach},
+};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
+};
+
+/// **Source**: `/sys/class/net/X/mtu`, in bytes.
+pub struct NicMtu;
+
+/// IPv6 leaves an interface whose MTU is smaller (RFC 8200, section 5), its addresses with it.
+const IPV6_LEAST: u64 = 1280;
+
+fn nic(knob: &str) -> &str {
+    nic_of(knob, "mtu").unwrap_or_default()
+}
+
+impl Knob for NicMtu {
+    fn name(&self) -> &'static str {
+        "nic_mtu"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.mtu=BYTES"
+    }
+
+    fn phase(&self) -> u8 {
+        40
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        nic_of(knob, "mtu").is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        host.text(&nic_file(nic(knob), "mtu"))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let mtu = number(wanted, 68, 65535, "bytes")?;
+        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+        let least = nic.min_mtu.get().map_or(68, u64::from);
+        if mtu < least {
+            return cannot(format!("the driver takes no MTU below {least}"));
+        }
+        if let Some(most) = nic.max_mtu.get().map(u64::from).filter(|&most| mtu > most) {
+            return cannot(format!("the driver takes no MTU above {most}"));
+        }
+        let ipv6 = nic.addresses.known().is_some_and(|a| a.iter().any(|a| a.contains(':')));
+        if ipv6 && mtu < IPV6_LEAST {
+            return harmful(format!(
+                "below {IPV6_LEAST} the kernel takes IPv6 off {}, and its addresses do not come \
+                 back with the MTU",
+                nic.name
+            ));
+        }
+        let grows = old.trim().parse::<u64>().is_ok_and(|old| mtu > old);
+        if let Some(why) = too_large(case, &nic.details, mtu).filter(|_| grows) {
+            return cannot(why);
+        }
+        Ok(mtu.to_string())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        host.write(&nic_file(nic(knob), "mtu"), value)
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "the old value is written back, to the interfaces on top of it too".into()
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        let name = nic(knob);
+        let physical = case.nic(name).is_some_and(|n| n.kind == "physical");
+        if physical {
+            case.nic_radius(name, Reach::LinkReset, "many drivers take the link down and up")
+        } else {
+            case.nic_radius(name, Reach::BriefStall, "large packets on their way may be lost once")
+        }
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        "bytes".into()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        case.nic_owner(nic(knob), "MTU")
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        format!("ip link set {} mtu {new}", nic(knob))
+    }
+
+    /// The kernel lowers VLANs with their device, and IPv6's own MTU follows every change.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let nic = nic(knob);
+        let names = host.root().entries(&nic_file(nic, "")).unwrap_or_default();
+        let uppers = names.iter().filter_map(|n| n.strip_prefix("upper_"));
+        let mut all: Vec<String> = uppers.map(|u| format!("nic.{u}.mtu")).collect();
+        all.push(format!("sysctl.net.ipv6.conf.{}.mtu", nic.replace('.', "/")));
+        all
+    }
+}
+
+/// What next to the interface carries less.
+fn too_large(case: &Case<'_>, details: &KindDetails, mtu: u64) -> Option<String> {
+    let of = |name: &str| case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
+    match details {
+        KindDetails::Vlan { lower, .. } | KindDetails::Macvlan { lower, .. } => {
+            let lower = lower.known()?;
+            let below = of(lower).filter(|&below| mtu > below)?;
+            Some(format!("{lower} below it carries {below} bytes; raise that first"))
+        }
+        KindDetails::Bridge { ports, .. } => {
+            let (port, least) =
+                ports.iter().filter_map(|p| Some((p, of(p)?))).min_by_key(|(_, m)| *m)?;
+            (mtu > least)
+                .then(|| format!("its port {port} carries {least} bytes; raise that first"))
+        }
+        KindDetails::Veth { peer_mtu, peer, .. } => {
+            let far = peer_mtu.get().map(u64::from).filter(|&far| mtu > far)?;
+            let peer = peer.known().map_or("the other end", String::as_str);
+            Some(format!("{peer} at the other end carries {far} bytes; raise that first"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,227 @@
+//! `process.PID.affinity`: the CPUs on which a process's threads may run, those that it starts
+//! later included (a thread inherits its maker's).
+
+use std::collections::BTreeMap;
+
+use model::{CpuSet, Reading, tune::Radius};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+};
+
+/// **Source**: `sched_setaffinity(2)`; read from `/proc/PID/task/*/status`. An exact value is a
+/// line for each thread: id, start in ticks since boot, CPUs.
+pub struct ProcessAffinity;
+
+/// Threads may start while others are moved; a process that starts them faster than this is
+/// not waited for.
+const PASSES: u32 = 20;
+
+fn pid(knob: &str) -> Option<u32> {
+    let pid = knob.strip_prefix("process.")?.strip_suffix(".affinity")?.parse().ok()?;
+    (pid > 0 && knob == format!("process.{pid}.affinity")).then_some(pid)
+}
+
+/// A thread is its number and its start: numbers are given again.
+type Threads = BTreeMap<(u32, u64), CpuSet>;
+
+fn threads(host: &Host, pid: u32) -> Result<Threads, TuneError> {
+    let folder = format!("/proc/{pid}/task");
+    let tids = host.root().entries(&folder).map_err(|e| TuneError::read(&e))?;
+    let mut all = Threads::new();
+    for tid in tids.iter().filter_map(|t| t.parse::<u32>().ok()) {
+        // One that ends meanwhile is not there.
+        let (Ok(start), Ok(status)) = (
+            host.start_ticks(&format!("{pid}/task/{tid}")),
+            host.text(&format!("{folder}/{tid}/status")),
+        ) else {
+            continue;
+        };
+        if let Some(cpus) = allowed(&status) {
+            all.insert((tid, start), cpus);
+        }
+    }
+    if all.is_empty() {
+        return Err(TuneError::Absent(format!("process {pid}: not there")));
+    }
+    Ok(all)
+}
+
+fn allowed(status: &str) -> Option<CpuSet> {
+    status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+}
+
+fn text(threads: &Threads) -> String {
+    threads.iter().map(|((tid, start), cpus)| format!("{tid} {start} {cpus}\n")).collect()
+}
+
+fn parsed(exact: &str) -> Threads {
+    let line = |l: &str| {
+        let mut words = l.split(' ');
+        let id = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some((id, words.next()?.parse().ok()?))
+    };
+    exact.lines().filter_map(line).collect()
+}
+
+/// Moves every thread for which `to` has a place, until a pass finds none left.
+fn move_all(
+    host: &Host,
+    pid: u32,
+    to: impl Fn((u32, u64), &CpuSet) -> Option<CpuSet>,
+) -> Result<(), TuneError> {
+    for _ in 0..PASSES {
+        let mut moved = false;
+        for (id, now) in threads(host, pid)? {
+            let Some(wanted) = to(id, &now).filter(|w| *w != now) else { continue };
+            match host.set_affinity(id.0, &wanted) {
+                Ok(()) => moved = true,
+                Err(TuneError::Absent(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if !moved {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+impl Knob for ProcessAffinity {
+    fn name(&self) -> &'static str {
+        "process_affinity"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "process.PID.affinity=CPUS"
+    }
+
+    fn phase(&self) -> u8 {
+        80
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        pid(knob).is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        threads(host, pid(knob).unwrap_or_default()).map(|t| text(&t))
+    }
+
+    /// The distinct sets; what is no list of threads is a set already.
+    fn show(&self, exact: &str) -> String {
+        let threads = parsed(exact);
+        if threads.is_empty() {
+            return exact.trim().to_owned();
+        }
+        let mut sets: Vec<String> = threads.values().map(ToString::to_string).collect();
+        sets.sort();
+        sets.dedup();
+        sets.join(" and ")
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let cpus = list_of(wanted)?;
+        if cpus.is_empty() {
+            return usage("a process needs a CPU");
+        }
+        case.online(&cpus)?;
+        let pid = pid(knob).unwrap_or_default();
+        let process = case.facts.processes.iter().find(|p| p.pid == pid);
+        if let Some(Reading::Known(allowed)) = process.map(|p| &p.cpuset_cpus)
+            && !allowed.is_empty()
+            && !cpus.is_subset(allowed)
+        {
+            let beyond = cpus.difference(allowed);
+            return cannot(format!("its cpuset has CPUs {allowed}: {beyond} would not take hold"));
+        }
+        Ok(cpus.to_string())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let wanted: CpuSet = value
+            .parse()
+            .map_err(|_| TuneError::Usage(format!("{knob}: {value:?} is no list of CPUs")))?;
+        move_all(host, pid(knob).unwrap_or_default(), |_, _| Some(wanted.clone()))
+    }
+
+    /// Threads that are gone need nothing; those that started since are given what the first
+    /// thread had, if they still run where we put them.
+    fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
+        let saved = parsed(old);
+        let pid = pid(knob).unwrap_or_default();
+        let gone = || Ok(Undone::Restored(String::new()));
+        let now = match threads(host, pid) {
+            Err(TuneError::Absent(_)) => return gone(),
+            now => now?,
+        };
+        let same = |t: &Threads| t.keys().any(|id| id.0 == pid && saved.contains_key(id));
+        if !same(&now) {
+            return gone(); // another process of the same number
+        }
+        let first = saved.iter().find(|(id, _)| id.0 == pid).map(|(_, cpus)| cpus.clone());
+        let ours = written.parse::<CpuSet>().ok();
+        let to = |id: (u32, u64), now: &CpuSet| match saved.get(&id) {
+            Some(cpus) => Some(cpus.clone()),
+            None => first.clone().filter(|_| ours.as_ref() == Some(now)),
+        };
+        match move_all(host, pid, to) {
+            Err(TuneError::Absent(_)) => return gone(),
+            other => other?,
+        }
+        let back = threads(host, pid)?;
+        for (id, cpus) in &saved {
+            if let Some(now) = back.get(id).filter(|now| *now != cpus) {
+                return Err(TuneError::Environment(format!(
+                    "{knob}: thread {} ran on {cpus}, and after putting it back runs on {now}",
+                    id.0
+                )));
+            }
+        }
+        Ok(Undone::Restored(text(&back)))
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "each thread is given its own old CPUs; threads started since, the first thread's".into()
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        let pid = pid(knob).unwrap_or_default();
+        let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
+        unit.map_or(String::new(), |u| format!("systemd unit {u} (CPUAffinity= at its next start)"))
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        format!("taskset -a -c -p {new} {}", pid(knob).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_value_is_threads_and_shows_as_sets() {
+        let exact = "10 77 0-1\n11 78 0-1\n12 80 3\n";
+        assert_eq!(text(&parsed(exact)), exact);
+        assert_eq!(ProcessAffinity.show(exact), "0-1 and 3");
+        assert_eq!(ProcessAffinity.show("0-1"), "0-1");
+        assert!(ProcessAffinity.verify("0-1", "10 77 0-1\n11 78 0-1\n"));
+        assert!(!ProcessAffinity.verify("0-1", exact));
+    }
+}

@@ -1,0 +1,169 @@
+//! `sysctl.KEY`: any kernel setting under `/proc/sys`.
+
+mod judge;
+
+use model::{
+    sysctl::{Origin, Sysctl as Fact},
+    tune::{Radius, Reach},
+};
+use parse::sysctl_conf;
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal},
+};
+
+/// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it
+/// holds dots.
+pub struct Sysctl;
+
+/// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
+fn path(knob: &str) -> Option<String> {
+    let key = knob.strip_prefix("sysctl.")?;
+    let path = sysctl_conf::path(key);
+    let fine = !path.is_empty()
+        && !sysctl_conf::is_glob(&path)
+        && path.contains('/')
+        && path.split('/').all(|p| !matches!(p, "" | "." | ".."))
+        && !path.bytes().any(|b| b == 0 || b.is_ascii_whitespace());
+    fine.then_some(path)
+}
+
+fn file(knob: &str) -> String {
+    format!("/proc/sys/{}", path(knob).unwrap_or_default())
+}
+
+/// The dotted name by which facts know it.
+fn dotted(knob: &str) -> String {
+    sysctl_conf::dotted(&path(knob).unwrap_or_default())
+}
+
+fn fact<'c>(case: &Case<'c>, knob: &str) -> Option<&'c Fact> {
+    case.facts.sysctls.get(&dotted(knob))
+}
+
+/// Settings by which traffic may stop passing.
+fn steers(path: &str) -> bool {
+    ["net/ipv4/conf/", "net/ipv6/conf/", "net/ipv4/neigh/", "net/ipv6/neigh/", "net/netfilter/"]
+        .iter()
+        .any(|p| path.starts_with(p))
+        || path.starts_with("net/bridge/")
+        || path.ends_with("forward")
+}
+
+impl Knob for Sysctl {
+    fn name(&self) -> &'static str {
+        "sysctl"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "sysctl.KEY=VALUE"
+    }
+
+    fn phase(&self) -> u8 {
+        10
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        path(knob).is_some()
+    }
+
+    fn never(&self, knob: &str) -> Option<&'static str> {
+        judge::never(&dotted(knob))
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        host.text(&file(knob))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        judge::judge(case, &dotted(knob), fact(case, knob), old, wanted)
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        host.write(&file(knob), value)
+    }
+
+    fn verify(&self, written: &str, back: &str) -> bool {
+        sysctl_conf::same_value(written, back)
+    }
+
+    fn undo_text(&self, knob: &str) -> String {
+        match path(knob).unwrap_or_default() {
+            p if p.starts_with("net/ipv6") && p.ends_with("forwarding") => {
+                "the old value is written back, to every interface; routes learned from router \
+                 advertisements come back with the next one"
+                    .into()
+            }
+            p if forwards(&p) => "the old value is written back, to every interface".into(),
+            _ => "the old value is written back".into(),
+        }
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        if !steers(&path(knob).unwrap_or_default()) {
+            return Radius::none();
+        }
+        let mut radius = Radius::of(
+            Reach::DropsConnections,
+            "decides which packets pass: a wrong value stops traffic",
+        );
+        radius.own_connection = case.session.remote.is_some();
+        radius
+    }
+
+    fn unit(&self, case: &Case<'_>, knob: &str) -> String {
+        match fact(case, knob).map_or("", |f| f.unit.as_str()) {
+            "boolean" | "mode" | "name" | "names" | "cpu mask" => String::new(),
+            unit => unit.into(),
+        }
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        match fact(case, knob).map(|f| &f.origin) {
+            Some(Origin::File { path, line, .. }) => {
+                format!("{path}:{line}, which sets it at boot")
+            }
+            Some(Origin::Tuned { profile, path, line }) => {
+                format!("tuned profile {profile} ({path}:{line})")
+            }
+            Some(Origin::BootLine) => "the boot line".into(),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        let quoted = if new.contains(' ') { format!("\"{new}\"") } else { new.into() };
+        format!("sysctl -w {}={quoted}", knob.strip_prefix("sysctl.").unwrap_or(knob))
+    }
+
+    /// Switching forwarding rewrites every interface's (`inet_forward_change`).
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let path = path(knob).unwrap_or_default();
+        if !forwards(&path) {
+            return vec![];
+        }
+        let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
+        let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
+        let mut all: Vec<String> =
+            names.iter().map(|n| format!("sysctl.{family}/conf/{n}/forwarding")).collect();
+        // `all` first: writing it rewrites the others.
+        all.sort_by_key(|k| !k.ends_with("/all/forwarding"));
+        all.push(format!("sysctl.{family}/conf/all/accept_redirects"));
+        all
+    }
+}
+
+/// The switches that speak for every interface.
+fn forwards(path: &str) -> bool {
+    path == "net/ipv4/ip_forward"
+        || ["net/ipv4", "net/ipv6"]
+            .iter()
+            .any(|f| ["all", "default"].iter().any(|n| path == format!("{f}/conf/{n}/forwarding")))
+}

@@ -1,0 +1,23 @@
+//! Reversible changes to a host.
+//!
+//! [`wish`] (what is asked for) → [`plan`] (pure: what would be done, what it may disturb, what
+//! is refused) → [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal
+//! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
+
+pub mod apply;
+pub mod error;
+pub mod guard;
+pub mod host;
+pub mod journal;
+pub mod knob;
+pub mod knobs;
+pub mod lock;
+pub mod plan;
+pub mod session;
+pub mod status;
+pub mod undo;
+pub mod wish;
+
+pub use error::TuneError;
+pub use host::Host;
+pub use journal::Store;

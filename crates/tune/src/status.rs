@@ -1,0 +1,171 @@
+//! How change sets stand, and whether what they wrote is still there.
+
+use model::{
+    Facts, Reading, SCHEMA_VERSION,
+    tune::{ChangeSet, Drift, Log, Now, State, Status},
+};
+
+use crate::{Host, Store, TuneError, guard, journal::Set, knobs};
+
+/// Every set with its state, ascending.
+pub fn standing(host: &Host, store: &Store) -> (Vec<(Set, State)>, Vec<String>) {
+    let (sets, damaged) = store.sets();
+    if sets.is_empty() {
+        return (vec![], damaged);
+    }
+    let boot = host.id().boot_id;
+    let locked = store.is_locked();
+    let state = |s: Set| {
+        let state = s.state(boot.known(), locked);
+        (s, state)
+    };
+    (sets.into_iter().map(state).collect(), damaged)
+}
+
+/// `tune log`.
+pub fn log(host: &Host, store: &Store) -> Log {
+    let (sets, damaged) = standing(host, store);
+    Log {
+        schema_version: SCHEMA_VERSION,
+        journal: store.folder().display().to_string(),
+        sets: sets.iter().map(|(s, state)| document(s, *state)).collect(),
+        damaged,
+    }
+}
+
+/// One set for a document.
+pub fn document(set: &Set, state: State) -> ChangeSet {
+    set.document(state, guard::boot_ms())
+}
+
+/// Whether some of a set may be in force.
+pub fn is_open(state: State) -> bool {
+    matches!(
+        state,
+        State::Unfinished | State::AwaitingConfirmation | State::InForce | State::InProgress
+    )
+}
+
+/// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
+/// suspects where they are known.
+pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
+    let (mut sets, _) = standing(host, store);
+    sets.retain(|(_, state)| is_open(*state));
+    let namespace = host.id().net_namespace;
+    let mut values: Vec<Now> = Vec::new();
+    for (set, _) in &sets {
+        let elsewhere = set.host.net_namespace.known() != namespace.known();
+        for write in &set.writes {
+            values.retain(|v| v.knob != write.saved.knob);
+            values.push(value(host, set, write.n, &write.saved.old, elsewhere, facts));
+        }
+    }
+    Status {
+        schema_version: SCHEMA_VERSION,
+        journal: store.folder().display().to_string(),
+        sets: sets.iter().map(|(s, state)| document(s, *state)).collect(),
+        values,
+    }
+}
+
+fn value(
+    host: &Host,
+    set: &Set,
+    n: usize,
+    old: &str,
+    elsewhere: bool,
+    facts: Option<&Facts>,
+) -> Now {
+    let change = set.changes.get(n);
+    let name = change.map_or("", |c| c.knob.as_str());
+    let written = set.written(n).to_owned();
+    let knob = knobs::find(name);
+    let read = match knob {
+        _ if elsewhere && !name.starts_with("process.") => {
+            Err(TuneError::Environment("set in another network namespace".into()))
+        }
+        Some(knob) => knob.read(host, name),
+        None => Err(TuneError::Usage(format!("{name}: this netwright has no such knob"))),
+    };
+    let (now, drift) = match (read, knob) {
+        (Ok(now), Some(knob)) => {
+            let holds = knob.verify(&written, &now);
+            let drift = if holds {
+                Drift::None
+            } else {
+                Drift::Changed { suspects: suspects(name, facts) }
+            };
+            (Reading::Known(knob.show(&now)), drift)
+        }
+        (Err(e), _) if elsewhere => (Reading::absent(e.to_string()), Drift::None),
+        (Err(e), _) => (Reading::absent(e.to_string()), Drift::Gone { why: e.to_string() }),
+        (Ok(now), None) => (Reading::Known(now), Drift::None),
+    };
+    Now {
+        id: set.id,
+        knob: name.to_owned(),
+        before: knob.map_or_else(|| old.trim().to_owned(), |k| k.show(old)),
+        written,
+        now,
+        unit: change.map(|c| c.unit.clone()).unwrap_or_default(),
+        drift,
+    }
+}
+
+/// Programs that run now and own such a setting.
+fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
+    let kind = knob.split('.').next().unwrap_or_default();
+    let of_kind = |owns: &String| match kind {
+        "irq" => owns.contains("irq"),
+        "sysctl" => owns.contains("sysctl"),
+        "nic" => knob.split('.').nth(1).is_some_and(|nic| owns.starts_with(nic)),
+        _ => false,
+    };
+    let suspect =
+        |r: &&model::rival::Rival| r.running.get() == Some(true) && r.owns.iter().any(of_kind);
+    let rivals = facts.map(|f| f.rivals.as_slice()).unwrap_or_default();
+    rivals.iter().filter(suspect).map(|r| r.name.clone()).collect()
+}
+
+/// What every command says before anything else, when a change was cut short or waits.
+pub fn notice(host: &Host, store: &Store) -> Option<String> {
+    let (sets, damaged) = standing(host, store);
+    if let Some(damaged) = damaged.first() {
+        return Some(format!("{damaged}; `netwright tune log` lists what can be read"));
+    }
+    sets.iter().rev().find_map(|(set, state)| {
+        let id = set.id;
+        match state {
+            State::Unfinished if set.undoing => Some(format!(
+                "the undoing of change {id} was cut short; `netwright tune rollback {id}` ends it"
+            )),
+            State::Unfinished => Some(format!(
+                "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}` \
+                 undoes it, `netwright tune apply --finish {id}` completes it",
+                set.writes.iter().filter(|w| w.held).count(),
+                set.changes.len()
+            )),
+            State::AwaitingConfirmation => Some(waits(host, set)),
+            State::GoneWithBoot if !set.applied && !set.gone => Some(format!(
+                "change {id} was cut short, and the host was booted since: nothing of it is in \
+                 force; `netwright tune rollback {id}` closes it"
+            )),
+            _ => None,
+        }
+    })
+}
+
+fn waits(host: &Host, set: &Set) -> String {
+    let id = set.id;
+    let Some(armed) = set.armed else { return String::new() };
+    let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
+    if host.start_ticks(&armed.pid.to_string()).ok() == Some(armed.start_ticks) {
+        return format!(
+            "change {id} is undone in {left} s unless `netwright tune confirm {id}` comes before"
+        );
+    }
+    format!(
+        "change {id} waits for a confirmation, and its guard is gone: nothing will undo it by \
+         itself; `netwright tune confirm {id}` keeps it, `netwright tune rollback {id}` undoes it"
+    )
+}

@@ -1,0 +1,227 @@
+//! What is asked for: knobs and values, from arguments, lines, findings or an earlier plan.
+
+use model::{
+    Facts, Finding,
+    tune::{Plan, Refused, RefusedAs},
+};
+use serde::Deserialize;
+
+use crate::TuneError;
+
+/// One knob and the value wanted for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Full name as spelled.
+    pub knob: String,
+    /// Value as spelled.
+    pub value: String,
+    /// `argument 1`, `line 3`, `finding few_channels`, `change 2 of the plan`.
+    pub asked_by: String,
+}
+
+/// What a document or arguments ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// In the order given.
+    pub wishes: Vec<Wish>,
+    /// What was asked for and is not even tried.
+    pub refused: Vec<Refused>,
+    /// The plan that they are from: its host and old values must be those of now.
+    pub plan: Option<Plan>,
+}
+
+/// A document is at most this long.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// `KNOB=VALUE` of an argument or a line.
+///
+/// # Errors
+/// When there is no `=` or nothing before it.
+pub fn pair(text: &str, asked_by: &str) -> Result<Wish, TuneError> {
+    match text.split_once('=') {
+        Some((knob, value)) if !knob.trim().is_empty() => Ok(Wish {
+            knob: knob.trim().to_owned(),
+            value: value.trim().trim_matches('"').to_owned(),
+            asked_by: asked_by.to_owned(),
+        }),
+        _ => Err(TuneError::Usage(format!("{asked_by}: {text:?} is not KNOB=VALUE"))),
+    }
+}
+
+/// Arguments.
+///
+/// # Errors
+/// For the first that is no `KNOB=VALUE`.
+pub fn arguments(all: &[String]) -> Result<Wishes, TuneError> {
+    let wishes = all.iter().enumerate().map(|(i, a)| pair(a, &format!("argument {}", i + 1)));
+    Ok(Wishes { wishes: wishes.collect::<Result<_, _>>()?, ..Wishes::default() })
+}
+
+/// A document: `doctor --json`, a plan, or lines of `KNOB=VALUE` (with `#` comments).
+///
+/// # Errors
+/// When it is none of these; the message names the line.
+pub fn document(text: &str) -> Result<Wishes, TuneError> {
+    if text.trim_start().starts_with('{') {
+        return json(text);
+    }
+    let mut wishes = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            wishes.push(pair(line, &format!("line {}", i + 1))?);
+        }
+    }
+    Ok(Wishes { wishes, ..Wishes::default() })
+}
+
+fn json(text: &str) -> Result<Wishes, TuneError> {
+    #[derive(Deserialize)]
+    struct Diagnosed {
+        findings: Vec<Finding>,
+        source: Source,
+    }
+    #[derive(Deserialize)]
+    struct Source {
+        kind: String,
+    }
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
+    if value.get("findings").is_some() {
+        let d: Diagnosed = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+        if d.source.kind != "live" {
+            return Err(TuneError::Environment(
+                "these findings are of a snapshot or a folder, not of this host".into(),
+            ));
+        }
+        return Ok(findings(&d.findings));
+    }
+    let plan: Plan = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+    if plan.schema_version != model::SCHEMA_VERSION {
+        return Err(TuneError::Usage(format!(
+            "the plan has schema_version {}, this netwright knows {}",
+            plan.schema_version,
+            model::SCHEMA_VERSION
+        )));
+    }
+    let wish = |(i, c): (usize, &model::tune::Planned)| Wish {
+        knob: c.knob.clone(),
+        value: c.new.clone(),
+        asked_by: format!("change {} of the plan", i + 1),
+    };
+    let wishes = plan.changes.iter().enumerate().map(wish).collect();
+    Ok(Wishes { wishes, refused: vec![], plan: Some(plan) })
+}
+
+fn not_json(e: &serde_json::Error) -> TuneError {
+    TuneError::Usage(format!("neither findings (doctor --json) nor a plan (tune plan --json): {e}"))
+}
+
+/// `process.NAME.affinity` is one wish for each process of that name; a name that nobody has
+/// stays, and is refused as what it is.
+pub fn name_processes(wishes: &mut Vec<Wish>, facts: &Facts) {
+    let named = std::mem::take(wishes);
+    for wish in named {
+        let who = wish.knob.strip_prefix("process.").and_then(|k| k.strip_suffix(".affinity"));
+        let by = who.filter(|w| w.parse::<u32>().is_err()).map(|w| format!("name {w}"));
+        let pids: Vec<u32> = facts
+            .processes
+            .iter()
+            .filter(|p| by.as_ref().is_some_and(|by| p.chosen_by.split(", ").any(|c| c == by)))
+            .map(|p| p.pid)
+            .collect();
+        if pids.is_empty() {
+            wishes.push(wish);
+            continue;
+        }
+        for pid in pids {
+            let knob = format!("process.{pid}.affinity");
+            if !wishes.iter().any(|w| w.knob == knob) {
+                wishes.push(Wish { knob, ..wish.clone() });
+            }
+        }
+    }
+}
+
+/// Changes of findings, the first in rank first. What another finding explains waits for that
+/// one; what two findings ask of one knob, the first one gets.
+fn findings(findings: &[Finding]) -> Wishes {
+    let mut all = Wishes::default();
+    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    ordered.sort_by_key(|f| f.rank);
+    for f in ordered {
+        for c in &f.changes {
+            let asked_by = format!("finding {}", f.rule);
+            let taken = all.wishes.iter().find(|w| w.knob == c.knob && !c.knob.is_empty());
+            let refuse = |kind, why| Refused {
+                asked_by: asked_by.clone(),
+                knob: c.knob.clone(),
+                new: c.new.clone(),
+                kind,
+                why,
+            };
+            if let Some(cause) = f.caused_by.first() {
+                let why = format!("{cause} explains this finding: remedy that, then look again");
+                all.refused.push(refuse(RefusedAs::Postponed, why));
+            } else if c.knob.is_empty() {
+                let by_hand = if c.command.is_empty() { &c.new } else { &c.command };
+                let why = format!("advice that no knob covers: {by_hand}");
+                all.refused.push(refuse(RefusedAs::Environment, why));
+            } else if let Some(taken) = taken {
+                if taken.value != c.new {
+                    let why = format!("{} comes first and wants {}", taken.asked_by, taken.value);
+                    all.refused.push(refuse(RefusedAs::Postponed, why));
+                }
+            } else {
+                let (knob, value) = (c.knob.clone(), c.new.clone());
+                all.wishes.push(Wish { knob, value, asked_by });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_numbers_and_comments() {
+        let w = document("# first\n\nsysctl.net.core.somaxconn = 4096 # why\nnic.a.mtu=9000\n")
+            .unwrap();
+        assert_eq!(w.wishes.len(), 2);
+        assert_eq!(w.wishes[0].value, "4096");
+        assert_eq!(w.wishes[1].asked_by, "line 4");
+        let bad = document("nic.a.mtu=1\nnonsense\n").unwrap_err();
+        assert!(bad.to_string().starts_with("line 2"), "{bad}");
+        assert!(matches!(document("{}"), Err(TuneError::Usage(_))));
+        assert!(matches!(document("{\"findings\": 3"), Err(TuneError::Usage(_))));
+    }
+
+    #[test]
+    fn a_findings_change_waits_for_its_cause_and_yields_to_the_first() {
+        let finding = |rule: &str, rank, caused_by: &[&str], knob: &str, new: &str| {
+            serde_json::json!({
+                "rule": rule, "number": 1, "title": "", "severity": "warning", "confidence": "low",
+                "rank": rank, "subject": "", "explanation": "", "expected_gain": "",
+                "evidence": [], "caused_by": caused_by,
+                "changes": [{"knob": knob, "old": "", "new": new, "command": "c", "risk": ""}],
+            })
+        };
+        let text = serde_json::json!({
+            "source": {"kind": "live"},
+            "findings": [
+                finding("b", 2, &[], "nic.a.mtu", "9000"),
+                finding("a", 1, &[], "nic.a.mtu", "1500"),
+                finding("c", 3, &["a"], "nic.b.mtu", "1500"),
+                finding("d", 4, &[], "", "by hand"),
+            ]
+        });
+        let w = document(&text.to_string()).unwrap();
+        assert_eq!(w.wishes.len(), 1);
+        assert_eq!(
+            (w.wishes[0].asked_by.as_str(), w.wishes[0].value.as_str()),
+            ("finding a", "1500")
+        );
+        assert_eq!(w.refused.len(), 3);
+    }
+}
