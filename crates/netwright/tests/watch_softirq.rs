@@ -270,8 +270,7 @@ fn a_stream_over_loopback() {
     let _alone = ALONE.lock();
     let ns = Namespace::new();
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &[]);
-    // 3 points are wanted, and kept on a machine that does little else: `docs/speed-of-watch.md`.
-    let last = agree("TCP stream", 6.0);
+    let last = agree("TCP stream", 3.0);
     assert!(sum(&napi(&last, "backlog"), "packets") > 1000, "{}", last["napi"]);
 }
 
@@ -283,10 +282,16 @@ fn small_packets_over_loopback() {
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
     let last = agree("UDP, 64 bytes", 3.0);
     let payers = last["payers"].as_array().unwrap();
-    let sender = payers.iter().filter(|p| p["name"] == "iperf3");
-    let own: u64 = sender.map(|p| p["own_softirq_ns"].as_u64().unwrap()).sum();
-    let backlog = sum(&napi(&last, "backlog"), "ns");
-    assert!(own * 10 > backlog * 8, "the sender pays for its packets: {own} of {backlog}");
+    // Not of the backlog's time: that is of other tests' packets, too.
+    let paid = |key: &str| -> u64 {
+        let sender = payers.iter().filter(|p| p["name"] == "iperf3");
+        sender.map(|p| p[key].as_u64().unwrap()).sum()
+    };
+    let (own, stolen) = (paid("own_softirq_ns"), paid("stolen_softirq_ns"));
+    assert!(
+        own > 10_000_000 && own > 4 * stolen,
+        "the sender pays for its packets: {own}, {stolen}"
+    );
 }
 
 #[test]
@@ -309,8 +314,7 @@ fn threads_that_poll() {
     let pair = Pair::new();
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
-    // 3 points are wanted, and kept in the middle of many looks: `docs/speed-of-watch.md`.
-    let last = agree("threaded NAPI", 6.0);
+    let last = agree("threaded NAPI", 3.0);
     let far = napi(&last, "nwb");
     assert_eq!(far.len(), 1, "{far:?}");
     assert_eq!(far[0]["threaded"], true, "{far:?}");
@@ -320,6 +324,43 @@ fn threads_that_poll() {
     let of = |c: &Value| c["softirq_ns"]["threaded"]["net_rx"].as_u64().expect("it is known");
     let threaded: u64 = cpus.iter().map(of).sum();
     assert!(threaded > 0 && threaded == sum(&far, "ns"), "{threaded} in {far:?}");
+}
+
+/// Two at once: one that sees all, one that sees a part and scales it.
+#[test]
+fn what_is_seen_in_part_is_scaled_to_the_whole() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let ns = Namespace::new();
+    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
+    let watch = |when: &str| {
+        Running::start(
+            Command::new(NETWRIGHT)
+                .args(["watch", "--json", "--duration", "60s", "--softirq", when])
+                .stdout(Stdio::piped()),
+        )
+    };
+    let (mut part, mut all) = (watch("auto"), watch("always"));
+    let lines = |watch: &mut Running| {
+        let lines = watch.out().lines();
+        lines.skip(1).take(7).map(|l| serde_json::from_str(&l.unwrap()).unwrap()).collect()
+    };
+    let (part, all): (Vec<Value>, Vec<Value>) = (lines(&mut part), lines(&mut all));
+    let own = |v: &Value| {
+        let cpus = v["cpus"].as_array().unwrap().iter();
+        let ns: f64 = cpus.map(|c| c["softirq_ns"]["syscall"]["net_rx"].as_f64().unwrap()).sum();
+        ns / v["interval_s"].as_f64().unwrap()
+    };
+    let mut shares = part.iter().map(|v| v["softirq_observed_share"].as_f64().unwrap());
+    let seen: Vec<f64> = shares.by_ref().collect();
+    assert!(seen.iter().all(|s| (0.001..0.9).contains(s)), "of so many packets a part: {seen:?}");
+    assert!(all.iter().all(|v| v["softirq_observed_share"] == 1.0));
+    let polls = |v: &Value| sum(&napi(v, "backlog"), "polls");
+    assert!(polls(&part[0]) < polls(&all[0]), "{} {}", polls(&part[0]), polls(&all[0]));
+    let each = |of: &[Value]| median(&of.iter().map(own).collect::<Vec<_>>());
+    let ratio = each(&part) / each(&all);
+    println!("seen {seen:.3?}, {:.3} of what there was", ratio);
+    assert!((0.6..1.6).contains(&ratio), "{ratio}");
 }
 
 /// A process that never sleeps, on the CPU to which packets of others are handed.

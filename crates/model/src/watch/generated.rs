@@ -30,6 +30,7 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
         ended_unix_ns: Nanos((1_790_000_000 + turn) * 1_000_000_000),
         interval_s: 1.0,
         cpus: (0..cpus).map(|id| cpu(id, cpus, turn)).collect(),
+        softirq_observed_share: 1.0,
         softirq_accounting: Known(SoftirqAccounting::Ticks),
         payers: Known((0..20).map(|n| payer(n, turn)).collect()),
         napi: Known((0..cpus.min(64)).map(|q| napi(q, turn)).collect()),

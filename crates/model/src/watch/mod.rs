@@ -40,6 +40,10 @@ pub struct WatchInterval {
     pub interval_s: f64,
     /// By CPU, ascending; those online over the whole interval.
     pub cpus: Vec<CpuWatch>,
+    /// Share of the interval in which softirqs were observed (`--softirq`), 0 to 1: below 1 their
+    /// time and what threads paid are scaled to all of it from that share.
+    #[serde(default = "whole")]
+    pub softirq_observed_share: f64,
     /// Why `/proc/stat`'s softirq time is not what was measured.
     #[serde(default = "not_recorded")]
     pub softirq_accounting: Reading<SoftirqAccounting>,

@@ -1,9 +1,16 @@
-//! What showing and writing an interval of a large host takes: made-up ones, of 2 and 512 CPUs.
+//! What reading, showing and writing an interval of a large host takes: made-up ones, of 2 and 512
+//! CPUs. The files that are read are ones: what a kernel takes to write them is not in it.
 
-use std::{io, time::Instant};
+use std::{fmt::Write, fs, io, time::Instant};
 
 use model::watch::{WatchRecord, generated};
+use probe::{
+    Root,
+    samples::{self, Options, delta},
+};
 use report::{Look, watch::Teller};
+
+use super::tree::{Shape, Tree};
 
 /// Intervals of each; the first, which shows more, counts as the others.
 const TURNS: u64 = 20;
@@ -30,5 +37,49 @@ pub fn measure() -> io::Result<()> {
             super::user::spread(json)
         );
     }
+    for cpus in [2, 512] {
+        reading(cpus)?;
+    }
     Ok(())
+}
+
+/// Reads the counters of a host of so many CPUs and takes the difference, as each interval does.
+fn reading(cpus: usize) -> io::Result<()> {
+    let dir = tempfile::tempdir_in(if fs::exists("/dev/shm")? { "/dev/shm" } else { "/tmp" })?;
+    let shape = Shape::of(cpus);
+    Tree::generate(dir.path(), &shape)?;
+    fs::write(dir.path().join("proc/stat"), stat(cpus))?;
+    let root = Root::open(dir.path()).map_err(io::Error::other)?;
+    let options = Options::default();
+    let mut before = samples::one(&root, 0, &options);
+    let mut took = Vec::new();
+    for turn in 1..=TURNS as u32 {
+        let begun = Instant::now();
+        let now = samples::one(&root, turn, &options);
+        let between = delta::samples(&[before, now.clone()]);
+        std::hint::black_box(&between);
+        took.push(begun.elapsed().as_secs_f64() * 1e3);
+        before = now;
+        let seen = between.map_or(0, |s| s.cpus.len());
+        if seen != cpus {
+            return Err(io::Error::other(format!("{seen} of {cpus} CPUs were read")));
+        }
+    }
+    println!(
+        "reading the counters of {cpus} CPUs and {} interrupts from files: {} ms an interval",
+        shape.irqs,
+        super::user::spread(took)
+    );
+    Ok(())
+}
+
+/// `/proc/stat` of that many CPUs.
+fn stat(cpus: usize) -> String {
+    let mut text = String::from("cpu  1 2 3 4 5 6 7 8 9 10\n");
+    for cpu in 0..cpus {
+        let _ = writeln!(text, "cpu{cpu} 18273645 271 8173645 918273645 1827 0 817364 9182 0 0");
+    }
+    text.push_str("intr 918273645\nctxt 18273645546\nbtime 1790000000\nprocesses 81726\n");
+    text.push_str("procs_running 3\nprocs_blocked 0\nsoftirq 918273 1 2 3 4 5 6 7 8 9 10\n");
+    text
 }

@@ -14,6 +14,8 @@ use std::{
 
 mod feed;
 mod traffic;
+#[path = "../tree/mod.rs"]
+mod tree;
 mod user;
 
 use traffic::Kind;
@@ -85,6 +87,13 @@ fn softirq_time() -> Command {
     command
 }
 
+/// What a host gets that asks for little cost before exact figures.
+fn sparing() -> Command {
+    let mut command = netwright();
+    command.args(["--softirq", "auto"]);
+    command
+}
+
 fn bpftrace() -> Command {
     let mut command = Command::new("bpftrace");
     command.args(["-e", SCRIPT]);
@@ -125,6 +134,7 @@ fn run() -> io::Result<bool> {
         // First of all the same twice: what this machine cannot tell apart.
         row(&options, &mut traffic, "nothing (control)", None, None)?;
         kept &= row(&options, &mut traffic, "netwright", Some(netwright), Some(least))?;
+        row(&options, &mut traffic, "netwright --softirq auto", Some(sparing), None)?;
         row(&options, &mut traffic, "its softirq time alone", Some(softirq_time), None)?;
         row(&options, &mut traffic, "bpftrace", Some(bpftrace), None)?;
     }

@@ -46,6 +46,9 @@ pub struct Watch {
     pub pids: Vec<u32>,
     /// Whether to attach eBPF programs; without, only what `/proc` tells.
     pub programs: bool,
+    /// When to observe softirqs; [`When::Never`] is as [`When::Always`]. Unless always, polls are
+    /// observed when softirqs are.
+    pub softirqs: When,
     /// When to observe waits.
     pub waits: When,
     /// When to observe messages.
@@ -90,7 +93,8 @@ impl Watcher {
         let options = Options { pids: watch.pids.clone(), ..Options::default() };
         let possible = possible(&root);
         let asked = permission::asked(&root, watch.programs);
-        let softirq = softirq::Part::attach(&asked, watch.queues, &root, &possible);
+        let softirq =
+            softirq::Part::attach(&asked, (watch.softirqs, watch.queues), &root, &possible);
         let waits = waits::Part::attach(&asked, watch.waits, &possible);
         let movement = movement::Movement::attach(&asked, watch.messages, &root, &possible);
         let mut watcher = Self {
@@ -164,6 +168,7 @@ impl Watcher {
             ended_unix_ns: unix_now(),
             interval_s: window_ns as f64 / 1e9,
             cpus,
+            softirq_observed_share: softirq.observed_share,
             softirq_accounting: self.accounting.clone(),
             payers: softirq.payers,
             napi: softirq.napi,
@@ -284,8 +289,8 @@ mod tests {
 
     #[test]
     fn the_first_interval_is_no_longer_than_since_it_began() {
-        let (waits, messages, queues) = (When::Never, When::Never, When::Never);
-        let watch = Watch { pids: vec![], programs: false, waits, messages, queues };
+        let [softirqs, waits, messages, queues] = [When::Never; 4];
+        let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
         let mut watcher = Watcher::start(&watch);
         // Somebody reads facts, which takes longer than the interval.
         std::thread::sleep(Duration::from_millis(300));

@@ -5,6 +5,9 @@ use model::{Reading, Samples, watch::ByContext};
 use super::{When, permission::asked, possible, softirq::Part};
 use crate::Root;
 
+/// Softirqs, and polls.
+const ALWAYS: (When, When) = (When::Always, When::Always);
+
 /// The softirq programs, attached for a window.
 pub struct OverWindow(Option<Part>);
 
@@ -12,7 +15,7 @@ impl OverWindow {
     /// Attaches them where the host is the running one and lets us; costs some 100 ns a softirq.
     pub fn begin(root: &Root) -> Self {
         let part = root.is_live().then(|| {
-            let mut part = Part::attach(&asked(root, true), When::Always, root, &possible(root));
+            let mut part = Part::attach(&asked(root, true), ALWAYS, root, &possible(root));
             part.look();
             part
         });
@@ -43,7 +46,7 @@ impl Running {
     /// Why they cannot be.
     pub fn begin() -> Reading<Self> {
         let root = Root::live();
-        let mut part = Part::attach(&asked(&root, true), When::Always, &root, &possible(&root));
+        let mut part = Part::attach(&asked(&root, true), ALWAYS, &root, &possible(&root));
         match part.look().all() {
             Reading::Known(_) => Reading::Known(Self { part, sum: ByContext::default() }),
             Reading::Absent(why) => Reading::Absent(why),

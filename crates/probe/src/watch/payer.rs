@@ -47,6 +47,16 @@ impl Payers {
 }
 
 impl Paying {
+    /// From what was seen of softirqs in this share of the time to all of it; interrupts' handlers
+    /// are always seen.
+    pub fn scale(&mut self, share: f64) {
+        for [stolen, _, own, softirqs] in self.paid.values_mut() {
+            for n in [stolen, own, softirqs] {
+                *n = super::softirq::scaled(*n, share);
+            }
+        }
+    }
+
     /// Softirq time within this thread, its own and others'; of a thread that is a process.
     pub fn softirqs_in(&self, pid: u32) -> u64 {
         let thread = u64::from(pid) << 32 | u64::from(pid);

@@ -32,8 +32,10 @@ pub struct Part {
     payers: Payers,
     names: Names,
     napis: Napis,
-    /// Of the program that sees polls; the others are always attached.
+    /// Of the programs that are not always attached: the one that sees polls, or those of
+    /// softirqs, too.
     duty: Duty,
+    spares_all: bool,
     /// Of the last interval, by program, for their status.
     runs: BTreeMap<&'static str, u64>,
 }
@@ -54,6 +56,8 @@ pub struct Look {
     pub payers: Reading<Vec<Payer>>,
     /// NAPI instances that were polled.
     pub napi: Reading<Vec<NapiWatch>>,
+    /// For how much of the time softirqs were seen; their time and payers are scaled to all of it.
+    pub observed_share: f64,
 }
 
 #[derive(Debug)]
@@ -64,11 +68,18 @@ struct ByContextAndVector {
 
 impl Part {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, polls: When, root: &Root, possible: &[CpuId]) -> Self {
+    /// Polls are not seen where softirqs are not.
+    pub fn attach(
+        asked: &Reading<()>,
+        (softirqs, polls): (When, When),
+        root: &Root,
+        possible: &[CpuId],
+    ) -> Self {
+        let spares_all = softirqs == When::Auto;
         let softirq = match asked {
             Reading::Known(()) => {
                 let threads = samples::ksoftirqd_by_cpu(root);
-                Softirq::attach(possible.to_vec(), &threads, polls != When::Never)
+                Softirq::attach(possible.to_vec(), &threads, polls != When::Never, spares_all)
                     .map_err(permission::refused)
             }
             why => Err(why.clone()),
@@ -80,7 +91,8 @@ impl Part {
             payers: Payers::default(),
             names: Names::default(),
             napis: Napis::begin(root),
-            duty: Duty::begin(polls, monotonic_ns()),
+            duty: Duty::begin(if spares_all { softirqs } else { polls }, monotonic_ns()),
+            spares_all,
             runs: BTreeMap::new(),
         }
     }
@@ -114,15 +126,18 @@ impl Part {
             Ok(sums) => sums,
             Err(e) => return Look::without(&Reading::absent(format!("softirq: {e}"))),
         };
-        let (paying, forgotten) = self.payers.look(&sums);
-        softirq.forget_payers(&forgotten);
         let observed = self.duty.observed(monotonic_ns());
+        let share = if self.spares_all { observed } else { 1.0 };
+        let (mut paying, forgotten) = self.payers.look(&sums);
+        softirq.forget_payers(&forgotten);
+        paying.scale(share);
         let (mut polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
         polls.napi.iter_mut().for_each(|n| n.observed_share = observed);
         softirq.forget_napis(&forgotten);
         let seen = softirq.object.refused(NAPI_POLL);
-        let grown = grown(&mut self.last, &sums.cpus);
+        let mut grown = grown(&mut self.last, &sums.cpus);
         self.runs = runs(&grown, polls.polls);
+        grown.values_mut().for_each(|counts| counts.scale(share));
         let threaded = |cpu: &CpuId| match (&seen, &polls.threaded_ns) {
             (Reading::Known(()), Some(of)) => {
                 Reading::Known(of.get(cpu).copied().unwrap_or_default())
@@ -143,6 +158,7 @@ impl Part {
                 Reading::Known(()) => Reading::Known(polls.napi),
                 why => none(&why),
             },
+            observed_share: share,
         }
     }
 
@@ -171,19 +187,20 @@ impl Part {
 
 impl duty::Part for Softirq {
     fn runs(&self) -> duty::Runs {
-        self.polls().unwrap_or_default().into_iter().map(|(cpu, n)| (cpu, vec![n])).collect()
+        Self::runs(self).unwrap_or_default()
     }
 
     fn ns_per_run(&self) -> Vec<f64> {
-        vec![self.object.ns_per_run(NAPI_POLL).unwrap_or(USUAL_NS)]
+        let one = |program: &&str| self.object.ns_per_run(program).unwrap_or(USUAL_NS);
+        self.paused().iter().map(one).collect()
     }
 
     fn pause(&mut self) {
-        self.object.pause(&[NAPI_POLL]);
+        Self::pause(self);
     }
 
     fn resume(&mut self) {
-        self.object.resume();
+        Self::resume(self);
     }
 }
 
@@ -213,6 +230,18 @@ impl Counts {
         self.torn = self.torn.wrapping_sub(before.torn);
         self
     }
+
+    /// From what was seen in this share of the time to all of it.
+    fn scale(&mut self, share: f64) {
+        for sum in self.sums.iter_mut().flatten() {
+            (sum.ns, sum.count) = (scaled(sum.ns, share), scaled(sum.count, share));
+        }
+    }
+}
+
+/// What would have been seen in the whole time, of which this was seen in a share.
+pub fn scaled(n: u64, share: f64) -> u64 {
+    if share > 0.0 && share < 1.0 { (n as f64 / share).round() as u64 } else { n }
 }
 
 /// How often each program ran on all CPUs.
@@ -235,7 +264,7 @@ fn runs(grown: &BTreeMap<CpuId, Counts>, polls: u64) -> BTreeMap<&'static str, u
 
 impl Look {
     fn without(why: &Reading<()>) -> Self {
-        Self { cpus: Err(why.clone()), payers: none(why), napi: none(why) }
+        Self { cpus: Err(why.clone()), payers: none(why), napi: none(why), observed_share: 1.0 }
     }
 
     /// All CPUs together.
@@ -299,4 +328,16 @@ fn vectors(sums: &[Sum; VECTORS.len()]) -> VectorNs {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_scaled_to_the_whole_and_none_is_nothing() {
+        assert_eq!(scaled(50, 0.25), 200);
+        assert_eq!(scaled(50, 1.0), 50);
+        assert_eq!(scaled(0, 0.0), 0);
+    }
 }

@@ -151,8 +151,12 @@ pub fn costs(interval: &WatchInterval) -> String {
         n => format!(" ({n} not timed)"),
     };
     let programs = observer.programs.len();
+    let seen = match interval.softirq_observed_share {
+        s if s < 0.995 => format!(", softirqs by {:.1}% of the time", s * 100.0),
+        _ => String::new(),
+    };
     format!(
-        "watching costs {share} of the host, {attached} of {programs} programs attached{untimed}"
+        "watching costs {share} of the host, {attached} of {programs} programs attached{untimed}{seen}"
     )
 }
 

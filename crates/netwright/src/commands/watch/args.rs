@@ -50,6 +50,10 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is observed")]
 pub struct WhenArgs {
+    /// Softirq time, and who pays for it. auto: scaled from the observed share of each interval,
+    /// polls likewise.
+    #[arg(long, value_enum, default_value = "always", value_name = "WHEN")]
+    pub softirq: SoftirqWhen,
     /// Where packets wait, by process.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub waits: When,
@@ -93,8 +97,8 @@ pub struct RecordingArgs {
     #[arg(
         long, value_name = "FILE",
         conflicts_with_all = [
-            "record", "force", "record_limit", "interval", "duration", "no_bpf", "waits",
-            "messages", "queues"
+            "record", "force", "record_limit", "interval", "duration", "no_bpf", "softirq",
+            "waits", "messages", "queues"
         ]
     )]
     pub replay: Option<PathBuf>,
@@ -112,6 +116,24 @@ fn duration(text: &str) -> Result<Nanos, String> {
 fn cpus(text: &str) -> Result<CpuSet, String> {
     let set: CpuSet = text.parse().map_err(|e: model::cpuset::NotACpulist| e.to_string())?;
     if set.is_empty() { Err("no CPU is named; write 0-3,8".into()) } else { Ok(set) }
+}
+
+/// In how much of an interval softirqs are observed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum SoftirqWhen {
+    /// All the time: exact.
+    Always,
+    /// For as much of each interval as costs no CPU more than 0.2% of its time.
+    Auto,
+}
+
+impl From<SoftirqWhen> for probe::watch::When {
+    fn from(when: SoftirqWhen) -> Self {
+        match when {
+            SoftirqWhen::Always => Self::Always,
+            SoftirqWhen::Auto => Self::Auto,
+        }
+    }
 }
 
 /// In how much of an interval.

@@ -75,6 +75,7 @@ pub fn watch(args: &WatchArgs) -> Watch {
     Watch {
         pids: args.only.pid.clone(),
         programs: !args.no_bpf,
+        softirqs: args.when.softirq.into(),
         waits: args.when.waits.into(),
         messages: args.when.messages.into(),
         queues: args.when.queues.into(),

@@ -22,7 +22,7 @@
 
 mod state;
 
-use std::io;
+use std::{io, time::Duration};
 
 use aya::{
     Pod,
@@ -74,6 +74,10 @@ pub const WANTED: &[Wanted] = &[
     Wanted { program: "ipi_exit", gives: IRQ },
 ];
 
+/// Softirqs take no longer but for exceptions: the kernel hands what is left after 2 ms to its
+/// thread.
+const LONGEST: Duration = Duration::from_millis(3);
+
 /// Elements of a map for all.
 const MOST: usize = 16_384;
 
@@ -82,6 +86,8 @@ const MOST: usize = 16_384;
 pub struct Softirq {
     /// Maps and programs.
     pub object: Object,
+    /// Softirqs are not seen either while polls are not.
+    spares_all: bool,
 }
 
 /// All that was added up since the programs were attached.
@@ -97,6 +103,7 @@ pub struct Sums {
 
 impl Softirq {
     /// Attaches; `ksoftirqd` are those threads' numbers by CPU. `polls`: NAPI instances, too.
+    /// `spares_all`: [`Self::pause`] is for softirqs, too, not for polls alone.
     ///
     /// # Errors
     /// See [`Object::load`]; or neither beginning nor end of a softirq can be seen.
@@ -104,6 +111,7 @@ impl Softirq {
         possible: Vec<CpuId>,
         ksoftirqd: &[(CpuId, u32)],
         polls: bool,
+        spares_all: bool,
     ) -> Result<Self, Reading<()>> {
         let (wanted, not): (Vec<Wanted>, Vec<Wanted>) =
             WANTED.iter().partition(|w| polls || w.program != NAPI_POLL);
@@ -118,7 +126,7 @@ impl Softirq {
         }
         let told = tell(&mut object, ksoftirqd);
         told.map_err(|e| Reading::absent(format!("softirq: {e}")))?;
-        Ok(Self { object })
+        Ok(Self { object, spares_all })
     }
 
     /// All sums since the programs were attached. What moves from a CPU to the map for all
@@ -132,13 +140,38 @@ impl Softirq {
         Ok(Sums { cpus: self.object.of_cpus("cpus")?, payers, napis })
     }
 
-    /// Polls since the programs were attached, by CPU.
+    /// How often each program of [`Self::paused`] ran since they were attached, by CPU.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn polls(&self) -> io::Result<Vec<(CpuId, u64)>> {
+    pub fn runs(&self) -> io::Result<Vec<(CpuId, Vec<u64>)>> {
         let cpus = self.object.of_cpus::<CpuState>("cpus")?;
-        Ok(cpus.iter().map(|(cpu, state)| (*cpu, state.polls)).collect())
+        let all = |state: &CpuState| match self.spares_all {
+            true => vec![state.softirqs(), state.softirqs(), state.polls],
+            false => vec![state.polls],
+        };
+        Ok(cpus.iter().map(|(cpu, state)| (*cpu, all(state))).collect())
+    }
+
+    /// Those that are detached for a while.
+    pub fn paused(&self) -> &'static [&'static str] {
+        if self.spares_all { &[ENTRY, EXIT, NAPI_POLL] } else { &[NAPI_POLL] }
+    }
+
+    /// Detaches them. A poll of a softirq whose beginning was not seen would count as outside one,
+    /// and one whose end was not seen would end with the first after [`Self::resume`].
+    pub fn pause(&mut self) {
+        self.object.pause(&[NAPI_POLL]);
+        if self.spares_all {
+            self.object.pause(&[ENTRY]);
+            std::thread::sleep(LONGEST);
+            self.object.pause(&[EXIT]);
+        }
+    }
+
+    /// Attaches them again: those of beginnings first.
+    pub fn resume(&mut self) {
+        self.object.resume();
     }
 
     /// Drops elements of the map for all threads. One that stays is dropped another time.

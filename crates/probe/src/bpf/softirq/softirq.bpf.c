@@ -35,23 +35,10 @@ INLINE void learn_delay(struct cpu_state *s, u64 now)
 	s->delay_ns = delay > median ? median + (median >> 5) + 1 : median - (median >> 5);
 }
 
-/* So many votes more for a value than against it make it the usual one. */
+/* What was seen so often is known; counts go no higher than the other number, so that a change is
+ * learned soon. */
 #define KNOWN 8
-
-/* The majority's, by votes: R. S. Boyer and J S. Moore, "MJRTY - A Fast Majority Vote Algorithm"
- * (1981); at most so many votes that a change is learned soon. */
-INLINE void vote(struct usual *u, u64 value)
-{
-	if (u->value == value) {
-		if (u->votes < 8 * KNOWN)
-			u->votes += 1;
-	} else if (u->votes) {
-		u->votes -= 1;
-	} else {
-		u->value = value;
-		u->votes = 1;
-	}
-}
+#define MOST 16
 
 /* Where on the stack we are called. Where a processor has a stack for interrupts (x86), it has
  * one depth below the end of a task's own section with softirqs held back, and another below the
@@ -63,22 +50,43 @@ INLINE u64 stack_here(struct cpu_state *s, void *ctx)
 	return *(volatile u64 *)&s->stack;
 }
 
-/* Whose it is by the stack, however soon or late after an interrupt it begins: one that came while
- * softirqs were held back runs none. CONTEXTS: not shown. A task's own are learned from those that
- * no interrupt was near, and only where interrupts' are called from elsewhere. */
-INLINE u32 shown(struct cpu_state *s, u64 stack, u64 since_irq)
+/* Whether a task's own are known by their depth, and it is theirs alone. */
+INLINE int own_stack_known(const struct cpu_state *s)
 {
-	if (s->irq_stack.votes < KNOWN)
-		return CONTEXTS;
-	if (s->own_stack.votes >= KNOWN) {
-		if (stack == s->own_stack.value)
-			return SYSCALL;
-		if (stack == s->irq_stack.value)
-			return IRQ_ON_TASK;
+	return s->own_votes >= KNOWN && s->others >= KNOWN;
+}
+
+/* The majority's, by votes: R. S. Boyer and J S. Moore, "MJRTY - A Fast Majority Vote Algorithm"
+ * (1981). */
+INLINE void vote_own(struct cpu_state *s, u64 stack)
+{
+	if (stack == s->own_stack) {
+		if (s->own_votes < MOST)
+			s->own_votes += 1;
+	} else if (s->own_votes) {
+		s->own_votes -= 1;
+	} else {
+		s->own_stack = stack;
+		s->own_votes = 1;
+		s->others = 0;
 	}
-	if (since_irq > LONGEST_GAP_NS && stack != s->irq_stack.value)
-		vote(&s->own_stack, stack);
-	return CONTEXTS;
+}
+
+/* Learns the depth of a task's own. What an interrupt brings is the first after it, soon, and the
+ * chain from there, at the same depth; all others are a task's own. */
+INLINE void learn_stack(struct cpu_state *s, u64 stack, u64 since_irq)
+{
+	if (s->softirq_end_ns > s->irq_end_ns) {
+		if (stack != s->first_stack)
+			vote_own(s, stack);
+	} else if (since_irq > LONGEST_GAP_NS) {
+		s->first_stack = 0;
+		vote_own(s, stack);
+	} else {
+		s->first_stack = stack;
+		if (since_irq < gap_ns(s) && stack != s->own_stack && s->others < MOST)
+			s->others += 1;
+	}
 }
 
 /* On whose time the softirq runs that begins now upon this thread, not ksoftirqd or idle. */
@@ -88,23 +96,24 @@ INLINE u32 context_upon(struct cpu_state *s, void *ctx, u32 place, u32 vector, u
 	u64 before = s->stack;
 	u64 stack = stack_here(s, ctx);
 	u64 since_irq = now - s->irq_end_ns;
-	u32 by_stack = shown(s, stack, since_irq);
-	u32 same = 0;
+	u32 known = own_stack_known(s);
 
-	if (by_stack != CONTEXTS)
-		return by_stack;
-	/* At neither depth: an interrupt came upon user mode, or another tool has attached. The first
-	 * is far more usual, so that the softirq may come later. */
-	if (s->own_stack.votes >= KNOWN) {
+	learn_stack(s, stack, since_irq);
+	if (known) {
+		/* However soon after an interrupt: one that came while softirqs were held back runs
+		 * none. */
+		if (stack == s->own_stack)
+			return SYSCALL;
+		/* An interrupt's, even if it comes late; or another tool has attached, and all is
+		 * deeper until that is learned. */
 		gap = LONGEST_GAP_NS;
-		same = stack == before;
 	}
 	if (since_irq < gap)
 		return IRQ_ON_TASK;
 	/* One of a chain is as the one before. A chain goes by rising vectors, and begins again with
 	 * what was raised meanwhile: then the stack shows that it is one, if it can show anything. */
 	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->payer == place &&
-	    (same || vector > s->vector))
+	    ((known && stack == before) || vector > s->vector))
 		return IRQ_ON_TASK;
 	return SYSCALL;
 }
@@ -124,7 +133,7 @@ int softirq_entry(struct raw_args *ctx)
 		s->context = IDLE;
 		learn_delay(s, now);
 		if (now - s->irq_end_ns < gap_ns(s))
-			vote(&s->irq_stack, stack_here(s, ctx));
+			learn_stack(s, stack_here(s, ctx), now - s->irq_end_ns);
 	} else if (tid == s->ksoftirqd) {
 		s->context = KSOFTIRQD;
 	} else {

@@ -68,12 +68,6 @@ struct napi {
 	char nic[NAME];
 };
 
-/* What most of the values that were seen are. */
-struct usual {
-	u64 value;
-	u64 votes;
-};
-
 struct cpu_state {
 	struct sum sums[CONTEXTS][VECTORS];
 	u64 runs[PROGRAMS];
@@ -87,10 +81,12 @@ struct cpu_state {
 	u64 irq_end_ns;
 	u64 delay_ns; /* from an interrupt's end to its softirq, as learned upon the idle task */
 	u64 at; /* the NAPI instance that is polled */
-	u64 stack; /* where on the kernel's stack the softirq that begins is told of */
-	struct usual irq_stack; /* the same of softirqs that an interrupt brought upon the idle task */
-	struct usual own_stack; /* and of those of tasks' own */
+	u64 stack; /* where on the kernel's stack we were called for the softirq that runs */
 	u64 polled_until_ns; /* what of the softirq's time has been given to a NAPI instance */
+	u64 first_stack; /* the same of the first one after the last interrupt, if it came soon */
+	u64 own_stack; /* the usual one of those that no interrupt brought, */
+	u64 own_votes; /* how usual it is, */
+	u64 others; /* and how often softirqs of interrupts were seen to have another */
 	u32 context;
 	u32 vector;
 	u32 payer; /* the place of the thread that the softirq runs upon */
