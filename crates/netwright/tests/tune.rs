@@ -15,7 +15,7 @@ use serde_json::Value;
 use support::{
     run,
     traced::{self, End, Then},
-    tuned::{Practice, on_a_host, same},
+    tuned::{on_a_host, same},
 };
 
 const MTU: &str = "/sys/class/net/v0/mtu";
@@ -72,6 +72,8 @@ fn every_knob_is_applied_as_the_classic_tools_see_it_and_undone_exactly() {
         assert_eq!(mask("v1/queues/tx-1/xps_cpus"), 2);
         assert_eq!(read("/sys/class/net/v1/queues/rx-3/rps_flow_cnt"), "1024");
         assert_eq!(read("/sys/class/net/v0/gro_flush_timeout"), "20000");
+        let features = run("ethtool", &["-k", "v1"]);
+        assert!(features.contains("tx-tcp-segmentation: off"), "{features}");
         let placed = run("taskset", &["-a", "-c", "-p", &host.pid().to_string()]);
         assert!(placed.trim_end().ends_with("list: 1"), "{placed}");
 
@@ -101,6 +103,10 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("nic.v0.queue.rx-9.rps_cpus=1", 4, "not there"),
             ("nic.gone.mtu=1400", 4, "not there"),
             ("nic.v0.rings.rx=512", 4, "not supported"),
+            ("nic.v0.pause.rx=off", 4, "not supported"),
+            ("nic.v0.features.no-such=on", 4, "no such feature"),
+            ("nic.v0.features.l2-fwd-offload=on", 4, "does not let it change"),
+            ("nic.v0.coalesce.rx_usecs=1h", 4, "not supported"),
             ("nic.v0.channels=combined 2", 4, "no combined channels"),
             ("nic.v0.mtu=9000", 4, "raise that first"),
             ("sysctl.net.ipv4.tcp_congestion_control=none-such", 4, "offers"),
@@ -225,13 +231,10 @@ fn a_full_disk_at_any_size_leaves_the_host_as_it_was_or_as_asked() {
 #[test]
 fn a_device_that_vanishes_in_the_middle_is_named_and_the_rest_is_undone() {
     on_a_host(|host| {
-        let sysctls = |h: &Practice| -> Vec<_> {
-            h.print()
-                .into_iter()
-                .filter(|(k, _)| k.ends_with("somaxconn") || k.ends_with("tcp_fin_timeout"))
-                .collect()
+        let sysctls = || {
+            ["core/somaxconn", "ipv4/tcp_fin_timeout"].map(|k| read(&format!("/proc/sys/net/{k}")))
         };
-        let before = sysctls(host);
+        let before = sysctls();
         let asks = [
             "apply",
             "--no-confirm",
@@ -241,14 +244,14 @@ fn a_device_that_vanishes_in_the_middle_is_named_and_the_rest_is_undone() {
             "nic.v0.txqueuelen=500",
         ];
         let end = traced::tune(host.state.path(), &asks, &mut |_| {
-            if Path::new(MTU).exists() && read(MTU) == "1400" {
+            if fs::read_to_string(MTU).is_ok_and(|mtu| mtu.trim() == "1400") {
                 host.pull_out();
             }
             Then::GoOn
         });
         assert_eq!(end, End::Exited(4));
         assert!(!Path::new(MTU).exists(), "it was not pulled out");
-        assert_eq!(sysctls(host), before);
+        assert_eq!(sysctls(), before);
         let (_, out, _) = host.tune(&["log", "--json"]);
         let set = &json(&out)["sets"][0];
         assert_eq!(set["state"], "partly_rolled_back");

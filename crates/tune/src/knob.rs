@@ -164,6 +164,17 @@ pub fn nic_of<'k>(knob: &'k str, suffix: &str) -> Option<&'k str> {
     is_nic_name(nic).then_some(nic)
 }
 
+/// As [`nic_of`] for `nic.NIC.GROUP.NAME` with one of several names: the NIC and which name.
+pub fn nic_and<'k>(
+    knob: &'k str,
+    group: &str,
+    names: impl Iterator<Item = &'static str>,
+) -> Option<(&'k str, &'static str)> {
+    let (rest, last) = knob.rsplit_once('.')?;
+    let name = names.into_iter().find(|n| *n == last)?;
+    Some((nic_of(rest, group)?, name))
+}
+
 /// NIC and queue of `nic.NIC.queue.rx-0.SUFFIX`; `side` is `rx` or `tx`.
 pub fn queue_of<'k>(knob: &'k str, side: &str, suffix: &str) -> Option<(&'k str, &'k str)> {
     let (nic, queue) = knob
@@ -177,7 +188,7 @@ pub fn queue_of<'k>(knob: &'k str, side: &str, suffix: &str) -> Option<(&'k str,
 }
 
 /// What the kernel takes as an interface's name (`dev_valid_name`).
-fn is_nic_name(name: &str) -> bool {
+pub fn is_nic_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..")
         && name.len() < 16
         && !name.bytes().any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b == 0)

@@ -2,9 +2,12 @@
 
 mod irq_affinity;
 mod nic_channels;
+mod nic_coalesce;
 mod nic_defer_hard_irqs;
+mod nic_features;
 mod nic_gro_flush_timeout;
 mod nic_mtu;
+mod nic_pause;
 mod nic_rings;
 mod nic_threaded;
 mod nic_txqueuelen;
@@ -12,6 +15,8 @@ mod process_affinity;
 mod queue_rfs_flows;
 mod queue_rps_cpus;
 mod queue_xps_cpus;
+mod rss_hash_fields;
+mod rss_table;
 mod sysctl;
 
 use crate::knob::Knob;
@@ -20,9 +25,12 @@ use crate::knob::Knob;
 pub const ALL: &[&dyn Knob] = &[
     &irq_affinity::IrqAffinity,
     &nic_channels::NicChannels,
+    &nic_coalesce::NicCoalesce,
     &nic_defer_hard_irqs::NicDeferHardIrqs,
+    &nic_features::NicFeatures,
     &nic_gro_flush_timeout::NicGroFlushTimeout,
     &nic_mtu::NicMtu,
+    &nic_pause::NicPause,
     &nic_rings::NicRings,
     &nic_threaded::NicThreaded,
     &nic_txqueuelen::NicTxqueuelen,
@@ -30,6 +38,8 @@ pub const ALL: &[&dyn Knob] = &[
     &queue_rfs_flows::QueueRfsFlows,
     &queue_rps_cpus::QueueRpsCpus,
     &queue_xps_cpus::QueueXpsCpus,
+    &rss_hash_fields::RssHashFields,
+    &rss_table::RssTable,
     &sysctl::Sysctl,
 ];
 
@@ -68,6 +78,17 @@ mod tests {
             ("nic.eth0.queue.rx-0.rfs_flows", "queue_rfs_flows"),
             ("nic.eth0.queue.tx-3.xps_cpus", "queue_xps_cpus"),
             ("nic.eth0.threaded", "nic_threaded"),
+            ("nic.eth0.1.coalesce.rx_usecs", "nic_coalesce"),
+            ("nic.eth0.coalesce.rx_usecs_irq", "nic_coalesce"),
+            ("nic.eth0.features.rx-gro", "nic_features"),
+            ("nic.enp175s0f1np1.pause.rx", "nic_pause"),
+            ("nic.enp175s0f1np1.rings.tx", "nic_rings"),
+            ("nic.enp175s0f1np1.coalesce.rx_usecs", "nic_coalesce"),
+            ("nic.enp175s0f1np1.rss.hash_fields.udp4", "rss_hash_fields"),
+            ("nic.enp175s0f1np1.rss.table", "rss_table"),
+            ("nic.enp175s0f1np1.features.rx-gro", "nic_features"),
+            ("nic.eth0.rss.table", "rss_table"),
+            ("nic.eth0.rss.hash_fields.udp4", "rss_hash_fields"),
             ("irq.38.affinity", "irq_affinity"),
             ("process.4711.affinity", "process_affinity"),
         ] {

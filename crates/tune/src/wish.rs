@@ -116,6 +116,49 @@ fn not_json(e: &serde_json::Error) -> TuneError {
     TuneError::Usage(format!("neither findings (doctor --json) nor a plan (tune plan --json): {e}"))
 }
 
+/// `nic.NIC.coalesce.rx='adaptive-rx off rx-usecs 0'`, as findings and ethtool write it, is one
+/// wish for each parameter; `nic.NIC.rfs=ENTRIES` is one for the host's table and one for each
+/// queue's share of it.
+pub fn split(wishes: &mut Vec<Wish>, facts: &Facts) {
+    for wish in std::mem::take(wishes) {
+        let parts = coalescing(&wish).or_else(|| rfs(&wish, facts));
+        match parts {
+            None => wishes.push(wish),
+            Some(parts) => wishes.extend(parts.into_iter().map(|(knob, value)| Wish {
+                knob,
+                value,
+                asked_by: wish.asked_by.clone(),
+            })),
+        }
+    }
+}
+
+fn coalescing(wish: &Wish) -> Option<Vec<(String, String)>> {
+    let nic = wish.knob.strip_suffix(".coalesce.rx").or(wish.knob.strip_suffix(".coalesce.tx"))?;
+    let words: Vec<&str> = wish.value.split_whitespace().collect();
+    let pair = |c: &[&str]| {
+        let [name, value] = c else { return None };
+        let name = name.replace('-', "_").replace("x_frames", "x_max_frames");
+        Some((format!("{nic}.coalesce.{name}"), (*value).to_owned()))
+    };
+    words.chunks(2).map(pair).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+}
+
+fn rfs(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {
+    let name = wish.knob.strip_prefix("nic.")?.strip_suffix(".rfs")?;
+    let nic = facts.nics.iter().find(|n| n.name == name)?;
+    let entries: u64 = wish.value.parse().ok()?;
+    let queues: Vec<String> =
+        nic.queues.iter().filter(|q| q.rfs_flows.is_known()).map(|q| q.id.to_string()).collect();
+    let count = (queues.len() as u64).max(1).next_power_of_two();
+    let share = if entries == 0 { 0 } else { (entries / count).max(1) };
+    let mut all = vec![("sysctl.net.core.rps_sock_flow_entries".to_owned(), wish.value.clone())];
+    all.extend(
+        queues.iter().map(|q| (format!("nic.{name}.queue.{q}.rfs_flows"), share.to_string())),
+    );
+    Some(all)
+}
+
 /// `process.NAME.affinity` is one wish for each process of that name; a name that nobody has
 /// stays, and is refused as what it is.
 pub fn name_processes(wishes: &mut Vec<Wish>, facts: &Facts) {
@@ -195,6 +238,22 @@ mod tests {
         assert!(bad.to_string().starts_with("line 2"), "{bad}");
         assert!(matches!(document("{}"), Err(TuneError::Usage(_))));
         assert!(matches!(document("{\"findings\": 3"), Err(TuneError::Usage(_))));
+    }
+
+    #[test]
+    fn a_findings_coalescing_is_one_wish_a_parameter() {
+        let wish = pair("nic.a.coalesce.rx=adaptive-rx off rx-usecs 0 rx-frames 1", "f").unwrap();
+        let all = coalescing(&wish).unwrap();
+        let all: Vec<_> = all.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            all,
+            [
+                ("nic.a.coalesce.adaptive_rx", "off"),
+                ("nic.a.coalesce.rx_usecs", "0"),
+                ("nic.a.coalesce.rx_max_frames", "1"),
+            ]
+        );
+        assert_eq!(coalescing(&pair("nic.a.coalesce.rx=adaptive-rx", "f").unwrap()), None);
     }
 
     #[test]

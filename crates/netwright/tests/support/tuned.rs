@@ -136,6 +136,7 @@ impl Practice {
             "nic.v1.queue.rx-0.rps_cpus=2",
             "nic.v1.queue.rx-3.rfs_flows=1024",
             "nic.v1.queue.tx-1.xps_cpus=2",
+            "nic.v1.features.tx-tcp-segmentation=off",
         ]
         .map(str::to_owned)
         .to_vec();
@@ -165,6 +166,9 @@ impl Practice {
                     fs::read_to_string(&path).unwrap_or_default(),
                 );
             }
+        }
+        for nic in ["v0", "v1"] {
+            all.insert(format!("ethtool -k {nic}"), run("ethtool", &["-k", nic]));
         }
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let allowed = status.lines().find(|l| l.starts_with("Cpus_allowed_list")).unwrap();

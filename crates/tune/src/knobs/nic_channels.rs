@@ -138,7 +138,8 @@ impl Knob for NicChannels {
     }
 
     fn undo_text(&self, _: &str) -> String {
-        "the old number is set again, then RPS, RFS, XPS and interrupt affinities as they were"
+        "the old number is set again, then the RSS table, RPS, RFS, XPS and interrupt affinities as \
+         they were"
             .into()
     }
 
@@ -163,7 +164,7 @@ impl Knob for NicChannels {
         let nic = nic(knob);
         let folder =
             |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();
-        let mut all = Vec::new();
+        let mut all = vec![format!("nic.{nic}.rss.table")];
         for queue in folder("queues") {
             let settings: &[&str] =
                 if queue.starts_with("rx-") { &["rps_cpus", "rfs_flows"] } else { &["xps_cpus"] };

@@ -5,7 +5,7 @@ use probe::ask::ethtool::answers::Rings;
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, nic_of, number},
+    knob::{Case, Knob, Refusal, cannot, nic_and, number},
 };
 
 /// `ethtool -g` and `-G`.
@@ -14,10 +14,7 @@ pub struct NicRings;
 const RINGS: [&str; 4] = ["rx", "rx_mini", "rx_jumbo", "tx"];
 
 fn parts(knob: &str) -> Option<(&str, &'static str)> {
-    RINGS.iter().find_map(|ring| {
-        let nic = nic_of(knob, ring)?.strip_suffix(".rings")?;
-        (!nic.is_empty()).then_some((nic, *ring))
-    })
+    nic_and(knob, "rings", RINGS.iter().copied())
 }
 
 /// One of the four numbers.

@@ -83,6 +83,7 @@ pub fn make(host: &Host, mut wishes: Wishes) -> Result<(Plan, Facts), Failure> {
     {
         return Err(Failure::Environment(why));
     }
+    wish::split(&mut wishes.wishes, &facts);
     wish::name_processes(&mut wishes.wishes, &facts);
     let ssh = std::env::var("SSH_CONNECTION").ok();
     let session = Session::find(host.root(), &facts, ssh.as_deref());

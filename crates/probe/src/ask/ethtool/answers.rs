@@ -158,6 +158,9 @@ pub struct Feature {
     pub active: bool,
     /// The kernel never lets it be changed.
     pub never_changed: bool,
+    /// Which bit it is; names may have gaps. 0 in snapshots older than this field.
+    #[serde(default)]
+    pub bit: u32,
 }
 
 /// `struct ethtool_rxfh` of the default context, with `ETHTOOL_GRXRINGS`.

@@ -165,6 +165,7 @@ impl<'a> Ethtool<'a> {
                     requested: word(1)?,
                     active: word(2)?,
                     never_changed: word(3)?,
+                    bit: u32::try_from(bit).map_err(|_| libc::EFBIG)?,
                 })
             };
             names.into_iter().enumerate().filter(|(_, n)| !n.is_empty()).map(feature).collect()

@@ -1,0 +1,149 @@
+//! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
+
+use model::{
+    Reading,
+    nic::Coalesce as Known,
+    tune::{Radius, Reach},
+};
+use probe::ask::ethtool::answers::Coalesce;
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
+};
+
+/// `ethtool -c` and `-C`.
+pub struct NicCoalesce;
+
+/// Where a parameter is kept.
+type Slot = fn(&mut Coalesce) -> &mut u32;
+
+/// Name, unit (empty for a switch), place.
+const PARAMETERS: &[(&str, &str, Slot)] = &[
+    ("adaptive_rx", "", |c| &mut c.use_adaptive_rx_coalesce),
+    ("adaptive_tx", "", |c| &mut c.use_adaptive_tx_coalesce),
+    ("rx_max_frames", "packets", |c| &mut c.rx_max_coalesced_frames),
+    ("rx_usecs", "us", |c| &mut c.rx_coalesce_usecs),
+    ("rx_usecs_irq", "us", |c| &mut c.rx_coalesce_usecs_irq),
+    ("stats_block_usecs", "us", |c| &mut c.stats_block_coalesce_usecs),
+    ("tx_max_frames", "packets", |c| &mut c.tx_max_coalesced_frames),
+    ("tx_usecs", "us", |c| &mut c.tx_coalesce_usecs),
+    ("tx_usecs_irq", "us", |c| &mut c.tx_coalesce_usecs_irq),
+];
+
+fn parts(knob: &str) -> Option<(&str, &'static (&'static str, &'static str, Slot))> {
+    let (nic, name) = nic_and(knob, "coalesce", PARAMETERS.iter().map(|p| p.0))?;
+    Some((nic, PARAMETERS.iter().find(|p| p.0 == name)?))
+}
+
+fn now(host: &Host, nic: &str) -> Result<Coalesce, TuneError> {
+    host.ethtool().coalesce(nic).map_err(|e| TuneError::read(&e))
+}
+
+fn absent(knob: &str) -> TuneError {
+    TuneError::Absent(format!("{knob}: no such parameter"))
+}
+
+/// Why the driver does not have it, if it is known not to.
+fn why_not(known: &Known, parameter: &str) -> Option<String> {
+    let why = |r: &Reading<u32>| r.why_not().map(str::to_owned);
+    match parameter {
+        "adaptive_rx" => known.adaptive_rx.why_not().map(str::to_owned),
+        "adaptive_tx" => known.adaptive_tx.why_not().map(str::to_owned),
+        "rx_max_frames" => why(&known.rx_max_frames),
+        "rx_usecs" => why(&known.rx_usecs),
+        "rx_usecs_irq" => why(&known.rx_usecs_irq),
+        "stats_block_usecs" => why(&known.stats_block_usecs),
+        "tx_max_frames" => why(&known.tx_max_frames),
+        "tx_usecs" => why(&known.tx_usecs),
+        _ => why(&known.tx_usecs_irq),
+    }
+}
+
+impl Knob for NicCoalesce {
+    fn name(&self) -> &'static str {
+        "nic_coalesce"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.coalesce.rx_usecs|tx_usecs|rx_max_frames|tx_max_frames|adaptive_rx|…=VALUE"
+    }
+
+    fn phase(&self) -> u8 {
+        50
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        parts(knob).is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let (nic, (_, unit, slot)) = parts(knob).ok_or_else(|| absent(knob))?;
+        let value = *slot(&mut now(host, nic)?);
+        Ok(match (unit.is_empty(), value) {
+            (true, 0) => "off".into(),
+            (true, _) => "on".into(),
+            (false, n) => n.to_string(),
+        })
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some((name, (parameter, unit, _))) = parts(knob) else {
+            return cannot("no such parameter");
+        };
+        let Some(nic) = case.nic(name) else { return cannot("no such interface") };
+        let known = match &nic.coalesce {
+            Reading::Known(known) => known,
+            other => return cannot(other.why_not().unwrap_or("no coalescing").to_owned()),
+        };
+        if let Some(why) = why_not(known, parameter) {
+            return cannot(why);
+        }
+        if unit.is_empty() {
+            return Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into());
+        }
+        let in_us =
+            wanted.parse::<model::Nanos>().ok().filter(|t| *unit == "us" && t.0 % 1000 == 0);
+        let plain = in_us.map_or_else(|| wanted.to_owned(), |t| (t.0 / 1000).to_string());
+        // A tenth of a second without an interrupt is a mistake of the unit.
+        Ok(number(&plain, 0, 100_000, unit)?.to_string())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let (nic, (_, _, slot)) = parts(knob).ok_or_else(|| absent(knob))?;
+        let mut all = now(host, nic)?;
+        *slot(&mut all) = match value {
+            "on" => 1,
+            "off" => 0,
+            n => n
+                .parse()
+                .map_err(|_| TuneError::Usage(format!("{knob}: {value:?} is no number")))?,
+        };
+        host.set_coalesce(nic, &all)
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        let nic = parts(knob).map_or("", |p| p.0);
+        case.nic_radius(nic, Reach::BriefStall, "some drivers restart their queues")
+    }
+
+    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
+        parts(knob).map_or("", |(_, p)| p.1).into()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        case.nic_owner(parts(knob).map_or("", |p| p.0), "coalesc")
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        let (nic, p) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
+        let classic = p.replace("max_frames", "frames").replace('_', "-");
+        format!("ethtool -C {nic} {classic} {new}")
+    }
+}
