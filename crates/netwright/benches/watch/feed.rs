@@ -3,10 +3,13 @@
 
 use std::{fmt::Write, fs, io, time::Instant};
 
-use model::watch::{WatchRecord, generated};
+use model::{
+    snapshot::SampleTime,
+    watch::{WatchRecord, generated},
+};
 use probe::{
     Root,
-    samples::{self, Options, delta},
+    samples::{Options, delta, raw::Raw},
 };
 use report::{Look, watch::Teller};
 
@@ -51,11 +54,16 @@ fn reading(cpus: usize) -> io::Result<()> {
     fs::write(dir.path().join("proc/stat"), stat(cpus))?;
     let root = Root::open(dir.path()).map_err(io::Error::other)?;
     let options = Options::default();
-    let mut before = samples::one(&root, 0, &options);
+    // Not `samples::one`, which looks for the files of a recording's samples.
+    let read = |turn: u64| {
+        let at = turn * 1_000_000_000;
+        Raw::read(&root, SampleTime { start_ns: at, end_ns: at }, &options)
+    };
+    let mut before = read(1);
     let mut took = Vec::new();
-    for turn in 1..=TURNS as u32 {
+    for turn in 2..TURNS + 2 {
         let begun = Instant::now();
-        let now = samples::one(&root, turn, &options);
+        let now = read(turn);
         let between = delta::samples(&[before, now.clone()]);
         std::hint::black_box(&between);
         took.push(begun.elapsed().as_secs_f64() * 1e3);
