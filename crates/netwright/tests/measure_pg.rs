@@ -382,7 +382,7 @@ fn what_cannot_be_is_refused_in_a_line() {
     let at = |file: &tempfile::NamedTempFile, place: &str| format!("{}:{place}", path(file));
     for (args, code, says) in [
         (&["db1"][..], 2, "postgres://USER@HOST:PORT/DATABASE".to_owned()),
-        (&["postgres://a/?sslmode=require"], 2, "TLS is not spoken yet".into()),
+        (&["postgres://a/?sslmode=on"], 2, "write disable, allow".into()),
         (&[url, "--script", path(&broken)], 2, at(&broken, "2:")),
         (&[url, "--script", path(&open)], 2, at(&open, "2: it ends within a transaction")),
         (&[url, "--script", path(&zero)], 2, at(&zero, "2: \\set m: division by zero")),

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, Transport, Wait,
+    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, TlsRun, Transport,
+    Wait,
 };
 use crate::Nanos;
 
@@ -94,7 +95,8 @@ pub struct PgDocument {
     pub cut_short: bool,
 }
 
-/// What transactions moved between this end and the kernel, all of them together. Of those that
+/// What transactions moved between this end and the kernel, all of them together, under TLS what
+/// is within it. Of those that
 /// were tried again all tries; with a connection for each transaction its beginning included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PgMoved {
@@ -186,10 +188,14 @@ pub struct PgRun {
     pub latency_from_send_ns: Option<Quantiles>,
     /// Open loop: how long after its time each transaction was begun.
     pub send_lag_ns: Option<Quantiles>,
-    /// From the call of `connect` until the server is ready for a query: TCP, authentication, and
+    /// From the call of `connect` until the server is ready for a query: TCP, TLS, authentication, and
     /// a new process there. With a connection for each transaction those of the window; else all,
     /// warm-up included.
     pub connect_ns: Quantiles,
+    /// Of it, from the request for TLS until the handshake is done. `None` without TLS.
+    pub tls_handshake_ns: Option<Quantiles>,
+    /// What both ends agreed on; `None` without TLS, or where no handshake was made.
+    pub tls: Option<TlsRun>,
     /// Statements whose response was whole within the window.
     pub statements: u64,
     /// What the transactions of the window moved.

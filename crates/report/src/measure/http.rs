@@ -2,14 +2,14 @@
 
 use model::{
     Bytes,
-    measure::{HttpDocument, HttpRun, Quantiles},
+    measure::{HttpDocument, HttpRun},
     units::grouped,
 };
 
 use super::{
     cpu, ends,
     head::Head,
-    numbers::{largest, none, quantile},
+    numbers::{none, quantile},
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
     served,
@@ -44,7 +44,7 @@ pub fn text(d: &HttpDocument, look: Look) -> String {
     let groups = values(&d.runs);
     let groups: Vec<&[Value<HttpRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
-    tls(d, &mut page);
+    served::tls(&d.runs, d.request.tls.resume, &mut page);
     statuses(&d.runs, &mut page);
     served::failures(&d.runs, &mut page);
     served::reconnects(&d.runs, "responses", &mut page);
@@ -94,23 +94,10 @@ fn values(runs: &[HttpRun]) -> Vec<Values> {
         ],
         served::connects(),
     ];
-    if runs.iter().any(|r| r.tls_handshake_ns.is_some()) {
-        all.push(vec![
-            Value {
-                head: "TLS HANDSHAKE P50",
-                cell: |r| handshake(r, |q| quantile(q, 0.5, |q| q.p50)),
-            },
-            Value { head: "P99", cell: |r| handshake(r, |q| quantile(q, 0.99, |q| q.p99)) },
-            Value { head: "MAX", cell: |r| handshake(r, largest) },
-        ]);
-    }
+    all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![Value { head: "RESPONSE", cell: mean_response }, served::failed()]);
     all
-}
-
-fn handshake(r: &HttpRun, cell: fn(&Quantiles) -> Line) -> Line {
-    r.tls_handshake_ns.as_ref().map_or_else(none, cell)
 }
 
 fn mean_response(r: &HttpRun) -> Line {
@@ -134,27 +121,5 @@ fn statuses(runs: &[HttpRun], page: &mut Page) {
             line = line.text(comma).ink(ink, status).text(format!(" × {}", grouped(*count)));
         }
         page.line(line, 2);
-    }
-}
-
-/// What was agreed on; once where it is the same of all runs.
-fn tls(d: &HttpDocument, page: &mut Page) {
-    let mut said = None;
-    for (n, run) in d.runs.iter().enumerate() {
-        let Some(tls) = &run.tls else { continue };
-        let sessions = match d.request.tls.resume {
-            false => "every handshake was whole".to_owned(),
-            true => format!(
-                "{} of {} took up an earlier session",
-                grouped(tls.resumed),
-                many(usize::try_from(tls.handshakes).unwrap_or(usize::MAX), "handshake")
-            ),
-        };
-        let text = format!("{}, {}; {sessions}.", tls.version, tls.cipher);
-        if said.as_ref() != Some(&text) {
-            let about = if said.is_some() { about(&[n + 1], d.runs.len()) } else { String::new() };
-            page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
-            said = Some(text);
-        }
     }
 }

@@ -46,6 +46,7 @@ pub fn text(d: &PgDocument, look: Look) -> String {
     let groups = values(&d.runs);
     let groups: Vec<&[Value<PgRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
+    served::tls(&d.runs, false, &mut page);
     scripts(&d.runs, &mut page);
     statements(&d.runs, &mut page);
     served::failures(&d.runs, &mut page);
@@ -89,6 +90,7 @@ type Values = Vec<Value<PgRun>>;
 
 fn values(runs: &[PgRun]) -> Vec<Values> {
     let mut all: Vec<Values> = vec![served::rates(), served::latencies(), served::connects()];
+    all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![
         Value {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    measure::{HttpRun, Interval, PgRun, Quantiles, Wait},
+    measure::{HttpRun, Interval, PgRun, Quantiles, TlsRun, Wait},
     units::grouped,
 };
 
@@ -33,6 +33,10 @@ pub trait Served: Run {
     fn lag(&self) -> Option<&Quantiles>;
     /// The time to connect.
     fn connect(&self) -> &Quantiles;
+    /// What TLS agreed on.
+    fn tls(&self) -> Option<&TlsRun>;
+    /// The time of its handshakes.
+    fn handshake(&self) -> Option<&Quantiles>;
     /// How many failed.
     fn failed(&self) -> u64;
     /// The same by what happened.
@@ -61,6 +65,12 @@ macro_rules! served {
             }
             fn connect(&self) -> &Quantiles {
                 &self.connect_ns
+            }
+            fn tls(&self) -> Option<&TlsRun> {
+                self.tls.as_ref()
+            }
+            fn handshake(&self) -> Option<&Quantiles> {
+                self.tls_handshake_ns.as_ref()
             }
             fn failed(&self) -> u64 {
                 self.failed
@@ -138,6 +148,40 @@ pub fn lags<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
 
 fn some(q: Option<&Quantiles>, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
     q.map_or_else(none, |q| quantile(q, share, pick))
+}
+
+/// The time of TLS's handshakes, where it was spoken.
+pub fn handshakes<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
+    runs.iter().any(|r| r.handshake().is_some()).then(|| -> Vec<Value<R>> {
+        vec![
+            Value { head: "TLS HANDSHAKE P50", cell: |r| some(r.handshake(), 0.5, |q| q.p50) },
+            Value { head: "P99", cell: |r| some(r.handshake(), 0.99, |q| q.p99) },
+            Value { head: "MAX", cell: |r: &R| r.handshake().map_or_else(none, largest) },
+        ]
+    })
+}
+
+/// What TLS agreed on; once where it is the same of all runs. `resume` where sessions might be
+/// taken up.
+pub fn tls<R: Served>(runs: &[R], resume: bool, page: &mut Page) {
+    let mut said = None;
+    for (n, run) in runs.iter().enumerate() {
+        let Some(tls) = run.tls() else { continue };
+        let sessions = match resume {
+            false => "every handshake was whole".to_owned(),
+            true => format!(
+                "{} of {} took up an earlier session",
+                grouped(tls.resumed),
+                many(usize::try_from(tls.handshakes).unwrap_or(usize::MAX), "handshake")
+            ),
+        };
+        let text = format!("{}, {}; {sessions}.", tls.version, tls.cipher);
+        if said.as_ref() != Some(&text) {
+            let about = if said.is_some() { about(&[n + 1], runs.len()) } else { String::new() };
+            page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
+            said = Some(text);
+        }
+    }
 }
 
 /// How many failed.

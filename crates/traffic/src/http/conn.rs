@@ -1,18 +1,13 @@
 //! One connection: what was asked on it, what of that is sent, and what came back.
 
-use std::{
-    collections::VecDeque,
-    io,
-    os::fd::{AsRawFd, RawFd},
-};
+use std::{collections::VecDeque, io, os::fd::RawFd};
 
 use socket2::Socket;
 
 use super::response::{Answer, Fed, Parser};
-use crate::net::tls::{
-    Tls,
-    conn::{Agreed, Received, TlsConn, receive, room_for},
-    fault::Fault,
+use crate::{
+    net::tls::{Tls, fault::Fault},
+    served::link::Link,
 };
 
 /// Requests handed to the kernel in one call.
@@ -43,28 +38,10 @@ pub enum Phase {
     Lingering,
 }
 
-/// Room for what a thread receives at a time, from whichever connection.
-#[derive(Debug)]
-pub struct Rooms {
-    /// As it came.
-    raw: Vec<u8>,
-    /// Without TLS; unused where there is none.
-    plain: Vec<u8>,
-}
-
-impl Rooms {
-    /// For so many bytes at a time.
-    pub fn new(bytes: usize, tls: bool) -> Self {
-        let plain = if tls { room_for(bytes) } else { 0 };
-        Self { raw: vec![0; bytes], plain: vec![0; plain] }
-    }
-}
-
 /// A connection, or the place of one.
 #[derive(Debug)]
 pub struct Conn {
-    socket: Option<Socket>,
-    tls: Option<Box<TlsConn>>,
+    pub link: Link,
     pub phase: Phase,
     /// When it began to connect.
     pub begun_ns: u64,
@@ -88,8 +65,7 @@ impl Conn {
     /// A place without a connection.
     pub fn new(pipeline: u32, is_head: bool) -> Self {
         Self {
-            socket: None,
-            tls: None,
+            link: Link::default(),
             phase: Phase::Closed,
             begun_ns: 0,
             shaking_ns: 0,
@@ -103,31 +79,17 @@ impl Conn {
         }
     }
 
-    /// Its descriptor; −1 where it has none.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_ref().map_or(-1, AsRawFd::as_raw_fd)
-    }
-
     /// Takes a socket that is connecting since then.
     pub fn take(&mut self, socket: Socket, begun_ns: u64) {
-        (self.socket, self.phase, self.begun_ns) = (Some(socket), Phase::Connecting, begun_ns);
+        (self.link, self.phase, self.begun_ns) = (Link::new(socket), Phase::Connecting, begun_ns);
         (self.written, self.offset, self.bytes, self.answered) = (0, 0, 0, 0);
         self.closing = false;
         self.parser.reset();
     }
 
-    /// Whether connecting went well; the errno if not.
-    pub fn outcome(&self) -> Result<(), i32> {
-        match self.socket.as_ref().map(Socket::take_error) {
-            Some(Ok(None)) => Ok(()),
-            Some(Ok(Some(e)) | Err(e)) => Err(e.raw_os_error().unwrap_or(0)),
-            None => Err(libc::ENOTCONN),
-        }
-    }
-
     /// Closes; what was asked and not answered stays.
     pub fn close(&mut self) {
-        (self.socket, self.tls, self.phase) = (None, None, Phase::Closed);
+        (self.link, self.phase) = (Link::default(), Phase::Closed);
         for asked in &mut self.asked {
             asked.first_ns = 0;
         }
@@ -143,19 +105,9 @@ impl Conn {
     /// # Errors
     /// As [`Tls::begin`].
     pub fn shake(&mut self, tls: &Tls, now: u64) -> Result<(), Fault> {
-        self.tls = Some(Box::new(tls.begin()?));
+        self.link.shake(tls)?;
         (self.phase, self.shaking_ns) = (Phase::Shaking, now);
         Ok(())
-    }
-
-    /// Goes on with the handshake; what was agreed on once it is done.
-    ///
-    /// # Errors
-    /// As [`TlsConn::handshake`].
-    pub fn shaken(&mut self, rooms: &mut Rooms) -> Result<Option<Agreed>, Fault> {
-        let fd = self.fd();
-        let Some(tls) = &mut self.tls else { return Ok(None) };
-        Ok(if tls.handshake(fd, &mut rooms.raw)? { tls.agreed() } else { None })
     }
 
     /// Hands over what was asked and is not sent, as far as the kernel takes it.
@@ -163,15 +115,15 @@ impl Conn {
     /// # Errors
     /// As the kernel says.
     pub fn push(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
-        match self.tls {
+        match self.link.tls() {
             Some(_) => self.push_tls(requests),
             None => self.push_plain(requests).map_err(Fault::Io),
         }
     }
 
     fn push_tls(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
-        let fd = self.fd();
-        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let fd = self.link.fd();
+        let Some(tls) = self.link.tls() else { return Ok(()) };
         loop {
             // As many as it takes, so that they go in one call.
             while let Some(asked) = self.asked.get(self.written) {
@@ -191,7 +143,7 @@ impl Conn {
     }
 
     fn push_plain(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
-        let fd = self.fd();
+        let fd = self.link.fd();
         while self.written < self.asked.len() {
             let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
             let (mut parts, mut n, mut whole) = ([empty; AT_ONCE], 0, 0);
@@ -233,32 +185,6 @@ impl Conn {
             sent -= left;
             (self.written, self.offset) = (self.written + 1, 0);
         }
-    }
-
-    /// What the kernel has for us, and those bytes in the rooms.
-    ///
-    /// # Errors
-    /// As the kernel says, or TLS.
-    #[inline]
-    pub fn receive<'r>(&mut self, rooms: &'r mut Rooms) -> Result<(Received, &'r [u8]), Fault> {
-        let fd = self.fd();
-        let (received, from) = match &mut self.tls {
-            None => {
-                let n = receive(fd, &mut rooms.raw).map_err(Fault::Io)?;
-                let drained = n < rooms.raw.len();
-                let bytes = Received::Bytes { n, drained };
-                (if n == 0 { Received::End { clean: true } } else { bytes }, &rooms.raw)
-            }
-            Some(tls) => (tls.read(fd, &mut rooms.raw, &mut rooms.plain)?, &rooms.plain),
-        };
-        let n = if let Received::Bytes { n, .. } = received { n } else { 0 };
-        Ok((received, from.get(..n).unwrap_or_default()))
-    }
-
-    /// Whether the server said, under TLS, that it sends no more.
-    #[inline]
-    pub fn has_ended(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.has_ended())
     }
 
     /// Bytes that came `now`; tells of each whole response. Bytes behind one that says it is the

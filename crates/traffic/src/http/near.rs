@@ -6,7 +6,7 @@ mod connect;
 mod over;
 
 use super::{
-    conn::{Conn, Phase, Rooms},
+    conn::{Conn, Phase},
     recorder::{Failed, Recorder},
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     served::{
         crew::Duty,
         dial::Way,
+        link::Rooms,
         places::{Queue, Until},
     },
 };
@@ -126,7 +127,7 @@ impl Near<'_> {
             Phase::Closed => return Ok(()),
             Phase::Lingering if ready.ended => return self.closed(state, key),
             Phase::Lingering => return Ok(()),
-            Phase::Connecting => match if ready.broken { conn.outcome() } else { Ok(()) } {
+            Phase::Connecting => match if ready.broken { conn.link.outcome() } else { Ok(()) } {
                 Ok(()) if ready.writable || ready.readable => {
                     self.connected(state, key, ready.ended)?;
                 }

@@ -12,7 +12,7 @@ use crate::{
         target::resolve,
         tls::{
             Asked, Tls,
-            fault::{Fault, advice},
+            fault::{Fault, Remedies, advice},
         },
     },
     served::dial::dial,
@@ -22,6 +22,13 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Room for what a server says in its handshake, at a time.
 const ROOM: usize = 16 << 10;
+
+const REMEDIES: Remedies = Remedies {
+    trust: "--ca FILE",
+    unchecked: "--insecure measures without checking",
+    plain: "is it a port without, for http://?",
+    own: "a client's certificate, which is not sent",
+};
 
 /// How TLS is spoken to the server, where its URL says so.
 ///
@@ -43,6 +50,7 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
                 insecure: asked.insecure,
                 resume: asked.resume,
                 speaks: Some("http/1.1"),
+                ..Asked::default()
             },
         )?)),
     }
@@ -81,7 +89,7 @@ fn shake(tls: &Tls, socket: &Socket, server: &str) -> Result<()> {
             "{server}: no TLS handshake in {} s; is it a port without, for http://?",
             PATIENCE.as_secs()
         ))),
-        Err(Fault::Tls(why)) => Err(Error::Environment(advice(server, &why))),
+        Err(Fault::Tls(why)) => Err(Error::Environment(advice(server, &why, &REMEDIES))),
         Err(Fault::Io(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
             Err(Error::Environment(format!(
                 "{server}: it closed within the TLS handshake; is it a port without, for http://?"

@@ -6,9 +6,8 @@ use stats::{Batches, Histogram};
 
 use super::conn::Asked;
 use crate::{
-    net::tls::conn::Agreed,
     rtt::{exchange::current_cpu, recorder::Window, single::Ran},
-    served::sums::Record,
+    served::{handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -46,12 +45,8 @@ pub struct Recorder {
     pub first_byte: Histogram,
     /// Times to connect.
     pub connect: Histogram,
-    /// Times of the TLS handshakes.
-    pub handshake: Histogram,
-    /// How many of them took up an earlier session.
-    pub resumed: u64,
-    /// What the first of them agreed on.
-    pub agreed: Option<Agreed>,
+    /// TLS handshakes.
+    pub handshakes: Handshakes,
     /// Open loop: from the moment of sending.
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was sent.
@@ -89,9 +84,7 @@ impl Recorder {
             latency: Histogram::new(),
             first_byte: Histogram::new(),
             connect: Histogram::new(),
-            handshake: Histogram::new(),
-            resumed: 0,
-            agreed: None,
+            handshakes: Handshakes::new(),
             from_send: more(),
             lag: more(),
             batches: None,
@@ -112,13 +105,6 @@ impl Recorder {
     /// Requests that failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
-    }
-
-    /// A TLS handshake that is done.
-    pub fn shaken(&mut self, took: u64, agreed: Agreed) {
-        self.handshake.record(took);
-        self.resumed += u64::from(agreed.resumed);
-        self.agreed.get_or_insert(agreed);
     }
 
     /// Whether a request counts: for the moment of its end in closed loop, for the one that the
@@ -172,9 +158,7 @@ impl Record for Recorder {
         self.latency.add(&other.latency);
         self.first_byte.add(&other.first_byte);
         self.connect.add(&other.connect);
-        self.handshake.add(&other.handshake);
-        self.resumed += other.resumed;
-        self.agreed = self.agreed.or(other.agreed);
+        self.handshakes.add(&other.handshakes);
         for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
         {
             if let (Some(ours), Some(theirs)) = (ours, theirs) {

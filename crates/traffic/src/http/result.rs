@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Nanos, Reading,
-    measure::{HttpRun, HttpSpec, TlsRun, Transport},
+    measure::{HttpRun, HttpSpec, Transport},
 };
 use stats::Histogram;
 
@@ -63,8 +63,8 @@ pub fn http_run(
         send_lag_ns: open(&all.lag),
         first_byte_ns: all.first_byte.quantiles(),
         connect_ns: all.connect.quantiles(),
-        tls_handshake_ns: spec.is_tls().then(|| all.handshake.quantiles()),
-        tls: tls(spec, all),
+        tls_handshake_ns: spec.is_tls().then(|| all.handshakes.took.quantiles()),
+        tls: all.handshakes.run(!spec.tls.insecure),
         statuses: statuses(all),
         failed: all.failures(),
         failures: failures(spec, all),
@@ -83,17 +83,6 @@ pub fn http_run(
 /// What the server calls itself.
 pub fn server(all: &Recorder) -> String {
     all.server.clone().unwrap_or_else(|| "an HTTP server without a name".into())
-}
-
-fn tls(spec: &HttpSpec, all: &Recorder) -> Option<TlsRun> {
-    let agreed = all.agreed?;
-    Some(TlsRun {
-        version: agreed.version.into(),
-        cipher: agreed.cipher.into(),
-        verified: !spec.tls.insecure,
-        handshakes: all.handshake.count(),
-        resumed: all.resumed,
-    })
 }
 
 fn statuses(all: &Recorder) -> BTreeMap<u16, u64> {

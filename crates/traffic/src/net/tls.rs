@@ -4,10 +4,13 @@
 //! - [`Tls`]: what is trusted and asked for, made once for all connections to one server.
 //! - [`conn`]: one connection: handshake, read, write.
 //! - [`trust`]: the system's authorities, a file's, or nobody's.
+//! - [`binding`]: what ties a login to a connection.
 //! - [`fault`]: what went wrong, in words.
 
+mod binding;
 pub mod conn;
 pub mod fault;
+mod own;
 mod trust;
 
 use std::sync::Arc;
@@ -29,6 +32,12 @@ pub struct Asked<'a> {
     pub ca: Option<&'a str>,
     /// Whether any certificate will do.
     pub insecure: bool,
+    /// Whether one for another name will do.
+    pub any_name: bool,
+    /// Whether the server is not told which name was asked for (SNI).
+    pub untold: bool,
+    /// Files in PEM: a certificate of our own, and its key.
+    pub own: Option<(&'a str, &'a str)>,
     /// Whether a connection takes up the session of an earlier one.
     pub resume: bool,
     /// What is spoken within, by its ALPN name: `http/1.1`.
@@ -47,19 +56,24 @@ impl Tls {
     /// (SNI).
     ///
     /// # Errors
-    /// The name cannot stand in a certificate; nothing to trust was found.
+    /// The name cannot stand in a certificate; nothing to trust was found; our own certificate
+    /// cannot be read.
     pub fn new(host: &str, asked: &Asked<'_>) -> Result<Self> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Error::Usage(format!("{host}: TLS needs a host name or an address, which this is not"))
         })?;
         let provider = Arc::new(ring::default_provider());
         let verifier = trust::verifier(asked, &provider)?;
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| Error::Environment(format!("TLS cannot be spoken here: {e}")))?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match asked.own {
+            None => config.with_no_client_auth(),
+            Some((certificate, key)) => own::with(config, certificate, key)?,
+        };
+        config.enable_sni = !asked.untold;
         config.alpn_protocols = asked.speaks.iter().map(|s| s.as_bytes().to_vec()).collect();
         if !asked.resume {
             config.resumption = Resumption::disabled();

@@ -6,14 +6,14 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{passfile, strings};
+use super::{passfile, security::Security, strings};
 use crate::{Error, Result};
 
 /// The folders that Debian and the source have for a server's Unix socket.
 const FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// Parameters that libpq knows, with the variable that gives each where the string does not.
-const KNOWN: [(&str, &str); 14] = [
+const KNOWN: [(&str, &str); 26] = [
     ("host", "PGHOST"),
     ("hostaddr", "PGHOSTADDR"),
     ("port", "PGPORT"),
@@ -26,12 +26,24 @@ const KNOWN: [(&str, &str); 14] = [
     ("client_encoding", "PGCLIENTENCODING"),
     ("connect_timeout", "PGCONNECT_TIMEOUT"),
     ("sslmode", "PGSSLMODE"),
+    ("sslnegotiation", "PGSSLNEGOTIATION"),
+    ("sslrootcert", "PGSSLROOTCERT"),
+    ("sslcert", "PGSSLCERT"),
+    ("sslkey", "PGSSLKEY"),
+    ("sslpassword", ""),
+    ("sslcrl", "PGSSLCRL"),
+    ("sslcrldir", "PGSSLCRLDIR"),
+    ("sslsni", "PGSSLSNI"),
+    ("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION"),
+    ("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION"),
+    ("requirepeer", "PGREQUIREPEER"),
+    ("require_auth", "PGREQUIREAUTH"),
     ("channel_binding", "PGCHANNELBINDING"),
     ("target_session_attrs", "PGTARGETSESSIONATTRS"),
 ];
 
 /// Parameters that change nothing of what we do.
-const IGNORED: [&str; 16] = [
+const IGNORED: [&str; 11] = [
     "fallback_application_name",
     "keepalives",
     "keepalives_idle",
@@ -42,11 +54,6 @@ const IGNORED: [&str; 16] = [
     "krbsrvname",
     "gsslib",
     "sslcompression",
-    "sslcert",
-    "sslkey",
-    "sslrootcert",
-    "sslcrl",
-    "sslsni",
     "load_balance_hosts",
 ];
 
@@ -59,15 +66,26 @@ pub enum Host {
     Tcp(String, u16),
 }
 
+/// One server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    pub host: Host,
+    /// As a certificate would name it.
+    pub name: String,
+    /// The password for it, where there is one.
+    pub password: Option<String>,
+}
+
 /// A server, or several of which the first that answers is taken, and who we are there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Each with the password for it, where there is one.
-    pub hosts: Vec<(Host, Option<String>)>,
+    pub hosts: Vec<Server>,
     pub user: String,
     pub database: String,
     /// What else the server is told at the beginning.
     pub parameters: Vec<(String, String)>,
+    /// TLS, and what belongs to it.
+    pub security: Security,
     /// The time limit for connecting that was asked for, seconds.
     pub timeout_s: Option<u64>,
     /// What to tell.
@@ -77,7 +95,7 @@ pub struct Address {
 impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the passwords.
-        let hosts: Vec<&Host> = self.hosts.iter().map(|(h, _)| h).collect();
+        let hosts: Vec<&Host> = self.hosts.iter().map(|s| &s.host).collect();
         f.debug_struct("Address").field("hosts", &hosts).field("user", &self.user).finish()
     }
 }
@@ -124,19 +142,8 @@ impl Address {
 
 fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     let usage = |why: String| Err(Error::Usage(why));
-    match all.get("sslmode").map_or("prefer", String::as_str) {
-        "disable" | "allow" | "prefer" => {}
-        mode @ ("require" | "verify-ca" | "verify-full") => {
-            return usage(format!(
-                "sslmode={mode}: TLS is not spoken yet; measure without it: sslmode=disable"
-            ));
-        }
-        other => {
-            return usage(format!("sslmode={other}: write disable, allow, prefer or require"));
-        }
-    }
-    if all.get("channel_binding").is_some_and(|b| b == "require") {
-        return usage("channel_binding=require needs TLS, which is not spoken yet".into());
+    if all.contains_key("require_auth") {
+        return usage("require_auth: the server's choice is taken; leave it out".into());
     }
     if let Some(attrs) = all.get("target_session_attrs").filter(|a| *a != "any") {
         return usage(format!("target_session_attrs={attrs}: name the one server to measure"));
@@ -159,7 +166,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
             };
             passfile::find(&passwords, [&name, &port, &database, &user])
         });
-        hosts.push((host, password));
+        hosts.push(Server { host, name, password });
     }
     let mut parameters = vec![];
     for key in ["options", "application_name", "client_encoding"] {
@@ -178,7 +185,8 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
         Some((_, Ok(n))) => Some(n),
         Some((text, Err(_))) => return usage(format!("connect_timeout={text}: write seconds")),
     };
-    Ok(Address { hosts, user, database, parameters, timeout_s, warnings })
+    let security = Security::of(all, around)?;
+    Ok(Address { hosts, user, database, parameters, security, timeout_s, warnings })
 }
 
 /// The servers, each with the name that it has in a password file.
@@ -228,11 +236,16 @@ fn hosts_of(all: &BTreeMap<&str, String>) -> Result<Vec<(String, Host)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pg::security::Mode;
 
     fn of(text: &str, env: &[(&str, &str)]) -> Result<Address> {
         let variable =
             |name: &str| env.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned());
         Address::of(text, None, &Around { variable: &variable, user: &|| Some("me".into()) })
+    }
+
+    fn places(a: &Address) -> Vec<(Host, Option<&str>)> {
+        a.hosts.iter().map(|s| (s.host.clone(), s.password.as_deref())).collect()
     }
 
     fn tcp(host: &str, port: u16) -> Host {
@@ -243,25 +256,27 @@ mod tests {
     fn strings_go_before_the_environment_and_that_before_defaults() {
         let env = [("PGHOST", "env"), ("PGPORT", "7"), ("PGUSER", "eve"), ("PGPASSWORD", "geheim")];
         let a = of("postgres://db1/shop", &env).unwrap();
-        assert_eq!(a.hosts, [(tcp("db1", 7), Some("geheim".into()))]);
+        assert_eq!(places(&a), [(tcp("db1", 7), Some("geheim"))]);
         assert_eq!((a.user.as_str(), a.database.as_str()), ("eve", "shop"));
         let a = of("postgres://", &env).unwrap();
-        assert_eq!((a.hosts[0].0.clone(), a.database.as_str()), (tcp("env", 7), "eve"));
+        assert_eq!((a.hosts[0].host.clone(), a.database.as_str()), (tcp("env", 7), "eve"));
         let a = of("host=a,b port=1,2 user=u connect_timeout=3", &[]).unwrap();
-        assert_eq!(a.hosts, [(tcp("a", 1), None), (tcp("b", 2), None)]);
+        assert_eq!(places(&a), [(tcp("a", 1), None), (tcp("b", 2), None)]);
         assert_eq!((a.database.as_str(), a.timeout_s), ("u", Some(3)));
         let a = of("host=/run/x port=5433", &[]).unwrap();
-        assert_eq!(a.hosts[0].0, Host::Unix("/run/x/.s.PGSQL.5433".into()));
+        assert_eq!(a.hosts[0].host, Host::Unix("/run/x/.s.PGSQL.5433".into()));
         assert_eq!(a.user, "me");
         let a = of("host=name hostaddr=10.0.0.1", &[]).unwrap();
-        assert_eq!(a.hosts[0].0, tcp("10.0.0.1", 5432));
+        assert_eq!(a.hosts[0].host, tcp("10.0.0.1", 5432));
+        assert_eq!(a.hosts[0].name, "name");
+        let a = of("host=a", &[("PGSSLMODE", "require")]).unwrap();
+        assert_eq!(a.security.mode, Mode::Require);
         assert!(!format!("{:?}", of("postgres://a", &env)).contains("geheim"));
     }
 
     #[test]
     fn what_cannot_be_is_said() {
         for (text, says) in [
-            ("postgres://a/?sslmode=require", "not spoken yet"),
             ("postgres://a/?sslmode=on", "write disable"),
             ("host=a nonsense=1", "\"nonsense\""),
             ("service=x", "service files"),

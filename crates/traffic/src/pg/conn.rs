@@ -1,9 +1,6 @@
 //! One connection: its socket, what is to be sent on it, and the messages that come.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, RawFd},
-};
+use std::io;
 
 use bytes::{Buf, BytesMut};
 use socket2::Socket;
@@ -12,7 +9,11 @@ use super::{
     client::Client,
     login::{Credentials, Login, Refused, Step},
     plan::Plan,
-    wire::{Frames, Next},
+    wire::{ASK_FOR_TLS, Frames, Next},
+};
+use crate::{
+    net::tls::{conn::receive, fault::Fault},
+    served::link::Link,
 };
 
 /// How far a connection is.
@@ -20,6 +21,10 @@ use super::{
 pub enum Phase {
     Closed,
     Connecting,
+    /// Connected; TLS was asked for.
+    Asking,
+    /// TLS is being agreed on.
+    Shaking,
     LoggingIn,
     Open,
 }
@@ -42,10 +47,12 @@ pub enum Heard {
 /// A connection, or the place of one.
 #[derive(Debug)]
 pub struct Conn {
-    socket: Option<Socket>,
+    pub link: Link,
     pub phase: Phase,
     /// When it began to connect.
     pub begun_ns: u64,
+    /// When it was connected and TLS was asked for.
+    pub shaking_ns: u64,
     pub out: BytesMut,
     frames: Frames,
     login: Login,
@@ -60,9 +67,10 @@ impl Conn {
     /// A place without a connection.
     pub fn new(client: Client) -> Self {
         Self {
-            socket: None,
+            link: Link::default(),
             phase: Phase::Closed,
             begun_ns: 0,
+            shaking_ns: 0,
             out: BytesMut::with_capacity(4096),
             frames: Frames::default(),
             login: Login::default(),
@@ -72,33 +80,47 @@ impl Conn {
         }
     }
 
-    /// Its descriptor; −1 where it has none.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_ref().map_or(-1, AsRawFd::as_raw_fd)
-    }
-
     /// Takes a socket that is connecting since then.
     pub fn take(&mut self, socket: Socket, begun_ns: u64) {
-        (self.socket, self.phase, self.begun_ns) = (Some(socket), Phase::Connecting, begun_ns);
+        (self.link, self.phase, self.begun_ns) = (Link::new(socket), Phase::Connecting, begun_ns);
         (self.settled, self.wake_ns) = (0, 0);
         self.out.clear();
         self.frames.reset();
-        self.login = Login::default();
         self.client.forget();
     }
 
-    /// Whether connecting went well; the errno if not.
-    pub fn outcome(&self) -> Result<(), i32> {
-        match self.socket.as_ref().map(Socket::take_error) {
-            Some(Ok(None)) => Ok(()),
-            Some(Ok(Some(e)) | Err(e)) => Err(e.raw_os_error().unwrap_or(0)),
-            None => Err(libc::ENOTCONN),
+    /// Asks for TLS.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn ask(&mut self, now: u64) -> Result<(), Fault> {
+        (self.phase, self.shaking_ns) = (Phase::Asking, now);
+        // A new socket has room for eight bytes.
+        self.link.send(&ASK_FOR_TLS).map(|_| ())
+    }
+
+    /// What the server says to that: nothing yet, or whether it speaks TLS. Its one byte is taken
+    /// alone: what one between would put behind it is not of the server's.
+    ///
+    /// # Errors
+    /// As the kernel says; [`io::ErrorKind::UnexpectedEof`] where it closed.
+    pub fn asked(&mut self) -> Result<Option<bool>, Fault> {
+        let mut answer = [0];
+        match receive(self.link.fd(), &mut answer) {
+            Ok(0) => Err(Fault::Io(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => Ok(Some(answer == *b"S")),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(Fault::Io(e)),
         }
     }
 
     /// Begins the session.
     pub fn greet(&mut self, who: &Credentials) {
         self.phase = Phase::LoggingIn;
+        self.login = match self.link.tls() {
+            None => Login::default(),
+            Some(tls) => Login::over_tls(tls.end_point()),
+        };
         self.out.extend_from_slice(&who.startup);
     }
 
@@ -109,52 +131,33 @@ impl Conn {
             postgres_protocol::message::frontend::terminate(&mut self.out);
             let _ = self.push();
         }
-        (self.socket, self.phase) = (None, Phase::Closed);
+        (self.link, self.phase) = (Link::default(), Phase::Closed);
     }
 
     /// Hands over what is to be sent, as far as the kernel takes it.
+    ///
+    /// # Errors
+    /// As the kernel says.
     #[inline]
-    pub fn push(&mut self) -> io::Result<()> {
-        let fd = self.fd();
-        while !self.out.is_empty() {
-            // SAFETY: the bytes outlive the call and their length is given.
-            let n = unsafe {
-                libc::send(fd, self.out.as_ptr().cast(), self.out.len(), libc::MSG_NOSIGNAL)
-            };
-            if n >= 0 {
-                if let Some(running) = &mut self.client.running {
-                    running.moved.sent(n as usize);
-                }
-                match n as usize {
-                    n if n == self.out.len() => self.out.clear(),
-                    n => self.out.advance(n),
-                }
-                continue;
-            }
-            let e = io::Error::last_os_error();
-            match e.kind() {
-                io::ErrorKind::WouldBlock => return Ok(()),
-                io::ErrorKind::Interrupted => {}
-                _ => return Err(e),
-            }
+    pub fn push(&mut self) -> Result<(), Fault> {
+        if self.out.is_empty() && self.link.tls().is_none() {
+            return Ok(());
+        }
+        let n = self.link.send(&self.out)?;
+        if let Some(running) = self.client.running.as_mut().filter(|_| n > 0) {
+            running.moved.sent(n);
+        }
+        match n {
+            n if n == self.out.len() => self.out.clear(),
+            n => self.out.advance(n),
         }
         Ok(())
     }
 
-    /// What the kernel has for us.
+    /// Whether something may be left to be sent.
     #[inline]
-    pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        loop {
-            // SAFETY: the room outlives the call and its length is given.
-            let n = unsafe { libc::recv(self.fd(), room.as_mut_ptr().cast(), room.len(), 0) };
-            if n >= 0 {
-                return Ok(n as usize);
-            }
-            let e = io::Error::last_os_error();
-            if e.kind() != io::ErrorKind::Interrupted {
-                return Err(e);
-            }
-        }
+    pub fn has_more(&mut self) -> bool {
+        !self.out.is_empty() || self.link.tls().is_some()
     }
 
     /// Bytes that came; tells of each statement that is answered, with the time it was sent.
@@ -167,7 +170,7 @@ impl Conn {
         mut answered: impl FnMut(usize, u64),
     ) -> Heard {
         let mut heard = Heard::Nothing;
-        if let Some(running) = &mut self.client.running {
+        if let Some(running) = self.client.running.as_mut().filter(|_| !bytes.is_empty()) {
             running.moved.received(bytes.len());
         }
         loop {

@@ -5,12 +5,15 @@ use bytes::BytesMut;
 use postgres_protocol::{
     authentication::{
         md5_hash,
-        sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
+        sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256},
     },
     message::frontend,
 };
 
-use super::wire::{self, ServerError};
+use super::{
+    security::Binding,
+    wire::{self, ServerError},
+};
 
 /// More rounds of hashing than this are no password check but an attack on the client.
 const MOST_ROUNDS: u64 = 10_000_000;
@@ -22,6 +25,8 @@ pub struct Credentials {
     pub password: Option<String>,
     /// The message that begins the session.
     pub startup: Vec<u8>,
+    /// Whether the login is to be tied to the TLS connection.
+    pub binding: Binding,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -39,6 +44,8 @@ pub enum Refused {
     NoPassword,
     /// What it asks for we cannot do.
     Unsupported(String),
+    /// It does not tie the login to the TLS connection, which is asked for.
+    Unbound,
     /// What it said makes no sense, or does not prove that it knows the password.
     Nonsense(&'static str),
 }
@@ -55,6 +62,10 @@ pub enum Step {
 /// One login.
 #[derive(Default)]
 pub struct Login {
+    /// Over TLS: what ties it to the connection, where there is something.
+    tls: Option<Option<Vec<u8>>>,
+    /// It is tied.
+    bound: bool,
     scram: Option<ScramSha256>,
     /// The server has proved that it knows the password too.
     proved: bool,
@@ -69,6 +80,33 @@ impl std::fmt::Debug for Login {
 }
 
 impl Login {
+    /// Over TLS, with what ties it to that connection.
+    pub fn over_tls(end_point: Option<Vec<u8>>) -> Self {
+        Self { tls: Some(end_point), ..Self::default() }
+    }
+
+    /// The mechanism for what the server offers, and what is said in it of the connection.
+    fn mechanism(
+        &mut self,
+        offered: &[&[u8]],
+        wish: Binding,
+    ) -> Result<(&'static str, ChannelBinding), Refused> {
+        let offers = |name: &str| offered.contains(&name.as_bytes());
+        let end_point = self.tls.clone().flatten().filter(|_| wish != Binding::Disable);
+        if let (Some(end_point), true) = (&end_point, offers(SCRAM_SHA_256_PLUS)) {
+            self.bound = true;
+            let binding = ChannelBinding::tls_server_end_point(end_point.clone());
+            return Ok((SCRAM_SHA_256_PLUS, binding));
+        }
+        match offers(SCRAM_SHA_256) {
+            _ if wish == Binding::Require => Err(Refused::Unbound),
+            false => Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into())),
+            // The server shall know that one between has taken its offer out.
+            true if end_point.is_some() => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),
+            true => Ok((SCRAM_SHA_256, ChannelBinding::unsupported())),
+        }
+    }
+
     /// Takes a message of the server and writes what is to be answered.
     ///
     /// # Errors
@@ -94,6 +132,9 @@ impl Login {
             b'Z' if self.scram.is_some() && !self.proved => {
                 return Err(Refused::Nonsense("the server did not prove that it is the right one"));
             }
+            b'Z' if who.binding == Binding::Require && !self.bound => {
+                return Err(Refused::Unbound);
+            }
             b'Z' => return Ok(Step::Ready),
             b'K' | b'N' | b'v' => {}
             _ => return Err(Refused::Nonsense("the server's answer to the login makes no sense")),
@@ -109,6 +150,10 @@ impl Login {
     ) -> Result<(), Refused> {
         let password = || who.password.as_deref().ok_or(Refused::NoPassword);
         match wire::long(&mut body) {
+            // Nothing is told to one that may not be the right one.
+            Some(0 | 3 | 5) if who.binding == Binding::Require && !self.bound => {
+                Err(Refused::Unbound)
+            }
             Some(0) => Ok(()),
             Some(3) => write(frontend::password_message(password()?.as_bytes(), out)),
             Some(5) => {
@@ -117,12 +162,10 @@ impl Login {
                 write(frontend::password_message(hash.as_bytes(), out))
             }
             Some(10) => {
-                let mut offered = std::iter::from_fn(|| wire::text(&mut body));
-                if !offered.any(|m| m == SCRAM_SHA_256.as_bytes()) {
-                    return Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into()));
-                }
-                let scram = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
-                write(frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out))?;
+                let offered: Vec<&[u8]> = std::iter::from_fn(|| wire::text(&mut body)).collect();
+                let (name, binding) = self.mechanism(&offered, who.binding)?;
+                let scram = ScramSha256::new(password()?.as_bytes(), binding);
+                write(frontend::sasl_initial_response(name, scram.message(), out))?;
                 self.scram = Some(scram);
                 Ok(())
             }
@@ -167,7 +210,12 @@ mod tests {
     use super::*;
 
     fn who(password: Option<&str>) -> Credentials {
-        Credentials { user: "u".into(), password: password.map(str::to_owned), startup: vec![] }
+        Credentials {
+            user: "u".into(),
+            password: password.map(str::to_owned),
+            startup: vec![],
+            binding: Binding::Prefer,
+        }
     }
 
     #[test]
@@ -208,6 +256,40 @@ mod tests {
         ] {
             let answer = Login::default().take(b'R', body, &who(password), &mut BytesMut::new());
             assert!(answer.is_err(), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_login_is_tied_to_tls_where_both_ends_can() {
+        let begin = |tls: Option<Option<Vec<u8>>>, offer: &[u8], binding| {
+            let mut login = Login { tls, ..Login::default() };
+            let (who, mut out) = (Credentials { binding, ..who(Some("p")) }, BytesMut::new());
+            login.take(b'R', &[b"\0\0\0\x0a", offer].concat(), &who, &mut out)?;
+            Ok(String::from_utf8_lossy(&out[5..]).into_owned())
+        };
+        let both = &b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"[..];
+        let (hash, alone) = (Some(Some(vec![1; 32])), &b"SCRAM-SHA-256\0\0"[..]);
+        for (tls, offer, binding, says) in [
+            (hash.clone(), both, Binding::Prefer, Some("p=tls-server-end-point,,")),
+            (hash.clone(), both, Binding::Require, Some("p=tls-server-end-point,,")),
+            (hash.clone(), both, Binding::Disable, Some("n,,")),
+            (hash.clone(), alone, Binding::Prefer, Some("y,,")),
+            (hash, alone, Binding::Require, None),
+            (None, alone, Binding::Prefer, Some("n,,")),
+            (Some(None), both, Binding::Prefer, Some("n,,")),
+            (Some(None), both, Binding::Require, None),
+        ] {
+            let said: Result<String, Refused> = begin(tls, offer, binding);
+            match says {
+                Some(says) => assert!(said.as_ref().is_ok_and(|s| s.contains(says)), "{said:?}"),
+                None => assert_eq!(said, Err(Refused::Unbound)),
+            }
+        }
+        // A server that asks for nothing, or for the password itself.
+        for body in [&b"\0\0\0\0"[..], b"\0\0\0\x03"] {
+            let who = Credentials { binding: Binding::Require, ..who(Some("p")) };
+            let answer = Login::over_tls(None).take(b'R', body, &who, &mut BytesMut::new());
+            assert_eq!(answer, Err(Refused::Unbound));
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn measure(
         runs: vec![],
         cut_short: false,
     };
-    let shape = shape(spec, plan, &session)?;
+    let shape = shape(spec, plan, &session, address.security.verifies())?;
     drop(session);
     let mut broken = None;
     for &clients in &spec.clients {
@@ -175,13 +175,15 @@ fn scale(spec: &PgSpec, session: &mut Session) -> Result<u32> {
     }
 }
 
-fn shape(spec: &PgSpec, plan: Plan, session: &Session) -> Result<Shape> {
+fn shape(spec: &PgSpec, plan: Plan, session: &Session, verifies: bool) -> Result<Shape> {
     let common = &spec.common;
     let door = session.door.clone();
     Ok(Shape {
         way: Way::new(door.to, door.transport, common, false)?,
         name: door.name,
         who: door.who,
+        tls: door.tls,
+        verifies,
         plan,
         connect_each: spec.connect_each,
         timeout_ns: spec.timeout_ns.0,

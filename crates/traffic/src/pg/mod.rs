@@ -1,6 +1,7 @@
 //! Transactions of PostgreSQL: the client's side alone.
 //!
-//! - `strings`, `address`, `passfile`: from what was typed to servers and passwords.
+//! - `strings`, `address`, `passfile`, `security`: from what was typed to servers and passwords,
+//!   and to what is asked of TLS.
 //! - `wire`, `login`: the server's messages, and how a session begins; without I/O.
 //! - `script`, `builtin`, `plan`: what a transaction does, ready to be sent.
 //! - `session`: one connection that waits for its answers, for what is asked around the
@@ -22,6 +23,7 @@ mod plan;
 mod recorder;
 mod result;
 pub mod script;
+mod security;
 mod session;
 mod strings;
 mod why;

@@ -18,10 +18,12 @@ use crate::{
         epoll::{Epoll, Ready},
         incoming::Looks,
         now_ns,
+        tls::Tls,
     },
     served::{
         crew::Duty,
         dial::Way,
+        link::Rooms,
         places::{Queue, Until},
     },
 };
@@ -36,6 +38,10 @@ pub struct Shape {
     /// The server as it is named to people.
     pub name: String,
     pub who: Credentials,
+    /// How TLS is spoken there, where it is.
+    pub tls: Option<Tls>,
+    /// Whether its certificate is checked.
+    pub verifies: bool,
     pub plan: Plan,
     pub connect_each: bool,
     pub timeout_ns: u64,
@@ -56,7 +62,7 @@ struct State<'r> {
     /// Those whose script sleeps.
     sleeping: Until,
     epoll: Epoll,
-    room: Vec<u8>,
+    rooms: Rooms,
     recorder: &'r mut Recorder,
     looks: Looks,
     /// Transactions begun: which time of the schedule is next.
@@ -84,7 +90,7 @@ impl Near<'_> {
             resting: Until::default(),
             sleeping: Until::default(),
             epoll: Epoll::new().map_err(|e| Error::io("epoll", &e))?,
-            room: vec![0; ROOM],
+            rooms: Rooms::new(ROOM, self.shape.tls.is_some()),
             recorder,
             looks: Looks::new(-1),
             next: 0,
@@ -126,15 +132,18 @@ impl Near<'_> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         match conn.phase {
             Phase::Closed => return Ok(()),
-            Phase::Connecting => match if ready.broken { conn.outcome() } else { Ok(()) } {
-                Ok(()) if ready.writable || ready.readable => conn.greet(&self.shape.who),
+            Phase::Connecting => match if ready.broken { conn.link.outcome() } else { Ok(()) } {
+                Ok(()) if ready.writable || ready.readable => self.connected(state, key)?,
                 Ok(()) => return Ok(()),
                 Err(errno) => return self.unconnected(state, key, Failed::Connecting(errno)),
             },
+            Phase::Asking => return self.answered(state, key, ready.ended),
+            Phase::Shaking => return self.shake(state, key, ready.ended),
             Phase::LoggingIn | Phase::Open => {}
         }
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         if ready.writable
-            && !conn.out.is_empty()
+            && conn.has_more()
             && let Err(e) = conn.push()
         {
             return self.hear(state, key, true, Some(e));

@@ -8,7 +8,7 @@ use stats::{Batches, Histogram};
 use super::{client::Running, wire::ServerError};
 use crate::{
     rtt::{exchange::current_cpu, recorder::Window, single::Ran},
-    served::sums::Record,
+    served::{handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -29,6 +29,8 @@ pub enum Failed {
     Closed,
     /// The answer is none of PostgreSQL's.
     Bad(&'static str),
+    /// What TLS said.
+    Tls(&'static str),
     /// The server said so: its SQLSTATE.
     Server(String),
 }
@@ -40,6 +42,8 @@ pub struct Recorder {
     pub latency: Histogram,
     /// From the call of `connect` until the server takes queries.
     pub connect: Histogram,
+    /// TLS handshakes.
+    pub handshakes: Handshakes,
     /// Open loop: from the moment of beginning.
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was begun.
@@ -111,6 +115,7 @@ impl Recorder {
         Self {
             latency: Histogram::new(),
             connect: Histogram::new(),
+            handshakes: Handshakes::new(),
             from_send: more(),
             lag: more(),
             batches: None,
@@ -233,6 +238,7 @@ impl Record for Recorder {
     fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency);
         self.connect.add(&other.connect);
+        self.handshakes.add(&other.handshakes);
         for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
         {
             if let (Some(ours), Some(theirs)) = (ours, theirs) {

@@ -65,6 +65,8 @@ pub fn pg_run(
         latency_from_send_ns: open(&all.from_send),
         send_lag_ns: open(&all.lag),
         connect_ns: all.connect.quantiles(),
+        tls_handshake_ns: shape.tls.as_ref().map(|_| all.handshakes.took.quantiles()),
+        tls: all.handshakes.run(shape.verifies),
         statements: all.statements,
         moved: all.moved,
         failed: all.failures(),
@@ -145,7 +147,7 @@ fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
         Failed::Talking(errno) => errno_text(*errno),
         Failed::NoAnswer => format!("no whole answer in {limit}"),
         Failed::Closed => "closed by the server before its answer".into(),
-        Failed::Bad(why) => (*why).into(),
+        Failed::Bad(why) | Failed::Tls(why) => (*why).into(),
         Failed::Server(code) => {
             format!("{code}: {}", all.messages.get(code).map_or("", String::as_str))
         }

@@ -1,11 +1,7 @@
 //! One connection that waits for its answers: to find the server that answers, and for what is
 //! asked around the measurement.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{io::Read as _, net::SocketAddr, time::Duration};
 
 use bytes::BytesMut;
 use model::measure::{Common, Transport};
@@ -15,15 +11,28 @@ use socket2::{SockAddr, Socket};
 use super::{
     address::{Address, Host},
     login::{Credentials, Login, Refused, Step},
+    security::{self, Try},
     why,
     wire::{self, Frames, Next, ServerError},
 };
-use crate::{Doing, Error, Result, net::target::resolve, served::dial::dial};
+use crate::{
+    Doing, Error, Result,
+    net::{
+        target::resolve,
+        tls::{Tls, conn::Received, fault::Fault},
+    },
+    served::{
+        dial::dial,
+        link::{Link, Rooms},
+    },
+};
 
 /// How long connecting may take where nothing was asked for.
 const PATIENCE_S: u64 = 5;
 /// How long an answer may take: making the tables of a large scale takes long.
 const ANSWER: Duration = Duration::from_secs(3600);
+/// Room for what is received at a time.
+const ROOM: usize = 16 << 10;
 
 /// Where a server is, and who we are there.
 #[derive(Debug, Clone)]
@@ -33,6 +42,8 @@ pub struct Door {
     /// As it is named to people.
     pub name: String,
     pub who: Credentials,
+    /// How TLS is spoken there, where it is.
+    pub tls: Option<Tls>,
 }
 
 impl Door {
@@ -45,7 +56,8 @@ impl Door {
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    socket: Socket,
+    link: Link,
+    rooms: Rooms,
     pub door: Door,
     /// This end's address.
     pub ours: String,
@@ -84,51 +96,132 @@ impl Session {
     /// Why the last one does not, or the first that lets nobody in.
     pub fn open(address: &Address, common: &Common) -> Result<Self> {
         let mut last = Error::Environment("no server is named".into());
-        for (host, password) in &address.hosts {
-            let who = credentials(address, password.clone())?;
-            for door in doors(host, &who, common)? {
-                let patience = address.timeout_s.unwrap_or(PATIENCE_S).clamp(1, 3600);
-                let patience = Duration::from_secs(patience);
-                match dial(&door.to, door.transport, &door.name, common, patience) {
-                    Ok(socket) => return Self::begin(socket, door, patience),
-                    Err(e) => last = e,
+        let patience = address.timeout_s.unwrap_or(PATIENCE_S).clamp(1, 3600);
+        let patience = Duration::from_secs(patience);
+        for server in &address.hosts {
+            let who = credentials(address, server.password.clone())?;
+            for door in doors(&server.host, &who, common)? {
+                match Self::at(door, &server.name, address, common, patience) {
+                    Ok(session) => return Ok(session),
+                    Err(Unopened::Nobody(e)) => last = e,
+                    Err(Unopened::Perhaps(e) | Unopened::Never(e)) => return Err(e),
                 }
             }
         }
         Err(last)
     }
 
-    fn begin(socket: Socket, door: Door, patience: Duration) -> Result<Self> {
-        let _ = socket.set_read_timeout(Some(patience));
-        let _ = socket.set_write_timeout(Some(ANSWER));
+    /// At one address, in the ways that `sslmode` allows; `name` is the server's.
+    fn at(
+        door: Door,
+        name: &str,
+        address: &Address,
+        common: &Common,
+        patience: Duration,
+    ) -> Result<Self, Unopened> {
+        let tries = address.security.tries(door.transport == Transport::Unix);
+        let (mut first, mut tls) = (None::<Error>, None);
+        for way in tries {
+            if *way != Try::Plain && tls.is_none() {
+                tls = match (address.security.tls(name), way) {
+                    (Ok(tls), _) => Some(tls),
+                    (Err(_), Try::Either) => None,
+                    (Err(e), _) => return Err(Unopened::Never(e)),
+                };
+            }
+            let socket = dial(&door.to, door.transport, &door.name, common, patience)
+                .map_err(Unopened::Nobody)?;
+            let _ = socket.set_read_timeout(Some(patience));
+            let _ = socket.set_write_timeout(Some(ANSWER));
+            let tls = tls.clone().filter(|_| *way != Try::Plain);
+            let begun = Self::begin(socket, Door { tls, ..door.clone() }, *way, patience);
+            match (begun, first.take()) {
+                (Err(Unopened::Perhaps(e)), None) => first = Some(e),
+                (Err(Unopened::Perhaps(e)), Some(before)) => {
+                    return Err(Unopened::Never(both(before, e)));
+                }
+                (other, _) => return other,
+            }
+        }
+        Err(Unopened::Never(first.unwrap_or(Error::Environment(door.name))))
+    }
+
+    fn begin(socket: Socket, door: Door, way: Try, patience: Duration) -> Result<Self, Unopened> {
         let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
         let mut session = Self {
-            socket,
+            rooms: Rooms::new(ROOM, door.tls.is_some()),
+            link: Link::new(socket),
             ours: ours.map_or_else(String::new, |a| a.ip().to_string()),
             door,
             version: String::new(),
             frames: Frames::default(),
-            room: vec![0; 16 << 10],
+            room: vec![],
             unread: 0..0,
         };
-        let (who, mut login) = (session.door.who.clone(), Login::default());
-        session.send(&who.startup)?;
+        let mut login = session.protect(way, patience)?;
+        let who = session.door.who.clone();
+        session.send(&who.startup).map_err(Unopened::Never)?;
         loop {
             let mut out = BytesMut::new();
-            let (kind, body) = session.message()?;
+            let (kind, body) = session.message().map_err(Unopened::Never)?;
             match login.take(kind, &body, &who, &mut out) {
                 Ok(Step::Ready) => break,
-                Ok(Step::More) => session.send(&out)?,
-                Err(refused) => return Err(session.refused(&refused, &who)),
+                Ok(Step::More) => session.send(&out).map_err(Unopened::Never)?,
+                Err(refused) => {
+                    let error = why::refused(&refused, &session.door.name, &who);
+                    // With TLS or without there may be another rule.
+                    return Err(match refused {
+                        Refused::Server(e) if e.code == "28000" => Unopened::Perhaps(error),
+                        _ => Unopened::Never(error),
+                    });
+                }
             }
         }
         session.version = login.version.unwrap_or_default();
-        let _ = session.socket.set_read_timeout(Some(ANSWER));
+        if let Some(socket) = session.link.socket() {
+            let _ = socket.set_read_timeout(Some(ANSWER));
+        }
         Ok(session)
     }
 
-    fn refused(&self, refused: &Refused, who: &Credentials) -> Error {
-        why::refused(refused, &self.door.name, who)
+    /// Asks for TLS, where it is wanted, and shakes hands.
+    fn protect(&mut self, way: Try, patience: Duration) -> Result<Login, Unopened> {
+        let Some(tls) = self.door.tls.clone() else { return Ok(Login::default()) };
+        let name = self.door.name.clone();
+        self.send(&wire::ASK_FOR_TLS).map_err(Unopened::Never)?;
+        let mut answer = [0];
+        let n = self.link.socket().map_or(Ok(0), |mut s| s.read(&mut answer));
+        let n = n.doing(|| name.clone()).map_err(Unopened::Never)?;
+        match (n, answer) {
+            (1, [b'S']) => {}
+            (1, [b'N']) if way == Try::Either => {
+                self.door.tls = None;
+                return Ok(Login::default());
+            }
+            (1, [b'N']) => {
+                return Err(Unopened::Never(Error::Environment(format!(
+                    "{name}: the server speaks no TLS; sslmode=prefer or disable measure without"
+                ))));
+            }
+            _ => {
+                return Err(Unopened::Perhaps(Error::Environment(format!(
+                    "{name}: no answer to the request for TLS; is it PostgreSQL?"
+                ))));
+            }
+        }
+        let done = self.link.shake(&tls).and_then(|()| self.link.shaken(&mut self.rooms));
+        match done {
+            Ok(Some(_)) => Ok(Login::over_tls(self.link.tls().and_then(|tls| tls.end_point()))),
+            Ok(None) => Err(Unopened::Perhaps(Error::Environment(format!(
+                "{name}: no TLS handshake in {} s",
+                patience.as_secs()
+            )))),
+            Err(Fault::Tls(why)) => Err(Unopened::Perhaps(security::told(&name, &why))),
+            Err(Fault::Io(e)) => {
+                let what = format!("{name}: within the TLS handshake");
+                Err(Unopened::Perhaps(Error::io(what, &e)))
+            }
+        }
     }
 
     /// What a statement without parameters gives.
@@ -206,7 +299,11 @@ impl Session {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        (&self.socket).write_all(bytes).doing(|| self.door.name.clone())
+        match self.link.send(bytes) {
+            Ok(n) if n == bytes.len() => Ok(()),
+            Ok(_) => Err(Error::Environment(format!("{}: nothing can be sent", self.door.name))),
+            Err(fault) => Err(talking(&self.door.name, fault)),
+        }
     }
 
     /// The next message of the server.
@@ -227,25 +324,25 @@ impl Session {
             if let Some(message) = message {
                 return Ok(message);
             }
-            let n = loop {
-                match (&self.socket).read(&mut self.room) {
-                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
-                        return Err(Error::Environment(format!(
-                            "{}: no answer in time",
-                            self.door.name
-                        )));
-                    }
-                    other => break other.doing(|| self.door.name.clone())?,
+            let (received, bytes) = match self.link.receive(&mut self.rooms) {
+                Ok(got) => got,
+                Err(e) if e.is_would_block() => {
+                    return Err(Error::Environment(format!(
+                        "{}: no answer in time",
+                        self.door.name
+                    )));
                 }
+                Err(e) => return Err(talking(&self.door.name, e)),
             };
-            if n == 0 {
+            if let Received::End { .. } = received {
                 return Err(Error::Environment(format!(
                     "{}: the server closed the connection",
                     self.door.name
                 )));
             }
-            self.unread = 0..n;
+            self.room.clear();
+            self.room.extend_from_slice(bytes);
+            self.unread = 0..bytes.len();
         }
     }
 }
@@ -254,7 +351,32 @@ impl Drop for Session {
     fn drop(&mut self) {
         let mut out = BytesMut::new();
         frontend::terminate(&mut out);
-        let _ = (&self.socket).write_all(&out);
+        let _ = self.link.send(&out);
+    }
+}
+
+/// Why there is no session.
+enum Unopened {
+    /// No server answers at this address.
+    Nobody(Error),
+    /// It may be that there is one with TLS, or without.
+    Perhaps(Error),
+    Never(Error),
+}
+
+/// What two ways came to.
+fn both(first: Error, second: Error) -> Error {
+    let line = format!("{first}; the other way: {second}");
+    match second {
+        Error::Denied(_) => Error::Denied(line),
+        _ => Error::Environment(line),
+    }
+}
+
+fn talking(name: &str, fault: Fault) -> Error {
+    match fault {
+        Fault::Io(e) => Error::io(name, &e),
+        Fault::Tls(why) => security::told(name, &why),
     }
 }
 
@@ -265,7 +387,12 @@ fn credentials(address: &Address, password: Option<String>) -> Result<Credential
     let all = own.into_iter().chain(more).map(|(k, v)| (k, v.as_str()));
     frontend::startup_message(all, &mut startup)
         .map_err(|_| Error::Usage("the connection string holds a zero byte".into()))?;
-    Ok(Credentials { user: address.user.clone(), password, startup: startup.to_vec() })
+    Ok(Credentials {
+        user: address.user.clone(),
+        password,
+        startup: startup.to_vec(),
+        binding: address.security.binding,
+    })
 }
 
 /// A host's addresses.
@@ -276,7 +403,7 @@ fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<Door>> {
                 Error::Usage(format!("{}: too long a path for a socket", path.display()))
             })?;
             let name = path.display().to_string();
-            Ok(vec![Door { to, transport: Transport::Unix, name, who: who.clone() }])
+            Ok(vec![Door { to, transport: Transport::Unix, name, who: who.clone(), tls: None }])
         }
         Host::Tcp(host, port) => {
             let all = resolve(host, *port, common.family)?.into_iter();
@@ -286,6 +413,7 @@ fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<Door>> {
                     transport: Transport::Tcp,
                     name: to.to_string(),
                     who: who.clone(),
+                    tls: None,
                 })
                 .collect())
         }

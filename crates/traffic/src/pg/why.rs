@@ -28,6 +28,10 @@ pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
         Refused::Unsupported(what) => {
             Error::Environment(format!("{name} asks for {what}, which is not supported"))
         }
+        Refused::Unbound => Error::Denied(format!(
+            "{name}: channel_binding=require, and the server does not tie the login to a TLS \
+             connection (SCRAM-SHA-256-PLUS)"
+        )),
         Refused::Nonsense(why) => Error::Environment(format!("{name}: {why}")),
     }
 }

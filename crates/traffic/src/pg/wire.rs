@@ -5,6 +5,9 @@
 //!
 //! **Source**: PostgreSQL's documentation, "Frontend/Backend Protocol", "Message Formats".
 
+/// The message that asks for TLS, before any other; the answer is one byte.
+pub const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
 /// Longer than this is no message that we keep: an error, a row for `\gset`.
 const MOST_KEPT: usize = 16 << 20;
 

@@ -2,12 +2,16 @@
 //!
 //! - [`dial`]: sockets on their way to the server.
 //! - [`crew`]: the threads of a round, and what each is to do.
+//! - [`handshakes`]: TLS handshakes that were made.
+//! - [`link`]: a socket, with TLS or without.
 //! - [`pace`]: when the next request or transaction may begin.
 //! - [`places`]: which of a thread's connections waits for what.
 //! - [`sums`]: rounds added up.
 
 pub mod crew;
 pub mod dial;
+pub mod handshakes;
+pub mod link;
 pub mod pace;
 pub mod places;
 pub mod sums;

@@ -6,7 +6,7 @@ use super::{Near, State};
 use crate::{
     Error,
     http::{
-        conn::{Asked, Conn, Phase},
+        conn::{Asked, Phase},
         recorder::Failed,
         response::Answer,
     },
@@ -38,7 +38,7 @@ impl Near<'_> {
             let Some(conn) = conns.get_mut(key).filter(|c| c.phase == Phase::Open) else {
                 return Ok(());
             };
-            let (received, bytes) = match conn.receive(rooms) {
+            let (received, bytes) = match conn.link.receive(rooms) {
                 Ok(received) => received,
                 Err(e) if e.is_would_block() => break unsent.map(|e| talking(&e)),
                 Err(e) => break Some(talking(&unsent.unwrap_or(e))),
@@ -62,7 +62,7 @@ impl Near<'_> {
             if let Err(why) = conn.took(bytes, now, &mut whole) {
                 break Some(Failed::Bad(why));
             }
-            if conn.closing || (drained && !to_the_end && !conn.has_ended()) {
+            if conn.closing || (drained && !to_the_end && !conn.link.has_ended()) {
                 break None;
             }
         };
@@ -91,7 +91,7 @@ impl Near<'_> {
         state.done += answers;
         self.duty.member.handled(state.done);
         if state.done % LOOK_EVERY < answers {
-            state.looks.turn_to(state.conns.get(key).map_or(-1, Conn::fd));
+            state.looks.turn_to(state.conns.get(key).map_or(-1, |c| c.link.fd()));
             state.looks.look();
         }
     }

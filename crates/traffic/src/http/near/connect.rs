@@ -17,7 +17,7 @@ impl Near<'_> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.take(socket, begun);
         // One that is established already is told of, too.
-        state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
+        state.epoll.add_once(conn.link.fd(), key).map_err(|e| Error::io("epoll", &e))
     }
 
     /// A connection is established: TLS follows, or requests.
@@ -47,13 +47,13 @@ impl Near<'_> {
         ended: bool,
     ) -> Result<(), Error> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
-        match conn.shaken(&mut state.rooms) {
+        match conn.link.shaken(&mut state.rooms) {
             Ok(None) if ended => self.unconnected(state, key, Failed::ClosedBefore),
             Ok(None) => Ok(()),
             Ok(Some(agreed)) => {
                 let now = now_ns();
                 if !self.shape.new_connections || self.duty.window.holds(now) {
-                    state.recorder.shaken(now.saturating_sub(conn.shaking_ns), agreed);
+                    state.recorder.handshakes.record(now.saturating_sub(conn.shaking_ns), agreed);
                 }
                 self.open(state, key, now)?;
                 // What came with the handshake is told of no more.

@@ -7,7 +7,7 @@ use std::{
 
 use rustls::{HandshakeKind, ProtocolVersion, client::ClientConnection};
 
-use super::fault::Fault;
+use super::{binding, fault::Fault};
 
 /// Room for what TLS can hand over after one read of `raw` bytes: those, and a record (16 KiB)
 /// of which the beginning came before.
@@ -95,6 +95,12 @@ impl TlsConn {
         let cipher = if cipher.starts_with("TLS13_") { of_tls13(cipher) } else { cipher };
         let resumed = self.inner.handshake_kind() == Some(HandshakeKind::Resumed);
         Some(Agreed { version, cipher, resumed })
+    }
+
+    /// What ties a login to this connection: `tls-server-end-point`. `None` before the handshake
+    /// is done, and where the server's certificate has none.
+    pub fn end_point(&self) -> Option<Vec<u8>> {
+        binding::end_point(self.inner.peer_certificates()?.first()?)
     }
 
     /// What the kernel has for us, by way of `raw`, decrypted into `room` (see [`room_for`]).

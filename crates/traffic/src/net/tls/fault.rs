@@ -43,18 +43,31 @@ pub fn named(why: &Why) -> &'static str {
     }
 }
 
-/// One line of what is wrong with a server, and what to do: for `--ca` and `--insecure`.
-pub fn advice(server: &str, why: &Why) -> String {
+/// What can be done, as it is asked for where TLS is spoken.
+#[derive(Debug, Clone, Copy)]
+pub struct Remedies {
+    /// What names a file to trust: `--ca FILE`.
+    pub trust: &'static str,
+    /// What does without checking, as a sentence.
+    pub unchecked: &'static str,
+    /// What the answer may be where it is no TLS.
+    pub plain: &'static str,
+    /// Of a client's certificate.
+    pub own: &'static str,
+}
+
+/// One line of what is wrong with a server, and what to do.
+pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
     use CertificateError as C;
-    let unchecked = "--insecure measures without checking";
+    let Remedies { trust, unchecked, plain, own } = remedies;
     match why {
         Why::InvalidCertificate(c) => match c {
             C::UnknownIssuer => format!(
                 "{server}: its certificate is signed by nobody who is trusted here; name the \
-                 authority's certificate by --ca FILE, or {unchecked}"
+                 authority's certificate by {trust}, or {unchecked}"
             ),
             C::Other(e) if format!("{e:?}").contains("CaUsedAsEndEntity") => format!(
-                "{server}: its certificate is signed by itself; trust it by --ca FILE, or \
+                "{server}: its certificate is signed by itself; trust it by {trust}, or \
                  {unchecked}"
             ),
             C::Expired => format!("{server}: its certificate has expired; {unchecked}"),
@@ -81,11 +94,11 @@ pub fn advice(server: &str, why: &Why) -> String {
             c => format!("{server}: its certificate is wrong: {c}; {unchecked}"),
         },
         Why::InvalidMessage(InvalidMessage::InvalidContentType) | Why::InvalidMessage(_) => {
-            format!("{server}: the answer is no TLS; is it a port without, for http://?")
+            format!("{server}: the answer is no TLS; {plain}")
         }
         Why::AlertReceived(alert) => format!(
-            "{server}: it ended the TLS handshake: {}; does it know this name, and want a \
-             client's certificate, which is not sent?",
+            "{server}: it ended the TLS handshake: {}; does it know this name, and want \
+             {own}?",
             alert.as_str().unwrap_or("an unknown alert")
         ),
         Why::PeerIncompatible(e) => {

@@ -5,7 +5,13 @@ use std::io;
 use super::{Near, State};
 use crate::{
     Error,
-    net::now_ns,
+    net::{
+        now_ns,
+        tls::{
+            conn::Received,
+            fault::{Fault, named},
+        },
+    },
     pg::{
         conn::{Heard, Phase},
         recorder::Failed,
@@ -20,23 +26,22 @@ impl Near<'_> {
         state: &mut State<'_>,
         key: usize,
         to_the_end: bool,
-        unsent: Option<io::Error>,
+        unsent: Option<Fault>,
     ) -> Result<(), Error> {
         let (mut some, mut now) = (false, 0);
         let end = loop {
-            let State { conns, room, recorder, .. } = state;
+            let State { conns, rooms, recorder, .. } = state;
             let Some(conn) = conns.get_mut(key) else { return Ok(()) };
             if !matches!(conn.phase, Phase::Open | Phase::LoggingIn) {
                 return Ok(());
             }
-            let n = match conn.receive(room) {
-                Ok(0) => break Some(Failed::Closed),
-                Ok(n) => n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break unsent.map(talking),
-                Err(e) => break Some(talking(unsent.unwrap_or(e))),
+            let (received, bytes) = match conn.link.receive(rooms) {
+                Ok(got) => got,
+                Err(e) if e.is_would_block() => break unsent.map(|e| talking(&e)),
+                Err(e) => break Some(talking(&unsent.unwrap_or(e))),
             };
+            let Received::Bytes { drained, .. } = received else { break Some(Failed::Closed) };
             now = now_ns();
-            let bytes = room.get(..n).unwrap_or_default();
             let heard = conn.took(bytes, &self.shape.who, &self.shape.plan, |number, sent| {
                 recorder.statement(self.duty.window, number, sent, now);
             });
@@ -50,7 +55,8 @@ impl Near<'_> {
                 Heard::Refused(refused) => return self.refused(state, key, refused),
                 Heard::Bad(why) => break Some(Failed::Bad(why)),
             }
-            if n < state.room.len() && !to_the_end {
+            let ended = state.conns.get(key).is_some_and(|c| c.link.has_ended());
+            if drained && !to_the_end && !ended {
                 break None;
             }
         };
@@ -58,7 +64,7 @@ impl Near<'_> {
             && let Err(e) = conn.push()
             && end.is_none()
         {
-            return self.lost(state, key, talking(e));
+            return self.lost(state, key, talking(&e));
         }
         match end {
             Some(why) => self.lost(state, key, why),
@@ -95,10 +101,14 @@ impl Near<'_> {
     }
 }
 
-fn talking(e: io::Error) -> Failed {
-    match e.raw_os_error() {
-        // After a reset the kernel says this of a write.
-        Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
-        Some(errno) => Failed::Talking(errno),
+pub(super) fn talking(fault: &Fault) -> Failed {
+    match fault {
+        Fault::Tls(why) => Failed::Tls(named(why)),
+        Fault::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => Failed::Closed,
+        Fault::Io(e) => match e.raw_os_error() {
+            // After a reset the kernel says this of a write.
+            Some(libc::EPIPE) | None => Failed::Talking(libc::ECONNRESET),
+            Some(errno) => Failed::Talking(errno),
+        },
     }
 }

@@ -150,7 +150,7 @@ impl Near<'_> {
         state.settled += 1;
         self.duty.member.handled(state.settled);
         if state.settled.is_multiple_of(LOOK_EVERY) {
-            state.looks.turn_to(conn.fd());
+            state.looks.turn_to(conn.link.fd());
             state.looks.look();
         }
         if self.shape.connect_each {

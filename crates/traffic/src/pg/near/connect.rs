@@ -2,11 +2,11 @@
 
 use model::measure::Transport;
 
-use super::{Near, State};
+use super::{Near, State, answer::talking};
 use crate::{
     Error,
     net::now_ns,
-    pg::{login::Refused, recorder::Failed, why},
+    pg::{conn::Phase, login::Refused, recorder::Failed, why},
     served::{pace::Due, places::REST_NS},
 };
 
@@ -24,7 +24,76 @@ impl Near<'_> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.take(socket, begun);
         // One that is established already is told of, too.
-        state.epoll.add_once(conn.fd(), key).map_err(|e| Error::io("epoll", &e))
+        state.epoll.add_once(conn.link.fd(), key).map_err(|e| Error::io("epoll", &e))
+    }
+
+    /// A connection is established: the session begins, or TLS before it.
+    pub(super) fn connected(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        if self.shape.tls.is_none() {
+            conn.greet(&self.shape.who);
+            return Ok(());
+        }
+        match conn.ask(now_ns()) {
+            Ok(()) => Ok(()),
+            Err(e) => self.unconnected(state, key, talking(&e)),
+        }
+    }
+
+    /// What the server said to the request for TLS.
+    #[cold]
+    pub(super) fn answered(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let (Some(conn), Some(tls)) = (state.conns.get_mut(key), &self.shape.tls) else {
+            return Ok(());
+        };
+        let begun = match conn.asked() {
+            Ok(None) => return Ok(()),
+            Ok(Some(true)) => conn.link.shake(tls),
+            Ok(Some(false)) => {
+                return self.unconnected(state, key, Failed::Bad("the server speaks no TLS now"));
+            }
+            Err(e) => Err(e),
+        };
+        match begun {
+            Ok(()) => {
+                conn.phase = Phase::Shaking;
+                self.shake(state, key, ended)
+            }
+            Err(e) => self.unconnected(state, key, talking(&e)),
+        }
+    }
+
+    /// Goes on with the handshake.
+    #[cold]
+    pub(super) fn shake(
+        &self,
+        state: &mut State<'_>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        match conn.link.shaken(&mut state.rooms) {
+            Ok(None) if ended => self.unconnected(state, key, Failed::Closed),
+            Ok(None) => Ok(()),
+            Ok(Some(agreed)) => {
+                let now = now_ns();
+                if !self.shape.connect_each || self.duty.window.holds(now) {
+                    state.recorder.handshakes.record(now.saturating_sub(conn.shaking_ns), agreed);
+                }
+                conn.greet(&self.shape.who);
+                match conn.push() {
+                    // What came with the handshake is told of no more.
+                    Ok(()) => self.hear(state, key, ended, None),
+                    Err(e) => self.unconnected(state, key, talking(&e)),
+                }
+            }
+            Err(e) => self.unconnected(state, key, talking(&e)),
+        }
     }
 
     #[cold]

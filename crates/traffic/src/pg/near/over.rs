@@ -18,7 +18,9 @@ impl Near<'_> {
             let Some(conn) = state.conns.get(key) else { continue };
             let since = match conn.phase {
                 Phase::Closed => continue,
-                Phase::Connecting | Phase::LoggingIn => conn.begun_ns,
+                Phase::Connecting | Phase::Asking | Phase::Shaking | Phase::LoggingIn => {
+                    conn.begun_ns
+                }
                 Phase::Open => conn.client.waits_since().unwrap_or(now),
             };
             if now.saturating_sub(since) < self.shape.timeout_ns {

@@ -1,0 +1,30 @@
+//! A client's own certificate.
+
+use std::path::Path;
+
+use rustls::{
+    ClientConfig, ConfigBuilder,
+    client::WantsClientCert,
+    pki_types::{PrivateKeyDer, pem::PemObject},
+};
+
+use super::trust;
+use crate::{Error, Result};
+
+/// With the certificate and the key of these files.
+///
+/// # Errors
+/// One cannot be read, or they do not belong together.
+pub fn with(
+    config: ConfigBuilder<ClientConfig, WantsClientCert>,
+    certificate: &str,
+    key: &str,
+) -> Result<ClientConfig> {
+    let chain = trust::file(certificate)?;
+    let secret = PrivateKeyDer::from_pem_file(Path::new(key)).map_err(|e| {
+        Error::Environment(format!("cannot read {key}: no key in PEM without a password: {e}"))
+    })?;
+    config.with_client_auth_cert(chain, secret).map_err(|e| {
+        Error::Environment(format!("{certificate} and {key} cannot be used together: {e}"))
+    })
+}

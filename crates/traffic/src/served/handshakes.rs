@@ -1,0 +1,51 @@
+//! TLS handshakes that were made.
+
+use model::measure::TlsRun;
+use stats::Histogram;
+
+use crate::net::tls::conn::Agreed;
+
+/// Of one thread, or of all.
+#[derive(Debug)]
+pub struct Handshakes {
+    /// How long they took.
+    pub took: Histogram,
+    /// How many of them took up an earlier session.
+    resumed: u64,
+    /// What the first of them agreed on.
+    agreed: Option<Agreed>,
+}
+
+impl Handshakes {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { took: Histogram::new(), resumed: 0, agreed: None }
+    }
+
+    /// One that is done.
+    pub fn record(&mut self, took: u64, agreed: Agreed) {
+        self.took.record(took);
+        self.resumed += u64::from(agreed.resumed);
+        self.agreed.get_or_insert(agreed);
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.took.add(&other.took);
+        self.resumed += other.resumed;
+        self.agreed = self.agreed.or(other.agreed);
+    }
+
+    /// What was agreed on, where there was a handshake; `verified` where certificates were
+    /// checked.
+    pub fn run(&self, verified: bool) -> Option<TlsRun> {
+        let agreed = self.agreed?;
+        Some(TlsRun {
+            version: agreed.version.into(),
+            cipher: agreed.cipher.into(),
+            verified,
+            handshakes: self.took.count(),
+            resumed: self.resumed,
+        })
+    }
+}
