@@ -156,7 +156,9 @@ pub struct ProveDocument {
     pub design: Design,
     /// The command that was run.
     pub workload: String,
-    /// A/B: of all metrics together, with the first goal's figures. Else the best level against
+    /// The first goal: the metric that levels are compared by.
+    pub goal: String,
+    /// A/B: of all metrics together, with the figures of the goal that tells. Else the best level against
     /// the first.
     pub verdict: Verdict,
     /// A/B: each metric.

@@ -54,6 +54,8 @@ pub enum Command {
     Lab(crate::commands::lab::args::LabArgs),
     /// Send traffic with known shape to a far end, and say what it achieved.
     Measure(crate::commands::measure::args::MeasureArgs),
+    /// Make an experiment: runs in turns, and a verdict on a change with known rates of error.
+    Prove(Box<crate::commands::prove::args::ProveArgs>),
     /// Be the far end of measurements.
     Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
@@ -283,6 +285,8 @@ pub enum Document {
     MeasureHttp,
     /// `measure pg --json`.
     MeasurePg,
+    /// `prove --json`.
+    Prove,
     /// A line of `watch --json`.
     Watch,
     /// `tune plan --json`.

@@ -15,9 +15,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("traffic", &["model", "stats", "probe"]),
     ("lab", &["model"]),
     ("tune", &["model", "parse", "probe"]),
+    ("prove", &["model", "stats", "probe"]),
     (
         "netwright",
-        &["model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab", "tune"],
+        &[
+            "model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab", "tune",
+            "prove",
+        ],
     ),
 ];
 

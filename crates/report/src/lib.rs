@@ -13,6 +13,7 @@ mod notes;
 mod path;
 pub mod picture;
 mod places;
+pub mod prove;
 #[cfg(test)]
 mod testing;
 pub mod text;

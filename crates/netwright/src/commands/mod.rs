@@ -5,6 +5,7 @@ pub mod explain;
 pub mod inspect;
 pub mod lab;
 pub mod measure;
+pub mod prove;
 pub mod schema;
 pub mod serve;
 pub mod snapshot;

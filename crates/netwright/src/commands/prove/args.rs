@@ -1,0 +1,74 @@
+//! What was typed after `prove`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::OutputArgs;
+
+/// `netwright prove`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright prove channels.toml          # an experiment from a file: docs/prove.md
+  netwright prove --workload 'measure rtt db1' --level '--cpu 0' --level '--cpu 1'
+  netwright prove --workload 'measure rtt {level}' --level db1:4040 --level db1:4041 --budget 30s
+  netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
+      --metric 'tps=/tps = ([0-9.]+)/:higher'
+  netwright prove channels.toml --peek   # how it stands, from another terminal
+  netwright prove channels.toml --resume # go on with one that was broken off
+
+Exit code 0 says better; 1 says that this is not proven."
+))]
+pub struct ProveArgs {
+    /// The experiment: factors and levels, workload, metrics, budget.
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric"])]
+    pub file: Option<PathBuf>,
+    /// A measurement of ours to run; `{level}` in it stands for the level, else a level's words
+    /// are appended.
+    #[arg(long, value_name = "'measure …'", help_heading = "Instead of a file")]
+    pub workload: Option<String>,
+    /// Or a command of yours, for `sh -c`.
+    #[arg(
+        long,
+        value_name = "LINE",
+        conflicts_with = "workload",
+        help_heading = "Instead of a file"
+    )]
+    pub command: Option<String>,
+    /// A level, two at least; the first is what the others are compared with.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        help_heading = "Instead of a file"
+    )]
+    pub level: Vec<String>,
+    /// A figure, where it is and which way is good: `p50=runs.0.rtt_ns.p50:lower` in JSON,
+    /// `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard.
+    #[arg(long, value_name = "NAME=WHERE:higher|lower", help_heading = "Instead of a file")]
+    pub metric: Vec<String>,
+    /// How long all may take [default: the file's, else 60s].
+    #[arg(long, value_name = "DURATION", conflicts_with = "runs", help_heading = "Extent")]
+    pub budget: Option<String>,
+    /// Or how many runs all may take.
+    #[arg(long, value_name = "N", help_heading = "Extent")]
+    pub runs: Option<usize>,
+    /// Differences smaller than this do not matter; shown to be smaller, it ends early.
+    #[arg(long, value_name = "SHARE%", help_heading = "Extent")]
+    pub smallest: Option<String>,
+    /// What the order of the runs is drawn from [default: the clock].
+    #[arg(long, value_name = "N", help_heading = "Extent")]
+    pub seed: Option<u64>,
+    /// Where the record is kept [default: NAME.jsonl in /var/lib/netwright/prove as root, else in
+    /// ~/.local/state/netwright/prove].
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    pub record: Option<PathBuf>,
+    /// Go on with an experiment that was broken off, from its record.
+    #[arg(long, conflicts_with = "peek", help_heading = "Record")]
+    pub resume: bool,
+    /// Only say how it stands, from its record, also while it is under way.
+    #[arg(long, help_heading = "Record")]
+    pub peek: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

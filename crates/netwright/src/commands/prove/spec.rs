@@ -1,0 +1,123 @@
+//! From what was typed to an experiment.
+
+use std::path::{Path, PathBuf};
+
+use prove::{
+    Experiment,
+    spec::{FactorSpec, LevelSpec, MetricSpec, Spec},
+};
+
+use super::args::ProveArgs;
+use crate::exit::Failure;
+
+/// The experiment, checked.
+pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
+    let (mut spec, name, of) = match &args.file {
+        Some(path) => (read(path)?, stem(path), format!("{}: ", path.display())),
+        None => (flags(args)?, "prove".to_owned(), String::new()),
+    };
+    if args.budget.is_some() || args.runs.is_some() {
+        (spec.budget, spec.runs) = (args.budget.clone(), args.runs);
+    }
+    spec.smallest = args.smallest.clone().or(spec.smallest);
+    spec.seed = args.seed.or(spec.seed);
+    Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or("prove".into(), |s| s.to_string_lossy().into_owned())
+}
+
+fn read(path: &Path) -> Result<Spec, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?;
+    prove::spec::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
+fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
+    if args.workload.is_none() && args.command.is_none() {
+        return Err(Failure::Usage(
+            "prove needs an experiment: FILE.toml, or --workload or --command with --level".into(),
+        ));
+    }
+    let text = args.workload.as_ref().or(args.command.as_ref());
+    let appended = !text.is_some_and(|t| t.contains("{level}"));
+    let factor = FactorSpec {
+        name: "level".into(),
+        levels: args.level.iter().cloned().map(LevelSpec::Name).collect(),
+        args: appended.then(|| "{level}".to_owned()),
+        ..FactorSpec::default()
+    };
+    Ok(Spec {
+        workload: args.workload.clone(),
+        command: args.command.clone(),
+        factors: vec![factor],
+        metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
+        ..Spec::default()
+    })
+}
+
+/// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
+fn metric(text: &str) -> Result<MetricSpec, Failure> {
+    let bad = || {
+        Failure::Usage(format!(
+            "--metric {text}: NAME=WHERE:higher or :lower, with WHERE a path in JSON, /REGEX/, \
+             exit_code or time"
+        ))
+    };
+    let (name, rest) = text.split_once('=').ok_or_else(bad)?;
+    let (rest, guard) = match rest.strip_suffix(":guard") {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let (place, better) = rest.rsplit_once(':').ok_or_else(bad)?;
+    let regex = place.strip_prefix('/').and_then(|p| p.strip_suffix('/'));
+    let json = (regex.is_none() && place != "exit_code" && place != "time").then_some(place);
+    Ok(MetricSpec {
+        name: name.into(),
+        json: json.map(str::to_owned),
+        regex: regex.map(str::to_owned),
+        exit_code: place == "exit_code",
+        time: place == "time",
+        better: better.into(),
+        guard,
+        limit: None,
+    })
+}
+
+/// Where an experiment's record is.
+pub fn record(args: &ProveArgs, name: &str) -> PathBuf {
+    if let Some(path) = &args.record {
+        return path.clone();
+    }
+    let file: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .collect();
+    folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
+}
+
+fn folder() -> PathBuf {
+    // SAFETY: asks for our own user id.
+    if unsafe { libc::geteuid() } == 0 {
+        return PathBuf::from("/var/lib/netwright/prove");
+    }
+    let var = |name| std::env::var_os(name).filter(|v: &std::ffi::OsString| !v.is_empty());
+    let state = var("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(var("HOME").unwrap_or_else(|| ".".into())).join(".local/state");
+    state.unwrap_or_else(home).join("netwright/prove")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_typed_in_a_word() {
+        let m = metric("tps=/tps = ([0-9.]+)/:higher").unwrap();
+        assert_eq!((m.regex.as_deref(), m.better.as_str()), (Some("tps = ([0-9.]+)"), "higher"));
+        let m = metric("p99=runs.0.rtt_ns.p99:lower:guard").unwrap();
+        assert_eq!((m.json.as_deref(), m.guard), (Some("runs.0.rtt_ns.p99"), true));
+        assert!(metric("code=exit_code:lower").unwrap().exit_code);
+        assert!(metric("tps").is_err() && metric("tps=x").is_err());
+    }
+}

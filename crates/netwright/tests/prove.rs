@@ -1,0 +1,234 @@
+//! `netwright prove`: verdicts on truths that were put there, settings put back whatever happens,
+//! records looked at and gone on with.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    sync::{PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use support::{NETWRIGHT, serve::Serve};
+
+/// Whoever measures live traffic is alone; the others may be beside one another.
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// A figure of about so much, with noise of a fiftieth.
+const FIGURE: &str = "echo \"x = $(({level} * 1000 + $(od -An -N1 -tu1 /dev/urandom) / 12))\"";
+
+fn prove(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(NETWRIGHT);
+    command.current_dir(folder).args(["prove", "--record", "r.jsonl"]).args(args);
+    command
+}
+
+fn done(folder: &Path, args: &[&str]) -> (Output, Value) {
+    let out = prove(folder, args).arg("--json").output().unwrap();
+    let document = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| {
+        panic!("{e}: {} {}", String::from_utf8_lossy(&out.stdout), complaint(&out))
+    });
+    (out, document)
+}
+
+fn complaint(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !there() {
+        assert!(Instant::now() < until, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+#[test]
+fn a_slower_service_is_worse_and_a_faster_one_better() {
+    let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let fast = Serve::start(&["--service-time", "200us"]);
+    let slow = Serve::start(&["--service-time", "600us"]);
+    let folder = tempfile::tempdir().unwrap();
+    let workload = "measure rtt {level} --duration 100ms --warmup 10ms";
+    let compared = |first: &Serve, second: &Serve| {
+        let levels = ["--level", first.target(), "--level", second.target()];
+        let args = [&["--workload", workload, "--runs", "32", "--quiet"][..], &levels[..]].concat();
+        // Others on the machine lengthen most round trips of some runs, but not the shortest.
+        let metric = ["--metric", "shortest=runs.0.rtt_ns.min:lower"];
+        done(folder.path(), &[&args[..], &metric[..]].concat())
+    };
+    let (out, found) = compared(&fast, &slow);
+    assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(1), &"worse".into()));
+    assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
+    let (out, found) = compared(&slow, &fast);
+    assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(0), &"better".into()));
+    for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {
+        assert!(found["verdict"].get(key).is_some(), "verdict.{key} is missing");
+    }
+}
+
+#[test]
+fn a_sweep_of_a_command_finds_the_best_level() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sweep.toml");
+    let text = format!(
+        "command = '''{}'''\nruns = 60\nseed = 3\n[[factor]]\nname = \"level\"\nlevels = [3, 1, 2]\n\
+         [[metric]]\nname = \"x\"\nregex = 'x = ([0-9]+)'\nbetter = \"lower\"\n",
+        FIGURE
+    );
+    fs::write(&file, text).unwrap();
+    let (out, found) = done(folder.path(), &["sweep.toml"]);
+    assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+    assert_eq!((&found["design"], &found["best"]["level"]), (&"sweep".into(), &"1".into()));
+    assert_eq!(found["best"]["within_noise"], serde_json::json!(["1"]));
+    let effect = found["verdict"]["effect"].as_f64().unwrap();
+    assert!((effect + 2.0 / 3.0).abs() < 0.02, "{effect}");
+}
+
+const SETS: &str = "command = 'cat knob; sleep 0.02'\nruns = 400\n\
+    [[factor]]\nname = \"knob\"\nset = \"echo {level} > knob\"\nunset = \"echo 7 > knob\"\n\
+    levels = [1, 2]\n[[metric]]\nname = \"x\"\nregex = '([0-9]+)'\nbetter = \"lower\"\n";
+
+#[test]
+fn levels_are_set_read_and_put_back() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let knob = folder.path().join("knob");
+    fs::write(&knob, "7\n").unwrap();
+    fs::write(folder.path().join("e.toml"), SETS).unwrap();
+    let (out, found) = done(folder.path(), &["e.toml"]);
+    assert_eq!(found["verdict"]["outcome"], "worse");
+    assert_eq!(found["verdict"]["effect"].as_f64().unwrap(), 1.0);
+    assert!(found["verdict"]["blocks"].as_u64().unwrap() < 20, "it did not stop early");
+    assert!(complaint(&out).contains("sets 2 levels by commands"), "{}", complaint(&out));
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
+    // What has ended is not gone on with.
+    let again = prove(folder.path(), &["e.toml", "--resume"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(complaint(&again).contains("has ended"), "{}", complaint(&again));
+}
+
+#[test]
+fn what_is_killed_is_undone_by_the_next_and_gone_on_with() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let (knob, record) = (folder.path().join("knob"), folder.path().join("r.jsonl"));
+    fs::write(&knob, "7\n").unwrap();
+    // Equal levels, so that it does not end early.
+    let text = SETS.replace("cat knob", "cat knob | tr 12 11").replace("400", "32");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    let start = || {
+        let mut command = prove(folder.path(), &["e.toml", "--quiet"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let runs = || fs::read_to_string(&record).map_or(0, |t| t.matches("\"run\"").count());
+    let mut child = start();
+    wait_for("a fifth run", || runs() >= 5);
+    // Between two levels nothing is set: then it goes on for a moment.
+    wait_for("a level that is set", || {
+        signal(&child, libc::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(100));
+        let set = fs::read_to_string(&knob).is_ok_and(|k| k == "1\n" || k == "2\n");
+        if !set {
+            signal(&child, libc::SIGCONT);
+        }
+        set
+    });
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    let before = runs();
+    assert_ne!(fs::read_to_string(&knob).unwrap(), "7\n");
+    // Another experiment undoes it before it does anything else.
+    let other = ["prove", "--record", "other.jsonl", "--command", "echo {level} $(cat knob)"];
+    let rest = ["--level", "1", "--level", "2", "--metric", "k=/ ([0-9]+)/:lower", "--runs", "24"];
+    let out =
+        Command::new(NETWRIGHT).current_dir(folder.path()).args(other).args(rest).output().unwrap();
+    assert!(complaint(&out).contains("undone: echo 7 > knob"), "{}", complaint(&out));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("7.00"), "the other saw another knob");
+    let (out, found) = done(folder.path(), &["e.toml", "--resume"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert_eq!(found["verdict"]["outcome"], "no_difference_shown");
+    assert!(runs() >= 32 && found["runs"].as_array().unwrap().len() >= 32, "{before}");
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
+}
+
+#[test]
+fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let (knob, record) = (folder.path().join("knob"), folder.path().join("r.jsonl"));
+    fs::write(&knob, "7\n").unwrap();
+    let text = SETS.replace("cat knob", "cat knob | tr 12 11");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    let mut command = prove(folder.path(), &["e.toml", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let runs = || fs::read_to_string(&record).map_or(0, |t| t.matches("\"run\"").count());
+    wait_for("ten runs", || runs() >= 10);
+    let (out, found) = done(folder.path(), &["e.toml", "--peek"]);
+    assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"under way".into()));
+    signal(&child, libc::SIGINT);
+    let out = child.wait_with_output().unwrap();
+    let found: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"ended early by hand".into()));
+    assert!(found["runs"].as_array().unwrap().len() >= 10);
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
+}
+
+#[test]
+fn a_matrix_has_a_cell_for_every_placement() {
+    let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let serve = Serve::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "workload = \"measure rtt {} --duration 100ms --warmup 5ms\"\nruns = 48\n\
+         [placement]\ncpus = \"0-1\"\npeer_cpus = \"0-1\"\n",
+        serve.target()
+    );
+    fs::write(folder.path().join("m.toml"), text).unwrap();
+    let (_, found) = done(folder.path(), &["m.toml"]);
+    assert_eq!(
+        (&found["design"], found["levels"].as_array().unwrap().len()),
+        (&"matrix".into(), 4)
+    );
+    assert!(found["best"]["level"].as_str().unwrap().starts_with("cpu "));
+    assert_eq!(found["levels"][3]["settings"], serde_json::json!({"cpu": "1", "peer_cpu": "1"}));
+}
+
+#[test]
+fn bad_input_is_one_line_and_the_host_is_put_back() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let bad = |text: &str, code, why: &str| {
+        fs::write(folder.path().join("e.toml"), text).unwrap();
+        let out = prove(folder.path(), &["e.toml", "--quiet"]).output().unwrap();
+        let said = complaint(&out);
+        assert_eq!(out.status.code(), Some(code), "{said}");
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    };
+    bad("workload = 3", 2, "line 1");
+    bad("command = 'x'\nworkload = 'y'", 2, "only one of the two");
+    fs::write(folder.path().join("knob"), "7\n").unwrap();
+    bad(&SETS.replace("cat knob; sleep 0.02", "echo broken >&2; exit 9"), 4, "exit code 9: broken");
+    bad(&SETS.replace("([0-9]+)", "y([0-9]+)"), 4, "printed nothing like");
+    bad(
+        &SETS.replace("\"echo {level} > knob\"", "\"echo no such knob >&2; exit 1\""),
+        4,
+        "no such knob",
+    );
+    assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
+    let out = Command::new(NETWRIGHT).arg("prove").output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", complaint(&out));
+    let out = prove(folder.path(), &["none.toml"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
+}

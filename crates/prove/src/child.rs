@@ -1,0 +1,205 @@
+//! Running a workload or a command: its words, its exit code, its time and CPU; never longer
+//! than allowed.
+
+use std::{
+    io::Read,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::experiment::Workload;
+
+/// Of what a workload prints, so much is kept.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// How often an end is looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// What a run left.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) said: String,
+    pub(crate) exit_code: i32,
+    pub(crate) took: Duration,
+    /// CPU time of the command and those it waited for.
+    pub(crate) cpu_s: f64,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) enum NotRun {
+    /// Somebody wants an end.
+    Stopped,
+    /// What happened, for a line that begins with the command.
+    Failed(String),
+}
+
+/// Runs a workload. Its standard error is shown only in what went wrong.
+pub(crate) fn run(
+    ours: &Path,
+    workload: &Workload,
+    timeout: Duration,
+    stop: &AtomicBool,
+) -> Result<(Ended, String), NotRun> {
+    let mut command = match workload {
+        Workload::Ours(words) => {
+            let mut command = Command::new(ours);
+            command.args(words);
+            command
+        }
+        Workload::Shell(line) => shell(line),
+    };
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A group of its own: Ctrl-C is for us, who then end it with all its children.
+    command.process_group(0);
+    let began = Instant::now();
+    let before = children_cpu_s();
+    let mut child = command.spawn().map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
+    let said = child.stdout.take().map(reader);
+    let complained = child.stderr.take().map(reader);
+    let status = wait(&mut child, timeout, stop)?;
+    let took = began.elapsed();
+    let text =
+        |r: Option<thread::JoinHandle<String>>| r.and_then(|r| r.join().ok()).unwrap_or_default();
+    let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let ended = Ended { said: text(said), exit_code, took, cpu_s: children_cpu_s() - before };
+    Ok((ended, text(complained)))
+}
+
+/// Runs a command that sets or undoes something. It is waited for even when somebody wants an
+/// end: half a change is worse than a late one.
+pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
+    let mut command = shell(line);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
+    let complained = child.stderr.take().map(reader);
+    let never = AtomicBool::new(false);
+    let status = match wait(&mut child, timeout, &never) {
+        Ok(status) => status,
+        Err(NotRun::Failed(why)) => return Err(format!("`{line}` {why}")),
+        Err(NotRun::Stopped) => return Err(format!("`{line}` was ended")),
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let why = complained.and_then(|r| r.join().ok()).unwrap_or_default();
+    let code = status.code().map_or("a signal".to_owned(), |c| format!("exit code {c}"));
+    Err(format!("`{line}` failed with {code}{}", last_line(&why)))
+}
+
+/// `: the last line that is not empty`, or nothing.
+pub(crate) fn last_line(text: &str) -> String {
+    let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
+    last.map_or(String::new(), |l| format!(": {}", l.chars().take(300).collect::<String>()))
+}
+
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    command
+}
+
+fn reader(from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut from = from;
+        // What comes after the most is read and dropped, so that nobody waits for a full pipe.
+        let _ = from.by_ref().take(MOST_BYTES).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn wait(
+    child: &mut Child,
+    timeout: Duration,
+    stop: &AtomicBool,
+) -> Result<std::process::ExitStatus, NotRun> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => {}
+            Err(e) => return Err(NotRun::Failed(format!("cannot be waited for: {e}"))),
+        }
+        if stop.load(Ordering::Relaxed) {
+            end(child);
+            return Err(NotRun::Stopped);
+        }
+        if began.elapsed() > timeout {
+            end(child);
+            return Err(NotRun::Failed(format!("did not end within {timeout:?}")));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Asks the whole group to end, then makes it.
+fn end(child: &mut Child) {
+    let Ok(group) = i32::try_from(child.id()) else { return };
+    for (signal, patience) in [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000)] {
+        // SAFETY: signals the group that we made and have not waited for.
+        unsafe { libc::kill(-group, signal) };
+        let until = Instant::now() + Duration::from_millis(patience);
+        while Instant::now() < until {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// CPU time of all children that were waited for. **Source**: getrusage(2).
+fn children_cpu_s() -> f64 {
+    // SAFETY: a zeroed rusage is valid; the call fills it or fails.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(line: &str, timeout_ms: u64) -> Result<(Ended, String), NotRun> {
+        let never = AtomicBool::new(false);
+        let timeout = Duration::from_millis(timeout_ms);
+        run(Path::new("/none"), &Workload::Shell(line.into()), timeout, &never)
+    }
+
+    #[test]
+    fn words_code_and_complaint_come_back() {
+        let (ended, complaint) = sh("echo 5; echo ouch >&2; exit 7", 20_000).unwrap();
+        assert_eq!((ended.said.as_str(), ended.exit_code), ("5\n", 7));
+        assert_eq!(last_line(&complaint), ": ouch");
+        assert!(ended.took < Duration::from_secs(20) && ended.cpu_s >= 0.0);
+    }
+
+    #[test]
+    fn what_does_not_end_is_ended_with_its_children() {
+        let began = Instant::now();
+        let Err(NotRun::Failed(why)) = sh("sleep 60 & sleep 60", 50) else { panic!("it ended") };
+        assert!(why.contains("did not end"), "{why}");
+        assert!(began.elapsed() < Duration::from_secs(30));
+        let stop = AtomicBool::new(true);
+        let slow = Workload::Shell("sleep 60".into());
+        let stopped = run(Path::new("/none"), &slow, Duration::from_secs(60), &stop);
+        assert!(matches!(stopped, Err(NotRun::Stopped)));
+    }
+
+    #[test]
+    fn a_setting_that_fails_says_which_and_why() {
+        let why = set("echo no such knob >&2; false", Duration::from_secs(20)).unwrap_err();
+        assert!(why.contains("exit code 1: no such knob"), "{why}");
+        assert_eq!(set("true", Duration::from_secs(20)), Ok(()));
+    }
+}

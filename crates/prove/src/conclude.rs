@@ -1,0 +1,380 @@
+//! From runs to a document: pure.
+
+mod factorial;
+
+use std::collections::BTreeMap;
+
+use model::{
+    SCHEMA_VERSION,
+    prove::{
+        Best, Design, Direction, LevelResult, MetricVerdict, Outcome, ProveDocument, Run, Verdict,
+    },
+};
+use stats::{
+    paired::median,
+    trial::{
+        decide::{Finding, Judgement, Metric as Judged, Rule},
+        judge,
+    },
+};
+
+use crate::{Experiment, ProveError, experiment::Metric, notes, record::Begun};
+
+/// Why there are no more runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// For people.
+    pub why: String,
+    /// Whether the end is the one that was planned.
+    pub planned: bool,
+    /// Whether it can be gone on with.
+    pub may_go_on: bool,
+}
+
+impl Ending {
+    pub(crate) fn at_end() -> Self {
+        Self { why: "the budget is used up".into(), planned: true, may_go_on: false }
+    }
+
+    pub(crate) fn clear() -> Self {
+        Self { why: "the answer is clear".into(), planned: false, may_go_on: false }
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self { why: "ended early by hand".into(), planned: false, may_go_on: true }
+    }
+
+    pub(crate) fn broken(e: &ProveError) -> Self {
+        Self { why: format!("broken off: {e}"), planned: false, may_go_on: true }
+    }
+
+    /// An end that was written down.
+    pub fn as_recorded(why: &str) -> Self {
+        let at_end = Self::at_end();
+        Self { planned: why == at_end.why, why: why.to_owned(), may_go_on: false }
+    }
+
+    /// It goes on; this is only a look.
+    pub fn a_look() -> Self {
+        Self { why: "under way".into(), planned: false, may_go_on: true }
+    }
+}
+
+/// The figures of a metric: for each complete block, each combination's mean (of logarithms,
+/// unless a figure is 0 or below).
+struct Table {
+    blocks: Vec<Vec<f64>>,
+    difference: bool,
+}
+
+/// The complete blocks: each combination's two runs.
+fn blocks<'a>(experiment: &Experiment, runs: &'a [Run]) -> Vec<Vec<Vec<&'a Run>>> {
+    let cells = experiment.cells.len();
+    let mut by_block: BTreeMap<usize, Vec<Vec<&Run>>> = BTreeMap::new();
+    for run in runs.iter().filter(|r| r.spoiled.is_none()) {
+        let block = by_block.entry(run.block).or_insert_with(|| vec![Vec::new(); cells]);
+        if let Some(cell) = block.get_mut(run.level) {
+            cell.push(run);
+        }
+    }
+    by_block.into_values().filter(|b| b.iter().all(|cell| cell.len() == 2)).collect()
+}
+
+/// How many blocks are complete.
+pub(crate) fn complete(experiment: &Experiment, runs: &[Run]) -> usize {
+    blocks(experiment, runs).len()
+}
+
+fn table(experiment: &Experiment, runs: &[Run], metric: &Metric) -> Table {
+    let figure = |r: &Run| r.figures.get(&metric.name).copied().unwrap_or(0.0);
+    let blocks = blocks(experiment, runs);
+    let difference = blocks.iter().flatten().flatten().any(|r| figure(r) <= 0.0);
+    let scale = |x: f64| if difference { x } else { x.ln() };
+    let mean = |cell: &Vec<&Run>| {
+        cell.iter().map(|r| scale(figure(r))).sum::<f64>() / cell.len().max(1) as f64
+    };
+    Table { blocks: blocks.iter().map(|b| b.iter().map(mean).collect()).collect(), difference }
+}
+
+impl Table {
+    fn at(block: &[f64], cell: usize) -> f64 {
+        block.get(cell).copied().unwrap_or(0.0)
+    }
+
+    /// Each block's effect of one combination against another.
+    fn against(&self, cell: usize, base: usize) -> Vec<f64> {
+        self.blocks.iter().map(|b| Self::at(b, cell) - Self::at(b, base)).collect()
+    }
+
+    /// Each block's mean level.
+    fn levels(&self) -> Vec<f64> {
+        self.blocks.iter().map(|b| b.iter().sum::<f64>() / b.len().max(1) as f64).collect()
+    }
+
+    fn scale(&self, x: f64) -> f64 {
+        if self.difference { x } else { x.exp_m1() }
+    }
+
+    fn verdict(&self, found: &Finding, blocks: usize) -> Verdict {
+        Verdict {
+            outcome: found.outcome,
+            effect: self.scale(found.effect),
+            low: found.interval.map(|i| self.scale(i.low)),
+            high: found.interval.map(|i| self.scale(i.high)),
+            difference: self.difference,
+            method: format!(
+                "{} of {blocks} blocks in random mirrored order; Hodges–Lehmann, signed ranks, \
+                 and bets for stopping early",
+                if self.difference { "differences" } else { "log ratios" }
+            ),
+            blocks,
+            p: found.p,
+        }
+    }
+}
+
+fn rule(experiment: &Experiment, planned: bool) -> Rule {
+    Rule { smallest: experiment.smallest, at_end: planned }
+}
+
+fn judge_ab(experiment: &Experiment, runs: &[Run], planned: bool) -> (Judgement, Vec<Table>) {
+    let tables: Vec<Table> =
+        experiment.metrics.iter().map(|m| table(experiment, runs, m)).collect();
+    let effects: Vec<Vec<f64>> = tables.iter().map(|t| t.against(1, 0)).collect();
+    let metrics: Vec<Judged<'_>> = experiment
+        .metrics
+        .iter()
+        .zip(&effects)
+        .map(|(m, effects)| Judged { effects, direction: m.direction, guard: m.guard })
+        .collect();
+    (judge(&metrics, rule(experiment, planned)), tables)
+}
+
+/// Combinations against one of them, all as goals of one promise.
+fn judge_levels(
+    experiment: &Experiment,
+    table: &Table,
+    goal: &Metric,
+    base: usize,
+    planned: bool,
+) -> Judgement {
+    let others = (0..experiment.cells.len()).filter(|c| *c != base);
+    judge_effects(
+        experiment,
+        goal,
+        &others.map(|c| table.against(c, base)).collect::<Vec<_>>(),
+        planned,
+    )
+}
+
+fn judge_effects(
+    experiment: &Experiment,
+    goal: &Metric,
+    effects: &[Vec<f64>],
+    planned: bool,
+) -> Judgement {
+    let metrics: Vec<Judged<'_>> = effects
+        .iter()
+        .map(|effects| Judged { effects, direction: goal.direction, guard: None })
+        .collect();
+    judge(&metrics, rule(experiment, planned))
+}
+
+/// Whether more blocks would change nothing that is said.
+pub(crate) fn clear(experiment: &Experiment, runs: &[Run]) -> bool {
+    if experiment.design == Design::Ab {
+        return judge_ab(experiment, runs, false).0.clear;
+    }
+    let Some(goal) = experiment.goal() else { return false };
+    let table = table(experiment, runs, goal);
+    let clear = |base| judge_levels(experiment, &table, goal, base, false).clear;
+    clear(0) && clear(best(&table, goal, experiment.cells.len()))
+}
+
+/// The present estimate of an A/B experiment in a few words.
+pub(crate) fn estimate(experiment: &Experiment, runs: &[Run]) -> String {
+    let blocks = complete(experiment, runs);
+    let (judged, tables) = judge_ab(experiment, runs, false);
+    let shown = experiment.metrics.iter().zip(judged.metrics.iter().zip(&tables));
+    let goal = shown.filter(|(m, _)| m.guard.is_none()).map(|(m, (f, t))| {
+        let share = |x: f64| match t.difference {
+            true => format!("{x:+.3}"),
+            false => format!("{:+.1}%", 100.0 * x.exp_m1()),
+        };
+        match f.interval {
+            Some(i) => {
+                format!("{} {} ({} to {})", m.name, share(i.value), share(i.low), share(i.high))
+            }
+            None => m.name.clone(),
+        }
+    });
+    format!("{}, {blocks} blocks", goal.take(1).collect::<String>())
+}
+
+fn best(table: &Table, goal: &Metric, cells: usize) -> usize {
+    let middle = |c: usize| {
+        median(&table.blocks.iter().map(|b| Table::at(b, c)).collect::<Vec<_>>())
+            * if goal.direction == Direction::LowerIsBetter { 1.0 } else { -1.0 }
+    };
+    (0..cells).min_by(|a, b| middle(*a).total_cmp(&middle(*b))).unwrap_or(0)
+}
+
+/// What the runs say.
+pub fn conclude(
+    experiment: &Experiment,
+    begun: &Begun,
+    runs: &[Run],
+    ending: &Ending,
+) -> ProveDocument {
+    let mut document = ProveDocument {
+        schema_version: SCHEMA_VERSION,
+        started_unix_s: begun.started_unix_s,
+        name: experiment.name.clone(),
+        design: experiment.design,
+        workload: experiment.shown(),
+        goal: experiment.goal().map_or(String::new(), |m| m.name.clone()),
+        verdict: nothing(complete(experiment, runs)),
+        metrics: vec![],
+        levels: levels(experiment, runs),
+        best: None,
+        effects: vec![],
+        ended: ending.why.clone(),
+        spoiled_runs: runs.iter().filter(|r| r.spoiled.is_some()).count(),
+        notes: vec![],
+        runs: runs.to_vec(),
+    };
+    match experiment.design {
+        Design::Ab => conclude_ab(experiment, runs, ending, &mut document),
+        _ => conclude_levels(experiment, runs, ending, &mut document),
+    }
+    if let Some(goal) = experiment.goal() {
+        let t = table(experiment, runs, goal);
+        let effects = t.against(experiment.cells.len() - 1, 0);
+        notes::host(&goal.name, &t.levels(), t.difference, &mut document.notes);
+        if experiment.design == Design::Ab {
+            notes::effects(&effects, &mut document.notes);
+        }
+        notes::places(experiment, goal, runs, &mut document.notes);
+    }
+    notes::runs(runs, &mut document.notes);
+    document
+}
+
+fn nothing(blocks: usize) -> Verdict {
+    Verdict {
+        outcome: Outcome::Undecided,
+        effect: 0.0,
+        low: None,
+        high: None,
+        difference: false,
+        method: "too few blocks".into(),
+        blocks,
+        p: 1.0,
+    }
+}
+
+fn levels(experiment: &Experiment, runs: &[Run]) -> Vec<LevelResult> {
+    let counted: Vec<&Run> = runs.iter().filter(|r| r.spoiled.is_none()).collect();
+    let each = experiment.cells.iter().enumerate().map(|(i, cell)| {
+        let own: Vec<&&Run> = counted.iter().filter(|r| r.level == i).collect();
+        let middle = |m: &Metric| {
+            let figures: Vec<f64> =
+                own.iter().filter_map(|r| r.figures.get(&m.name).copied()).collect();
+            (m.name.clone(), median(&figures))
+        };
+        LevelResult {
+            level: cell.name(&experiment.factors),
+            settings: cell.settings(&experiment.factors),
+            medians: experiment.metrics.iter().map(middle).collect(),
+            runs: own.len(),
+            against_first: None,
+            against_best: None,
+        }
+    });
+    each.collect()
+}
+
+fn conclude_ab(
+    experiment: &Experiment,
+    runs: &[Run],
+    ending: &Ending,
+    document: &mut ProveDocument,
+) {
+    let blocks = document.verdict.blocks;
+    let (judged, tables) = judge_ab(experiment, runs, ending.planned);
+    let of = experiment.metrics.iter().zip(judged.metrics.iter().zip(&tables));
+    document.metrics = of
+        .map(|(m, (found, table))| MetricVerdict {
+            metric: m.name.clone(),
+            direction: m.direction,
+            guard: m.guard.is_some(),
+            verdict: table.verdict(found, blocks),
+        })
+        .collect();
+    // The goal that the outcome is about; the first where none is.
+    let goals = || document.metrics.iter().filter(|m| !m.guard);
+    let telling = goals()
+        .find(|m| matches!(m.verdict.outcome, Outcome::Better | Outcome::Worse))
+        .or_else(|| goals().next());
+    if let Some(telling) = telling {
+        document.verdict = Verdict { outcome: judged.outcome, ..telling.verdict.clone() };
+    }
+    if let Some(second) = document.levels.get_mut(1) {
+        second.against_first = Some(document.verdict.clone());
+    }
+}
+
+fn conclude_levels(
+    experiment: &Experiment,
+    runs: &[Run],
+    ending: &Ending,
+    document: &mut ProveDocument,
+) {
+    let Some(goal) = experiment.goal() else { return };
+    let table = table(experiment, runs, goal);
+    let blocks = table.blocks.len();
+    if blocks == 0 {
+        return;
+    }
+    let first = judge_levels(experiment, &table, goal, 0, ending.planned);
+    let best = best(&table, goal, experiment.cells.len());
+    let others = judge_levels(experiment, &table, goal, best, ending.planned);
+    let (mut of_first, mut of_best) = (first.metrics.iter(), others.metrics.iter());
+    for (i, level) in document.levels.iter_mut().enumerate() {
+        if i != 0 {
+            level.against_first = of_first.next().map(|f| table.verdict(f, blocks));
+        }
+        if i != best {
+            level.against_best = of_best.next().map(|f| table.verdict(f, blocks));
+        }
+    }
+    document.verdict = match document.levels.get(best).and_then(|l| l.against_first.clone()) {
+        Some(verdict) => verdict,
+        None => Verdict {
+            outcome: Outcome::NoDifferenceShown,
+            method: "the first level is the best".into(),
+            ..nothing(blocks)
+        },
+    };
+    if document.verdict.outcome != Outcome::Undecided && blocks >= crate::conduct::FEWEST_BLOCKS {
+        document.best = best_of(document, best);
+    }
+    if experiment.design == Design::Factorial {
+        document.effects = factorial::effects(experiment, &table, goal, ending.planned);
+    }
+}
+
+fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
+    let near =
+        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| v.outcome != Outcome::Worse);
+    let within: Vec<String> =
+        document.levels.iter().filter(near).map(|l| l.level.clone()).collect();
+    Some(Best {
+        level: document.levels.get(best)?.level.clone(),
+        smallest_within_noise: within.first()?.clone(),
+        within_noise: within,
+    })
+}
+
+#[cfg(test)]
+mod tests;

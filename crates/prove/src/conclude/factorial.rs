@@ -1,0 +1,68 @@
+//! Several factors at once: what each does, and what pairs do beyond that.
+
+use model::prove::FactorEffect;
+
+use super::{Table, judge_effects};
+use crate::{Experiment, experiment::Metric, levels::Factor};
+
+/// Each factor's levels against its first, averaged over the other factors; and of each pair of
+/// two-level factors, how far both together are from the sum of each.
+pub(super) fn effects(
+    experiment: &Experiment,
+    table: &Table,
+    goal: &Metric,
+    planned: bool,
+) -> Vec<FactorEffect> {
+    let mut named: Vec<(String, String, Vec<f64>)> = Vec::new();
+    for (i, factor) in experiment.factors.iter().enumerate() {
+        for (l, level) in factor.levels.iter().enumerate().skip(1) {
+            let weigh = |levels: &[usize]| match levels.get(i) {
+                Some(at) if *at == l => 1.0,
+                Some(0) => -1.0,
+                _ => 0.0,
+            };
+            named.push((
+                factor.name.clone(),
+                level.name.clone(),
+                contrast(experiment, table, weigh, 1.0),
+            ));
+        }
+    }
+    let two = |i: usize| experiment.factors.get(i).filter(|f| f.levels.len() == 2);
+    for i in 0..experiment.factors.len() {
+        for j in i + 1..experiment.factors.len() {
+            let (Some(a), Some(b)) = (two(i), two(j)) else { continue };
+            let sign = |levels: &[usize], at: usize| {
+                if levels.get(at) == Some(&1) { 1.0 } else { -1.0 }
+            };
+            let weigh = |levels: &[usize]| sign(levels, i) * sign(levels, j);
+            let last = |f: &Factor| f.levels.last().map_or(String::new(), |l| l.name.clone());
+            let name = format!("{} × {}", a.name, b.name);
+            let level = format!("{} × {}", last(a), last(b));
+            // Both together less the sum of each: twice the usual half-difference of means.
+            named.push((name, level, contrast(experiment, table, weigh, 2.0)));
+        }
+    }
+    let effects: Vec<Vec<f64>> = named.iter().map(|(_, _, e)| e.clone()).collect();
+    let judged = judge_effects(experiment, goal, &effects, planned);
+    let verdicts = judged.metrics.iter().map(|f| table.verdict(f, table.blocks.len()));
+    named
+        .into_iter()
+        .zip(verdicts)
+        .map(|((factor, level, _), verdict)| FactorEffect { factor, level, verdict })
+        .collect()
+}
+
+/// Each block's mean where the weight is 1 less that where it is -1, times `by`.
+fn contrast(
+    experiment: &Experiment,
+    table: &Table,
+    weigh: impl Fn(&[usize]) -> f64,
+    by: f64,
+) -> Vec<f64> {
+    let weights: Vec<f64> = experiment.cells.iter().map(|c| weigh(&c.levels)).collect();
+    let each = weights.iter().filter(|w| **w > 0.0).count().max(1) as f64;
+    let of =
+        |block: &Vec<f64>| by * block.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() / each;
+    table.blocks.iter().map(of).collect()
+}

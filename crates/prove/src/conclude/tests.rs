@@ -1,0 +1,131 @@
+use std::collections::BTreeMap;
+
+use model::prove::{Design, Outcome, Run};
+use stats::{random::SplitMix64, trial::order};
+
+use super::{Ending, conclude};
+use crate::{Experiment, record::Begun, spec};
+
+const METRICS: &str = r#"
+[[metric]]
+name = "ms"
+json = "ms"
+better = "lower"
+[[metric]]
+name = "errors"
+json = "errors"
+better = "lower"
+guard = true
+"#;
+
+fn experiment(text: &str) -> Experiment {
+    Experiment::check(spec::parse(text).unwrap(), "x").unwrap()
+}
+
+/// Runs of so many blocks, with noise of 2%: what a level takes is given.
+fn runs(experiment: &Experiment, blocks: usize, ms: impl Fn(usize) -> (f64, f64)) -> Vec<Run> {
+    runs_of(experiment, blocks, 5, ms)
+}
+
+fn runs_of(
+    experiment: &Experiment,
+    blocks: usize,
+    seed: u64,
+    ms: impl Fn(usize) -> (f64, f64),
+) -> Vec<Run> {
+    let mut random = SplitMix64::new(seed);
+    let levels = experiment.cells.len();
+    (0..blocks)
+        .flat_map(|b| order::of_block(levels, 1, b).into_iter().map(move |l| (b, l)))
+        .map(|(block, level)| {
+            let (ms, errors) = ms(level);
+            let noise = 1.0 + 0.02 * (random.unit() - 0.5);
+            Run {
+                block,
+                level,
+                took_s: 1.0,
+                figures: BTreeMap::from([("ms".into(), ms * noise), ("errors".into(), errors)]),
+                others_cpus: None,
+                steal_share: None,
+                spoiled: None,
+            }
+        })
+        .collect()
+}
+
+fn begun(experiment: &Experiment) -> Begun {
+    Begun { started_unix_s: 0, name: "x".into(), spec: experiment.spec.clone(), seed: 1 }
+}
+
+fn said(experiment: &Experiment, runs: &[Run]) -> model::prove::ProveDocument {
+    conclude(experiment, &begun(experiment), runs, &Ending::at_end())
+}
+
+#[test]
+fn two_levels_are_compared_and_a_guard_of_zeros_by_difference() {
+    let ab = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
+    ));
+    let found = said(&ab, &runs(&ab, 8, |l| (if l == 0 { 100.0 } else { 90.0 }, 0.0)));
+    assert_eq!((found.design, found.verdict.outcome), (Design::Ab, Outcome::Better));
+    assert!((found.verdict.effect + 0.1).abs() < 0.02, "{:?}", found.verdict);
+    assert!(found.metrics[1].verdict.difference);
+    let harmed = said(&ab, &runs(&ab, 8, |l| (100.0 - 10.0 * l as f64, 3.0 * l as f64)));
+    assert_eq!(harmed.verdict.outcome, Outcome::GuardWorse);
+    assert_eq!(harmed.metrics[1].verdict.effect, 3.0);
+}
+
+#[test]
+fn blocks_that_were_cut_and_runs_that_were_disturbed_do_not_count() {
+    let ab = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
+    ));
+    let mut all = runs(&ab, 8, |_| (100.0, 0.0));
+    all.truncate(30);
+    let mut disturbed = all[0].clone();
+    disturbed.figures.insert("ms".into(), 1e9);
+    disturbed.spoiled = Some("others".into());
+    all.push(disturbed);
+    let found = said(&ab, &all);
+    assert_eq!((found.verdict.blocks, found.spoiled_runs), (7, 1));
+    assert_eq!(found.verdict.outcome, Outcome::NoDifferenceShown);
+    assert!(found.verdict.high.unwrap() < 0.05, "{:?}", found.verdict);
+    assert_eq!(said(&ab, &all[..12]).verdict.outcome, Outcome::Undecided);
+}
+
+#[test]
+fn a_sweep_names_the_smallest_level_within_the_noise_of_the_best() {
+    let sweep = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2, 4, 8]\n{METRICS}"
+    ));
+    let truth = [200.0, 120.0, 100.0, 100.0];
+    let found = |seed| said(&sweep, &runs_of(&sweep, 12, seed, |l| (truth[l], 0.0)));
+    let one = found(6);
+    assert_eq!((one.design, one.verdict.outcome), (Design::Sweep, Outcome::Better));
+    assert!((one.verdict.effect + 0.5).abs() < 0.03, "{:?}", one.verdict);
+    // Of two that are equal, one is called worse than the other in a twentieth.
+    let apart: Vec<u64> =
+        (0..200).filter(|s| found(*s).best.unwrap().within_noise != ["4", "8"]).collect();
+    assert!(apart.len() <= 20, "{apart:?}");
+}
+
+#[test]
+fn factors_and_what_they_do_together_are_told_apart() {
+    let text = "command = \"w {a} {b}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1]\n\
+                [[factor]]\nname = \"b\"\nlevels = [0, 1]\n";
+    let both = experiment(&format!("{text}{METRICS}"));
+    assert_eq!(both.design, Design::Factorial);
+    // Cells: 00, 01, 10, 11. Both alone do 10%, together 40%.
+    let truth = [100.0, 90.0, 90.0, 60.0];
+    let found = said(&both, &runs(&both, 12, |l| (truth[l], 0.0)));
+    let effects: Vec<(&str, f64)> =
+        found.effects.iter().map(|e| (e.factor.as_str(), e.verdict.effect)).collect();
+    let (alone, together) =
+        ((0.9f64 * 60.0 / 90.0).sqrt() - 1.0, 60.0 * 100.0 / (90.0 * 90.0) - 1.0);
+    for ((name, found), (truth_name, truth)) in
+        effects.iter().zip([("a", alone), ("b", alone), ("a × b", together)])
+    {
+        assert!(*name == truth_name && (found - truth).abs() < 0.02, "{effects:?} {truth}");
+    }
+    assert_eq!(found.best.unwrap().level, "a 1, b 1");
+}

@@ -1,0 +1,279 @@
+//! Making the runs: blocks in random order, each level set, run, read and written down, until
+//! the answer is clear or the budget is used up.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
+
+use model::prove::{Design, ProveDocument, Run};
+use probe::Root;
+use stats::trial::order;
+
+use crate::{
+    Experiment, ProveError,
+    child::{self, NotRun, last_line},
+    conclude::{self, Ending},
+    disturbance::{self, During},
+    experiment::{Budget, Workload},
+    record::{Begun, Record},
+    settings::Settings,
+};
+
+/// Blocks below which nothing can be said.
+pub const FEWEST_BLOCKS: usize = 6;
+
+/// A run is repeated so often when something else disturbs it.
+const MOST_REPEATS: usize = 2;
+
+/// Of all runs at most so many are repeats: one in this many.
+const REPEATS_EACH: usize = 5;
+
+/// What making runs needs from outside.
+pub struct Means<'a> {
+    /// Our own program, for measurements.
+    pub ours: &'a Path,
+    /// Set when somebody wants an end.
+    pub stop: &'a AtomicBool,
+    /// Told after each run: what is being done, and how far it has come (0 to 1).
+    pub progress: &'a dyn Fn(&str, f64),
+}
+
+/// How it went: the document, and what broke it off, if something did.
+pub struct Conducted {
+    /// What can be said; `None` where not even one run was made.
+    pub document: Option<ProveDocument>,
+    /// What broke it off.
+    pub broken: Option<ProveError>,
+}
+
+/// Makes an experiment, or goes on with one, and puts the host back.
+pub fn conduct(
+    experiment: &Experiment,
+    begun: &Begun,
+    before: Vec<Run>,
+    record: &mut Record,
+    means: &Means<'_>,
+) -> Conducted {
+    let mut course = Course {
+        experiment,
+        begun,
+        means,
+        runs: before,
+        settings: Settings::none(experiment.factors.len()),
+        root: Root::live(),
+        began: Instant::now(),
+    };
+    let went = course.all(record);
+    let put_back = course.settings.put_back(record);
+    let (ending, broken) = match (went, put_back) {
+        (Ok(ending), Ok(())) => (ending, None),
+        (Ok(ending), Err(e)) => (ending, Some(e)),
+        (Err(e), put_back) => (Ending::broken(&e), Some(put_back.err().unwrap_or(e))),
+    };
+    let said = if ending.may_go_on { Ok(()) } else { record.ended(&ending.why) };
+    let document = (!course.runs.is_empty())
+        .then(|| conclude::conclude(experiment, begun, &course.runs, &ending));
+    Conducted { document, broken: broken.or(said.err()) }
+}
+
+struct Course<'a> {
+    experiment: &'a Experiment,
+    begun: &'a Begun,
+    means: &'a Means<'a>,
+    runs: Vec<Run>,
+    settings: Settings,
+    root: Root,
+    began: Instant,
+}
+
+impl Course<'_> {
+    fn all(&mut self, record: &mut Record) -> Result<Ending, ProveError> {
+        let earlier_s: f64 = self.runs.iter().map(|r| r.took_s).sum();
+        let mut block = self.runs.iter().map(|r| r.block + 1).max().unwrap_or(0);
+        let first = block;
+        loop {
+            let complete = conclude::complete(self.experiment, &self.runs);
+            let used_s = earlier_s + self.began.elapsed().as_secs_f64();
+            let this_block_s = self.began.elapsed().as_secs_f64() / (block - first).max(1) as f64;
+            if let Some(ending) = self.ending(complete, used_s, this_block_s)? {
+                return Ok(ending);
+            }
+            let share = self.share(complete, used_s);
+            if !self.block(block, share, record)? {
+                return Ok(Ending::stopped());
+            }
+            block += 1;
+        }
+    }
+
+    /// Whether there is to be another block.
+    fn ending(
+        &self,
+        complete: usize,
+        used_s: f64,
+        block_s: f64,
+    ) -> Result<Option<Ending>, ProveError> {
+        let end = match self.experiment.budget {
+            Budget::Runs(runs) => complete >= runs / (2 * self.experiment.cells.len()),
+            Budget::Time(time) => {
+                let fit = time.as_secs_f64() / block_s.max(1e-9);
+                if complete == 1 && fit < 3.0 {
+                    return Err(ProveError::Spec(format!(
+                        "a block of {} runs takes {block_s:.1} s: the budget holds {fit:.1} blocks, \
+                         and {FEWEST_BLOCKS} are needed: budget = \"{:.0}s\" at least",
+                        2 * self.experiment.cells.len(),
+                        (block_s * 1.2 * FEWEST_BLOCKS as f64).ceil()
+                    )));
+                }
+                complete > 0 && used_s + block_s > time.as_secs_f64()
+            }
+        };
+        if end {
+            return Ok(Some(Ending::at_end()));
+        }
+        let clear = complete >= FEWEST_BLOCKS && conclude::clear(self.experiment, &self.runs);
+        Ok(clear.then(Ending::clear))
+    }
+
+    fn share(&self, complete: usize, used_s: f64) -> f64 {
+        match self.experiment.budget {
+            Budget::Runs(n) => (complete * 2 * self.experiment.cells.len()) as f64 / n as f64,
+            Budget::Time(t) => used_s / t.as_secs_f64(),
+        }
+    }
+
+    /// One block; `false` when somebody wants an end.
+    fn block(&mut self, block: usize, share: f64, record: &mut Record) -> Result<bool, ProveError> {
+        for level in order::of_block(self.experiment.cells.len(), self.begun.seed, block) {
+            if self.means.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            (self.means.progress)(&self.estimate(), share);
+            for repeat in 0..=MOST_REPEATS {
+                let ran = match self.run(block, level, record) {
+                    Err(ProveError::Workload(why)) if repeat == 0 && self.ran_before(level) => {
+                        let run = failed(block, level, why);
+                        record.run(&run)?;
+                        self.runs.push(run);
+                        continue;
+                    }
+                    ran => ran?,
+                };
+                let Some((mut run, during)) = ran else { return Ok(false) };
+                if repeat < MOST_REPEATS && self.may_repeat() {
+                    run.spoiled = disturbance::spoiled(during, &self.usual(level));
+                }
+                let again = run.spoiled.is_some();
+                record.run(&run)?;
+                self.runs.push(run);
+                if !again {
+                    break;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The present estimate in a few words.
+    fn estimate(&self) -> String {
+        match self.experiment.design {
+            Design::Ab => conclude::estimate(self.experiment, &self.runs),
+            _ => format!("{} runs", self.runs.len()),
+        }
+    }
+
+    /// Whether the workload has worked at this level: then a failure may be the moment's, and it
+    /// is tried once more.
+    fn ran_before(&self, level: usize) -> bool {
+        self.runs.iter().any(|r| r.level == level && r.spoiled.is_none())
+    }
+
+    fn may_repeat(&self) -> bool {
+        let spoiled = self.runs.iter().filter(|r| r.spoiled.is_some()).count();
+        spoiled * REPEATS_EACH <= self.runs.len()
+    }
+
+    fn usual(&self, level: usize) -> Vec<During> {
+        let same = self.runs.iter().filter(|r| r.level == level && r.spoiled.is_none());
+        same.map(|r| During { others_cpus: r.others_cpus, steal_share: r.steal_share }).collect()
+    }
+
+    fn run(
+        &mut self,
+        block: usize,
+        level: usize,
+        record: &mut Record,
+    ) -> Result<Option<(Run, During)>, ProveError> {
+        let experiment = self.experiment;
+        let Some(cell) = experiment.cells.get(level) else { return Ok(None) };
+        self.settings.apply(cell, &experiment.factors, record)?;
+        if let Some(line) = &experiment.before {
+            child::set(line, experiment.timeout).map_err(ProveError::Setting)?;
+        }
+        let workload = cell.fill(&experiment.factors, &experiment.workload);
+        let before = disturbance::before(&self.root);
+        let ran = child::run(self.means.ours, &workload, experiment.timeout, self.means.stop);
+        let (ended, complaint) = match ran {
+            Ok(ran) => ran,
+            Err(NotRun::Stopped) => return Ok(None),
+            Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
+        };
+        let during = before.during(&self.root, ended.cpu_s);
+        // Somebody who pressed Ctrl-C twice, or ended the workload itself.
+        if self.means.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let at = || format!("at {}", cell.name(&experiment.factors));
+        self.check_code(&workload, ended.exit_code, &complaint, &at())?;
+        let mut figures = BTreeMap::new();
+        for metric in &experiment.metrics {
+            let figure = metric.source.read(&ended).map_err(|why| {
+                ProveError::Workload(format!("{why} (metric {}, {})", metric.name, at()))
+            })?;
+            figures.insert(metric.name.clone(), figure);
+        }
+        let run = Run {
+            block,
+            level,
+            took_s: ended.took.as_secs_f64(),
+            figures,
+            others_cpus: during.others_cpus,
+            steal_share: during.steal_share,
+            spoiled: None,
+        };
+        Ok(Some((run, during)))
+    }
+
+    fn check_code(
+        &self,
+        workload: &Workload,
+        code: i32,
+        complaint: &str,
+        at: &str,
+    ) -> Result<(), ProveError> {
+        let asked = self.experiment.metrics.iter().any(|m| m.source.takes_exit_code());
+        // 1 of ours is an answer.
+        let ours = matches!(workload, Workload::Ours(_)) && code == 1;
+        if code == 0 || asked || ours {
+            return Ok(());
+        }
+        let why = last_line(complaint);
+        Err(ProveError::Workload(format!("failed {at} with exit code {code}{why}")))
+    }
+}
+
+/// A run that gave nothing.
+fn failed(block: usize, level: usize, why: String) -> Run {
+    Run {
+        block,
+        level,
+        took_s: 0.0,
+        figures: BTreeMap::new(),
+        others_cpus: None,
+        steal_share: None,
+        spoiled: Some(format!("the workload {why}")),
+    }
+}

@@ -1,0 +1,34 @@
+//! Why an experiment ended early, named by what can be done about it.
+
+use std::{io, path::Path};
+
+/// Why an experiment cannot be made, or broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum ProveError {
+    /// The experiment as written makes no sense.
+    #[error("{0}")]
+    Spec(String),
+    /// A file or folder said no.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The workload did not run, or its figure could not be read.
+    #[error("the workload {0}")]
+    Workload(String),
+    /// A command that sets or undoes a level failed.
+    #[error("{0}")]
+    Setting(String),
+    /// Another experiment is under way with this record.
+    #[error("{0}")]
+    Busy(String),
+}
+
+impl ProveError {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.display().to_string(), source }
+    }
+}

@@ -1,0 +1,256 @@
+//! An experiment that makes sense: what was written, checked.
+
+use std::time::Duration;
+
+use model::{
+    CpuSet, Nanos,
+    prove::{Design, Direction},
+};
+use stats::trial::decide::Guard;
+
+use crate::{
+    ProveError,
+    conduct::FEWEST_BLOCKS,
+    figure::{self, Source},
+    levels::{self, Cell, Factor},
+    spec::{MetricSpec, Spec},
+    words,
+};
+
+/// More combinations than this are no experiment but a mistake.
+const MOST_CELLS: usize = 256;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workload {
+    /// A measurement of ours, its words.
+    Ours(Vec<String>),
+    /// A command for `sh -c`.
+    Shell(String),
+}
+
+/// A figure of a run, and what is wanted of it.
+#[derive(Debug, Clone)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub(crate) source: Source,
+    /// Which way it is good.
+    pub direction: Direction,
+    /// Whether it only must not get worse.
+    pub guard: Option<Guard>,
+}
+
+/// How long it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// So long.
+    Time(Duration),
+    /// So many runs.
+    Runs(usize),
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// What was written, for the record.
+    pub spec: Spec,
+    /// What it is called.
+    pub name: String,
+    /// What is compared how.
+    pub design: Design,
+    /// What is run, before levels fill it in.
+    pub workload: Workload,
+    /// For `sh -c` before each run.
+    pub before: Option<String>,
+    /// What is varied.
+    pub(crate) factors: Vec<Factor>,
+    /// Every combination, in the order given, the first factor changing slowest.
+    pub(crate) cells: Vec<Cell>,
+    /// What is looked at; the first goal decides.
+    pub metrics: Vec<Metric>,
+    /// How long it goes on.
+    pub budget: Budget,
+    /// The logarithm of the smallest ratio that matters.
+    pub smallest: Option<f64>,
+    /// How long one run may take.
+    pub timeout: Duration,
+}
+
+impl Experiment {
+    /// Judges what was written. `name` is what it is called when it does not say.
+    ///
+    /// **Errors**: the first thing that makes no sense, by its key.
+    pub fn check(spec: Spec, name: &str) -> Result<Self, ProveError> {
+        let bad = ProveError::Spec;
+        let workload = workload(&spec).map_err(bad)?;
+        let (factors, design) = levels::factors(&spec, &workload).map_err(bad)?;
+        let cells = levels::cells(&factors);
+        if cells.len() > MOST_CELLS {
+            return Err(bad(format!("{} combinations: at most {MOST_CELLS}", cells.len())));
+        }
+        let metrics = metrics(&spec, &workload).map_err(bad)?;
+        let budget = budget(&spec).map_err(bad)?;
+        let needed = 2 * cells.len() * FEWEST_BLOCKS;
+        if let Budget::Runs(runs) = budget
+            && runs < needed
+        {
+            return Err(bad(format!(
+                "runs = {runs}: {} combinations twice in {FEWEST_BLOCKS} blocks need runs = \
+                 {needed} at least",
+                cells.len()
+            )));
+        }
+        let text =
+            |key: &str, t: &Option<String>| t.as_deref().map(|t| percent(key, t)).transpose();
+        let smallest = text("smallest", &spec.smallest).map_err(bad)?;
+        let timeout = match &spec.timeout {
+            Some(t) => duration("timeout", t).map_err(bad)?,
+            None => Duration::from_secs(600),
+        };
+        Ok(Self {
+            name: spec.name.clone().unwrap_or_else(|| name.to_owned()),
+            before: spec.before.clone(),
+            spec,
+            design,
+            workload,
+            factors,
+            cells,
+            metrics,
+            budget,
+            smallest: smallest.map(f64::ln_1p),
+            timeout,
+        })
+    }
+
+    /// What is run, for people.
+    pub fn shown(&self) -> String {
+        match &self.workload {
+            Workload::Ours(words) => format!("netwright {}", words.join(" ")),
+            Workload::Shell(line) => line.clone(),
+        }
+    }
+
+    /// The figure that decides: the first goal.
+    pub(crate) fn goal(&self) -> Option<&Metric> {
+        self.metrics.iter().find(|m| m.guard.is_none())
+    }
+
+    /// Commands that are run to set levels, for a warning before.
+    pub fn changes(&self) -> Vec<String> {
+        let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
+        set.map(|s| s.set).collect()
+    }
+}
+
+fn workload(spec: &Spec) -> Result<Workload, String> {
+    match (&spec.workload, &spec.command) {
+        (Some(_), Some(_)) => Err("workload and command: only one of the two".into()),
+        (None, None) => Err("workload (a measurement of ours) or command is missing".into()),
+        (None, Some(line)) if line.trim().is_empty() => Err("command: is empty".into()),
+        (None, Some(line)) => Ok(Workload::Shell(line.clone())),
+        (Some(line), None) => {
+            let mut words = words::split(line).map_err(|e| format!("workload: {e}"))?;
+            if words.first().is_some_and(|w| w == "netwright") {
+                words.remove(0);
+            }
+            if words.first().map(String::as_str) != Some("measure") || words.len() < 3 {
+                return Err(format!(
+                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET`; \
+                     another program is a `command`"
+                ));
+            }
+            if !words.iter().any(|w| w == "--json") {
+                words.push("--json".into());
+            }
+            Ok(Workload::Ours(words))
+        }
+    }
+}
+
+fn metrics(spec: &Spec, workload: &Workload) -> Result<Vec<Metric>, String> {
+    let written = match (spec.metrics.as_slice(), workload) {
+        ([], Workload::Ours(words)) => figure::of_ours(words.get(1).map_or("", String::as_str)),
+        (written, _) => written.to_vec(),
+    };
+    if written.is_empty() {
+        return Err("metric: a command needs one: name, better, and json, regex, exit_code or \
+                    time"
+            .into());
+    }
+    let metrics: Vec<Metric> = written.iter().map(metric).collect::<Result<_, _>>()?;
+    for (i, m) in metrics.iter().enumerate() {
+        if metrics.iter().skip(i + 1).any(|n| n.name == m.name) {
+            return Err(format!("metric {}: is there twice", m.name));
+        }
+    }
+    match metrics.iter().any(|m| m.guard.is_none()) {
+        true => Ok(metrics),
+        false => Err("metric: all are guards; one must be a goal".into()),
+    }
+}
+
+fn metric(m: &MetricSpec) -> Result<Metric, String> {
+    let direction = match m.better.as_str() {
+        "higher" => Direction::HigherIsBetter,
+        "lower" => Direction::LowerIsBetter,
+        other => return Err(format!("metric {}: better = `{other}`: higher or lower", m.name)),
+    };
+    let limit = m.limit.as_deref().map(|l| percent("limit", l)).transpose()?;
+    if limit.is_some() && !m.guard {
+        return Err(format!("metric {}: limit is for a guard", m.name));
+    }
+    // So much less is a longer way on the scale of logarithms than so much more.
+    let limit = limit.map(|l| match direction {
+        Direction::LowerIsBetter => l.ln_1p(),
+        Direction::HigherIsBetter => -(-l.min(0.99)).ln_1p(),
+    });
+    let source = Source::check(m)?;
+    Ok(Metric {
+        name: m.name.clone(),
+        source,
+        direction,
+        guard: m.guard.then_some(Guard { limit }),
+    })
+}
+
+fn budget(spec: &Spec) -> Result<Budget, String> {
+    match (&spec.budget, spec.runs) {
+        (Some(_), Some(_)) => Err("budget and runs: only one of the two".into()),
+        (None, Some(0)) => Err("runs = 0: says nothing".into()),
+        (None, Some(n)) => Ok(Budget::Runs(n)),
+        (Some(t), None) => Ok(Budget::Time(duration("budget", t)?)),
+        (None, None) => Ok(Budget::Time(Duration::from_secs(60))),
+    }
+}
+
+fn duration(key: &str, text: &str) -> Result<Duration, String> {
+    let ns: Nanos = text.parse().map_err(|e| format!("{key}: {e}"))?;
+    match ns.0 {
+        0 => Err(format!("{key}: 0 says nothing")),
+        ns => Ok(Duration::from_nanos(ns)),
+    }
+}
+
+/// `2%` as 0.02.
+pub(crate) fn percent(key: &str, text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+    match number.filter(|n| n.is_finite() && *n > 0.0 && *n <= 1000.0) {
+        Some(n) => Ok(n / 100.0),
+        None => Err(format!("{key}: `{text}`: a share such as 2% is needed")),
+    }
+}
+
+/// The CPUs of a placement, one by one.
+pub(crate) fn cpus(key: &str, text: &str) -> Result<Vec<String>, String> {
+    let set: CpuSet = text.parse().map_err(|e| format!("placement.{key}: {e}"))?;
+    let each: Vec<String> = set.iter().map(|c| c.to_string()).collect();
+    if each.is_empty() {
+        return Err(format!("placement.{key}: names no CPU"));
+    }
+    Ok(each)
+}
+
+#[cfg(test)]
+mod tests;

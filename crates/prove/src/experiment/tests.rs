@@ -1,0 +1,72 @@
+use model::prove::Design;
+
+use super::{Experiment, Workload, percent};
+use crate::spec;
+
+fn check(text: &str) -> Result<Experiment, String> {
+    spec::parse(text).and_then(|s| Experiment::check(s, "x").map_err(|e| e.to_string()))
+}
+
+const METRIC: &str = "[[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n";
+
+#[test]
+fn what_makes_no_sense_is_refused_by_its_key() {
+    let factor = "[[factor]]\nname = \"v\"\nlevels = [1, 2]\n";
+    for (text, why) in [
+        (String::new(), "workload"),
+        ("x = 1".into(), "line 1: unknown field `x`"),
+        (format!("command = \"w {{v}}\"\n{factor}"), "metric: a command needs one"),
+        (format!("command = \"w\"\n{factor}{METRIC}"), "changes nothing"),
+        (format!("command = \"w\"\n{METRIC}"), "nothing is varied"),
+        (format!("workload = \"ls\"\n{factor}"), "is no `measure"),
+        (format!("command = \"w {{v}}\"\nbudget = \"60\"\n{factor}{METRIC}"), "budget"),
+        (format!("command = \"w {{v}}\"\nruns = 0\n{factor}{METRIC}"), "runs = 0"),
+        (format!("command = \"w {{v}}\"\nruns = 20\n{factor}{METRIC}"), "runs = 24 at least"),
+        (format!("command = \"w {{v}}\"\nsmallest = \"2\"\n{factor}{METRIC}"), "smallest"),
+        (
+            format!("command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1]\n{METRIC}"),
+            "two levels",
+        ),
+        (
+            format!(
+                "command = \"w\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\nset = \"s\"\n{METRIC}"
+            ),
+            "unset, which undoes it, is missing",
+        ),
+        (
+            format!("command = \"w\"\n[placement]\ncpus = \"0\"\npeer_cpus = \"0-1\"\n{METRIC}"),
+            "placement",
+        ),
+    ] {
+        let said = check(&text).err().unwrap_or_default();
+        assert!(said.contains(why), "{text}\nsays: {said}\nwanted: {why}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn levels_fill_in_the_workload() {
+    let text = "workload = \"measure rtt h --flows {flows}\"\n\
+                [[factor]]\nname = \"flows\"\nlevels = [1, 8]\n\
+                [[factor]]\nname = \"place\"\nargs = \"--cpu {level}\"\nlevels = [\"0\", \"2\"]\n";
+    let e = check(text).unwrap();
+    assert_eq!((e.design, e.cells.len(), e.metrics.len()), (Design::Factorial, 4, 2));
+    let Workload::Ours(words) = e.cells[3].fill(&e.factors, &e.workload) else { panic!() };
+    assert_eq!(words.join(" "), "measure rtt h --flows 8 --json --cpu 2");
+    assert_eq!(e.cells[3].name(&e.factors), "flows 8, place 2");
+    let matrix = "workload = \"measure rtt h\"\n[placement]\ncpus = \"0-1\"\npeer_cpus = \"2\"\n";
+    let e = check(matrix).unwrap();
+    let Workload::Ours(words) = e.cells[1].fill(&e.factors, &e.workload) else { panic!() };
+    assert_eq!(
+        (e.design, words.join(" ").as_str()),
+        (Design::Matrix, "measure rtt h --json --cpu 1 --peer-cpu 2")
+    );
+}
+
+#[test]
+fn a_share_is_in_per_cent() {
+    assert_eq!(percent("k", "2%"), Ok(0.02));
+    for bad in ["2", "-1%", "0%", "nan%", "%"] {
+        assert!(percent("k", bad).is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Reading a run's figure from what the workload left: JSON, text, exit code, time.
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use crate::{child::Ended, spec::MetricSpec};
+
+/// Where a figure is.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Json(String),
+    Regex(Regex),
+    ExitCode,
+    Time,
+}
+
+impl Source {
+    pub(crate) fn check(m: &MetricSpec) -> Result<Self, String> {
+        let whose = |e: String| format!("metric {}: {e}", m.name);
+        match (&m.json, &m.regex, m.exit_code, m.time) {
+            (Some(path), None, false, false) => Ok(Self::Json(pointer(path))),
+            (None, Some(regex), false, false) => match Regex::new(regex) {
+                Ok(r) if r.captures_len() >= 2 => Ok(Self::Regex(r)),
+                Ok(_) => Err(whose(format!("`{regex}`: has no group (…) around the figure"))),
+                Err(e) => Err(whose(format!("`{regex}`: {e}"))),
+            },
+            (None, None, true, false) => Ok(Self::ExitCode),
+            (None, None, false, true) => Ok(Self::Time),
+            _ => Err(whose("one of json, regex, exit_code, time".into())),
+        }
+    }
+
+    /// Whether a run may end with another exit code than 0.
+    pub(crate) fn takes_exit_code(&self) -> bool {
+        matches!(self, Self::ExitCode)
+    }
+
+    /// The figure. **Errors**: what is missing, for a line that begins with the workload.
+    pub(crate) fn read(&self, ended: &Ended) -> Result<f64, String> {
+        let figure = match self {
+            Self::ExitCode => f64::from(ended.exit_code),
+            Self::Time => ended.took.as_secs_f64(),
+            Self::Json(pointer) => {
+                let document: Value = serde_json::from_str(&ended.said)
+                    .map_err(|e| format!("printed no JSON: {e}"))?;
+                let found = document.pointer(pointer).and_then(number);
+                found.ok_or_else(|| format!("printed JSON without a number at {pointer}"))?
+            }
+            Self::Regex(regex) => {
+                let found = regex.captures(&ended.said).and_then(|c| c.get(1));
+                let text = found.ok_or_else(|| format!("printed nothing like `{regex}`"))?;
+                let text = text.as_str();
+                text.trim().parse().map_err(|_| format!("printed `{text}`, which is no number"))?
+            }
+        };
+        match f64::is_finite(figure) {
+            true => Ok(figure),
+            false => Err(format!("gave {figure}, which is no figure")),
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// `runs[0].rtt_ns.p50` or `runs.0.rtt_ns.p50` as a JSON pointer, RFC 6901.
+fn pointer(path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let dotted = path.trim_start_matches('$').replace('[', ".").replace(']', "");
+    dotted.split('.').filter(|p| !p.is_empty()).map(|p| format!("/{p}")).collect()
+}
+
+/// What a measurement of ours is about: its goal, and the tail as a guard.
+pub(crate) fn of_ours(what: &str) -> Vec<MetricSpec> {
+    let metric = |name: &str, at: &str, better: &str, guard| MetricSpec {
+        name: name.into(),
+        json: Some(format!("runs.0.{at}")),
+        better: better.into(),
+        guard,
+        ..MetricSpec::default()
+    };
+    match what {
+        "rtt" => vec![
+            metric("rtt_p50_ns", "rtt_ns.p50", "lower", false),
+            metric("rtt_p99_ns", "rtt_ns.p99", "lower", true),
+        ],
+        "stream" => vec![metric("bits_per_s", "bits_per_s", "higher", false)],
+        "connect" => vec![metric("connect_p50_ns", "connect_ns.p50", "lower", false)],
+        "http" | "pg" => vec![
+            metric("transactions_per_s", "transactions_per_s", "higher", false),
+            metric("latency_p99_ns", "latency_ns.p99", "lower", true),
+        ],
+        _ => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn ended(said: &str) -> Ended {
+        Ended { said: said.into(), exit_code: 3, took: Duration::from_millis(1500), cpu_s: 0.0 }
+    }
+
+    fn source(m: MetricSpec) -> Source {
+        Source::check(&m).unwrap()
+    }
+
+    #[test]
+    fn figures_are_found_in_json_text_codes_and_time() {
+        let json = |path: &str| MetricSpec { json: Some(path.into()), ..MetricSpec::default() };
+        let said = ended(r#"{"runs":[{"rtt_ns":{"p50":12.5},"n":"7"}]}"#);
+        for path in ["runs.0.rtt_ns.p50", "runs[0].rtt_ns.p50", "/runs/0/rtt_ns/p50"] {
+            assert_eq!(source(json(path)).read(&said), Ok(12.5));
+        }
+        assert_eq!(source(json("runs[0].n")).read(&said), Ok(7.0));
+        assert!(source(json("runs.1.n")).read(&said).unwrap_err().contains("/runs/1/n"));
+        let regex = MetricSpec { regex: Some(r"tps = ([0-9.]+)".into()), ..MetricSpec::default() };
+        assert_eq!(source(regex.clone()).read(&ended("x\ntps = 81.5 (with)\n")), Ok(81.5));
+        assert!(source(regex).read(&ended("nothing")).is_err());
+        assert_eq!(Source::ExitCode.read(&ended("")), Ok(3.0));
+        assert_eq!(Source::Time.read(&ended("")), Ok(1.5));
+    }
+
+    #[test]
+    fn a_metric_says_exactly_where() {
+        let none = MetricSpec::default();
+        let both = MetricSpec { time: true, exit_code: true, ..MetricSpec::default() };
+        let flat = MetricSpec { regex: Some("tps".into()), ..MetricSpec::default() };
+        let open = MetricSpec { regex: Some("(".into()), ..MetricSpec::default() };
+        for m in [none, both, flat, open] {
+            assert!(Source::check(&m).is_err(), "{m:?}");
+        }
+    }
+}

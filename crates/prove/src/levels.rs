@@ -1,0 +1,193 @@
+//! What is varied: factors, their levels, and every combination.
+
+use std::collections::BTreeMap;
+
+use model::prove::Design;
+
+use crate::{
+    experiment::{Workload, cpus},
+    spec::{FactorSpec, LevelSpec, PlacementSpec, Spec},
+    words,
+};
+
+/// A command that sets a level, and the one that undoes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) set: String,
+    pub(crate) unset: String,
+}
+
+/// A level of a factor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Level {
+    pub(crate) name: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) set: Option<Setting>,
+}
+
+/// Something that is varied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Factor {
+    pub(crate) name: String,
+    pub(crate) levels: Vec<Level>,
+}
+
+/// A combination: of each factor, which level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) levels: Vec<usize>,
+}
+
+impl Cell {
+    /// Each factor with its level.
+    pub(crate) fn of<'a>(
+        &'a self,
+        factors: &'a [Factor],
+    ) -> impl Iterator<Item = (&'a Factor, &'a Level)> {
+        factors.iter().zip(&self.levels).filter_map(|(f, l)| Some((f, f.levels.get(*l)?)))
+    }
+
+    /// Its name: `cpu 0, ring 512`, or the level alone where there is but one factor.
+    pub(crate) fn name(&self, factors: &[Factor]) -> String {
+        let each = self.of(factors).map(|(f, l)| match factors.len() {
+            1 => l.name.clone(),
+            _ => format!("{} {}", f.name, l.name),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Each factor's level by name.
+    pub(crate) fn settings(&self, factors: &[Factor]) -> BTreeMap<String, String> {
+        self.of(factors).map(|(f, l)| (f.name.clone(), l.name.clone())).collect()
+    }
+
+    /// The workload at this combination.
+    pub(crate) fn fill(&self, factors: &[Factor], workload: &Workload) -> Workload {
+        let filled = |text: &str| {
+            self.of(factors).fold(text.to_owned(), |text, (f, l)| {
+                text.replace(&format!("{{{}}}", f.name), &l.name)
+            })
+        };
+        let args = || self.of(factors).flat_map(|(_, l)| l.args.clone());
+        match workload {
+            Workload::Ours(words) => {
+                Workload::Ours(words.iter().map(|w| filled(w)).chain(args()).collect())
+            }
+            Workload::Shell(line) => {
+                let mut line = filled(line);
+                args().for_each(|a| line += &format!(" '{}'", a.replace('\'', r"'\''")));
+                Workload::Shell(line)
+            }
+        }
+    }
+}
+
+/// Every combination, the first factor changing slowest.
+pub(crate) fn cells(factors: &[Factor]) -> Vec<Cell> {
+    let mut cells = vec![Cell { levels: vec![] }];
+    for factor in factors {
+        let longer = |cell: &Cell| {
+            let begun = cell.levels.clone();
+            (0..factor.levels.len()).map(move |l| {
+                let mut levels = begun.clone();
+                levels.push(l);
+                Cell { levels }
+            })
+        };
+        cells = cells.iter().flat_map(longer).collect();
+    }
+    cells
+}
+
+/// The factors, and what is compared how.
+pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, Design), String> {
+    if let Some(placement) = &spec.placement {
+        return match (spec.factors.is_empty(), workload) {
+            (false, _) => Err("placement and factor: only one of the two".into()),
+            (true, Workload::Shell(_)) => {
+                Err("placement needs a workload of ours, which has --cpu and --peer-cpu".into())
+            }
+            (true, Workload::Ours(_)) => Ok((matrix(placement)?, Design::Matrix)),
+        };
+    }
+    let factors: Vec<Factor> = spec.factors.iter().map(factor).collect::<Result<_, _>>()?;
+    for (i, f) in factors.iter().enumerate() {
+        if factors.iter().skip(i + 1).any(|g| g.name == f.name) {
+            return Err(format!("factor {}: is there twice", f.name));
+        }
+        if f.levels.iter().all(|l| l.args.is_empty() && l.set.is_none()) && !used(f, workload) {
+            return Err(format!(
+                "factor {}: changes nothing: name it as {{{}}} in the workload, or give args or set",
+                f.name, f.name
+            ));
+        }
+    }
+    match factors.as_slice() {
+        [] => Err("factor: nothing is varied".into()),
+        [one] if one.levels.len() == 2 => Ok((factors, Design::Ab)),
+        [_] => Ok((factors, Design::Sweep)),
+        _ => Ok((factors, Design::Factorial)),
+    }
+}
+
+fn used(factor: &Factor, workload: &Workload) -> bool {
+    let mark = format!("{{{}}}", factor.name);
+    match workload {
+        Workload::Ours(words) => words.iter().any(|w| w.contains(&mark)),
+        Workload::Shell(line) => line.contains(&mark),
+    }
+}
+
+fn factor(spec: &FactorSpec) -> Result<Factor, String> {
+    let whose = |e: String| format!("factor {}: {e}", spec.name);
+    let levels: Vec<Level> =
+        spec.levels.iter().map(|l| level(spec, l)).collect::<Result<_, _>>().map_err(whose)?;
+    if levels.len() < 2 {
+        return Err(whose("two levels at least".into()));
+    }
+    for (i, l) in levels.iter().enumerate() {
+        if levels.iter().skip(i + 1).any(|m| m.name == l.name) {
+            return Err(whose(format!("the level {} is there twice", l.name)));
+        }
+    }
+    Ok(Factor { name: spec.name.clone(), levels })
+}
+
+fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
+    let (name, own) = match spec {
+        LevelSpec::Name(name) => (name.clone(), None),
+        LevelSpec::Number(n) => (n.to_string(), None),
+        LevelSpec::Full(full) => (full.name.clone(), Some(full)),
+    };
+    let pick = |own: Option<&String>, common: &Option<String>| {
+        own.or(common.as_ref()).map(|text| text.replace("{level}", &name))
+    };
+    let set = pick(own.and_then(|o| o.set.as_ref()), &factor.set);
+    let unset = pick(own.and_then(|o| o.unset.as_ref()), &factor.unset);
+    let set = match (set, unset) {
+        (None, None) => None,
+        (Some(set), Some(unset)) => Some(Setting { set, unset }),
+        // A change that nobody can undo is not made.
+        (Some(set), None) => return Err(format!("`{set}`: unset, which undoes it, is missing")),
+        (None, Some(unset)) => return Err(format!("`{unset}`: undoes what nothing sets")),
+    };
+    let args = pick(own.and_then(|o| o.args.as_ref()), &factor.args);
+    let args = args.as_deref().map(words::split).transpose()?.unwrap_or_default();
+    Ok(Level { name, args, set })
+}
+
+fn matrix(placement: &PlacementSpec) -> Result<Vec<Factor>, String> {
+    let factor = |name: &str, option: &str, cpus: Vec<String>| Factor {
+        name: name.to_owned(),
+        levels: cpus
+            .into_iter()
+            .map(|c| Level { args: vec![option.to_owned(), c.clone()], name: c, set: None })
+            .collect(),
+    };
+    let here = factor("cpu", "--cpu", cpus("cpus", &placement.cpus)?);
+    let there = factor("peer_cpu", "--peer-cpu", cpus("peer_cpus", &placement.peer_cpus)?);
+    match here.levels.len() * there.levels.len() {
+        1 => Err("placement: one placement cannot be compared with itself".into()),
+        _ => Ok(vec![here, there]),
+    }
+}

@@ -1,0 +1,21 @@
+//! Experiments: what a change does, told with known rates of error.
+//!
+//! [`spec`] (what was written) → [`experiment`] (what is to be done, checked) → [`conduct`] (runs
+//! in turns, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
+
+mod child;
+pub mod conclude;
+pub mod conduct;
+mod disturbance;
+mod error;
+pub mod experiment;
+mod figure;
+mod levels;
+mod notes;
+pub mod record;
+mod settings;
+pub mod spec;
+mod words;
+
+pub use error::ProveError;
+pub use experiment::Experiment;

@@ -1,0 +1,92 @@
+//! What a reader wants to know besides the verdict: how the host behaved meanwhile.
+
+use model::prove::Run;
+use stats::trial::{looks, two_places};
+
+use crate::{Experiment, experiment::Metric};
+
+/// Drift of the blocks' levels, and neighbours that resemble one another.
+pub(crate) fn host(metric: &str, levels: &[f64], difference: bool, notes: &mut Vec<String>) {
+    let by = |x: f64| match difference {
+        true => format!("{x:+.3}"),
+        false => format!("{:+.1}%", 100.0 * x.exp_m1()),
+    };
+    if let Some(trend) = looks::trend(levels) {
+        notes.push(format!(
+            "{metric} drifted by {} from the first block to the last; that hits all levels alike",
+            by(trend)
+        ));
+    } else if let Some(lag1) = looks::resemblance(levels) {
+        notes.push(format!(
+            "{metric} wandered: neighbouring blocks resemble one another (correlation {lag1:.2}); \
+             effects are taken within blocks"
+        ));
+    }
+}
+
+/// A changing effect, and wild blocks.
+pub(crate) fn effects(effects: &[f64], notes: &mut Vec<String>) {
+    if looks::trend(effects).is_some() {
+        notes.push(
+            "the effect itself changed from the first block to the last: what is said is its middle"
+                .into(),
+        );
+    }
+    let wild = looks::wild(effects);
+    if !wild.is_empty() && effects.len() >= 6 {
+        let which: Vec<String> = wild.iter().map(|b| (b + 1).to_string()).collect();
+        let (noun, are) = if wild.len() == 1 { ("block", "lies") } else { ("blocks", "lie") };
+        notes.push(format!(
+            "{noun} {} {are} far from the others; ranks keep them from moving the verdict",
+            which.join(", ")
+        ));
+    }
+}
+
+/// Runs in two places, at each combination.
+pub(crate) fn places(
+    experiment: &Experiment,
+    goal: &Metric,
+    runs: &[Run],
+    notes: &mut Vec<String>,
+) {
+    for (i, cell) in experiment.cells.iter().enumerate() {
+        let own = runs.iter().filter(|r| r.level == i && r.spoiled.is_none());
+        let figures: Vec<f64> =
+            own.filter_map(|r| r.figures.get(&goal.name).copied()).filter(|x| *x > 0.0).collect();
+        let logs: Vec<f64> = figures.iter().map(|x| x.ln()).collect();
+        if let Some(two) = two_places::split(&logs) {
+            notes.push(format!(
+                "at {} the runs fall into two places: {} near {:.4} and the others near {:.4}, \
+                 with nothing between",
+                cell.name(&experiment.factors),
+                percent(1.0 - two.upper_share),
+                two.low.exp(),
+                two.high.exp()
+            ));
+        }
+    }
+}
+
+/// Runs that were repeated.
+pub(crate) fn runs(runs: &[Run], notes: &mut Vec<String>) {
+    let spoiled: Vec<&String> = runs.iter().filter_map(|r| r.spoiled.as_ref()).collect();
+    if let Some(first) = spoiled.first() {
+        notes.push(format!(
+            "{} of {} runs were disturbed and repeated; the first: {first}",
+            spoiled.len(),
+            runs.len()
+        ));
+    }
+    let short = runs.iter().filter(|r| r.took_s < 0.05).count();
+    if short * 2 > runs.len() {
+        notes.push(
+            "a run takes less than 50 ms, of which starting it is much: longer runs show more"
+                .into(),
+        );
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}

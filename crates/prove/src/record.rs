@@ -1,0 +1,250 @@
+//! What was done, a line each, on disk before it counts: runs, and what is still to be undone.
+//!
+//! A setting is written and synced before its command runs, so that an experiment which was
+//! killed is undone by the next `prove`, whatever that one is about.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+};
+
+use model::prove::Run;
+use serde::{Deserialize, Serialize};
+
+use crate::{ProveError, spec::Spec};
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    Begun(Begun),
+    /// About to be set; `undo` undoes it.
+    Setting {
+        undo: String,
+    },
+    /// What was undone.
+    Undone {
+        undo: String,
+    },
+    Run(Run),
+    Ended(String),
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Seconds since 1970.
+    pub started_unix_s: u64,
+    /// What it is called.
+    pub name: String,
+    /// What was written.
+    pub spec: Spec,
+    /// What the order of runs is drawn from.
+    pub seed: u64,
+}
+
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Past {
+    /// Its first line.
+    pub begun: Begun,
+    /// All runs.
+    pub runs: Vec<Run>,
+    /// Commands that undo what is still set, the last set first.
+    pub pending: Vec<String>,
+    /// Why it ended, if it did.
+    pub ended: Option<String>,
+}
+
+/// A record that is being written, locked against a second writer.
+#[derive(Debug)]
+pub struct Record {
+    path: PathBuf,
+    file: File,
+}
+
+impl Record {
+    /// A new one; one that is there is kept beside it as `….before`.
+    ///
+    /// **Errors**: somebody writes it, or the folder says no.
+    pub fn create(path: &Path, begun: &Begun) -> Result<Self, ProveError> {
+        let e = |e| ProveError::file(path, e);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| ProveError::file(folder, e))?;
+        }
+        if path.exists() {
+            drop(Self::open(path)?);
+            std::fs::rename(path, path.with_extension("jsonl.before")).map_err(e)?;
+        }
+        let file = OpenOptions::new().create_new(true).append(true).open(path).map_err(e)?;
+        let mut record = Self { path: path.to_owned(), file };
+        record.lock()?;
+        record.write(&Entry::Begun(begun.clone()))?;
+        Ok(record)
+    }
+
+    /// One that is there, to go on with.
+    ///
+    /// **Errors**: there is none, or somebody writes it.
+    pub fn open(path: &Path) -> Result<Self, ProveError> {
+        let file = OpenOptions::new().append(true).read(true).open(path);
+        let file = file.map_err(|e| ProveError::file(path, e))?;
+        let record = Self { path: path.to_owned(), file };
+        record.lock()?;
+        Ok(record)
+    }
+
+    fn lock(&self) -> Result<(), ProveError> {
+        // SAFETY: our own open file.
+        match unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+            0 => Ok(()),
+            _ => Err(ProveError::Busy(format!(
+                "{}: another experiment writes it; `netwright prove --peek` looks at it",
+                self.path.display()
+            ))),
+        }
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<(), ProveError> {
+        let e = |e| ProveError::file(&self.path, e);
+        let mut line = serde_json::to_vec(entry).map_err(|j| e(j.into()))?;
+        line.push(b'\n');
+        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(e)
+    }
+
+    /// A setting is about to be made.
+    pub(crate) fn setting(&mut self, undo: &str) -> Result<(), ProveError> {
+        self.write(&Entry::Setting { undo: undo.to_owned() })
+    }
+
+    /// It was undone.
+    pub(crate) fn undone(&mut self, undo: &str) -> Result<(), ProveError> {
+        self.write(&Entry::Undone { undo: undo.to_owned() })
+    }
+
+    /// A run.
+    pub(crate) fn run(&mut self, run: &Run) -> Result<(), ProveError> {
+        self.write(&Entry::Run(run.clone()))
+    }
+
+    /// The end.
+    pub(crate) fn ended(&mut self, why: &str) -> Result<(), ProveError> {
+        self.write(&Entry::Ended(why.to_owned()))
+    }
+}
+
+/// Reads a record, also one that is being written. A last line that was cut off is left out.
+///
+/// **Errors**: there is none, or it is no record.
+pub fn read(path: &Path) -> Result<Past, ProveError> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|mut f| f.read_to_string(&mut text))
+        .map_err(|e| ProveError::file(path, e))?;
+    let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
+    let mut lines = text.lines().map(serde_json::from_str::<Entry>);
+    let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
+    let mut past = Past { begun, runs: vec![], pending: vec![], ended: None };
+    for entry in lines.map_while(Result::ok) {
+        match entry {
+            Entry::Begun(_) => return Err(no_record()),
+            Entry::Setting { undo } => past.pending.insert(0, undo),
+            Entry::Undone { undo } => {
+                if let Some(at) = past.pending.iter().position(|p| *p == undo) {
+                    past.pending.remove(at);
+                }
+            }
+            Entry::Run(run) => past.runs.push(run),
+            Entry::Ended(why) => past.ended = Some(why),
+        }
+    }
+    Ok(past)
+}
+
+/// Undoes what killed experiments left set: every record of the folder that nobody writes.
+///
+/// **Returns** the commands that were run. **Errors**: one of them failed; it stays pending.
+pub fn undo_killed(folder: &Path) -> Result<Vec<String>, ProveError> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(vec![]) };
+    let mut done = Vec::new();
+    for path in entries.filter_map(Result::ok).map(|e| e.path()) {
+        if path.extension().is_none_or(|e| e != "jsonl") {
+            continue;
+        }
+        let pending = |path| read(path).map_or(vec![], |r| r.pending);
+        if pending(&path).is_empty() {
+            continue;
+        }
+        let Ok(mut record) = Record::open(&path) else { continue };
+        for undo in pending(&path) {
+            crate::child::set(&undo, crate::settings::PATIENCE).map_err(ProveError::Setting)?;
+            record.undone(&undo)?;
+            done.push(undo);
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn begun() -> Begun {
+        Begun { started_unix_s: 1, name: "x".into(), spec: Spec::default(), seed: 9 }
+    }
+
+    fn a_run(block: usize) -> Run {
+        Run {
+            block,
+            level: 0,
+            took_s: 0.1,
+            figures: BTreeMap::from([("m".into(), 1.25)]),
+            others_cpus: None,
+            steal_share: Some(0.0),
+            spoiled: None,
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_a_cut_line_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let mut record = Record::create(&path, &begun()).unwrap();
+        assert!(matches!(Record::open(&path), Err(ProveError::Busy(_))));
+        record.setting("undo a").unwrap();
+        record.setting("undo b").unwrap();
+        record.undone("undo a").unwrap();
+        record.run(&a_run(0)).unwrap();
+        record.run(&a_run(1)).unwrap();
+        drop(record);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        let found = read(&path).unwrap();
+        assert_eq!((found.begun, found.runs.len()), (begun(), 1));
+        assert_eq!((found.pending, found.ended), (vec!["undo b".to_owned()], None));
+        std::fs::write(&path, "hello\n").unwrap();
+        assert!(read(&path).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_experiment_left_is_undone_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let left = dir.path().join("left");
+        std::fs::write(&left, "").unwrap();
+        let undo = format!("rm '{}'", left.display());
+        let mut record = Record::create(&path, &begun()).unwrap();
+        record.setting(&undo).unwrap();
+        // While it is alive nothing of it is undone.
+        assert_eq!(undo_killed(dir.path()).unwrap(), Vec::<String>::new());
+        drop(record);
+        assert_eq!(undo_killed(dir.path()).unwrap(), [undo]);
+        assert!(!left.exists());
+        assert_eq!(undo_killed(dir.path()).unwrap(), Vec::<String>::new());
+        assert!(undo_killed(Path::new("/none/there")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! An experiment as it is written in a file. [`crate::Experiment::check`] judges it.
+
+use serde::{Deserialize, Serialize};
+
+/// Reads a file's text.
+///
+/// **Errors**: the place and what is wrong there, in one line.
+pub fn parse(text: &str) -> Result<Spec, String> {
+    toml::from_str(text).map_err(|e: toml::de::Error| {
+        let line = e
+            .span()
+            .map_or(1, |s| text.get(..s.start).map_or(1, |before| before.lines().count().max(1)));
+        let why = e.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("line {line}: {why}")
+    })
+}
+
+/// The file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// What it is called [default: the file's name].
+    pub name: Option<String>,
+    /// A measurement of ours: `measure rtt db1 --duration 500ms`. `{FACTOR}` stands for the
+    /// factor's level.
+    pub workload: Option<String>,
+    /// Or a command of the user's, for `sh -c`.
+    pub command: Option<String>,
+    /// A command before each run, for `sh -c`.
+    pub before: Option<String>,
+    /// How long all may take: `60s`.
+    pub budget: Option<String>,
+    /// Or how many runs all may take.
+    pub runs: Option<usize>,
+    /// Differences smaller than this do not matter: `2%`.
+    pub smallest: Option<String>,
+    /// What the order of the runs is drawn from [default: the clock].
+    pub seed: Option<u64>,
+    /// How long one run may take [default: 10m].
+    pub timeout: Option<String>,
+    /// What is varied.
+    #[serde(default, rename = "factor")]
+    pub factors: Vec<FactorSpec>,
+    /// Or: where both ends run, every pair.
+    pub placement: Option<PlacementSpec>,
+    /// What is looked at [default: what the measurement is about].
+    #[serde(default, rename = "metric")]
+    pub metrics: Vec<MetricSpec>,
+}
+
+/// Something that is varied.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactorSpec {
+    /// Its name; `{NAME}` in the workload stands for the level.
+    pub name: String,
+    /// Its levels, the first being what the others are compared with.
+    pub levels: Vec<LevelSpec>,
+    /// Appended to the workload at each level; `{level}` stands for it.
+    pub args: Option<String>,
+    /// A command that sets a level, for `sh -c`; `{level}` stands for it.
+    pub set: Option<String>,
+    /// The command that undoes it.
+    pub unset: Option<String>,
+}
+
+/// A level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LevelSpec {
+    /// Its name.
+    Name(String),
+    /// A number, which is also its name.
+    Number(i64),
+    /// With what it does of its own.
+    Full(FullLevelSpec),
+}
+
+/// A level with what it does of its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FullLevelSpec {
+    /// Its name.
+    pub name: String,
+    /// Appended to the workload.
+    pub args: Option<String>,
+    /// A command that sets it.
+    pub set: Option<String>,
+    /// The command that undoes it.
+    pub unset: Option<String>,
+}
+
+/// A placement matrix: `--cpu` and `--peer-cpu` of a measurement of ours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacementSpec {
+    /// CPUs of this end: `0-3`.
+    pub cpus: String,
+    /// CPUs of the far end.
+    pub peer_cpus: String,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricSpec {
+    /// Its name.
+    pub name: String,
+    /// Where it is in the JSON that the workload prints: `runs.0.rtt_ns.p50`.
+    pub json: Option<String>,
+    /// Or: the first group of this regular expression in what it prints.
+    pub regex: Option<String>,
+    /// Or: its exit code.
+    #[serde(default)]
+    pub exit_code: bool,
+    /// Or: how many seconds it ran.
+    #[serde(default)]
+    pub time: bool,
+    /// `higher` or `lower`.
+    pub better: String,
+    /// Whether it only must not get worse.
+    #[serde(default)]
+    pub guard: bool,
+    /// A guard's limit: it must be shown to get worse by less than this, `10%`.
+    pub limit: Option<String>,
+}

@@ -1,0 +1,243 @@
+//! `prove` as text.
+
+mod matrix;
+#[cfg(test)]
+mod tests;
+
+use model::prove::{Design, LevelResult, Outcome, ProveDocument, Verdict};
+
+use crate::{
+    text::{Ink, Line, Look, Page, Table},
+    words::many,
+};
+
+/// The whole result.
+pub fn text(d: &ProveDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    head(d, &mut page);
+    page.gap();
+    match d.design {
+        Design::Ab => {
+            medians(d, &mut page);
+            page.gap();
+            metrics(d, &mut page);
+        }
+        Design::Matrix => matrix::show(d, &mut page),
+        Design::Sweep | Design::Factorial => levels(d, &mut page),
+    }
+    best(d, &mut page);
+    effects(d, &mut page);
+    page.gap();
+    for note in &d.notes {
+        page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
+    }
+    page.finish()
+}
+
+fn head(d: &ProveDocument, page: &mut Page) {
+    let title = Line::new()
+        .ink(Ink::Strong, format!("{}: ", d.name))
+        .ink(ink(d.verdict.outcome), says(&d.verdict))
+        .text(format!(" · {}", detail(&d.verdict)));
+    page.line(title, 2);
+    let blocks = many(d.verdict.blocks, "block");
+    let runs =
+        format!("{blocks} in random mirrored order, {}; {}.", many(d.runs.len(), "run"), d.ended);
+    page.line(Line::plain(runs), 2);
+    page.line(Line::plain(format!("Each run: {}", d.workload)), 2);
+}
+
+/// What a verdict says in words.
+pub fn says(v: &Verdict) -> String {
+    match v.outcome {
+        Outcome::Better => "better".into(),
+        Outcome::Worse => "worse".into(),
+        Outcome::Mixed => "mixed: one goal better, another worse".into(),
+        Outcome::GuardWorse => "not better: a guard is worse, or not shown within its limit".into(),
+        Outcome::NoDifferenceShown => match farther(v) {
+            Some(farther) => {
+                format!("no difference larger than {} shown", share(farther, v.difference, false))
+            }
+            None => "no difference shown".into(),
+        },
+        Outcome::Undecided => "undecided: too few blocks".into(),
+    }
+}
+
+/// The interval's farther end.
+fn farther(v: &Verdict) -> Option<f64> {
+    Some(v.low?.abs().max(v.high?.abs()))
+}
+
+fn ink(outcome: Outcome) -> Ink {
+    match outcome {
+        Outcome::Better => Ink::Good,
+        Outcome::Worse | Outcome::GuardWorse => Ink::Bad,
+        Outcome::Mixed | Outcome::Undecided => Ink::Warn,
+        Outcome::NoDifferenceShown => Ink::Plain,
+    }
+}
+
+/// `+5.1% (+4.8% to +5.4%), p 0.004`.
+fn detail(v: &Verdict) -> String {
+    format!("{}, p {}", change(v), chance(v.p))
+}
+
+fn change(v: &Verdict) -> String {
+    let effect = share(v.effect, v.difference, true);
+    match (v.low, v.high) {
+        (Some(low), Some(high)) => format!(
+            "{effect} ({} to {})",
+            share(low, v.difference, true),
+            share(high, v.difference, true)
+        ),
+        _ => effect,
+    }
+}
+
+fn share(x: f64, difference: bool, sign: bool) -> String {
+    match (difference, sign) {
+        (true, true) => format!("{x:+.3}"),
+        (true, false) => format!("{x:.3}"),
+        (false, true) => format!("{:+.1}%", 100.0 * x),
+        (false, false) => format!("{:.1}%", 100.0 * x),
+    }
+}
+
+fn chance(p: f64) -> String {
+    match p {
+        p if p < 0.001 => "< 0.001".into(),
+        p if p > 0.999 => "1".into(),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// A figure: whole from 100 on, with thousands parted.
+fn figure(x: f64) -> String {
+    match x.abs() {
+        a if (100.0..1e18).contains(&a) => {
+            let sign = if x < 0.0 { "-" } else { "" };
+            format!("{sign}{}", model::units::grouped(a.round() as u64))
+        }
+        a if a >= 1.0 => format!("{x:.2}"),
+        _ => format!("{x:.4}"),
+    }
+}
+
+fn medians(d: &ProveDocument, page: &mut Page) {
+    let names = d.metrics.iter().map(|m| &m.metric);
+    let mut table = names.clone().fold(Table::new().left("level"), |t, n| t.right(n)).right("runs");
+    for level in &d.levels {
+        let mut row = vec![Line::plain(&level.level)];
+        row.extend(names.clone().map(|n| middle(level, n)));
+        row.push(Line::plain(level.runs));
+        table.row(row);
+    }
+    page.table(&table, 0);
+}
+
+fn middle(level: &LevelResult, metric: &str) -> Line {
+    level.medians.get(metric).map_or(Line::new(), |m| Line::plain(figure(*m)))
+}
+
+fn metrics(d: &ProveDocument, page: &mut Page) {
+    let mut table =
+        Table::new().left("metric").right("change (95% interval)").right("p").left("says");
+    for m in &d.metrics {
+        let role = if m.guard { " (guard)" } else { "" };
+        table.row([
+            Line::plain(format!("{}{role}", m.metric)),
+            Line::plain(change(&m.verdict)),
+            Line::plain(chance(m.verdict.p)),
+            Line::new().ink(ink(m.verdict.outcome), says(&m.verdict)),
+        ]);
+    }
+    page.table(&table, 0);
+}
+
+fn levels(d: &ProveDocument, page: &mut Page) {
+    let metric = goal(d);
+    let most =
+        d.levels.iter().filter_map(|l| l.medians.get(&metric)).fold(0.0f64, |a, b| a.max(*b));
+    let mut table = Table::new()
+        .left("level")
+        .right(&metric)
+        .left("")
+        .right("against the first")
+        .left("against the best");
+    for level in &d.levels {
+        let at = level.medians.get(&metric).copied().unwrap_or(0.0);
+        let bar = if most > 0.0 { (20.0 * at.max(0.0) / most).round() as usize } else { 0 };
+        let against = |v: &Option<Verdict>, none: &str| {
+            v.as_ref().map_or(Line::plain(none), |v| Line::plain(change(v)))
+        };
+        let best = level.against_best.as_ref().map_or(Line::plain("the best"), |v| {
+            Line::new().ink(
+                ink(v.outcome),
+                match v.outcome {
+                    Outcome::Worse => {
+                        format!("{} worse", share(v.effect.abs(), v.difference, false))
+                    }
+                    Outcome::Undecided => "undecided".to_owned(),
+                    _ => "within the noise".to_owned(),
+                },
+            )
+        });
+        table.row([
+            Line::plain(&level.level),
+            Line::plain(figure(at)),
+            Line::plain("#".repeat(bar)),
+            against(&level.against_first, "-"),
+            best,
+        ]);
+    }
+    page.table(&table, 0);
+}
+
+/// The goal's name: levels' verdicts are about the first goal.
+fn goal(d: &ProveDocument) -> String {
+    d.goal.clone()
+}
+
+fn best(d: &ProveDocument, page: &mut Page) {
+    let Some(best) = &d.best else { return };
+    page.gap();
+    let line = Line::new().text("Best: ").ink(Ink::Strong, &best.level);
+    let line = match best.within_noise.len() {
+        1 => line.text(", better than every other."),
+        n => line.text(format!(
+            ". {} of {} are within its noise, the first of them: {}.",
+            n,
+            d.levels.len(),
+            best.smallest_within_noise
+        )),
+    };
+    page.line(line, 2);
+}
+
+fn effects(d: &ProveDocument, page: &mut Page) {
+    if d.effects.is_empty() {
+        return;
+    }
+    page.gap();
+    let mut table = Table::new()
+        .left("factor")
+        .left("level")
+        .right("effect (95% interval)")
+        .right("p")
+        .left("says");
+    for e in &d.effects {
+        let says = match (e.factor.contains(" × "), e.verdict.outcome) {
+            (true, Outcome::Better | Outcome::Worse) => "they depend on one another".to_owned(),
+            _ => says(&e.verdict),
+        };
+        table.row([
+            Line::plain(&e.factor),
+            Line::plain(&e.level),
+            Line::plain(change(&e.verdict)),
+            Line::plain(chance(e.verdict.p)),
+            Line::plain(says),
+        ]);
+    }
+    page.table(&table, 0);
+}

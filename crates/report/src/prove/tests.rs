@@ -1,0 +1,99 @@
+use std::collections::BTreeMap;
+
+use model::prove::{
+    Best, Design, Direction, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict,
+};
+
+use super::text;
+use crate::Look;
+
+fn verdict(outcome: Outcome, effect: f64) -> Verdict {
+    Verdict {
+        outcome,
+        effect,
+        low: Some(effect - 0.01),
+        high: Some(effect + 0.02),
+        difference: false,
+        method: "m".into(),
+        blocks: 12,
+        p: 0.0123,
+    }
+}
+
+fn level(name: &str, settings: &[(&str, &str)], p50: f64) -> LevelResult {
+    LevelResult {
+        level: name.into(),
+        settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        medians: BTreeMap::from([("p50".into(), p50)]),
+        runs: 24,
+        against_first: None,
+        against_best: None,
+    }
+}
+
+fn document(design: Design) -> ProveDocument {
+    ProveDocument {
+        schema_version: 1,
+        started_unix_s: 0,
+        name: "x".into(),
+        design,
+        workload: "netwright measure rtt h".into(),
+        goal: "p50".into(),
+        verdict: verdict(Outcome::Worse, 0.05),
+        metrics: vec![],
+        levels: vec![level("a", &[], 200_000.0), level("b", &[], 210_000.0)],
+        best: None,
+        effects: vec![],
+        ended: "the answer is clear".into(),
+        spoiled_runs: 0,
+        notes: vec!["drifted".into()],
+        runs: vec![],
+    }
+}
+
+const LOOK: Look = Look { width: 100, colour: false, verbose: false };
+
+#[test]
+fn a_change_is_said_with_its_interval() {
+    let mut d = document(Design::Ab);
+    d.metrics = vec![MetricVerdict {
+        metric: "p50".into(),
+        direction: Direction::LowerIsBetter,
+        guard: false,
+        verdict: d.verdict.clone(),
+    }];
+    let said = text(&d, LOOK);
+    for part in [
+        "x: worse · +5.0% (+4.0% to +7.0%), p 0.012",
+        "12 blocks in random mirrored order, 0 runs; the answer is clear.",
+        "b      210,000",
+        "note: drifted",
+    ] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+    d.verdict = verdict(Outcome::NoDifferenceShown, 0.001);
+    assert!(text(&d, LOOK).contains("no difference larger than 2.1% shown"));
+}
+
+#[test]
+fn a_matrix_is_a_map_and_a_sweep_a_curve() {
+    let mut d = document(Design::Matrix);
+    let at = |c: &str, p: &str, v| level(&format!("{c}/{p}"), &[("cpu", c), ("peer_cpu", p)], v);
+    d.levels = vec![at("0", "0", 300.0), at("0", "1", 200.0)];
+    d.levels[0].against_best = Some(verdict(Outcome::Worse, 0.5));
+    d.best = Some(Best {
+        level: "0/1".into(),
+        smallest_within_noise: "0/1".into(),
+        within_noise: vec!["0/1".into()],
+    });
+    let said = text(&d, LOOK);
+    for part in ["far 0", "300 -50.0%", "200 best", "Best: 0/1, better than every other."] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+    d.design = Design::Sweep;
+    d.levels[1].against_first = Some(verdict(Outcome::Better, -0.3));
+    let said = text(&d, LOOK);
+    for part in ["####################", "50.0% worse", "the best", "-30.0% (-31.0% to -28.0%)"] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+}
