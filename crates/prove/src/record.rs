@@ -19,7 +19,7 @@ use crate::{ProveError, spec::Spec};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
-    Begun(Begun),
+    Begun(Box<Begun>),
     /// About to be set; `undo` undoes it.
     Setting {
         undo: String,
@@ -81,7 +81,7 @@ impl Record {
         let file = OpenOptions::new().create_new(true).append(true).open(path).map_err(e)?;
         let mut record = Self { path: path.to_owned(), file };
         record.lock()?;
-        record.write(&Entry::Begun(begun.clone()))?;
+        record.write(&Entry::Begun(Box::new(begun.clone())))?;
         Ok(record)
     }
 
@@ -146,7 +146,7 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = text.lines().map(serde_json::from_str::<Entry>);
     let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
-    let mut past = Past { begun, runs: vec![], pending: vec![], ended: None };
+    let mut past = Past { begun: *begun, runs: vec![], pending: vec![], ended: None };
     for entry in lines.map_while(Result::ok) {
         match entry {
             Entry::Begun(_) => return Err(no_record()),
