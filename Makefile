@@ -46,7 +46,8 @@ check:
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:
-# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http. neper is compared with where
+# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http; BENCHES=explain holds explain's
+# predictions against what is measured on slow wires (as root; docs/explain.md). neper is compared with where
 # NEPER=path/to/tcp_rr says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps

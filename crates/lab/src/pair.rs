@@ -13,7 +13,7 @@ use crate::{
     LabError, netns,
     state::{HostState, Lab, Reach},
     tool,
-    wire::WireSpec,
+    wire::{SPIN, WireSpec},
 };
 
 /// The shape of a pair.
@@ -27,6 +27,9 @@ pub struct PairSpec {
     pub rate: Option<BitsPerSec>,
     /// Added delay each way.
     pub delay: Option<Nanos>,
+    /// How long a wire of ours spins before a frame is due, instead of sleeping; 0 leaves the CPU
+    /// to others. The kernel's netem never does.
+    pub spin: Nanos,
     /// Share of packets lost each way, 0 to 1.
     pub loss: f64,
     /// MTU.
@@ -44,6 +47,7 @@ impl Default for PairSpec {
             wires: 1,
             rate: None,
             delay: None,
+            spin: SPIN,
             loss: 0.0,
             mtu: None,
             rps: None,
@@ -165,6 +169,7 @@ fn start_wire(
         link: link.to_owned(),
         queues: spec.queues,
         delay: spec.delay.unwrap_or_default(),
+        spin: spec.spin,
         loss: spec.loss,
         seed: 1,
         stats: lab.folder.join(format!("wire-{link}.json")),

@@ -3,7 +3,8 @@
 //!
 //! Each direction is a thread with a queue of frames and the moment each is due. Sleeping
 //! ends early and the last stretch is spun, because waking a virtual CPU takes longer than the
-//! delays that matter here.
+//! delays that matter here. Where the ends need the CPUs themselves it can be told not to spin:
+//! frames are then later by what waking up takes.
 
 use std::{
     collections::VecDeque,
@@ -38,6 +39,8 @@ pub struct WireSpec {
     pub loss: f64,
     /// Seed of the losses, so that a run can be repeated.
     pub seed: u64,
+    /// For so long before a frame is due the thread spins instead of sleeping.
+    pub spin: Nanos,
     /// Where the statistics are written, each second and at the end.
     pub stats: PathBuf,
 }
@@ -74,8 +77,8 @@ pub struct Lateness {
 /// The most frames under way in one direction: 10 ms of minimum-size frames at 1 Gbit/s.
 pub const MAX_FRAMES: usize = 16_384;
 
-/// Below this the thread spins instead of sleeping.
-const SPIN: Duration = Duration::from_micros(120);
+/// For so long before a frame is due the thread spins, where nothing else is asked for.
+pub const SPIN: Nanos = Nanos(120_000);
 
 /// A tap's largest MTU and an Ethernet header with two VLAN tags.
 const LARGEST_FRAME: usize = 65_535 + 22;
@@ -203,7 +206,7 @@ fn save(path: &Path, stats: &WireStats) -> std::io::Result<()> {
 
 /// One direction: reads frames from all queues of `from`, and writes each to `to` when due.
 fn carry(spec: &WireSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], shared: &Shared) {
-    let delay = Duration::from_nanos(spec.delay.0);
+    let (delay, spin) = (Duration::from_nanos(spec.delay.0), Duration::from_nanos(spec.spin.0));
     let mut random = spec
         .seed
         .wrapping_mul(2)
@@ -223,7 +226,7 @@ fn carry(spec: &WireSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], sh
                 due.saturating_duration_since(Instant::now())
             })
             .min(Duration::from_millis(50));
-        sleep_or_readable(&mut polls, wait.saturating_sub(SPIN));
+        sleep_or_readable(&mut polls, wait.saturating_sub(spin));
         for (queue, fd) in from.iter().enumerate() {
             while let Some(frame) = read_frame(fd.as_raw_fd(), &mut buffer) {
                 if spec.loss > 0.0 && next(&mut random) < spec.loss {

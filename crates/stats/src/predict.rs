@@ -133,18 +133,17 @@ impl Model {
         Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
     }
 
-    /// Throughput on a path whose network alone takes `rtt_ns` for one round trip with one client
-    /// (`None` is the measured one).
+    /// What a path of a given round trip with one client adds to a transaction.
+    pub fn added_ns(&self, rtt_ns: f64) -> f64 {
+        rtt_ns * self.known.round_trips - self.known.network_ns
+    }
+
+    /// Throughput on a path whose network takes longer by `added_ns` for a transaction; 0 is the
+    /// measured one.
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn predict(
-        &self,
-        path: &str,
-        rtt_ns: Option<f64>,
-        clients: u32,
-    ) -> Result<Prediction, NoNetwork> {
-        let added = rtt_ns.map_or(0.0, |rtt| rtt * self.known.round_trips - self.known.network_ns);
+    pub fn predict(&self, path: &str, added: f64, clients: u32) -> Result<Prediction, NoNetwork> {
         let (low, high) = match added >= 0.0 {
             true => (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?),
             false => {
@@ -263,14 +262,14 @@ mod tests {
         for (rtt, added) in [(105_000.0, 80_000.0), (2_025_000.0, 2e6), (15_000.0, -10_000.0)] {
             let there = truth.with_demand(PATH, 20_000.0 + added).unwrap();
             for n in [1, 3, 8, 64] {
-                let p = model.predict("x", Some(rtt), n).unwrap();
+                let p = model.predict("x", model.added_ns(rtt), n).unwrap();
                 let truth = there.solve(n).unwrap().per_s;
                 assert!((p.predicted_per_s / truth - 1.0).abs() < 0.08, "{n}: {truth} {p:?}");
                 // Between measured levels the curve is a straight line.
                 assert!(p.low_per_s < truth * 1.02 && truth * 0.98 < p.high_per_s, "{truth} {p:?}");
             }
         }
-        let one = model.predict("x", Some(105_000.0), 1).unwrap();
+        let one = model.predict("x", model.added_ns(105_000.0), 1).unwrap();
         assert!((one.predicted_per_s / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "{one:?}");
         assert_eq!(one.limiting.as_deref(), Some(PATH));
         let simple = one.simple_per_s.unwrap();

@@ -80,8 +80,10 @@ pub struct ExplainArgs {
     /// Threads of the clients.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
     pub threads: u32,
-    /// Predict for a path whose network alone takes this: rtt=80us; again for more.
-    #[arg(long, value_name = "rtt=DURATION", help_heading = "Prediction")]
+    /// Predict for another path: rtt=80us is one whose round trip takes that; host=HOST[:PORT] is
+    /// that to a `netwright serve` there, which is measured in turns with the network alone here;
+    /// again for more.
+    #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
     pub path: Vec<PathArg>,
     /// Predict for a server with so many CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
@@ -129,20 +131,40 @@ pub struct ExplainArgs {
     pub output: OutputArgs,
 }
 
-/// `rtt=80us`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathArg(pub Nanos);
+/// Another path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathArg {
+    /// `rtt=80us`: its round trip.
+    Rtt(Nanos),
+    /// `host=HOST[:PORT]`: the path to a far end.
+    Host(String),
+}
+
+impl PathArg {
+    /// As it was typed.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Rtt(rtt) => format!("rtt={rtt}"),
+            Self::Host(host) => format!("host={host}"),
+        }
+    }
+}
 
 impl FromStr for PathArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let value = text.trim().strip_prefix("rtt=");
-        let value = value.ok_or_else(|| format!("{text:?} is no path; write rtt=80us"))?;
+        let text = text.trim();
+        if let Some(host) = text.strip_prefix("host=").filter(|h| !h.is_empty()) {
+            return Ok(Self::Host(host.into()));
+        }
+        let value = text.strip_prefix("rtt=");
+        let value =
+            value.ok_or_else(|| format!("{text:?} is no path; write rtt=80us or host=HOST"))?;
         let rtt: Nanos = value.parse().map_err(|e| format!("{e}"))?;
         match rtt.0 {
             0 => Err("a round trip of 0 is no network; that is always predicted".into()),
-            1..=60_000_000_000 => Ok(Self(rtt)),
+            1..=60_000_000_000 => Ok(Self::Rtt(rtt)),
             _ => Err("a round trip of at most 60s".into()),
         }
     }
@@ -154,8 +176,9 @@ mod tests {
 
     #[test]
     fn a_path_is_a_round_trip_with_its_unit() {
-        assert_eq!("rtt=80us".parse(), Ok(PathArg(Nanos(80_000))));
-        for wrong in ["80us", "rtt=80", "rtt=0ms", "rtt=2h", "rtt=", "delay=1ms"] {
+        assert_eq!("rtt=80us".parse(), Ok(PathArg::Rtt(Nanos(80_000))));
+        assert_eq!("host=db1:7471".parse(), Ok(PathArg::Host("db1:7471".into())));
+        for wrong in ["80us", "rtt=80", "rtt=0ms", "rtt=2h", "rtt=", "host=", "delay=1ms"] {
             assert!(wrong.parse::<PathArg>().is_err(), "{wrong}");
         }
     }

@@ -11,7 +11,7 @@ use stats::{
 };
 
 use super::{
-    args::ExplainArgs,
+    args::{ExplainArgs, PathArg},
     turns::{Pairs, level, of, quantiles},
     workload::Observed,
 };
@@ -34,6 +34,8 @@ pub struct Found<'a> {
     pub all: Option<&'a Pairs>,
     /// Levels of the workload.
     pub levels: Vec<Level>,
+    /// What the paths to other hosts add to a transaction, as far as they were measured.
+    pub others: Vec<f64>,
     /// Whether it ended early.
     pub cut_short: bool,
 }
@@ -79,7 +81,7 @@ impl Found<'_> {
             levels,
             knee_clients: model.knee(),
             limiting: model.limiting(),
-            predictions: predictions(self.args, &model),
+            predictions: predictions(self.args, &model, &self.others),
             what_if: model.what_if(clients, self.args.cores).unwrap_or_default(),
             verified: None,
             injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
@@ -138,6 +140,13 @@ impl Found<'_> {
     }
 }
 
+/// What a path takes longer than this one, from rounds of the network alone there and here.
+pub fn beyond(pairs: &Pairs) -> Option<f64> {
+    let both = pairs.workload.iter().zip(&pairs.network);
+    let added: Vec<f64> = both.map(|(t, h)| t.round.mean_ns - h.round.mean_ns).collect();
+    Some(centre(&added)?.value)
+}
+
 /// The longest that a responder is told to compute.
 const MOST: f64 = 50e6;
 
@@ -174,17 +183,22 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
     seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.to_owned()).collect()
 }
 
-fn predictions(args: &ExplainArgs, model: &Model) -> Vec<Prediction> {
-    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, None, *n).ok());
+fn predictions(args: &ExplainArgs, model: &Model, others: &[f64]) -> Vec<Prediction> {
+    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, 0.0, *n).ok());
     let between = if args.verify { between(&args.clients.0) } else { vec![] };
-    let between = between.iter().filter_map(|n| model.predict(THIS, None, *n).ok());
+    let between = between.iter().filter_map(|n| model.predict(THIS, 0.0, *n).ok());
     let mut all: Vec<Prediction> = here.chain(between).collect();
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
+    let mut others = others.iter();
     for path in &args.path {
-        let name = format!("rtt={}", path.0);
-        let rtt = Some(path.0.0 as f64);
-        all.extend(args.clients.0.iter().filter_map(|n| model.predict(&name, rtt, *n).ok()));
+        let added = match path {
+            PathArg::Rtt(rtt) => Some(model.added_ns(rtt.0 as f64)),
+            PathArg::Host(_) => others.next().copied(),
+        };
+        let Some(added) = added else { continue };
+        let name = path.name();
+        all.extend(args.clients.0.iter().filter_map(|n| model.predict(&name, added, *n).ok()));
     }
     all
 }

@@ -111,6 +111,10 @@ pub struct PairArgs {
     /// Limit each way, such as 100Mbit.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<model::BitsPerSec>,
+    /// How long the wire spins before a frame is due, where the kernel has no netem: 0ns leaves the
+    /// CPU to the hosts, and frames are later by what waking up takes [default: 120us].
+    #[arg(long, value_name = "DURATION")]
+    pub spin: Option<model::Nanos>,
     /// Added delay each way, such as 80us.
     #[arg(long, value_name = "TIME")]
     pub delay: Option<model::Nanos>,

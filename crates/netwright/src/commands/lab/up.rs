@@ -116,6 +116,7 @@ fn pair_spec(a: PairArgs, chosen: Option<preset::Preset>) -> Result<PairSpec, La
         wires: a.wires.unwrap_or(base.wires),
         rate: a.rate.or(base.rate),
         delay: a.delay.or(base.delay),
+        spin: a.spin.unwrap_or(base.spin),
         loss: a.loss.map_or(Ok(base.loss), |l| share(&l))?,
         mtu: a.mtu.or(base.mtu),
         rps: a.rps.or(base.rps),

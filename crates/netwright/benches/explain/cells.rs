@@ -1,0 +1,73 @@
+//! What was predicted beside what was measured.
+
+use stats::paired::median;
+
+/// One delay, number of clients and workload.
+pub struct Cell {
+    pub work: &'static str,
+    pub delay: String,
+    pub clients: u32,
+    /// Transactions a second over loopback.
+    pub here: f64,
+    pub predicted: f64,
+    pub range: (f64, f64),
+    /// By hand.
+    pub simple: f64,
+    /// Transactions a second over the wire, pass by pass.
+    pub measured: Vec<f64>,
+}
+
+impl Cell {
+    fn measured(&self) -> f64 {
+        median(&self.measured)
+    }
+
+    /// How far the prediction is off, as a share.
+    fn error(&self) -> f64 {
+        self.predicted / self.measured() - 1.0
+    }
+
+    fn by_hand(&self) -> f64 {
+        self.simple / self.measured() - 1.0
+    }
+
+    /// How far the passes lie apart.
+    fn spread(&self) -> f64 {
+        let most = self.measured.iter().copied().fold(0.0, f64::max);
+        let least = self.measured.iter().copied().fold(f64::INFINITY, f64::min);
+        (most - least) / self.measured()
+    }
+
+    /// As a row of a table in Markdown.
+    pub fn print(&self) {
+        println!(
+            "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% |",
+            self.work,
+            self.delay,
+            self.clients,
+            self.here,
+            self.predicted,
+            self.range.0,
+            self.range.1,
+            self.measured(),
+            self.spread() * 100.0,
+            self.error() * 100.0,
+            self.by_hand() * 100.0,
+        );
+    }
+}
+
+/// All of them and what they come to.
+pub fn table(cells: &[Cell]) {
+    println!(
+        "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | error | by hand |\n|---|---|---|---|---|---|---|---|---|---|"
+    );
+    cells.iter().for_each(Cell::print);
+    let errors = |of: fn(&Cell) -> f64| cells.iter().map(|c| of(c).abs()).collect::<Vec<_>>();
+    let sum = |all: &[f64]| (median(all) * 100.0, all.iter().copied().fold(0.0, f64::max) * 100.0);
+    let (ours, hand) = (sum(&errors(Cell::error)), sum(&errors(Cell::by_hand)));
+    let apart = median(&cells.iter().map(Cell::spread).collect::<Vec<_>>()) * 100.0;
+    println!("\n{} cells: median error {:.1}%, worst {:.1}%", cells.len(), ours.0, ours.1);
+    println!("by hand: median error {:.1}%, worst {:.1}%", hand.0, hand.1);
+    println!("passes of one cell lie {apart:.0}% apart in the median");
+}

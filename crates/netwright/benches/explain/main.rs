@@ -1,0 +1,115 @@
+//! `explain`'s predictions for other paths against what is measured there: from rounds on loopback
+//! and the path's own round trip only, for a real PostgreSQL and a real nginx.
+//!
+//! A `lab pair` for each delay: server and `explain` are on `right`, which sees the server over
+//! loopback; `left` is at the other end of the wire, and measures what was predicted, before and
+//! after. Beside it what people compute by hand: clients / rate less the network here, plus the
+//! network there. Needs root.
+//!
+//! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
+//! `--passes 3` of each measurement before and after.
+
+use std::{io, process::ExitCode};
+
+mod cells;
+mod site;
+
+use cells::{Cell, table};
+use site::{Site, Work};
+
+const DELAYS: &str = "40us,250us,1ms";
+const CLIENTS: &str = "1,4,16";
+
+struct Options {
+    delays: Vec<String>,
+    clients: String,
+    duration: String,
+    passes: usize,
+    only: String,
+}
+
+fn main() -> ExitCode {
+    match options().and_then(|o| run(&o)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("explain: {e}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn options() -> io::Result<Options> {
+    let mut o = Options {
+        delays: DELAYS.split(',').map(str::to_owned).collect(),
+        clients: CLIENTS.into(),
+        duration: "4s".into(),
+        passes: 3,
+        only: String::new(),
+    };
+    // Cargo adds --bench.
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or_else(|| io::Error::other(format!("{name} VALUE")))?;
+        match name.as_str() {
+            "--delays" => o.delays = value.split(',').map(str::to_owned).collect(),
+            "--clients" => o.clients = value,
+            "--duration" => o.duration = value,
+            "--passes" => o.passes = value.parse().map_err(io::Error::other)?,
+            "--only" => o.only = value,
+            _ => return Err(io::Error::other(format!("{name} is no option"))),
+        }
+    }
+    Ok(o)
+}
+
+fn run(o: &Options) -> io::Result<()> {
+    let mut cells = vec![];
+    for delay in &o.delays {
+        let site = Site::up(delay)?;
+        for work in Work::ALL.iter().filter(|w| w.name().contains(&o.only)) {
+            cells.extend(explain(o, &site, *work)?);
+        }
+    }
+    table(&cells);
+    Ok(())
+}
+
+/// One workload on one wire: measured there, predicted from here, measured there again.
+fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
+    let clients: Vec<u32> = o.clients.split(',').filter_map(|n| n.parse().ok()).collect();
+    let mut measured: Vec<Vec<f64>> = clients.iter().map(|_| vec![]).collect();
+    let mut there = |passes: usize| -> io::Result<()> {
+        for _ in 0..passes {
+            for (n, rates) in clients.iter().zip(&mut measured) {
+                rates.push(site.per_s(work, *n)?);
+            }
+        }
+        Ok(())
+    };
+    there(o.passes)?;
+    let (busy, carried) = site.wire();
+    let document = site.explain(work, &o.clients, &o.duration)?;
+    there(o.passes)?;
+    let (busy_after, carried_after) = site.wire();
+    let frames = (carried_after - carried).max(1) as f64;
+    let frame_us = (busy_after - busy) * 1e6 / frames;
+    let cells = clients.iter().zip(measured).filter_map(|(n, rates)| {
+        let at = |p: &&model::explain::Prediction| p.clients == *n && p.path != "this";
+        let p = document.predictions.iter().find(at)?;
+        let here = document.levels.iter().find(|l| l.clients == *n)?;
+        Some(Cell {
+            work: work.name(),
+            delay: site.delay.clone(),
+            clients: *n,
+            here: here.per_s,
+            predicted: p.predicted_per_s,
+            range: (p.low_per_s, p.high_per_s),
+            simple: p.simple_per_s.unwrap_or(f64::NAN),
+            measured: rates,
+        })
+    });
+    let cells: Vec<Cell> = cells.collect();
+    cells.iter().for_each(Cell::print);
+    println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
+    Ok(cells)
+}
