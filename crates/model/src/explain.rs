@@ -46,6 +46,9 @@ pub struct ExplainDocument {
     pub knee_clients: Option<f64>,
     /// The place that limits throughput with many clients.
     pub limiting: Option<String>,
+    /// What the paths that were asked for add to a transaction.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
     /// Throughput elsewhere.
     pub predictions: Vec<Prediction>,
     /// What would change it.
@@ -75,6 +78,18 @@ pub struct Exchange {
     pub sends: f64,
     /// Calls that received something.
     pub receives: f64,
+}
+
+/// Another path beside the measured one, by transaction with one client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Elsewhere {
+    /// As it was asked for: `rtt=80us`, `host=db1`.
+    pub path: String,
+    /// What its network alone takes longer; negative where it is faster.
+    pub added_ns: f64,
+    /// What the server takes longer because it has nothing to do for longer between two requests,
+    /// beyond what the responder does: measured here with requests by schedule.
+    pub idle_ns: f64,
 }
 
 /// A part of the time.

@@ -23,10 +23,8 @@ pub const THIS: &str = "this";
 pub struct Known {
     /// Measured levels, ascending; that of one client among them.
     pub levels: Vec<Level>,
-    /// The network alone with one client: all round trips of a transaction.
+    /// The network alone with one client, all round trips of a transaction.
     pub network_ns: f64,
-    /// How many those are.
-    pub round_trips: f64,
     /// The service time.
     pub service_ns: f64,
     /// The client's own time between two transactions.
@@ -133,17 +131,18 @@ impl Model {
         Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
     }
 
-    /// What a path of a given round trip with one client adds to a transaction.
-    pub fn added_ns(&self, rtt_ns: f64) -> f64 {
-        rtt_ns * self.known.round_trips - self.known.network_ns
-    }
-
     /// Throughput on a path whose network takes longer by `added_ns` for a transaction; 0 is the
-    /// measured one.
+    /// measured one. Of that the server takes `idle`, which nobody adds by hand.
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn predict(&self, path: &str, added: f64, clients: u32) -> Result<Prediction, NoNetwork> {
+    pub fn predict(
+        &self,
+        path: &str,
+        added: f64,
+        idle: f64,
+        clients: u32,
+    ) -> Result<Prediction, NoNetwork> {
         let (low, high) = match added >= 0.0 {
             true => (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?),
             false => {
@@ -158,7 +157,8 @@ impl Model {
             predicted_per_s: (low + high) / 2.0,
             low_per_s: low * (1.0 - spread),
             high_per_s: high * (1.0 + spread),
-            simple_per_s: Some(self.simple(clients, added)).filter(|x| x.is_finite() && *x > 0.0),
+            simple_per_s: Some(self.simple(clients, added - idle))
+                .filter(|x| x.is_finite() && *x > 0.0),
             limiting: self.limit(clients, added),
             measured_per_s: None,
             error: None,
@@ -246,7 +246,6 @@ mod tests {
         let known = Known {
             levels,
             network_ns: 25_000.0,
-            round_trips: 1.0,
             service_ns: 39_000.0,
             own_ns: 2_000.0,
             client_threads: 1,
@@ -262,14 +261,14 @@ mod tests {
         for (rtt, added) in [(105_000.0, 80_000.0), (2_025_000.0, 2e6), (15_000.0, -10_000.0)] {
             let there = truth.with_demand(PATH, 20_000.0 + added).unwrap();
             for n in [1, 3, 8, 64] {
-                let p = model.predict("x", model.added_ns(rtt), n).unwrap();
+                let p = model.predict("x", rtt - 25_000.0, 0.0, n).unwrap();
                 let truth = there.solve(n).unwrap().per_s;
                 assert!((p.predicted_per_s / truth - 1.0).abs() < 0.08, "{n}: {truth} {p:?}");
                 // Between measured levels the curve is a straight line.
                 assert!(p.low_per_s < truth * 1.02 && truth * 0.98 < p.high_per_s, "{truth} {p:?}");
             }
         }
-        let one = model.predict("x", model.added_ns(105_000.0), 1).unwrap();
+        let one = model.predict("x", 80_000.0, 0.0, 1).unwrap();
         assert!((one.predicted_per_s / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "{one:?}");
         assert_eq!(one.limiting.as_deref(), Some(PATH));
         let simple = one.simple_per_s.unwrap();

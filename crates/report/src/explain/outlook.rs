@@ -57,6 +57,18 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
         table.row(row(p, verified, most));
     }
     page.table(&table, 0);
+    for path in &d.elsewhere {
+        let mut text = format!("{}: a transaction's network takes ", path.path);
+        text += &match path.added_ns {
+            more if more >= 0.0 => format!("{} longer than here", time(more)),
+            less => format!("{} less than here", time(-less)),
+        };
+        if path.idle_ns > 0.0 {
+            let idle = time(path.idle_ns);
+            text += &format!(", and the server {idle} longer: it is idle for longer in between");
+        }
+        page.line(Line::plain(text + "."), 2);
+    }
 }
 
 fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {

@@ -82,6 +82,7 @@ fn document() -> ExplainDocument {
         levels: vec![],
         knee_clients: Some(5.7),
         limiting: Some("server".into()),
+        elsewhere: vec![],
         predictions: vec![prediction("this", 8, 79_600.0), prediction("rtt=1 ms", 8, 7_400.0)],
         what_if: vec![WhatIf {
             change: "no network".into(),

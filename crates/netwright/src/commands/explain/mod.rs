@@ -5,6 +5,7 @@ pub mod args;
 mod ends;
 mod http;
 mod passive;
+mod paths;
 mod pg;
 mod responder;
 mod rtt;
@@ -17,7 +18,7 @@ use std::sync::Mutex;
 use model::{Nanos, explain::ExplainDocument};
 
 use self::{
-    args::{ExplainArgs, PathArg},
+    args::ExplainArgs,
     ends::Target,
     rtt::Rtt,
     turns::{Pairs, Turns},
@@ -125,7 +126,7 @@ fn explain(
         false => vec![],
     };
     let others = match broken.is_none() {
-        true => others(args, &turns, &matched, &mut broken)?,
+        true => paths::others(args, &turns, &matched, &ones, &mut broken)?,
         false => vec![],
     };
     let found = Found {
@@ -168,30 +169,6 @@ fn matched(turns: &Turns<'_>, network: &Rtt) -> Result<Rtt, Failure> {
         (_, Some(why)) => Err(why),
         (pairs, None) => Ok(network.computing(verdict::guess(&pairs))),
     }
-}
-
-/// The paths to other hosts, each measured in turns with this one.
-fn others(
-    args: &ExplainArgs,
-    turns: &Turns<'_>,
-    here: &Rtt,
-    broken: &mut Option<Failure>,
-) -> Result<Vec<f64>, Failure> {
-    let mut all = vec![];
-    for path in &args.path {
-        let PathArg::Host(host) = path else { continue };
-        let mut there = here.clone();
-        there.spec.common.target.clone_from(host);
-        there.secret = crate::commands::measure::secret(&args.secret)?;
-        let turns = Turns { workload: &there, network: here, ..*turns };
-        let (pairs, why) = turns.pairs(1, Nanos(0), PAIRS);
-        all.extend(verdict::beyond(&pairs));
-        if why.is_some() {
-            *broken = why;
-            break;
-        }
-    }
-    Ok(all)
 }
 
 /// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.

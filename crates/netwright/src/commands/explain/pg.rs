@@ -51,12 +51,13 @@ impl Workload for Pg {
         if done.failed > 0 {
             warnings.push(format!("{} transactions failed", done.failed));
         }
+        let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
         Ok(Observed {
             round: Round {
                 clients,
                 transactions: done.transactions,
                 window_ns: done.window_ns.0 as f64,
-                mean_ns: done.latency_ns.mean,
+                mean_ns: latency_ns.mean,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: if done.placement.same_host { others(&done.cpu.local) } else { None },
@@ -65,9 +66,15 @@ impl Workload for Pg {
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server,
-            quantiles: done.latency_ns,
+            quantiles: latency_ns,
             warnings,
         })
+    }
+
+    fn paced(&self, per_s: u64) -> Box<dyn Workload> {
+        let mut this = self.clone();
+        this.spec.rate_per_s = Some(per_s);
+        Box::new(this)
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {

@@ -66,6 +66,7 @@ impl Workload for Rtt {
             Failure::Environment(format!("{}: nothing was answered", spec.common.target))
         })?;
         let (peer, trips) = (done.cpu.peer.known(), self.trips);
+        let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());
         // What it was told to spin is no part of the network.
         let told = match spec.service_ns {
             Some(_) => done.peer_service_ns.unwrap_or(0.0),
@@ -76,7 +77,7 @@ impl Workload for Rtt {
                 clients,
                 transactions: ((done.transactions as f64 / trips) as u64).max(1),
                 window_ns: done.window_ns.0 as f64,
-                mean_ns: (done.rtt_ns.mean - told) * trips,
+                mean_ns: (rtt_ns.mean - told) * trips,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
             server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
@@ -92,9 +93,15 @@ impl Workload for Rtt {
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server: spec.common.target,
-            quantiles: times(&done.rtt_ns, told, trips),
+            quantiles: times(&rtt_ns, told, trips),
             warnings: done.warnings,
         })
+    }
+
+    fn paced(&self, per_s: u64) -> Box<dyn Workload> {
+        let mut this = self.clone();
+        this.spec.rate_per_s = Some(per_s);
+        Box::new(this)
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {

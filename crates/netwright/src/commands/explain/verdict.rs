@@ -2,7 +2,9 @@
 
 use model::{
     Nanos,
-    explain::{ExplainDocument, Level, Prediction, SideBySide, Simple, Typical, Verified},
+    explain::{
+        Elsewhere, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical, Verified,
+    },
 };
 use stats::{
     decompose::{Decomposition, decompose},
@@ -11,7 +13,7 @@ use stats::{
 };
 
 use super::{
-    args::{ExplainArgs, PathArg},
+    args::ExplainArgs,
     turns::{Pairs, level, of, quantiles},
     workload::Observed,
 };
@@ -35,7 +37,7 @@ pub struct Found<'a> {
     /// Levels of the workload.
     pub levels: Vec<Level>,
     /// What the paths to other hosts add to a transaction, as far as they were measured.
-    pub others: Vec<f64>,
+    pub others: Vec<Elsewhere>,
     /// Whether it ended early.
     pub cut_short: bool,
 }
@@ -51,7 +53,6 @@ impl Found<'_> {
         let known = Known {
             levels: levels.clone(),
             network_ns: parts.network_one.value,
-            round_trips: self.learned.exchange.round_trips.max(1.0),
             service_ns: parts.service.value,
             own_ns: parts.client.value,
             client_threads: self.args.threads,
@@ -82,6 +83,7 @@ impl Found<'_> {
             knee_clients: model.knee(),
             limiting: model.limiting(),
             predictions: predictions(self.args, &model, &self.others),
+            elsewhere: self.others.clone(),
             what_if: model.what_if(clients, self.args.cores).unwrap_or_default(),
             verified: None,
             injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
@@ -140,13 +142,6 @@ impl Found<'_> {
     }
 }
 
-/// What a path takes longer than this one, from rounds of the network alone there and here.
-pub fn beyond(pairs: &Pairs) -> Option<f64> {
-    let both = pairs.workload.iter().zip(&pairs.network);
-    let added: Vec<f64> = both.map(|(t, h)| t.round.mean_ns - h.round.mean_ns).collect();
-    Some(centre(&added)?.value)
-}
-
 /// The longest that a responder is told to compute.
 const MOST: f64 = 50e6;
 
@@ -183,22 +178,17 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
     seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.to_owned()).collect()
 }
 
-fn predictions(args: &ExplainArgs, model: &Model, others: &[f64]) -> Vec<Prediction> {
-    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, 0.0, *n).ok());
+fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<Prediction> {
+    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, 0.0, 0.0, *n).ok());
     let between = if args.verify { between(&args.clients.0) } else { vec![] };
-    let between = between.iter().filter_map(|n| model.predict(THIS, 0.0, *n).ok());
+    let between = between.iter().filter_map(|n| model.predict(THIS, 0.0, 0.0, *n).ok());
     let mut all: Vec<Prediction> = here.chain(between).collect();
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
-    let mut others = others.iter();
-    for path in &args.path {
-        let added = match path {
-            PathArg::Rtt(rtt) => Some(model.added_ns(rtt.0 as f64)),
-            PathArg::Host(_) => others.next().copied(),
-        };
-        let Some(added) = added else { continue };
-        let name = path.name();
-        all.extend(args.clients.0.iter().filter_map(|n| model.predict(&name, added, *n).ok()));
+    for path in others {
+        let added = path.added_ns + path.idle_ns;
+        let clients = args.clients.0.iter();
+        all.extend(clients.filter_map(|n| model.predict(&path.path, added, path.idle_ns, *n).ok()));
     }
     all
 }

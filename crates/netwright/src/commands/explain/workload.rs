@@ -17,6 +17,10 @@ pub trait Workload {
     /// Nothing could be measured.
     fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure>;
 
+    /// The same by schedule, so many a second over all clients; times are from the moment of
+    /// sending.
+    fn paced(&self, per_s: u64) -> Box<dyn Workload>;
+
     /// From now on with its threads here on these CPUs.
     fn pin(&mut self, cpus: &[CpuId]);
 }
