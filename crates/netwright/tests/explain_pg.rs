@@ -152,6 +152,28 @@ fn the_service_time_of_all_round_trips_is_recovered() {
     assert!(good, "{seen:?}");
 }
 
+/// A path adds its round trip as often as a transaction makes one; one to the same host adds next
+/// to nothing.
+#[test]
+fn another_path_is_added_once_for_each_round_trip() {
+    let _alone = alone();
+    let serve = Serve::start(&[]);
+    let host = format!("host={}", serve.target());
+    let twice = script("select 1;\nselect 2;\n");
+    let name = twice.path().to_str().unwrap();
+    let d = explain(&["--script", name, "--path", "rtt=20ms", "--path", &host]);
+    let [slow, same] = &d.elsewhere[..] else { panic!("{:?}", d.elsewhere) };
+    let network = d.components.iter().find(|c| c.name == "network").unwrap().ns;
+    assert!((slow.added_ns + network - 40e6).abs() < 0.5e6, "{slow:?}, network {network}");
+    assert_eq!((slow.path.as_str(), same.path.as_str()), ("rtt=20 ms", host.as_str()));
+    assert!(same.added_ns.abs() < 20e6, "{same:?}");
+    let there = |path: &str| d.predictions.iter().find(|p| p.path == path).unwrap();
+    let one = there("rtt=20 ms");
+    let cycle = 1e9 / there("this").predicted_per_s + slow.added_ns + slow.idle_ns;
+    assert!((one.predicted_per_s * cycle / 1e9 - 1.0).abs() < 0.01, "{one:?} {slow:?}");
+    assert!(there(&host).predicted_per_s > one.predicted_per_s, "{:?}", d.predictions);
+}
+
 #[test]
 fn what_cannot_be_explained_is_said_in_a_line() {
     let url = SERVER.url("postgres:geheim");

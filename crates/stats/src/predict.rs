@@ -144,7 +144,12 @@ impl Model {
         clients: u32,
     ) -> Result<Prediction, NoNetwork> {
         let (low, high) = match added >= 0.0 {
-            true => (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?),
+            true => {
+                let (a, b) =
+                    (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?);
+                // Where more clients spare wake-ups the curve bends the other way.
+                (a.min(b), a.max(b))
+            }
             false => {
                 let x = self.faster(clients, added)?;
                 (x, x)
