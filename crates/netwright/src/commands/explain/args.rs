@@ -80,7 +80,7 @@ pub struct ExplainArgs {
     /// Threads of the clients.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
     pub threads: u32,
-    /// Predict for another path: rtt=80us is one whose round trip takes that; host=HOST[:PORT] is
+    /// Predict for another path: rtt=80us is one whose round trip takes that; `host=HOST[:PORT]` is
     /// that to a `netwright serve` there, which is measured in turns with the network alone here;
     /// again for more.
     #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
