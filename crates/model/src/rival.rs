@@ -19,7 +19,7 @@ pub struct Rival {
     pub pid: Reading<u32>,
     /// Command line.
     pub arguments: Reading<Vec<String>>,
-    /// What it owns, for people: `irq affinity`, `sysctl, governor`, `eth0: MTU`.
+    /// What it owns, a word for each: `irq affinity`, `sysctl`, `channels`, `mtu`, `governor`.
     pub owns: Vec<String>,
     /// Files that it really takes its settings from on this host, those that win last.
     #[serde(default)]

@@ -6,6 +6,7 @@
 use model::{
     CpuId, CpuSet, Facts, Reading,
     nic::Nic,
+    rival::Rival,
     tune::{Radius, Reach, RefusedAs},
 };
 use parse::{hexmask, sysctl_conf};
@@ -143,8 +144,18 @@ pub trait Knob: Sync {
     /// Unit of its values, empty for names, masks and switches.
     fn unit(&self, case: &Case<'_>, knob: &str) -> String;
 
+    /// What it sets, in the words of [`Rival::owns`]; empty when none of them fits.
+    fn sets(&self, knob: &str) -> &'static str {
+        let _ = knob;
+        ""
+    }
+
     /// Who sets it otherwise; empty when nobody is known to.
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String;
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        let sets = self.sets(knob);
+        let owners = case.facts.rivals.iter().filter(|r| owns(r, knob, sets));
+        owners.map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
 
     /// The classic command that does the same.
     fn command(&self, knob: &str, new: &str) -> String;
@@ -199,6 +210,12 @@ pub fn nic_file(nic: &str, file: &str) -> String {
     format!("/sys/class/net/{nic}/{file}")
 }
 
+/// Whether it owns what such a knob sets: whichever the interface, for its match is not evaluated.
+pub fn owns(rival: &Rival, knob: &str, sets: &str) -> bool {
+    let any_nic = |o: &str| o == "nic settings" && knob.starts_with("nic.");
+    !sets.is_empty() && rival.owns.iter().any(|o| o == sets || any_nic(o))
+}
+
 impl Case<'_> {
     /// The interface.
     pub fn nic(&self, name: &str) -> Option<&Nic> {
@@ -220,20 +237,6 @@ impl Case<'_> {
             radius.also.push(format!("{nic} carries the default route"));
         }
         radius
-    }
-
-    /// Who manages an interface beside us.
-    pub fn nic_owner(&self, nic: &str, what: &str) -> String {
-        let named = |r: &&model::rival::Rival| {
-            r.owns.iter().any(|o| o.starts_with(nic) && o.contains(what))
-        };
-        self.facts
-            .rivals
-            .iter()
-            .filter(named)
-            .map(|r| r.name.clone())
-            .collect::<Vec<_>>()
-            .join(", ")
     }
 
     /// Refuses CPUs that are not online.

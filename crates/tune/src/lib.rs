@@ -5,6 +5,7 @@
 //! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
 
 pub mod apply;
+mod attribute;
 pub mod error;
 pub mod guard;
 pub mod host;

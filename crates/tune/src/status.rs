@@ -5,7 +5,7 @@ use model::{
     tune::{ChangeSet, Drift, Log, Now, State, Status},
 };
 
-use crate::{Host, Store, TuneError, guard, journal::Set, knobs};
+use crate::{Host, Store, TuneError, guard, journal::Set, knob::owns, knobs};
 
 /// Every set with its state, ascending.
 pub fn standing(host: &Host, store: &Store) -> (Vec<(Set, State)>, Vec<String>) {
@@ -114,15 +114,8 @@ fn value(
 
 /// Programs that run now and own such a setting.
 fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
-    let kind = knob.split('.').next().unwrap_or_default();
-    let of_kind = |owns: &String| match kind {
-        "irq" => owns.contains("irq"),
-        "sysctl" => owns.contains("sysctl"),
-        "nic" => knob.split('.').nth(1).is_some_and(|nic| owns.starts_with(nic)),
-        _ => false,
-    };
-    let suspect =
-        |r: &&model::rival::Rival| r.running.get() == Some(true) && r.owns.iter().any(of_kind);
+    let sets = knobs::find(knob).map_or("", |k| k.sets(knob));
+    let suspect = |r: &&model::rival::Rival| r.running.get() == Some(true) && owns(r, knob, sets);
     let rivals = facts.map(|f| f.rivals.as_slice()).unwrap_or_default();
     rivals.iter().filter(suspect).map(|r| r.name.clone()).collect()
 }

@@ -86,6 +86,10 @@ impl Knob for IrqAffinity {
         String::new()
     }
 
+    fn sets(&self, _: &str) -> &'static str {
+        "irq affinity"
+    }
+
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         let id = number(knob).map(IrqId);
         let keeps_off = |r: &model::rival::Rival| {

@@ -151,8 +151,8 @@ impl Knob for NicChannels {
         "channels".into()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(nic(knob), "channel")
+    fn sets(&self, _: &str) -> &'static str {
+        "channels"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -137,8 +137,8 @@ impl Knob for NicCoalesce {
         parts(knob).map_or("", |(_, p)| p.1).into()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(parts(knob).map_or("", |p| p.0), "coalesc")
+    fn sets(&self, _: &str) -> &'static str {
+        "interrupt coalescing"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -95,8 +95,8 @@ impl Knob for NicFeatures {
         String::new()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(parts(knob).unwrap_or_default().0, "offload")
+    fn sets(&self, _: &str) -> &'static str {
+        "offloads"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

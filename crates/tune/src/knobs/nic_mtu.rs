@@ -94,8 +94,8 @@ impl Knob for NicMtu {
         "bytes".into()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(nic(knob), "MTU")
+    fn sets(&self, _: &str) -> &'static str {
+        "mtu"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -81,8 +81,8 @@ impl Knob for NicPause {
         String::new()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(parts(knob).unwrap_or_default().0, "pause")
+    fn sets(&self, _: &str) -> &'static str {
+        "pause"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -93,8 +93,8 @@ impl Knob for NicRings {
         "descriptors".into()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(parts(knob).unwrap_or_default().0, "ring")
+    fn sets(&self, _: &str) -> &'static str {
+        "rings"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

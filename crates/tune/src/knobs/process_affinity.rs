@@ -200,6 +200,10 @@ impl Knob for ProcessAffinity {
         String::new()
     }
 
+    fn sets(&self, _: &str) -> &'static str {
+        "process affinity"
+    }
+
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         let pid = pid(knob).unwrap_or_default();
         let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());

@@ -105,8 +105,8 @@ impl Knob for RssHashFields {
         String::new()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(parts(knob).unwrap_or_default().0, "RSS")
+    fn sets(&self, _: &str) -> &'static str {
+        "rss"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -87,8 +87,8 @@ impl Knob for RssTable {
         String::new()
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        case.nic_owner(nic(knob), "RSS")
+    fn sets(&self, _: &str) -> &'static str {
+        "rss"
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

@@ -125,6 +125,10 @@ impl Knob for Sysctl {
         }
     }
 
+    fn sets(&self, _: &str) -> &'static str {
+        "sysctl"
+    }
+
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         match fact(case, knob).map(|f| &f.origin) {
             Some(Origin::File { path, line, .. }) => {

@@ -1,0 +1,123 @@
+//! Knobs that are one file of an interface, or of one of its queues, in sysfs.
+
+use model::tune::{Radius, Reach};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, nic_file, nic_of, queue_of},
+};
+
+/// One such file, and how its values are judged.
+pub struct Attribute {
+    /// The knob's file.
+    pub name: &'static str,
+    /// For help: `nic.NIC.threaded=on|off`.
+    pub spelling: &'static str,
+    /// The last part of its full names.
+    pub suffix: &'static str,
+    /// The file below `/sys/class/net/X/`, or below a queue's folder there.
+    pub file: &'static str,
+    /// `rx` or `tx` for a queue's file.
+    pub side: Option<&'static str>,
+    /// See [`Knob::sets`].
+    pub sets: &'static str,
+    /// Unit of its values, empty for masks and switches.
+    pub unit: &'static str,
+    /// Judges a value and puts it into the kernel's form.
+    pub judge: fn(&Case<'_>, &str) -> Result<String, Refusal>,
+    /// Whether what was read back is what was written.
+    pub same: fn(&str, &str) -> bool,
+    /// What a change disturbs for a moment, if anything.
+    pub disturbs: Option<&'static str>,
+    /// The classic command by NIC and value; without one, `echo` into the file.
+    pub command: Option<fn(&str, &str) -> String>,
+}
+
+/// Whether two values are the same line.
+pub fn same_line(written: &str, back: &str) -> bool {
+    written.trim() == back.trim()
+}
+
+impl Attribute {
+    /// The NIC and, for a queue's file, the queue.
+    fn place<'k>(&self, knob: &'k str) -> Option<(&'k str, Option<&'k str>)> {
+        match self.side {
+            Some(side) => queue_of(knob, side, self.suffix).map(|(nic, queue)| (nic, Some(queue))),
+            None => nic_of(knob, self.suffix).map(|nic| (nic, None)),
+        }
+    }
+
+    fn nic<'k>(&self, knob: &'k str) -> &'k str {
+        self.place(knob).unwrap_or_default().0
+    }
+
+    fn path(&self, knob: &str) -> String {
+        match self.place(knob).unwrap_or_default() {
+            (nic, Some(queue)) => nic_file(nic, &format!("queues/{queue}/{}", self.file)),
+            (nic, None) => nic_file(nic, self.file),
+        }
+    }
+}
+
+impl Knob for Attribute {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn spelling(&self) -> &'static str {
+        self.spelling
+    }
+
+    fn phase(&self) -> u8 {
+        if self.side.is_some() { 60 } else { 50 }
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        self.place(knob).is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        host.text(&self.path(knob))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if case.nic(self.nic(knob)).is_none() {
+            return cannot("no such interface");
+        }
+        (self.judge)(case, wanted)
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        host.write(&self.path(knob), value)
+    }
+
+    fn verify(&self, written: &str, back: &str) -> bool {
+        (self.same)(written, back)
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        let reach = |why| case.nic_radius(self.nic(knob), Reach::BriefStall, why);
+        self.disturbs.map_or_else(Radius::none, reach)
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        self.unit.into()
+    }
+
+    fn sets(&self, _: &str) -> &'static str {
+        self.sets
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        match self.command {
+            Some(classic) => classic(self.nic(knob), new),
+            None => format!("echo {new} > {}", self.path(knob)),
+        }
+    }
+}
