@@ -459,3 +459,33 @@ fn an_interrupt_is_moved_and_moved_back_on_a_folder() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "0-1\n", "byte for byte");
     assert!(tree.path().join("var/lib/netwright/journal/000001.jsonl").exists());
 }
+
+/// A `.link` file's match is not evaluated: it is named for whatever it sets, on any interface.
+#[test]
+fn the_file_that_sets_a_knob_at_boot_is_named_as_its_owner() {
+    let tree = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let file = tree.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    let nic = "sys/class/net/eth0";
+    write(&format!("{nic}/tx_queue_len"), "1000\n");
+    write(&format!("{nic}/threaded"), "0\n");
+    write(&format!("{nic}/address"), "52:54:00:00:00:01\n");
+    write(&format!("{nic}/ifindex"), "2\n");
+    let link = "/etc/systemd/network/10-fast.link";
+    let text = "[Match]\nOriginalName=eth*\n[Link]\nTransmitQueueLength=2000\n";
+    write(link.trim_start_matches('/'), text);
+    let wishes = ["nic.eth0.txqueuelen=4000", "nic.eth0.threaded=on"];
+    let root = tree.path().to_str().unwrap();
+    let args = [&["tune", "plan", "--json", "--root", root], &wishes[..]].concat();
+    let plan = json(&run(support::NETWRIGHT, &args));
+    let owner = |knob: &str| {
+        let changes = plan["changes"].as_array().unwrap();
+        let change = changes.iter().find(|c| c["knob"] == knob).unwrap();
+        change["owner"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(owner("nic.eth0.txqueuelen"), link, "{plan}");
+    assert_eq!(owner("nic.eth0.threaded"), "", "the file says nothing of it: {plan}");
+}
