@@ -31,6 +31,7 @@ static SECURED: LazyLock<Secured> = LazyLock::new(|| {
     authority.signs("server", "DNS:localhost,IP:127.0.0.1", 30);
     authority.signs("anna", "DNS:anna", 30);
     signs_itself(folder.path(), "other", "DNS:localhost");
+    fs::write(folder.path().join("garbage.crt"), "no certificate\n").unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (key, certificate, ca) = (read("server.key"), read("server.crt"), read("ca.crt"));
     fs::set_permissions(folder.path().join("anna.key"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -97,11 +98,17 @@ fn nowhere() -> &'static Path {
 fn each_sslmode_does_what_libpq_does_with_it() {
     let own = &*SECURED;
     let (root, other) = (own.file("ca.crt"), own.file("other.crt"));
+    let (missing, garbage) = (own.file("missing.crt"), own.file("garbage.crt"));
     for user in ["either", "covered", "bare"] {
         for mode in ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] {
-            for trusted in [None, Some(&root), Some(&other)] {
+            for trusted in [None, Some(&root), Some(&other), Some(&missing), Some(&garbage)] {
                 // What is trusted makes no difference where there is no TLS.
                 if mode == "disable" && trusted.is_some() {
+                    continue;
+                }
+                // One that cannot be read matters where libpq decides by it.
+                let unread = trusted.is_some_and(|t| [&missing, &garbage].contains(&t));
+                if unread && !["prefer", "require", "verify-ca"].contains(&mode) {
                     continue;
                 }
                 let named = trusted.map_or(String::new(), |f| format!(" sslrootcert={f}"));
@@ -111,8 +118,14 @@ fn each_sslmode_does_what_libpq_does_with_it() {
                 let ours = out.status.success().then(|| {
                     let run = document(&out).runs.remove(0);
                     assert_eq!((run.transactions, run.failed), (20, 0), "{string}");
-                    let verified = trusted.is_some();
+                    let verified = trusted.is_some_and(|t| *t != missing);
                     assert!(run.tls.as_ref().is_none_or(|t| t.verified == verified), "{run:?}");
+                    // Neither goes without a word: TLS that came to nothing, nor a file not found.
+                    let told = |what: &str| run.warnings.iter().any(|w| w.contains(what));
+                    let in_clear = mode == "prefer" && run.tls.is_none();
+                    assert_eq!(told("went in clear"), in_clear, "{string}: {run:?}");
+                    let lost = trusted == Some(&missing);
+                    assert_eq!(told("no certificate is checked"), lost, "{string}: {run:?}");
                     run.tls.is_some()
                 });
                 let why = String::from_utf8_lossy(&out.stderr);
@@ -141,12 +154,39 @@ fn a_certificate_for_another_name_does_for_verify_ca_alone() {
         ("127.0.0.1", "verify-full", true),
         ("elsewhere.example", "verify-ca", true),
         ("elsewhere.example", "verify-full", false),
+        // No certificate can be for this one.
+        ("fe80::1%eth0", "verify-ca", true),
+        ("fe80::1%eth0", "verify-full", false),
     ] {
         let out = measure(&at(host, mode), nowhere(), &[]);
         let why = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.success(), fits, "{host} {mode}: {why}");
         assert_eq!(libpq(&at(host, mode), nowhere()).is_some(), fits, "{host} {mode}");
-        assert!(fits || why.contains("localhost") && out.status.code() == Some(4), "{why}");
+        let says = if host.contains('%') { (2, "which this is not") } else { (4, "localhost") };
+        assert!(fits || out.status.code() == Some(says.0) && why.contains(says.1), "{why}");
+    }
+    let prefers = at("fe80::1%eth0", "prefer");
+    let run = document(&measure(&prefers, nowhere(), &[])).runs.remove(0);
+    assert!(run.tls.is_some_and(|t| t.verified), "{:?}", run.warnings);
+    assert_eq!(libpq(&prefers, nowhere()), Some(true));
+}
+
+#[test]
+fn the_variable_of_old_that_demands_tls_is_minded() {
+    let own = &*SECURED;
+    for (user, value, more) in
+        [("bare", "1", ""), ("bare", "0", ""), ("either", "1", ""), ("bare", "1", "sslmode=prefer")]
+    {
+        let string = own.string(user, more);
+        let asked = |mut command: Command, args: &[&str]| {
+            command.env("PGREQUIRESSL", value).args(args).output().unwrap()
+        };
+        let psql = bare(Command::new(support::postgres::tool("psql")), nowhere());
+        let theirs = asked(psql, &["-XAtwc", "select 1", "-d", &string]).status.success();
+        let args = ["measure", "pg", &string, "--script", "select1", "--transactions", "20"];
+        let ours = asked(bare(Command::new(NETWRIGHT), nowhere()), &args);
+        assert_eq!(ours.status.success(), theirs, "{user} {value} {more}: {ours:?}");
+        assert_eq!(theirs, user == "either" || value == "0" || !more.is_empty());
     }
 }
 

@@ -104,8 +104,25 @@ impl std::fmt::Debug for Address {
 pub struct Around<'a> {
     /// A variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The user's name at this host.
-    pub user: &'a dyn Fn() -> Option<String>,
+    /// What this host knows of the user.
+    pub who: &'a dyn Fn(Who) -> Option<String>,
+}
+
+/// What a host knows of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// The name.
+    Name,
+    /// The home folder.
+    Home,
+}
+
+impl Around<'_> {
+    /// The user's folder: where `HOME` names none, the one that this host knows, as with libpq.
+    pub fn home(&self) -> Option<PathBuf> {
+        let named = (self.variable)("HOME").filter(|h| !h.is_empty());
+        named.or_else(|| (self.who)(Who::Home)).map(PathBuf::from)
+    }
 }
 
 impl Address {
@@ -136,6 +153,10 @@ impl Address {
             all.insert("password", password.into());
         }
         all.retain(|_, value| !value.is_empty());
+        // Of old, and libpq still minds it.
+        if (around.variable)("PGREQUIRESSL").is_some_and(|v| v.starts_with('1')) {
+            all.entry("sslmode").or_insert_with(|| "require".into());
+        }
         build(&all, around)
     }
 }
@@ -148,7 +169,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     if let Some(attrs) = all.get("target_session_attrs").filter(|a| *a != "any") {
         return usage(format!("target_session_attrs={attrs}: name the one server to measure"));
     }
-    let Some(user) = all.get("user").cloned().or_else(|| (around.user)()) else {
+    let Some(user) = all.get("user").cloned().or_else(|| (around.who)(Who::Name)) else {
         return usage("no user name: write postgres://USER@HOST/".into());
     };
     let database = all.get("dbname").unwrap_or(&user).clone();
@@ -185,7 +206,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
         Some((_, Ok(n))) => Some(n),
         Some((text, Err(_))) => return usage(format!("connect_timeout={text}: write seconds")),
     };
-    let security = Security::of(all, around)?;
+    let security = Security::of(all, around, &mut warnings)?;
     Ok(Address { hosts, user, database, parameters, security, timeout_s, warnings })
 }
 
@@ -241,7 +262,8 @@ mod tests {
     fn of(text: &str, env: &[(&str, &str)]) -> Result<Address> {
         let variable =
             |name: &str| env.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned());
-        Address::of(text, None, &Around { variable: &variable, user: &|| Some("me".into()) })
+        let who = |what| Some(if what == Who::Name { "me" } else { "/nonexistent" }.into());
+        Address::of(text, None, &Around { variable: &variable, who: &who })
     }
 
     fn places(a: &Address) -> Vec<(Host, Option<&str>)> {
@@ -271,7 +293,23 @@ mod tests {
         assert_eq!(a.hosts[0].name, "name");
         let a = of("host=a", &[("PGSSLMODE", "require")]).unwrap();
         assert_eq!(a.security.mode, Mode::Require);
+        let old = [("PGREQUIRESSL", "1")];
+        assert_eq!(of("host=a", &old).unwrap().security.mode, Mode::Require);
+        assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, Mode::Allow);
+        assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, Mode::Prefer);
         assert!(!format!("{:?}", of("postgres://a", &env)).contains("geheim"));
+    }
+
+    #[test]
+    fn home_is_where_the_variable_or_else_the_host_says() {
+        let who = |what| (what == Who::Home).then(|| "/of/the/host".to_owned());
+        for (variable, home) in
+            [(None, "/of/the/host"), (Some(""), "/of/the/host"), (Some("/own"), "/own")]
+        {
+            let named = |_: &str| variable.map(str::to_owned);
+            let around = Around { variable: &named, who: &who };
+            assert_eq!(around.home(), Some(PathBuf::from(home)));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use model::measure::{End, FarProgram, PgDocument, PgProtocol, PgRun, PgSpec};
 
 use super::{
-    address::{Address, Around},
+    address::{Address, Around, Who},
     builtin,
     client::Client,
     near::{Near, Shape},
@@ -67,6 +67,7 @@ pub fn measure(
         cut_short: false,
     };
     let shape = shape(spec, plan, &session, address.security.verifies())?;
+    let told = [address.warnings.as_slice(), &session.warnings].concat();
     drop(session);
     let mut broken = None;
     for &clients in &spec.clients {
@@ -80,7 +81,7 @@ pub fn measure(
                 document.cut_short |= sums.cut_short;
                 broken = why;
                 let mut one = result::pg_run(spec, clients, &shape, &seats, same_host, &sums);
-                one.warnings.extend(address.warnings.iter().cloned());
+                one.warnings.extend(told.iter().cloned());
                 document.runs.push(one);
             }
             Err(e) => broken = Some(e),
@@ -125,14 +126,14 @@ fn check(spec: &PgSpec) -> Result<()> {
 /// The server that a connection string means here.
 pub fn address_of(spec: &PgSpec, password: Option<&str>) -> Result<Address> {
     let variable = |name: &str| std::env::var(name).ok();
-    let around = Around { variable: &variable, user: &user_name };
+    let around = Around { variable: &variable, who: &entry };
     Address::of(&spec.common.target, password, &around)
 }
 
-/// The name of the user that this process runs as.
-fn user_name() -> Option<String> {
-    // SAFETY: a zeroed record is valid and the call fills it; its name points into the buffer,
-    // which outlives the reading of it.
+/// What this host's list of users says of the one that this process runs as.
+fn entry(what: Who) -> Option<String> {
+    // SAFETY: a zeroed record is valid and the call fills it; what it points at lies in the buffer,
+    // which outlives the reading of it, or it is null.
     unsafe {
         let mut room = vec![0; 16 << 10];
         let (mut entry, mut found): (libc::passwd, _) =
@@ -147,7 +148,14 @@ fn user_name() -> Option<String> {
         if failed != 0 || found.is_null() {
             return None;
         }
-        std::ffi::CStr::from_ptr(entry.pw_name).to_str().ok().map(str::to_owned)
+        let wanted = match what {
+            Who::Name => entry.pw_name,
+            Who::Home => entry.pw_dir,
+        };
+        if wanted.is_null() {
+            return None;
+        }
+        std::ffi::CStr::from_ptr(wanted).to_str().ok().map(str::to_owned)
     }
 }
 
@@ -237,4 +245,21 @@ fn one(begin: &Begin<'_>, seats: &Seats, run: Run<'_>) -> Result<Rounds<Recorder
         Near { shape, duty }.run(own, recorder);
         duty.member.see(|seen| recorder.ran_on.tell(seen));
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_knows_its_user() {
+        // SAFETY: it has no arguments and cannot fail.
+        let uid = unsafe { libc::geteuid() }.to_string();
+        let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let mut lines = all.lines().map(|l| l.split(':').collect::<Vec<_>>());
+        // A user of a directory service stands elsewhere.
+        let Some(line) = lines.find(|l| l.get(2) == Some(&uid.as_str())) else { return };
+        assert_eq!(entry(Who::Name).as_deref(), line.first().copied());
+        assert_eq!(entry(Who::Home).as_deref(), line.get(5).copied());
+    }
 }

@@ -8,7 +8,7 @@ use super::address::Around;
 
 /// The lines of the file that was named, or of `~/.pgpass`; none where there is no such file.
 pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<String>) -> Vec<Line> {
-    let home = || Some(PathBuf::from((around.variable)("HOME")?).join(".pgpass"));
+    let home = || Some(around.home()?.join(".pgpass"));
     let Some(path) = named.map(PathBuf::from).or_else(home) else { return vec![] };
     let Ok(about) = fs::metadata(&path) else { return vec![] };
     // As libpq: a password that others may read is none.

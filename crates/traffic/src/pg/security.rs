@@ -2,7 +2,9 @@
 //!
 //! **Source**: PostgreSQL's documentation, "libpq", "SSL Support" and "Parameter Key Words".
 
-use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt, path::PathBuf};
+use std::{collections::BTreeMap, fs, net::IpAddr, os::unix::fs::MetadataExt};
+
+use rustls::pki_types::ServerName;
 
 use super::address::Around;
 use crate::{
@@ -70,12 +72,16 @@ pub struct Security {
 }
 
 impl Security {
-    /// What the parameters say.
+    /// What the parameters say; `warnings` gets what is to be told of it.
     ///
     /// # Errors
     /// [`Error::Usage`] for what libpq would not take or we cannot do, [`Error::Environment`] for
     /// a file that is missing.
-    pub fn of(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Self> {
+    pub fn of(
+        all: &BTreeMap<&str, String>,
+        around: &Around<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
         let get = |key: &str| all.get(key).map(String::as_str);
         for (key, why) in [
             ("sslcrl", "revocation is not looked up"),
@@ -96,13 +102,23 @@ impl Security {
             ));
         }
         let home = |name: &str| {
-            let path = PathBuf::from((around.variable)("HOME")?).join(".postgresql").join(name);
+            let path = around.home()?.join(".postgresql").join(name);
             path.exists().then(|| path.to_string_lossy().into_owned())
         };
         let named_root = get("sslrootcert");
         let mode = mode(get("sslmode"), named_root == Some("system"))?;
         let root = match named_root {
             Some("system") => Root::System,
+            // As libpq: one that is not there checks nothing, where nothing has to be checked.
+            Some(file) if mode < Mode::VerifyCa && fs::metadata(file).is_err() => {
+                if mode > Mode::Disable {
+                    warnings.push(format!(
+                        "there is no sslrootcert {file}: no certificate is checked, as libpq has \
+                         it; sslmode=verify-full insists"
+                    ));
+                }
+                Root::Anybody
+            }
             Some(file) => Root::File(file.to_owned()),
             None => home("root.crt").map_or(Root::Anybody, Root::File),
         };
@@ -143,20 +159,24 @@ impl Security {
         }
     }
 
-    /// For a server of this name or address.
+    /// For a server of this name or address, which is at `ip`: where any name will do, that stands
+    /// for one that no certificate could have (`fe80::1%eth0`).
     ///
     /// # Errors
     /// As [`Tls::new`].
-    pub fn tls(&self, name: &str) -> Result<Tls> {
+    pub fn tls(&self, name: &str, ip: Option<IpAddr>) -> Result<Tls> {
+        let any_name = self.mode != Mode::VerifyFull;
+        let address = ip.filter(|_| any_name && ServerName::try_from(name).is_err());
+        let address = address.map(|ip| ip.to_string());
         let asked = Asked {
             ca: if let Root::File(path) = &self.root { Some(path) } else { None },
             insecure: self.root == Root::Anybody,
-            any_name: self.mode != Mode::VerifyFull,
+            any_name,
             untold: self.untold,
             own: self.own.as_ref().map(|(c, k)| (c.as_str(), k.as_str())),
             ..Asked::default()
         };
-        Tls::new(name, &asked)
+        Tls::new(address.as_deref().unwrap_or(name), &asked)
     }
 
     /// Whether certificates are checked.
@@ -223,7 +243,7 @@ mod tests {
 
     fn of(all: &[(&'static str, &str)]) -> Result<Security> {
         let all = all.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
-        Security::of(&all, &Around { variable: &|_| None, user: &|| None })
+        Security::of(&all, &Around { variable: &|_| None, who: &|_| None }, &mut vec![])
     }
 
     #[test]

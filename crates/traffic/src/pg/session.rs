@@ -63,6 +63,8 @@ pub struct Session {
     pub ours: String,
     /// `15.14 (Debian …)`.
     pub version: String,
+    /// What to tell of how it came about.
+    pub warnings: Vec<String>,
     frames: Frames,
     room: Vec<u8>,
     /// Bytes of the room that are not read yet.
@@ -123,9 +125,14 @@ impl Session {
         let (mut first, mut tls) = (None::<Error>, None);
         for way in tries {
             if *way != Try::Plain && tls.is_none() {
-                tls = match (address.security.tls(name), way) {
+                let ip = door.ip().map(|to| to.ip());
+                tls = match (address.security.tls(name, ip), way) {
                     (Ok(tls), _) => Some(tls),
-                    (Err(_), Try::Either) => None,
+                    // As libpq where the root certificate cannot be read.
+                    (Err(e), Try::Either) => {
+                        first = Some(e);
+                        continue;
+                    }
                     (Err(e), _) => return Err(Unopened::Never(e)),
                 };
             }
@@ -140,10 +147,22 @@ impl Session {
                 (Err(Unopened::Perhaps(e)), Some(before)) => {
                     return Err(Unopened::Never(both(before, e)));
                 }
+                (Ok(session), Some(before)) => return Ok(session.despite(&before, *way)),
                 (other, _) => return other,
             }
         }
         Err(Unopened::Never(first.unwrap_or(Error::Environment(door.name))))
+    }
+
+    /// One that came about in the second way, as libpq would have it, but not without a word.
+    fn despite(mut self, first: &Error, way: Try) -> Self {
+        if way == Try::Plain {
+            self.warnings.push(format!(
+                "everything went in clear, as libpq's sslmode=prefer has it: {first}; \
+                 sslmode=require insists on TLS"
+            ));
+        }
+        self
     }
 
     fn begin(socket: Socket, door: Door, way: Try, patience: Duration) -> Result<Self, Unopened> {
@@ -154,6 +173,7 @@ impl Session {
             ours: ours.map_or_else(String::new, |a| a.ip().to_string()),
             door,
             version: String::new(),
+            warnings: vec![],
             frames: Frames::default(),
             room: vec![],
             unread: 0..0,
