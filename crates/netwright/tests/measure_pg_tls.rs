@@ -12,7 +12,7 @@ use std::{
     sync::LazyLock,
 };
 
-use model::measure::PgDocument;
+use model::{explain::ExplainDocument, measure::PgDocument};
 use support::{
     NETWRIGHT,
     postgres::{Postgres, Setup},
@@ -108,7 +108,8 @@ fn each_sslmode_does_what_libpq_does_with_it() {
                 }
                 // One that cannot be read matters where libpq decides by it.
                 let unread = trusted.is_some_and(|t| [&missing, &garbage].contains(&t));
-                if unread && !["prefer", "require", "verify-ca"].contains(&mode) {
+                let matters = user == "either" || mode == "prefer";
+                if unread && !(matters && ["prefer", "require", "verify-ca"].contains(&mode)) {
                     continue;
                 }
                 let named = trusted.map_or(String::new(), |f| format!(" sslrootcert={f}"));
@@ -276,6 +277,27 @@ fn certificates_of_our_own_and_those_at_home_are_used() {
     let out = measure(&without, home.path(), &[]);
     assert_eq!(out.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&out.stderr).contains("chmod 600"), "{out:?}");
+}
+
+/// What both ends take to encrypt cannot be told from the server's service.
+#[test]
+fn what_is_explained_under_tls_is_said_to_be() {
+    let own = &*SECURED;
+    for (mode, told) in [("", true), ("?sslmode=disable", false)] {
+        let url = format!("{}{mode}", own.server.url("either"));
+        let explain = |more: &[&str]| {
+            let args = ["explain", &url, "--script", "select1", "--duration", "1s"];
+            let mut command = bare(Command::new(NETWRIGHT), nowhere());
+            command.args(args).args(["--round", "60ms"]).args(more).output().unwrap()
+        };
+        // On a busy machine a round may come to nothing.
+        let document = (0..5).find_map(|_| {
+            serde_json::from_slice::<ExplainDocument>(&explain(&["--json"]).stdout).ok()
+        });
+        let warnings = document.expect("nothing was ever answered").warnings;
+        let about: Vec<_> = warnings.iter().filter(|w| w.contains("sslmode=disable")).collect();
+        assert_eq!(about.len(), usize::from(told), "{url}: {warnings:?}");
+    }
 }
 
 #[test]
