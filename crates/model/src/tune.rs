@@ -3,7 +3,9 @@
 pub mod journal;
 pub mod outcome;
 pub mod plan;
+pub mod profile;
 
 pub use journal::{By, Event, Record, Saved};
 pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, State, Status};
 pub use plan::{HostId, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged};
+pub use profile::{Profile, ProfileLine, Profiles, Wanted};

@@ -297,6 +297,8 @@ pub enum Document {
     TuneStatus,
     /// `tune log --json`.
     TuneLog,
+    /// `tune profiles --json`.
+    TuneProfiles,
     /// A line of a journal.
     TuneJournal,
 }

@@ -36,6 +36,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "tune-apply",
         "tune-status",
         "tune-log",
+        "tune-profiles",
         "tune-journal",
     ] {
         let ours = run(NETWRIGHT, &["schema", name]);

@@ -2,7 +2,10 @@
 
 use model::{
     Reading,
-    tune::{ChangeSet, Drift, Log, Outcome, Plan, Planned, Radius, Reach, State, Status},
+    tune::{
+        ChangeSet, Drift, Log, Outcome, Plan, Planned, Profile, Profiles, Radius, Reach, State,
+        Status, Wanted,
+    },
 };
 
 use crate::{
@@ -60,6 +63,9 @@ fn one(i: usize, c: &Planned, page: &mut Page) {
     let detail = |label: &str, text: Line, page: &mut Page| {
         page.labelled(Line::plain("     ").ink(Ink::Faint, format!("{label:<9}")), &text);
     };
+    if !c.why.is_empty() {
+        detail("because", Line::plain(&c.why), page);
+    }
     detail("disturbs", disturbs(&c.radius), page);
     if !c.owner.is_empty() {
         detail("owner", Line::plain(&c.owner), page);
@@ -179,6 +185,53 @@ pub fn log(log: &Log, look: Look) -> String {
         page.line(Line::new().ink(Ink::Bad, damaged), 2);
     }
     page.finish()
+}
+
+/// Profiles: a line each, or with their settings and reasons (verbose).
+pub fn profiles(all: &Profiles, look: Look) -> String {
+    let mut page = Page::new(look);
+    if look.verbose {
+        for (i, one) in all.profiles.iter().enumerate() {
+            if i > 0 {
+                page.gap();
+            }
+            profile(one, &mut page);
+        }
+        return page.finish();
+    }
+    let mut table = Table::new().left("profile").right("lines").wrapping("for");
+    for p in &all.profiles {
+        let name = Line::new().ink(Ink::Strong, &p.name);
+        table.row([name, Line::plain(p.lines.len()), Line::plain(&p.description)]);
+    }
+    page.table(&table, 0);
+    page.finish()
+}
+
+fn profile(p: &Profile, page: &mut Page) {
+    page.line(Line::new().ink(Ink::Strong, &p.name).text(format!(": {}", p.description)), 2);
+    if !p.inherits.is_empty() {
+        page.line(Line::plain(format!("inherits {}", p.inherits.join(", "))), 2);
+    }
+    for line in &p.lines {
+        let (how, value) = match &line.wanted {
+            Wanted::Exactly(v) => (" = ", v),
+            Wanted::AtLeast(v) => (" at least ", v),
+        };
+        page.gap();
+        let head = Line::plain("  ").ink(Ink::Strong, &line.knob).text(how).ink(Ink::Good, value);
+        page.line(head.text("  ").ink(Ink::Faint, format!("({})", line.at)), 6);
+        page.line(Line::plain(format!("      {}", line.why)), 6);
+        if let Some(refuted) = &line.refuted {
+            page.line(Line::plain("      ").ink(Ink::Bad, format!("refused: {refuted}")), 6);
+        }
+    }
+    if !p.left_out.is_empty() {
+        page.heading("LEFT OUT ON PURPOSE");
+        for line in &p.left_out {
+            page.line(Line::plain(format!("  {line}")), 4);
+        }
+    }
 }
 
 /// `2026-11-21 12:05:00 UTC`: days to a date by Howard Hinnant's `civil_from_days`

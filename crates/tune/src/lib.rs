@@ -14,6 +14,7 @@ pub mod knob;
 pub mod knobs;
 pub mod lock;
 pub mod plan;
+pub mod profile;
 pub mod session;
 pub mod status;
 pub mod undo;

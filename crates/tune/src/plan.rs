@@ -10,8 +10,8 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
-    knobs,
-    wish::{Wish, Wishes},
+    knobs, profile,
+    wish::{Mode, Wish, Wishes},
 };
 
 /// What each knob reads now, exactly.
@@ -56,6 +56,16 @@ pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
 }
 
 fn one(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
+    match &wish.mode {
+        Mode::Refuted(why) => match judged(case, wish, seen) {
+            Err(refusal) if refusal.kind == RefusedAs::Harmful => Err(refusal),
+            _ => Err(Refusal { kind: RefusedAs::Harmful, why: why.clone() }),
+        },
+        _ => judged(case, wish, seen),
+    }
+}
+
+fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
     let Some(knob) = knobs::find(&wish.knob) else {
         let why = unknown(&wish.knob);
         return Err(Refusal { kind: RefusedAs::Usage, why });
@@ -69,11 +79,28 @@ fn one(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)
         Some(Err(e)) => return Err(Refusal { kind: e.kind(), why: e.to_string() }),
         None => return Err(Refusal { kind: RefusedAs::Environment, why: "was not read".into() }),
     };
-    let new = knob.validate(case, &wish.knob, exact, &wish.value)?;
+    let value = match wish.mode {
+        Mode::AtLeast => raised(case, wish, &knob.show(exact))?,
+        _ => wish.value.clone(),
+    };
+    if wish.mode == Mode::AtLeast && knob.verify(&value, exact) {
+        return Ok(None);
+    }
+    let new = knob.validate(case, &wish.knob, exact, &value)?;
     if knob.verify(&new, exact) {
         return Ok(None);
     }
     Ok(Some((knob.phase(), planned(case, knob, wish, exact, new))))
+}
+
+/// What "at least" comes to here.
+fn raised(case: &Case<'_>, wish: &Wish, now: &str) -> Result<String, Refusal> {
+    let key = wish.knob.strip_prefix("sysctl.").unwrap_or_default();
+    let default = case.facts.sysctls.get(key).and_then(|f| f.default.known());
+    profile::raise(now, default.map(String::as_str), &wish.value).ok_or_else(|| Refusal {
+        kind: RefusedAs::Usage,
+        why: format!("at least {:?}: it is {now} now, which does not compare", wish.value),
+    })
 }
 
 fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: String) -> Planned {
@@ -87,6 +114,7 @@ fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: Stri
         undo: knob.undo_text(name),
         command: knob.command(name, &new),
         asked_by: wish.asked_by.clone(),
+        why: wish.why.clone(),
         new,
     }
 }

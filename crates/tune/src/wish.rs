@@ -2,14 +2,14 @@
 
 use model::{
     Facts, Finding,
-    tune::{Plan, Refused, RefusedAs},
+    tune::{Plan, Profile, Refused, RefusedAs},
 };
 use serde::Deserialize;
 
-use crate::TuneError;
+use crate::{TuneError, profile};
 
 /// One knob and the value wanted for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
     /// Full name as spelled.
     pub knob: String,
@@ -17,6 +17,22 @@ pub struct Wish {
     pub value: String,
     /// `argument 1`, `line 3`, `finding few_channels`, `change 2 of the plan`.
     pub asked_by: String,
+    /// Why, where somebody gave a reason.
+    pub why: String,
+    /// How the value is meant.
+    pub mode: Mode,
+}
+
+/// How a value is meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// This one.
+    #[default]
+    Exactly,
+    /// No less than this; see [`crate::profile::raise`].
+    AtLeast,
+    /// Refused for this reason, unless the knob has a better one.
+    Refuted(String),
 }
 
 /// What a document or arguments ask for.
@@ -28,6 +44,24 @@ pub struct Wishes {
     pub refused: Vec<Refused>,
     /// The plan that they are from: its host and old values must be those of now.
     pub plan: Option<Plan>,
+    /// The profile that they are from, and the interfaces chosen for it.
+    pub profile: Option<(Profile, Vec<String>)>,
+}
+
+impl Wishes {
+    /// Whether somebody asked for each of them: then one that is refused is an answer of no.
+    /// What findings and profiles ask for is left out where it does not fit.
+    pub fn by_name(&self) -> bool {
+        self.plan.is_some() || self.refused.is_empty() && self.profile.is_none()
+    }
+}
+
+/// The lines of a profile.
+///
+/// # Errors
+/// As [`crate::profile::load`].
+pub fn profile(name: &str, nics: &[String]) -> Result<Wishes, TuneError> {
+    Ok(Wishes { profile: Some((profile::load(name)?, nics.to_vec())), ..Wishes::default() })
 }
 
 /// A document is at most this long.
@@ -43,6 +77,7 @@ pub fn pair(text: &str, asked_by: &str) -> Result<Wish, TuneError> {
             knob: knob.trim().to_owned(),
             value: value.trim().trim_matches('"').to_owned(),
             asked_by: asked_by.to_owned(),
+            ..Wish::default()
         }),
         _ => Err(TuneError::Usage(format!("{asked_by}: {text:?} is not KNOB=VALUE"))),
     }
@@ -107,9 +142,11 @@ fn json(text: &str) -> Result<Wishes, TuneError> {
         knob: c.knob.clone(),
         value: c.new.clone(),
         asked_by: format!("change {} of the plan", i + 1),
+        why: c.why.clone(),
+        mode: Mode::Exactly,
     };
     let wishes = plan.changes.iter().enumerate().map(wish).collect();
-    Ok(Wishes { wishes, refused: vec![], plan: Some(plan) })
+    Ok(Wishes { wishes, plan: Some(plan), ..Wishes::default() })
 }
 
 fn not_json(e: &serde_json::Error) -> TuneError {
@@ -127,7 +164,7 @@ pub fn split(wishes: &mut Vec<Wish>, facts: &Facts) {
             Some(parts) => wishes.extend(parts.into_iter().map(|(knob, value)| Wish {
                 knob,
                 value,
-                asked_by: wish.asked_by.clone(),
+                ..wish.clone()
             })),
         }
     }
@@ -216,7 +253,7 @@ fn findings(findings: &[Finding]) -> Wishes {
                 }
             } else {
                 let (knob, value) = (c.knob.clone(), c.new.clone());
-                all.wishes.push(Wish { knob, value, asked_by });
+                all.wishes.push(Wish { knob, value, asked_by, ..Wish::default() });
             }
         }
     }

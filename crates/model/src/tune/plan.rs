@@ -93,6 +93,9 @@ pub struct Planned {
     pub command: String,
     /// Who asked: `argument 1`, `line 3`, `finding few_channels`.
     pub asked_by: String,
+    /// Why a profile asks for it; empty where nobody gave a reason.
+    #[serde(default)]
+    pub why: String,
 }
 
 /// Why something is refused, by who can do something about it.

@@ -24,6 +24,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::TuneApply => schemars::schema_for!(model::tune::Outcome),
         Document::TuneStatus => schemars::schema_for!(model::tune::Status),
         Document::TuneLog => schemars::schema_for!(model::tune::Log),
+        Document::TuneProfiles => schemars::schema_for!(model::tune::Profiles),
         Document::TuneJournal => schemars::schema_for!(model::tune::Record),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;

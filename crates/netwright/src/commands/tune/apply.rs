@@ -43,7 +43,8 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let window = Window::open();
-    let wishes = args.finish.is_none().then(|| plan::wishes(&args.what)).transpose()?;
+    let wishes =
+        args.finish.is_none().then(|| plan::wishes(&args.what, &args.profile)).transpose()?;
     let wait = args.no_wait.then_some(Duration::ZERO);
     let quiet = args.output.talk.quiet;
     let mut waiting = |text: &str| {
@@ -55,10 +56,15 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     let work = Work { host: &place.host, store: &place.store, lock: &lock, stop: window.stop() };
     let Some(wishes) = wishes else { return finish(&args, &place, &work, lock_of(&work)) };
     nothing_pending(&place)?;
-    let by_name = wishes.refused.is_empty();
+    let by_name = wishes.by_name();
     let (plan, _) = plan::make(&place.host, wishes)?;
     if by_name && !plan.refused.is_empty() {
         return plan::worst(&plan);
+    }
+    if !quiet {
+        for r in &plan.refused {
+            note(&format!("netwright: left out ({}): {}={}: {}", r.asked_by, r.knob, r.new, r.why));
+        }
     }
     plan::whole(&plan).map_err(failure)?;
     if plan.changes.is_empty() {
@@ -77,8 +83,8 @@ fn lock_of<'w>(work: &'w Work<'_>) -> &'w Lock {
 
 fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
     nothing_pending(place)?;
-    let wishes = plan::wishes(&args.what)?;
-    let by_name = wishes.refused.is_empty();
+    let wishes = plan::wishes(&args.what, &args.profile)?;
+    let by_name = wishes.by_name();
     let (plan, _) = plan::make(&place.host, wishes)?;
     let sink = Sink::new(args.output.output.clone());
     if args.output.json {
@@ -86,7 +92,7 @@ fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
     } else {
         sink.text(&report::tune::plan(&plan, sink.look(args.output.talk.verbose)))?;
     }
-    if by_name { plan::worst(&plan) } else { Ok(Done::Yes) }
+    plan::answer(&plan, by_name)
 }
 
 /// One change set at a time: what was cut short or waits comes first.

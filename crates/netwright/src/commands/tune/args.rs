@@ -30,6 +30,8 @@ pub enum TuneCommand {
     Status(StatusArgs),
     /// Show every change there ever was.
     Log(LogArgs),
+    /// Show the profiles: settings that go together, each with its reason.
+    Profiles(ProfilesArgs),
     /// Undo a change unless it is confirmed in time.
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -47,6 +49,35 @@ pub struct PlaceArgs {
     pub root: Option<PathBuf>,
 }
 
+/// A profile to take changes from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Profile")]
+pub struct ProfileArgs {
+    /// Take the lines of this profile (`netwright tune profiles` lists them), or of a file of your
+    /// own. What does not apply to this host is left out, with the reason.
+    #[arg(long, value_name = "NAME-or-FILE", conflicts_with = "what")]
+    pub profile: Option<String>,
+    /// The interface that the profile's `nic.*` stands for; repeatable [default: each physical
+    /// one that is up].
+    #[arg(long, value_name = "NIC", requires = "profile")]
+    pub nic: Vec<String>,
+}
+
+/// `netwright tune profiles`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune profiles               # all of them, a line each
+  netwright tune profiles database      # its settings with their reasons
+  netwright tune plan --profile database"
+))]
+pub struct ProfilesArgs {
+    /// Show this one, or a file of your own, in full.
+    #[arg(value_name = "NAME-or-FILE")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// `netwright tune plan`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
@@ -54,6 +85,7 @@ pub struct PlaceArgs {
   netwright tune plan irq.38.affinity=2 nic.eth0.queue.rx-0.rps_cpus=cpus:0-3
   netwright tune plan wishes.txt              # lines of KNOB=VALUE, # comments
   netwright doctor --json | netwright tune plan - --json > plan.json
+  netwright tune plan --profile web           # settings that go together
   netwright tune apply plan.json
 
 Exit code 1: something asked for by name is refused because it would do harm."
@@ -61,8 +93,10 @@ Exit code 1: something asked for by name is refused because it would do harm."
 pub struct PlanArgs {
     /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE,
     /// `doctor --json`, or an earlier plan.
-    #[arg(value_name = "KNOB=VALUE|FILE", required = true)]
+    #[arg(value_name = "KNOB=VALUE|FILE", required_unless_present = "profile")]
     pub what: Vec<String>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -82,8 +116,10 @@ Where a change may cut the connection that you work over, a confirmation is wait
 ))]
 pub struct ApplyArgs {
     /// A plan (a file, - for standard input), or KNOB=VALUE.
-    #[arg(value_name = "PLAN|KNOB=VALUE", required_unless_present = "finish")]
+    #[arg(value_name = "PLAN|KNOB=VALUE", required_unless_present_any = ["finish", "profile"])]
     pub what: Vec<String>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     /// Undo all unless `tune confirm` comes within this time, 1s to 1h.
     #[arg(long, value_name = "DURATION", conflicts_with = "no_confirm")]
     pub confirm: Option<Nanos>,
@@ -94,7 +130,7 @@ pub struct ApplyArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Complete this change, which a crash cut short.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "confirm", "dry_run"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile", "confirm", "dry_run"])]
     pub finish: Option<u64>,
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]

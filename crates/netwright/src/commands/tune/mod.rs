@@ -30,6 +30,7 @@ pub fn run(args: TuneArgs) -> Result<Done, Failure> {
         TuneCommand::Rollback(a) => back::rollback(a),
         TuneCommand::Status(a) => show::status(a),
         TuneCommand::Log(a) => show::log(a),
+        TuneCommand::Profiles(a) => show::profiles(&a),
         TuneCommand::Guard(a) => stand(&a),
     }
 }

@@ -4,7 +4,7 @@ use std::{io::Read, path::Path};
 
 use model::{
     Facts,
-    tune::{Plan, RefusedAs},
+    tune::{Plan, Refused, RefusedAs},
 };
 use probe::{
     Root,
@@ -13,11 +13,15 @@ use probe::{
 use tune::{
     Host, TuneError,
     knob::Case,
+    profile,
     session::Session,
-    wish::{self, Wish, Wishes},
+    wish::{self, Wishes},
 };
 
-use super::{args::PlanArgs, failure, refusal};
+use super::{
+    args::{PlanArgs, ProfileArgs},
+    failure, refusal,
+};
 use crate::{
     exit::{Done, Failure},
     output::{Sink, note},
@@ -35,19 +39,34 @@ pub fn run(args: PlanArgs) -> Result<Done, Failure> {
             Host::read_only(root)
         }
     };
-    let wishes = wishes(&args.what)?;
-    let by_name = wishes.plan.is_some() || wishes.refused.is_empty();
+    let wishes = wishes(&args.what, &args.profile)?;
+    let by_name = wishes.by_name();
     let (plan, _) = make(&host, wishes)?;
     if args.output.json {
         sink.json(&plan)?;
     } else {
         sink.text(&report::tune::plan(&plan, sink.look(args.output.talk.verbose)))?;
     }
-    if by_name { worst(&plan) } else { Ok(Done::Yes) }
+    answer(&plan, by_name)
+}
+
+/// What a plan says to the one who asked: what findings and profiles ask for may be left out,
+/// but a profile that does harm is one to look at again.
+pub fn answer(plan: &Plan, by_name: bool) -> Result<Done, Failure> {
+    let of_profile = |r: &&Refused| r.asked_by.starts_with("profile ");
+    let harm = plan.refused.iter().filter(of_profile).any(|r| r.kind == RefusedAs::Harmful);
+    match (by_name, harm) {
+        (true, _) => worst(plan),
+        (false, true) => Ok(Done::No),
+        (false, false) => Ok(Done::Yes),
+    }
 }
 
 /// What was asked for.
-pub fn wishes(what: &[String]) -> Result<Wishes, Failure> {
+pub fn wishes(what: &[String], profile: &ProfileArgs) -> Result<Wishes, Failure> {
+    if let Some(name) = &profile.profile {
+        return wish::profile(name, &profile.nic).map_err(failure);
+    }
     let wishes = match what {
         [one] if !one.contains('=') => wish::document(&document(one)?).map_err(failure)?,
         many => wish::arguments(many).map_err(failure)?,
@@ -77,11 +96,16 @@ fn document(name: &str) -> Result<String, Failure> {
 
 /// The plan for what is there now, and the facts that it rests on.
 pub fn make(host: &Host, mut wishes: Wishes) -> Result<(Plan, Facts), Failure> {
-    let facts = facts(host, &wishes.wishes);
+    let facts = facts(host, &wishes);
     if host.is_live()
         && let Some(why) = facts::elsewhere(host.root())
     {
         return Err(Failure::Environment(why));
+    }
+    if let Some((profile, nics)) = &wishes.profile {
+        let (more, refused) = profile::expand(profile, &facts, nics);
+        wishes.wishes.extend(more);
+        wishes.refused.extend(refused);
     }
     wish::split(&mut wishes.wishes, &facts);
     wish::name_processes(&mut wishes.wishes, &facts);
@@ -96,12 +120,14 @@ pub fn make(host: &Host, mut wishes: Wishes) -> Result<(Plan, Facts), Failure> {
     Ok((plan, facts))
 }
 
-fn facts(host: &Host, wishes: &[Wish]) -> Facts {
-    let selector = |w: &Wish| {
-        let who = w.knob.strip_prefix("process.")?.strip_suffix(".affinity")?;
+fn facts(host: &Host, wishes: &Wishes) -> Facts {
+    let selector = |knob: &String| {
+        let who = knob.strip_prefix("process.")?.strip_suffix(".affinity")?;
         Some(who.parse().map_or_else(|_| Selector::Name(who.into()), Selector::Pid))
     };
-    let processes = wishes.iter().filter_map(selector).collect();
+    let lines = wishes.profile.iter().flat_map(|(p, _)| &p.lines).map(|l| &l.knob);
+    let knobs = wishes.wishes.iter().map(|w| &w.knob).chain(lines);
+    let processes = knobs.filter_map(selector).collect();
     facts::collect(host.root(), &Request { processes })
 }
 

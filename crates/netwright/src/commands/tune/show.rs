@@ -1,12 +1,13 @@
-//! `tune status` and `tune log`.
+//! `tune status`, `tune log` and `tune profiles`.
 
-use model::tune::{Drift, State};
+use model::tune::{Drift, Profiles, State};
 use probe::facts::{self, Request};
-use tune::status;
+use tune::{profile, status};
 
 use super::{
     Place, PlaceArgs,
-    args::{LogArgs, StatusArgs},
+    args::{LogArgs, ProfilesArgs, StatusArgs},
+    failure,
 };
 use crate::{
     exit::{Done, Failure},
@@ -47,4 +48,22 @@ pub fn log(args: LogArgs) -> Result<Done, Failure> {
         return Ok(Done::Yes);
     }
     Err(Failure::Environment(document.damaged.join("; ")))
+}
+
+/// The profiles.
+pub fn profiles(args: &ProfilesArgs) -> Result<Done, Failure> {
+    let profiles = match &args.name {
+        None => profile::all(),
+        Some(name) => profile::load(name).map(|p| vec![p]),
+    }
+    .map_err(failure)?;
+    let document = Profiles { schema_version: model::SCHEMA_VERSION, profiles };
+    let sink = Sink::new(args.output.output.clone());
+    if args.output.json {
+        sink.json(&document)?;
+    } else {
+        let look = sink.look(args.output.talk.verbose || args.name.is_some());
+        sink.text(&report::tune::profiles(&document, look))?;
+    }
+    Ok(Done::Yes)
 }

@@ -1,0 +1,103 @@
+//! A profile and a host → wishes. Pure.
+
+use model::{
+    Facts,
+    tune::{Profile, Refused, RefusedAs, Wanted},
+};
+
+use crate::wish::{Mode, Wish};
+
+/// The interfaces that `nic.*` stands for.
+fn interfaces<'f>(facts: &'f Facts, chosen: &'f [String]) -> Vec<&'f str> {
+    if !chosen.is_empty() {
+        return chosen.iter().map(String::as_str).collect();
+    }
+    let fit = facts.nics.iter().filter(|n| n.kind == "physical" && n.up.get() == Some(true));
+    fit.map(|n| n.name.as_str()).collect()
+}
+
+/// The profile's lines as wishes for this host; a line for which there is no interface is the
+/// second list.
+pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>, Vec<Refused>) {
+    let (mut wishes, mut refused) = (Vec::<Wish>::new(), Vec::new());
+    for line in &profile.lines {
+        let (value, mode) = match (&line.wanted, &line.refuted) {
+            (Wanted::Exactly(v) | Wanted::AtLeast(v), Some(why)) => (v, Mode::Refuted(why.clone())),
+            (Wanted::Exactly(v), None) => (v, Mode::Exactly),
+            (Wanted::AtLeast(v), None) => (v, Mode::AtLeast),
+        };
+        let asked_by = format!("profile {}", line.at);
+        let wish = |knob: String| Wish {
+            knob,
+            value: value.clone(),
+            asked_by: asked_by.clone(),
+            why: line.why.clone(),
+            mode: mode.clone(),
+        };
+        let Some(rest) = line.knob.strip_prefix("nic.*.") else {
+            wishes.push(wish(line.knob.clone()));
+            continue;
+        };
+        let nics = interfaces(facts, chosen);
+        if nics.is_empty() && line.refuted.is_some() {
+            wishes.push(wish(line.knob.clone()));
+        } else if nics.is_empty() {
+            refused.push(Refused {
+                asked_by: asked_by.clone(),
+                knob: line.knob.clone(),
+                new: value.clone(),
+                kind: RefusedAs::Environment,
+                why: "no physical interface is up here; --nic NAME chooses another".into(),
+            });
+        }
+        for nic in nics {
+            let knob = format!("nic.{nic}.{rest}");
+            // A line that names the interface counts before the one for all of them.
+            if !profile.lines.iter().any(|l| l.knob == knob) {
+                wishes.push(wish(knob));
+            }
+        }
+    }
+    (wishes, refused)
+}
+
+/// At least `wanted`, word by word: no less than what is there, and no less than the kernel's
+/// default. `None` where these are not as many numbers.
+pub fn raise(now: &str, default: Option<&str>, wanted: &str) -> Option<String> {
+    let numbers =
+        |s: &str| -> Option<Vec<i128>> { s.split_whitespace().map(|w| w.parse().ok()).collect() };
+    let (now, wanted) = (numbers(now)?, numbers(wanted)?);
+    if now.len() != wanted.len() {
+        return None;
+    }
+    let default = default.and_then(numbers).filter(|d| d.len() == now.len());
+    let word = |(i, (now, wanted)): (usize, (&i128, &i128))| {
+        let default = default.as_ref().and_then(|d| d.get(i)).copied().unwrap_or(*now);
+        // A default matters only where something is raised at all.
+        if now >= wanted { *now } else { (*wanted).max(default) }.to_string()
+    };
+    Some(now.iter().zip(&wanted).enumerate().map(word).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raising_never_lowers_and_never_stays_below_the_default() {
+        let default = Some("4096 131072 33554432");
+        assert_eq!(
+            raise("4096\t131072\t33554432\n", default, "4096 131072 16777216").unwrap(),
+            "4096 131072 33554432"
+        );
+        assert_eq!(
+            raise("4096 87380 6291456", default, "4096 131072 16777216").unwrap(),
+            "4096 131072 33554432"
+        );
+        assert_eq!(raise("128", Some("4096"), "1024").unwrap(), "4096");
+        assert_eq!(raise("8192", Some("4096"), "1024").unwrap(), "8192");
+        assert_eq!(raise("256", None, "1024").unwrap(), "1024");
+        assert_eq!(raise("4096 87380", None, "1"), None);
+        assert_eq!(raise("cubic", None, "1"), None);
+    }
+}
