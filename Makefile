@@ -25,7 +25,7 @@ test-deps: deps
 	  lstopo-no-graphics:hwloc-nox zstd:zstd irqbalance:irqbalance \
 	  ping:iputils-ping iperf3:iperf3 qperf:qperf setpriv:util-linux \
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
-	  busybox:busybox-static dpkg-deb:dpkg \
+	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
 	  nginx:nginx-light perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql'
 

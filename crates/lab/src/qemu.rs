@@ -45,6 +45,12 @@ pub(crate) fn arguments(
     processors(&mut a, spec);
     nics(&mut a, spec);
     disk(&mut a, spec);
+    if let Some(image) = &spec.image {
+        // A comma ends an option; two are one in a name.
+        let file = image.display().to_string().replace(',', ",,");
+        a.add("-device virtio-blk-pci,drive=image,bus=pcie.0 -drive");
+        a.0.push(format!("file={file},format=raw,if=none,id=image"));
+    }
     if spec.arch.shares_root() {
         a.add("-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap");
         a.add("-device virtio-9p-pci,fsdev=host,mount_tag=host,bus=pcie.0");
@@ -222,6 +228,19 @@ mod tests {
         for none in ["pxb", "fsdev", "9p", "ttyS0", "netwright.agent", "lpj"] {
             assert!(!line.contains(none), "{none} is in {line}");
         }
+    }
+
+    #[test]
+    fn an_image_is_one_more_disk_whatever_its_name() {
+        let image = Some("/a,b/disk.raw".into());
+        let line = line(&ServerSpec { image, arch: Arch::X86_64, ..ServerSpec::new("/bin/n") });
+        has(
+            &line,
+            &[
+                "-device virtio-blk-pci,drive=image,bus=pcie.0",
+                "-drive file=/a,,b/disk.raw,format=raw,if=none,id=image",
+            ],
+        );
     }
 
     #[test]

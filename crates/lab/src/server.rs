@@ -65,6 +65,8 @@ pub struct ServerSpec {
     pub nic: NicModel,
     /// Disk model.
     pub disk: DiskModel,
+    /// A raw image as one more disk, the last virtio one: what is written there outlives the guest.
+    pub image: Option<PathBuf>,
     /// The binary that serves inside: reachable under this machine's root, or, for another
     /// architecture, a static one that is copied into the guest.
     pub agent: PathBuf,
@@ -90,6 +92,7 @@ impl ServerSpec {
             nic_node: 1,
             nic: NicModel::Virtio,
             disk: DiskModel::None,
+            image: None,
             agent: agent.into(),
             cache: image::DEFAULT_CACHE.into(),
             patience: Duration::from_secs(90),

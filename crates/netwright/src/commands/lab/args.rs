@@ -189,6 +189,9 @@ pub struct ServerArgs {
     /// A disk with managed interrupts.
     #[arg(long, value_enum, default_value = "none")]
     pub disk: DiskKind,
+    /// A raw disk image as one more virtio disk: what is written to it outlives the guest.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
     /// Memory, such as 1G.
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub memory: model::Bytes,

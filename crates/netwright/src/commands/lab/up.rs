@@ -1,6 +1,9 @@
 //! `netwright lab up`: from what was typed to a lab that stands.
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use lab::{
     Lab, LabError, Registry,
@@ -145,8 +148,20 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
             DiskKind::Virtio => DiskModel::Virtio,
             DiskKind::Nvme => DiskModel::Nvme,
         },
+        image: a.image.map(|file| whole(&file)).transpose()?,
         cache: a.cache.unwrap_or_else(|| image::DEFAULT_CACHE.into()),
         ..base
+    })
+}
+
+/// An image's path from the root: QEMU starts elsewhere.
+fn whole(image: &Path) -> Result<PathBuf, LabError> {
+    let found = image.canonicalize().ok().filter(|f| f.is_file());
+    found.ok_or_else(|| {
+        LabError::Usage(format!(
+            "--image {}: no such file; `truncate -s 64M FILE && mkfs.ext4 FILE` makes one",
+            image.display()
+        ))
     })
 }
 
