@@ -1,6 +1,6 @@
 //! `watch` in a guest with NUMA nodes and a NIC of four queues: who pays where softirqs run on
 //! the application's CPU and where they do not, forced squeezes and drops against the kernel's
-//! count, and a CPU that goes away and comes back.
+//! count, a CPU and a NIC that go away and come back, and a process that ends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -165,7 +165,7 @@ fn polled(seen: &[WatchInterval]) -> BTreeMap<u32, u64> {
 
 /// One guest serves all of these, for a boot is dear.
 #[test]
-fn who_pays_and_every_squeeze_drop_and_cpu_that_goes() {
+fn who_pays_and_every_squeeze_drop_and_what_goes() {
     needs_root();
     let lab = TestLab::server(&ServerSpec::new(NETWRIGHT)).unwrap();
     before_other_work(&lab);
@@ -180,6 +180,7 @@ fn who_pays_and_every_squeeze_drop_and_cpu_that_goes() {
     who_pays(&said);
     as_the_kernel_counts(&said);
     a_cpu_that_goes(&said);
+    a_nic_and_a_process_that_go(&said);
 }
 
 fn who_pays(said: &Said) {
@@ -242,11 +243,55 @@ fn a_cpu_that_goes(said: &Said) {
         .flat_map(|i| &i.samples.known().unwrap().cpu_changes)
         .collect();
     assert_eq!(changes, ["CPU 3 went offline", "CPU 3 came online"]);
-    for one in said.phase("hotplug") {
+    sane(said.phase("hotplug"));
+}
+
+/// No counter that began anew makes more time or packets than there were; a reading may be late.
+fn sane(seen: &[WatchInterval]) {
+    for one in seen {
+        let most_ns = one.interval_s * 2e9 + 1e9;
         for cpu in &one.cpus {
-            // No counter that began anew makes more time than there was; a reading may be late.
             let ns = cpu.softirq_ns.known().unwrap().all_ns() as f64;
-            assert!(ns < one.interval_s * 2e9 + 1e9, "{cpu:?}");
+            assert!(ns < most_ns, "{cpu:?}");
+            let squeezed = cpu.time_squeeze.get().unwrap_or(0);
+            let dropped = cpu.backlog_drops.get().unwrap_or(0);
+            assert!(squeezed < 1_000_000 && dropped < 1_000_000, "{cpu:?}");
+        }
+        for payer in one.payers.known().unwrap() {
+            let ns = payer.stolen_softirq_ns + payer.own_softirq_ns;
+            assert!((ns as f64) < 4.0 * most_ns, "{payer:?}");
+        }
+        for nic in &one.samples.known().unwrap().nics {
+            let counts = nic.statistics.known().into_iter().flat_map(BTreeMap::iter);
+            for (name, grown) in counts {
+                assert!(grown.get().unwrap_or(0) < 1 << 30, "{} {name}: {grown:?}", nic.name);
+            }
         }
     }
+}
+
+fn a_nic_and_a_process_that_go(said: &Said) {
+    let nics = |one: &WatchInterval| -> Vec<String> {
+        one.samples.known().unwrap().nics.iter().map(|n| n.name.clone()).collect()
+    };
+    let (bare, back) = (said.phase("bare"), said.phase("back"));
+    assert!(bare.iter().all(|i| nics(i) == ["lo"]), "{:?}", nics(&bare[0]));
+    assert!(polled(bare).is_empty(), "{:?}", polled(bare));
+    assert!(back.iter().all(|i| nics(i).contains(&"eth0".into())), "{:?}", nics(&back[0]));
+    let changes: Vec<&String> = said
+        .phase("unplug")
+        .iter()
+        .flat_map(|i| &i.samples.known().unwrap().nic_changes)
+        .filter(|c| c.starts_with("eth0 "))
+        .collect();
+    // It comes back as another device: its index says so.
+    let heads: Vec<_> = changes.iter().filter_map(|c| c.rsplit(' ').next()).collect();
+    assert_eq!(heads, ["went", "came"], "{changes:?}");
+    let last = said.phase("together").iter().chain(said.phase("hotplug"));
+    let of = |i: &WatchInterval| {
+        i.payers.known().unwrap().iter().any(|p| p.pid == said.application && p.name == "perl")
+    };
+    assert!(last.clone().any(of), "the application paid");
+    assert!(!bare.iter().chain(back).any(of), "long after its end it still pays");
+    sane(said.phase("unplug"));
 }

@@ -122,7 +122,7 @@ impl Grid<'_> {
 
     fn line(&self, cpu: &CpuWatch, spans: &mut Vec<Span<'static>>) {
         let claimed = cpu.proc_stat.known().and_then(|p| p.softirq.get());
-        let claimed = claimed.map_or_else(|| "-".into(), |ns| self.percent(ns));
+        let claimed = claimed.map_or_else(|| "-".into(), |ns| self.claimed(cpu, ns));
         let squeezed = cpu.time_squeeze.get().filter(|n| *n > 0);
         let squeezed = squeezed.map_or_else(String::new, |n| format!(" sq {n}"));
         let behind = format!("  /proc si {claimed:>6}{squeezed:<9}");
@@ -176,8 +176,10 @@ impl Grid<'_> {
         format!("{:.1}%", shares.iter().map(|s| s.1).sum::<f64>() * 100.0)
     }
 
-    fn percent(&self, ns: u64) -> String {
-        format!("{:.1}%", ns as f64 / 1e7 / self.interval.interval_s.max(1e-9))
+    /// What `/proc/stat` claims, of the same whole as in the table below.
+    fn claimed(&self, cpu: &CpuWatch, ns: u64) -> String {
+        let whole_ns = contexts::whole_ns(&cpu.proc_stat, self.interval.interval_s).max(1.0);
+        format!("{:.1}%", ns as f64 / whole_ns * 100.0)
     }
 }
 

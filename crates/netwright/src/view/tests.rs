@@ -95,6 +95,26 @@ fn two_cpus_on_a_small_terminal() {
     assert!(seen[23].starts_with("q quit"), "{}", seen[23]);
 }
 
+/// 105 ms hold eleven ticks of 10 ms, or ten: what `/proc/stat` claims of them is at most all.
+#[test]
+fn ticks_beyond_the_interval_are_shares_of_their_sum_as_in_the_table() {
+    let mut record = record(2);
+    record.interval.interval_s = 0.1;
+    let Reading::Known(claimed) = &mut record.interval.cpus[0].proc_stat else { panic!("made up") };
+    let ms = |n: u64| Reading::Known(n * 1_000_000);
+    (claimed.softirq, claimed.system) = (ms(110), ms(0));
+    for other in [&mut claimed.user, &mut claimed.irq, &mut claimed.idle, &mut claimed.steal] {
+        *other = ms(0);
+    }
+    let mut state = state();
+    press(&mut state, "1");
+    let seen = picture(200, 60, &generated::host(2, 1), Some(&record), &state);
+    let line = seen.iter().find(|l| l.contains("/proc si")).unwrap();
+    assert!(line.contains("/proc si 100.0%"), "{line}");
+    let row = seen.iter().find(|l| l.trim_start().starts_with("0     0")).unwrap();
+    assert!(row.contains("100.0%"), "{row}");
+}
+
 #[test]
 fn a_large_host_is_grouped_by_node_and_shrinks_to_letters() {
     let (host, record) = (generated::host(512, 4), record(512));

@@ -1,7 +1,8 @@
 # All of one boot: `netwright watch` ($1) sees an application on CPU 0, first with the NIC's
 # interrupts on CPUs 2 and 3, then upon it, then squeezes and backlog drops, then a CPU that goes
-# and comes back. A datagram comes to port 9000 all the time. Everything waits for intervals that
-# watch has written, nothing for ever, and nothing outlives this script.
+# and comes back, at last the application's end and a NIC that goes and comes back. A datagram comes
+# to port 9000 all the time. Everything waits for intervals that watch has written, nothing for ever,
+# and nothing outlives this script.
 cd "$(mktemp -d)" || exit 1
 trap 'kill -9 $(jobs -p) 2> /dev/null' EXIT
 fail() { echo "$1 (second $SECONDS)" >&2; tail -n 5 note >&2; exit 1; }
@@ -37,7 +38,8 @@ ethtool -L eth0 combined 4
 # another CPU run only when this one has nothing to do, or after a tenth of a second.
 taskset -c 0 perl -MSocket -e 'socket S, PF_INET, SOCK_DGRAM, 0; bind S, sockaddr_in 9000, INADDR_ANY
   or die; while (1) { recv S, $_, 2000, MSG_DONTWAIT for 1 .. 200; select undef, undef, undef, 0.003 }' &
-echo "application $!"
+application=$!
+echo "application $application"
 interrupts_to 2-3
 softnet outer
 : > seen
@@ -63,6 +65,16 @@ phase without
 echo 1 > /sys/devices/system/cpu/cpu3/online || fail "CPU 3 stays away"
 phase again
 echo "phase hotplug $at $(lines)"
+
+# So does the NIC, with all that it has counted, while datagrams come; and the application ends.
+at=$(lines)
+nic=$(readlink -f /sys/class/net/eth0/device)
+kill -9 $application
+echo "${nic##*/}" > /sys/bus/virtio/drivers/virtio_net/unbind || fail "the NIC stays"
+phase bare
+echo "${nic##*/}" > /sys/bus/virtio/drivers/virtio_net/bind || fail "the NIC stays away"
+phase back
+echo "phase unplug $at $(lines)"
 kill -TERM $watch
 wait $watch || fail "watch ended with $?"
 softnet outer
