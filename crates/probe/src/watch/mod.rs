@@ -304,4 +304,42 @@ mod tests {
             first.interval_s
         );
     }
+
+    /// A host's files with these counters of CPU 0.
+    fn host(processed: u32, dropped: u32, interrupts: u32, ticks: u64) -> Raw {
+        let dir = tempfile::tempdir().unwrap();
+        let squeezes = 7;
+        let softnet = format!(
+            "{processed:08x} {dropped:08x} {squeezes:08x}{} 00000000\n",
+            " 00000000".repeat(9)
+        );
+        let files = [
+            ("proc/stat", format!("cpu0 {ticks} 0 0 0 0 0 0 0 0 0\n")),
+            ("proc/net/softnet_stat", softnet),
+            ("proc/interrupts", format!("      CPU0\n 24: {interrupts} PCI-MSI 1-edge eth0\n")),
+        ];
+        for (path, text) in files {
+            let path = dir.path().join("netwright/samples/0").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        samples::one(&Root::open(dir.path()).unwrap(), 0, &Options::default())
+    }
+
+    #[test]
+    fn a_counter_of_the_kernel_that_wraps_is_not_known_and_the_others_are() {
+        let [softirqs, waits, messages, queues] = [When::Never; 4];
+        let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
+        let mut watcher = Watcher::start(&watch);
+        let (softirq, ipc) = (watcher.softirq.look(), watcher.ipc.look(&watcher.root));
+        let (before, now) = (host(5, u32::MAX - 3, u32::MAX, 100), host(9, 2, 4, 150));
+        let between = delta::samples(&[before, now]).unwrap();
+        let cpu = one_cpu(&between.cpus[0], &softirq, &ipc);
+        let why = cpu.backlog_drops.why_not().unwrap();
+        assert!(why.contains("4294967292") && why.contains("wrap"), "{why}");
+        assert_eq!(cpu.time_squeeze, Reading::Known(0));
+        assert_eq!(cpu.received_rps, Reading::Known(0));
+        let irqs = between.irqs.known().unwrap();
+        assert!(irqs[0].cpus[0].count.why_not().unwrap().contains("wrap"), "{irqs:?}");
+    }
 }

@@ -89,4 +89,20 @@ mod tests {
         }
         assert_eq!(grown.wait(4).known().map(|w| w.count), Some(2));
     }
+
+    #[test]
+    fn counts_that_wrap_have_grown_by_what_was_added() {
+        let (mut before, mut now) = (ProcessState::default(), ProcessState::default());
+        // The programs count in 32 bits, and add time in 64.
+        (before.buckets[4][9], now.buckets[4][9]) = (u32::MAX - 1, 3);
+        (before.buckets[4][10], now.buckets[4][10]) = (7, 8);
+        (before.sum_ns[4], now.sum_ns[4]) = (u64::MAX - 99, 400);
+        (before.found, now.found) = (before.found.wrapping_sub(2), 1);
+        (before.late, now.late) = (before.late.wrapping_sub(1), 0);
+        let mut grown = Grown::default();
+        assert_eq!(grown.add(&now, Some(&before)), 3 + 1 + 6);
+        let wait = grown.wait(4).into_known().unwrap();
+        assert_eq!((wait.count, grown.found, grown.late), (6, 3, 1));
+        assert!((wait.mean - 500.0 / 6.0).abs() < 1e-9, "{}", wait.mean);
+    }
 }
