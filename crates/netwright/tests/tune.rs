@@ -420,6 +420,32 @@ fn without_privilege_nothing_is_written_and_the_capability_is_named() {
     });
 }
 
+/// Containers and practice hosts share a disk, and with it the journal, but not their settings.
+#[test]
+fn each_namespace_rolls_its_own_change_back() {
+    on_a_host(|host| {
+        let state = host.state.path().to_str().unwrap();
+        let other = support::Namespace::new();
+        let there = |args: &[&str]| {
+            let words = [&["tune"], args, &["--state-dir", state]].concat();
+            other.run(support::NETWRIGHT, &words)
+        };
+        let knob = "sysctl.net.ipv4.tcp_fin_timeout";
+        let file = "/proc/sys/net/ipv4/tcp_fin_timeout";
+        let before = read(file);
+        assert_eq!(host.tune(&["apply", &format!("{knob}=33")]).0, 0);
+        there(&["apply", &format!("{knob}=44")]);
+        let status = json(&host.tune(&["status", "--json"]).1);
+        assert_eq!(status["values"].as_array().unwrap().len(), 2, "{status}");
+        let (code, said, err) = host.tune(&["rollback"]);
+        assert!(code == 0 && said.contains("Change 1 is rolled back"), "{said}{err}");
+        assert_eq!(read(file), before);
+        let (code, _, err) = host.tune(&["rollback"]);
+        assert!(code == 4 && err.contains("namespace"), "{code} {err}");
+        assert!(there(&["rollback"]).contains("Change 2 is rolled back"));
+    });
+}
+
 /// What no namespace has of its own, on a folder laid out like a host.
 #[test]
 fn an_interrupt_is_moved_and_moved_back_on_a_folder() {

@@ -51,15 +51,17 @@ pub fn is_open(state: State) -> bool {
 pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     let (mut sets, _) = standing(host, store);
     sets.retain(|(_, state)| is_open(*state));
-    let namespace = host.id().net_namespace;
-    let mut values: Vec<Now> = Vec::new();
+    let here = host.id();
+    let mut values: Vec<(&Set, Now)> = Vec::new();
     for (set, _) in &sets {
-        let elsewhere = set.host.net_namespace.known() != namespace.known();
         for write in &set.writes {
-            values.retain(|v| v.knob != write.saved.knob);
-            values.push(value(host, set, write.n, &write.saved.old, elsewhere, facts));
+            // Of several sets that wrote one knob, the last counts.
+            values.retain(|(s, v)| v.knob != write.saved.knob || s.shares(set).is_none());
+            let now = value(host, set, write.n, &write.saved.old, !set.is_of(&here), facts);
+            values.push((set, now));
         }
     }
+    let values = values.into_iter().map(|(_, now)| now).collect();
     Status {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),

@@ -20,6 +20,11 @@ pub struct Write {
     pub held: bool,
 }
 
+/// Whether each network namespace has such a knob of its own.
+fn is_of_a_namespace(knob: &str) -> bool {
+    knob.starts_with("nic.") || knob.starts_with("sysctl.net.")
+}
+
 /// A guard that stands by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
@@ -173,6 +178,21 @@ impl Set {
     /// The knobs that it wrote, or may have.
     pub fn knobs(&self) -> BTreeSet<&str> {
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
+    }
+
+    /// Whether it was made in that network namespace; one that is not known counts as the same.
+    pub fn is_of(&self, host: &HostId) -> bool {
+        match (self.host.net_namespace.known(), host.net_namespace.known()) {
+            (Some(then), Some(now)) => then == now,
+            _ => true,
+        }
+    }
+
+    /// A knob that both wrote.
+    pub fn shares(&self, other: &Self) -> Option<&str> {
+        let one_namespace = self.is_of(&other.host);
+        let both = |k: &&str| other.knobs().contains(k);
+        self.knobs().into_iter().filter(both).find(|k| one_namespace || !is_of_a_namespace(k))
     }
 
     /// What a change wrote over its knob.

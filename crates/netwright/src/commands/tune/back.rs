@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::tune::{Event, State};
+use model::tune::{Event, HostId, State};
 use tune::{journal::Set, lock::Lock, status, undo};
 
 use super::{
@@ -30,14 +30,17 @@ pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
     if set.host.machine_id.known() != here.machine_id.known() {
         return Err(Failure::Environment(format!("change {} was made on another host", set.id)));
     }
-    match (set.host.net_namespace.known(), here.net_namespace.known()) {
-        (Some(then), Some(now)) if then != now => Err(Failure::Environment(format!(
-            "change {} was made in network namespace {then}, and this is {now}: run it there \
-             (ip netns exec, nsenter --net)",
-            set.id
-        ))),
-        _ => Ok(()),
+    if set.is_of(&here) {
+        return Ok(());
     }
+    let number = |id: &HostId| id.net_namespace.known().map(u64::to_string).unwrap_or_default();
+    Err(Failure::Environment(format!(
+        "change {} was made in network namespace {}, and this is {}: run it there (ip netns exec, \
+         nsenter --net)",
+        set.id,
+        number(&set.host),
+        number(&here)
+    )))
 }
 
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
@@ -66,12 +69,9 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
     let sets = sets(&place);
-    let open = |(_, state): &&(Set, State)| status::is_open(*state);
     let chosen = match args.id {
         Some(id) => sets.iter().find(|(s, _)| s.id == id),
-        None => sets.iter().rev().find(open).or_else(|| {
-            sets.iter().rev().find(|(s, t)| *t == State::GoneWithBoot && !s.applied && !s.gone)
-        }),
+        None => newest(&sets, &place.host.id()),
     };
     let Some((set, state)) = chosen else { return nothing(&args.output, args.id) };
     let id = set.id;
@@ -109,10 +109,21 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     conclude(&args.output, &place, id, &report)
 }
 
+/// What is rolled back when none is named: the newest of this namespace, or else of another one,
+/// or else one that a boot cut short.
+fn newest<'a>(sets: &'a [(Set, State)], here: &HostId) -> Option<&'a (Set, State)> {
+    let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
+    let cut_short = |(s, t): &&(Set, State)| *t == State::GoneWithBoot && !s.applied && !s.gone;
+    open()
+        .find(|(s, _)| s.is_of(here))
+        .or_else(|| open().next())
+        .or_else(|| sets.iter().rev().find(cut_short))
+}
+
 /// A later change of the same knob must go first, or its old value would come back later.
 fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
     for (later, _) in sets.iter().filter(|(s, state)| s.id > set.id && status::is_open(*state)) {
-        if let Some(knob) = later.knobs().intersection(&set.knobs()).next() {
+        if let Some(knob) = later.shares(set) {
             return Err(Failure::Environment(format!(
                 "change {} wrote {knob} after change {}; roll that back first",
                 later.id, set.id
