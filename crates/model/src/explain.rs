@@ -34,8 +34,9 @@ pub struct ExplainDocument {
     pub sum: Sum,
     /// Response times of the workload beside those of the network alone.
     pub quantiles: SideBySide,
-    /// The typical transaction with one client: what disturbs single ones does not move it.
-    pub typical: Typical,
+    /// The typical transaction with one client: what disturbs single ones does not move it. None
+    /// where several scripts make transactions of several kinds: their median is of no kind.
+    pub typical: Option<Typical>,
     /// The same by the simple method.
     pub simple: Simple,
     /// What a transaction takes of each place; the model is made of them.
@@ -63,7 +64,7 @@ pub struct ExplainDocument {
     pub cut_short: bool,
 }
 
-/// One transaction on the wire, as this end counted it: means of the first round.
+/// One transaction on the wire, as this end counted it: means over all rounds with one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
     /// Bytes there, without headers.

@@ -20,6 +20,7 @@ use support::{
     http::{Nginx, Server, plain},
     needs_root, output, run,
     serve::Serve,
+    through::Through,
 };
 
 /// Rounds that take turns with another test's say little.
@@ -61,7 +62,7 @@ fn try_explain(args: &[&str]) -> Option<ExplainDocument> {
 
 /// How far the typical transaction's service time is off what it was told to be.
 fn off(d: &ExplainDocument, told: f64) -> f64 {
-    (d.typical.service_ns - told).abs()
+    (d.typical.unwrap().service_ns - told).abs()
 }
 
 /// What holds of every document.
@@ -178,7 +179,7 @@ fn nginx_is_taken_apart_with_a_responder_of_our_own() {
     // nginx ends a connection now and then, and says so in a shorter response.
     assert!(d.exchange.response_bytes.abs_diff(counted.response_bytes / 10) <= 3, "{d:?}");
     assert_eq!(d.exchange.request_bytes, counted.request_bytes / 10);
-    assert!(d.typical.network_ns > 0.0 && d.responder.starts_with("127.0.0.1:"), "{d:?}");
+    assert!(d.typical.unwrap().network_ns > 0.0 && d.responder.starts_with("127.0.0.1:"), "{d:?}");
     assert!(std::net::TcpStream::connect(&d.responder).is_err(), "the responder lives on");
     // A path of 50 ms hides everything else: 20 a second for each client.
     for p in d.predictions.iter().filter(|p| p.path == "rtt=50 ms") {
@@ -227,6 +228,34 @@ fn a_server_that_dies_leaves_what_was_measured_until_then() {
     assert!(said.contains("connection refused"), "{said}");
 }
 
+/// Ctrl-C while another path is measured: what was found until then is said, and nothing of a path
+/// that is not known.
+#[test]
+fn a_path_that_was_interrupted_is_not_predicted() {
+    let _alone = alone();
+    let serve = Serve::start(&["--service-time", "50us"]);
+    let through = Through::to(serve.target());
+    let (target, path) = (format!("rtt://{}", serve.target()), format!("host={}", through.target));
+    let child = Command::new(NETWRIGHT)
+        .args(["explain", "--json", "--quiet", &target, "--duration", "1s", "--round", "60ms"])
+        .args(["--path", "rtt=1ms", "--path", &path])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    through.taken.recv_timeout(Duration::from_secs(120)).unwrap();
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) }, 0);
+    let out = child.wait_with_output().unwrap();
+    let d = document(&out);
+    sound(&d);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    assert!(d.cut_short && d.rounds >= 3, "{d:?}");
+    let known: Vec<&str> = d.elsewhere.iter().map(|e| e.path.as_str()).collect();
+    assert_eq!(known, ["rtt=1 ms"]);
+    assert!(d.predictions.iter().all(|p| p.path != path), "{:?}", d.predictions);
+    assert!(d.warnings.iter().any(|w| w.contains(&path)), "{:?}", d.warnings);
+}
+
 #[test]
 fn what_cannot_be_explained_is_refused_in_a_line() {
     for (args, code, word) in [
@@ -254,5 +283,5 @@ fn a_responder_elsewhere_is_asked_for_and_taken() {
     let d = explain(&[&server.url("/"), "--responder", serve.target()]);
     assert_eq!(d.responder, serve.target());
     // Its own service time is none of the network's.
-    assert!(d.typical.network_ns < 9e6, "{:?}", d.typical);
+    assert!(d.typical.unwrap().network_ns < 9e6, "{:?}", d.typical);
 }

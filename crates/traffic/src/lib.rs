@@ -36,6 +36,7 @@ pub use net::{
 pub use nothing::Judged;
 pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
+pub use served::dial::is_here;
 pub use stream::{course::Heard, measure::measure as measure_stream};
 
 /// A parser's name, and what feeds it any bytes; it panics where the parser contradicts itself.

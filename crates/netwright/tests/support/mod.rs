@@ -15,6 +15,7 @@ pub mod capture;
 pub mod http;
 pub mod postgres;
 pub mod serve;
+pub mod through;
 pub mod tls;
 pub mod traced;
 pub mod tuned;

@@ -147,14 +147,17 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
     row("response time", &d.quantiles.workload_ns);
     row("network alone", &d.quantiles.network_ns);
     page.table(&table, 0);
-    let t = &d.typical;
-    let text = format!(
-        "At the median, with one client: network {}, service {} ({} to {}).",
-        time(t.network_ns),
-        time(t.service_ns),
-        time(t.low_ns),
-        time(t.high_ns)
-    );
+    let text = match &d.typical {
+        Some(t) => format!(
+            "At the median, with one client: network {}, service {} ({} to {}).",
+            time(t.network_ns),
+            time(t.service_ns),
+            time(t.low_ns),
+            time(t.high_ns)
+        ),
+        None => "Transactions are of several kinds: means alone are said, there is no typical one."
+            .into(),
+    };
     page.line(Line::plain(text), 2);
     let text = format!(
         "By the simple method (clients / rate - 2 × {} one way): {} in the server.",

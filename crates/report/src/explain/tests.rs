@@ -71,7 +71,7 @@ fn document() -> ExplainDocument {
             disturbed: vec![],
         },
         quantiles: SideBySide { workload_ns: q(90_000), network_ns: q(19_000) },
-        typical: Typical { network_ns: 19e3, service_ns: 71e3, low_ns: 70e3, high_ns: 72e3 },
+        typical: Some(Typical { network_ns: 19e3, service_ns: 71e3, low_ns: 70e3, high_ns: 72e3 }),
         simple: Simple { one_way_ns: 10_000.0, service_ns: 80_500.0 },
         demands: vec![Demand {
             place: "server".into(),

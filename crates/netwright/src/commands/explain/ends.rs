@@ -1,6 +1,6 @@
 //! From what was typed to the two things that take turns: the workload and the network alone.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use model::{
     Nanos,
@@ -10,7 +10,7 @@ use model::{
         TlsSpec, Transport,
     },
 };
-use traffic::Secret;
+use traffic::{Secret, is_here};
 
 use super::{
     args::ExplainArgs,
@@ -97,12 +97,20 @@ fn common(args: &ExplainArgs, target: String, far: FarProgram) -> Common {
     }
 }
 
+/// How a far end of ours is reached.
+pub fn transport(target: &str) -> Transport {
+    if target.starts_with("unix:") { Transport::Unix } else { Transport::Tcp }
+}
+
 /// A workload of a far end of ours.
 pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
     let response = args.response.unwrap_or(args.request).0;
     Rtt {
         spec: RttSpec {
-            common: common(args, host.into(), FarProgram::Netwright),
+            common: Common {
+                transport: transport(host),
+                ..common(args, host.into(), FarProgram::Netwright)
+            },
             request_bytes: vec![args.request.0],
             response_bytes: vec![response],
             flows: vec![1],
@@ -215,13 +223,10 @@ pub fn responder(
             None => Err(elsewhere()),
         },
         (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
-            Ok(address) if is_ours(address.ip()) => Responder::start(&address.ip().to_string()),
+            Ok(address) if is_here(address) => Responder::start(&address.ip().to_string()),
             Ok(_) => Err(elsewhere()),
-            Err(_) => Err(Failure::Usage(format!(
-                "{}: the network alone is not measured over Unix sockets; name the server by an \
-                 address: pg://127.0.0.1/…",
-                learned.server
-            ))),
+            // A Unix socket's path.
+            Err(_) => Responder::start_on_unix_socket(),
         },
     }
 }
@@ -253,13 +258,7 @@ fn here(url: &str) -> Option<IpAddr> {
         true => format!("{host}:80"),
         false => host.to_owned(),
     };
-    let addresses = named.to_socket_addrs().ok()?;
-    addresses.map(|a| a.ip()).find(|ip| is_ours(*ip))
-}
-
-/// Whether an address is one of this network namespace's.
-fn is_ours(ip: IpAddr) -> bool {
-    ip.is_loopback() || UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
+    named.to_socket_addrs().ok()?.find(|a| is_here(*a)).map(|a| a.ip())
 }
 
 /// The workload of a target.

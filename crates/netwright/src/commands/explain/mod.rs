@@ -20,9 +20,9 @@ use model::{Nanos, explain::ExplainDocument};
 use self::{
     args::ExplainArgs,
     ends::Target,
-    rtt::Rtt,
     turns::{Pairs, Turns},
     verdict::Found,
+    workload::{Workload, pooled},
 };
 use crate::{
     exit::{Done, Failure},
@@ -104,17 +104,34 @@ fn explain(
     let mut workload = ends::workload(args, target)?;
     let learned = workload.run(1, args.round, run)?;
     let responder = ends::responder(args, target, &learned)?;
-    let mut network = ends::network(args, target, &responder, learned.exchange);
     // Both with their threads in the same places, whoever chose them.
     if !args.no_pin {
         workload.pin(&learned.pinned);
-        workload::Workload::pin(&mut network, &learned.pinned);
     }
-    let turns = Turns { workload: workload.as_ref(), network: &network, round: args.round, run };
+    let network = |exchange| {
+        let mut alone = ends::network(args, target, &responder, exchange);
+        if !args.no_pin {
+            Workload::pin(&mut alone, &learned.pinned);
+        }
+        alone
+    };
+    let rough = network(learned.exchange);
+    let turns = Turns { workload: workload.as_ref(), network: &rough, round: args.round, run };
+    let (first, why) = turns.pairs(1, Nanos(0), GUESSES);
+    if let Some(why) = why {
+        return Err(why);
+    }
+    let met = || std::iter::once(&learned).chain(&first.workload);
+    let exchange = pooled(met());
+    let network = network(exchange);
+    let turns = Turns { network: &network, ..turns };
     let clients = args.clients.0.first().copied().unwrap_or(1);
     let share = if clients == 1 { 1 } else { 2 };
     let length = Nanos(args.duration.0 / share);
-    let matched = matched(&turns, &network)?;
+    // A client that waits longer sleeps deeper, and takes longer to wake up, which is no service:
+    // for one client the responder computes about as long as the server does.
+    let mixed = verdict::mixed(args, &exchange);
+    let matched = network.computing(verdict::guess(&first, mixed));
     let (ones, mut broken) = Turns { network: &matched, ..turns }.pairs(1, length, PAIRS);
     let mut all = None;
     if clients > 1 && broken.is_none() {
@@ -135,7 +152,8 @@ fn explain(
         started_unix_s,
         target: target.shown(),
         responder: &responder.target,
-        learned: &learned,
+        exchange: pooled(met().chain(&ones.workload)),
+        mixed,
         ones: &ones,
         all: all.as_ref().filter(|p: &&Pairs| p.pairs.len() > 2),
         levels,
@@ -160,15 +178,6 @@ fn explain(
         }
     }
     Ok((document, broken))
-}
-
-/// The network alone for one client: the responder computes about as long as the server does. A
-/// client that waits longer sleeps deeper, and takes longer to wake up; that is no service.
-fn matched(turns: &Turns<'_>, network: &Rtt) -> Result<Rtt, Failure> {
-    match turns.pairs(1, Nanos(0), GUESSES) {
-        (_, Some(why)) => Err(why),
-        (pairs, None) => Ok(network.computing(verdict::guess(&pairs))),
-    }
 }
 
 /// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.

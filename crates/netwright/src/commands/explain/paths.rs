@@ -6,6 +6,7 @@ use stats::paired::{centre, differences, median};
 
 use super::{
     args::{ExplainArgs, PathArg},
+    ends::transport,
     rtt::Rtt,
     turns::{Pairs, Turns},
     workload::Workload,
@@ -28,21 +29,24 @@ pub fn others(
         let seen = match path {
             PathArg::Rtt(rtt) => {
                 let network: Vec<f64> = ones.network.iter().map(|o| o.round.mean_ns).collect();
-                Ok(rtt.0 as f64 * here.trips - median(&network))
+                Ok(Some(rtt.0 as f64 * here.trips - median(&network)))
             }
             PathArg::Host(host) => {
                 let mut there = here.clone();
                 there.spec.common.target.clone_from(host);
+                there.spec.common.transport = transport(host);
                 there.secret = crate::commands::measure::secret(&args.secret)?;
                 longer(turns, &there, here)
             }
         };
         let seen = seen.and_then(|added_ns| {
+            let Some(added_ns) = added_ns else { return Ok(None) };
             let idle_ns = idle(turns, here, ones, added_ns)?;
-            Ok(Elsewhere { path: path.name(), added_ns, idle_ns })
+            Ok(idle_ns.map(|idle_ns| Elsewhere { path: path.name(), added_ns, idle_ns }))
         });
         match seen {
-            Ok(one) => all.push(one),
+            // A path that is not known is none that adds nothing: it is left out.
+            Ok(one) => all.extend(one),
             Err(why) => {
                 *broken = Some(why);
                 break;
@@ -56,16 +60,19 @@ pub fn others(
 }
 
 /// How much longer a transaction takes the one with one client than the other, the median over
-/// rounds side by side.
-fn longer(turns: &Turns<'_>, one: &dyn Workload, other: &dyn Workload) -> Result<f64, Failure> {
+/// rounds side by side. None where that was interrupted before it could be known.
+fn longer(
+    turns: &Turns<'_>,
+    one: &dyn Workload,
+    other: &dyn Workload,
+) -> Result<Option<f64>, Failure> {
     let turns = Turns { workload: one, network: other, ..*turns };
     let (pairs, why) = turns.pairs(1, Nanos(0), PAIRS);
     let both: Vec<(f64, f64)> =
         pairs.pairs.iter().map(|p| (p.workload.mean_ns, p.network.mean_ns)).collect();
-    match (centre(&differences(&both)), why) {
-        (_, Some(why)) => Err(why),
-        (Some(centre), None) => Ok(centre.value),
-        (None, None) => Ok(0.0),
+    match why {
+        Some(why) => Err(why),
+        None => Ok(centre(&differences(&both)).map(|c| c.value)),
     }
 }
 
@@ -73,20 +80,28 @@ fn longer(turns: &Turns<'_>, one: &dyn Workload, other: &dyn Workload) -> Result
 /// of nothing to do: cold caches, and deeper sleep than the responder's. Measured here: requests
 /// by schedule, with the gaps that the path makes, against those of the closed loop; less the same
 /// of the network alone, which the path's own round trip holds already.
-fn idle(turns: &Turns<'_>, here: &Rtt, ones: &Pairs, added_ns: f64) -> Result<f64, Failure> {
+/// None where that was interrupted.
+fn idle(
+    turns: &Turns<'_>,
+    here: &Rtt,
+    ones: &Pairs,
+    added_ns: f64,
+) -> Result<Option<f64>, Failure> {
     let gap = added_ns / here.trips;
     let mean = |all: &[super::workload::Observed]| {
         median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>())
     };
     // The gap is before the first request of a transaction only.
     let (whole, trip) = (mean(&ones.workload), mean(&ones.network) / here.trips);
-    if gap < trip / 2.0 || turns.over() {
-        return Ok(0.0);
+    if gap < trip / 2.0 {
+        return Ok(Some(0.0));
     }
     let per_s = |cycle: f64| ((1e9 / (cycle + gap)) as u64).max(1);
     let workload = turns.workload.paced(per_s(whole));
-    let server = longer(turns, workload.as_ref(), turns.workload)?;
+    let Some(server) = longer(turns, workload.as_ref(), turns.workload)? else {
+        return Ok(None);
+    };
     let network = here.paced(per_s(trip));
     let network = longer(turns, network.as_ref(), here)?;
-    Ok((server * here.trips - network).clamp(0.0, added_ns))
+    Ok(network.map(|network| (server * here.trips - network).clamp(0.0, added_ns)))
 }

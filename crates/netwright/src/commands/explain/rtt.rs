@@ -85,7 +85,7 @@ impl Workload for Rtt {
                 request_bytes: done.request_bytes,
                 response_bytes: done.response_bytes,
                 messages: 2,
-                round_trips: 1.0,
+                round_trips: trips,
                 sends: 1.0,
                 receives: 1.0,
             },
@@ -102,6 +102,11 @@ impl Workload for Rtt {
         let mut this = self.clone();
         this.spec.rate_per_s = Some(per_s);
         Box::new(this)
+    }
+
+    fn beside(&self, mine: Observed, workload: &Observed) -> Observed {
+        let trips = workload.exchange.round_trips.max(1.0);
+        mine.times(trips / self.trips)
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {

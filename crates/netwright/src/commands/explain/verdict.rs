@@ -3,7 +3,8 @@
 use model::{
     Nanos,
     explain::{
-        Elsewhere, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical, Verified,
+        Elsewhere, Exchange, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical,
+        Verified,
     },
 };
 use stats::{
@@ -13,7 +14,7 @@ use stats::{
 };
 
 use super::{
-    args::ExplainArgs,
+    args::{ExplainArgs, PathArg},
     turns::{Pairs, level, of, quantiles},
     workload::Observed,
 };
@@ -28,8 +29,10 @@ pub struct Found<'a> {
     pub target: String,
     /// The far end of the network alone.
     pub responder: &'a str,
-    /// The first round.
-    pub learned: &'a Observed,
+    /// What a transaction moves.
+    pub exchange: Exchange,
+    /// Whether transactions are of several kinds.
+    pub mixed: bool,
     /// Pairs with one client.
     pub ones: &'a Pairs,
     /// Pairs with all, where that is more than one.
@@ -67,7 +70,7 @@ impl Found<'_> {
             started_unix_s: self.started_unix_s,
             target: self.target.clone(),
             responder: self.responder.into(),
-            exchange: self.learned.exchange,
+            exchange: self.exchange,
             clients,
             rounds: u32::try_from(self.ones.pairs.len() + self.all.map_or(0, |a| a.pairs.len()))
                 .unwrap_or(u32::MAX),
@@ -76,7 +79,7 @@ impl Found<'_> {
                 workload_ns: quantiles(&all.workload),
                 network_ns: quantiles(&all.network),
             },
-            typical: typical(self.ones),
+            typical: typical(self.ones).filter(|_| !self.mixed),
             simple: Simple { one_way_ns: one_way, service_ns: rate - 2.0 * one_way },
             demands: model.demands(clients),
             levels,
@@ -138,32 +141,53 @@ impl Found<'_> {
     }
 
     fn warnings(&self, all: &Pairs) -> Vec<String> {
-        frequent(all.workload.iter().chain(&all.network), all.pairs.len() / 2)
+        let mut all = frequent(all.workload.iter().chain(&all.network), all.pairs.len() / 2);
+        let unknown = self.args.path.iter().map(PathArg::name);
+        let unknown = unknown.filter(|name| self.others.iter().all(|o| o.path != *name));
+        all.extend(unknown.map(|name| {
+            format!("{name}: ended before it was measured; nothing is predicted for it")
+        }));
+        all
     }
 }
 
 /// The longest that a responder is told to compute.
 const MOST: f64 = 50e6;
 
-/// A first guess of the service time; 0 where it would be lost in a round trip's own spread.
-pub fn guess(pairs: &Pairs) -> Nanos {
-    let Typical { network_ns, service_ns, .. } = typical(pairs);
+/// Whether transactions are of several kinds: more than one script, or one that makes now more
+/// round trips and now fewer.
+pub fn mixed(args: &ExplainArgs, exchange: &Exchange) -> bool {
+    let trips = exchange.round_trips.max(1.0);
+    args.script.len() > 1 || (trips - trips.round()).abs() > 0.05
+}
+
+/// A first guess of the service time; 0 where it would be lost in a round trip's own spread. Of
+/// transactions of several kinds the median is of no kind: then of means.
+pub fn guess(pairs: &Pairs, mixed: bool) -> Nanos {
+    let known = match mixed {
+        false => typical(pairs),
+        true => held(pairs, |o| o.round.mean_ns),
+    };
+    let Some(Typical { network_ns, service_ns, .. }) = known else { return Nanos(0) };
     if service_ns < network_ns * 0.02 { Nanos(0) } else { Nanos(service_ns.min(MOST) as u64) }
 }
 
 /// The same as the decomposition's, of medians.
-fn typical(ones: &Pairs) -> Typical {
-    let p50 = |o: &Observed| o.quantiles.p50 as f64;
-    let network: Vec<f64> = ones.network.iter().map(p50).collect();
-    let service: Vec<f64> =
-        ones.workload.iter().zip(&ones.network).map(|(w, n)| p50(w) - p50(n)).collect();
-    let Some(service) = centre(&service) else { return Typical::default() };
-    Typical {
+fn typical(ones: &Pairs) -> Option<Typical> {
+    held(ones, |o| o.quantiles.p50 as f64)
+}
+
+/// One figure of the workload's rounds against that of the network's.
+fn held(ones: &Pairs, figure: impl Fn(&Observed) -> f64) -> Option<Typical> {
+    let network: Vec<f64> = ones.network.iter().map(&figure).collect();
+    let both = ones.workload.iter().zip(&ones.network);
+    let service = centre(&both.map(|(w, n)| figure(w) - figure(n)).collect::<Vec<_>>())?;
+    Some(Typical {
         network_ns: median(&network),
         service_ns: service.value,
         low_ns: service.low,
         high_ns: service.high,
-    }
+    })
 }
 
 /// What more than so many rounds warned of, each once. Short rounds always doubt their own

@@ -21,6 +21,12 @@ pub trait Workload {
     /// sending.
     fn paced(&self, per_s: u64) -> Box<dyn Workload>;
 
+    /// A round of it as it stands beside a round of the workload: the network alone is of as many
+    /// round trips as the transactions of that round made, where those are of several kinds.
+    fn beside(&self, mine: Observed, _workload: &Observed) -> Observed {
+        mine
+    }
+
     /// From now on with its threads here on these CPUs.
     fn pin(&mut self, cpus: &[CpuId]);
 }
@@ -50,6 +56,53 @@ pub struct Observed {
     pub warnings: Vec<String>,
 }
 
+impl Observed {
+    /// The same, where a transaction is so many times as much.
+    pub fn times(mut self, by: f64) -> Self {
+        let all = |ns: u64| (ns as f64 * by).round() as u64;
+        let q = &self.quantiles;
+        self.quantiles = Quantiles {
+            count: (q.count as f64 / by) as u64,
+            min: all(q.min),
+            p50: all(q.p50),
+            p90: all(q.p90),
+            p99: all(q.p99),
+            p999: all(q.p999),
+            p9999: all(q.p9999),
+            max: all(q.max),
+            mean: q.mean * by,
+        };
+        self.round.transactions = ((self.round.transactions as f64 / by).round() as u64).max(1);
+        self.round.mean_ns *= by;
+        for ns in [&mut self.client_cpu_ns, &mut self.server_cpu_ns, &mut self.injected_ns] {
+            *ns = ns.map(|ns| ns * by);
+        }
+        self
+    }
+}
+
+/// What a transaction moves, in the mean over all of these rounds' transactions. Some are of
+/// several kinds, and a single round's mix is not that of all.
+pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
+    let (mut n, mut sums) = (0.0, [0.0; 5]);
+    for o in rounds {
+        let (e, weight) = (&o.exchange, o.round.transactions as f64);
+        let each =
+            [e.request_bytes as f64, e.response_bytes as f64, e.round_trips, e.sends, e.receives];
+        sums.iter_mut().zip(each).for_each(|(sum, x)| *sum += x * weight);
+        n += weight;
+    }
+    let [there, back, round_trips, sends, receives] = sums.map(|x| x / f64::max(n, 1.0));
+    Exchange {
+        request_bytes: there.round() as u64,
+        response_bytes: back.round() as u64,
+        messages: (sends + receives).round() as u32,
+        round_trips,
+        sends,
+        receives,
+    }
+}
+
 /// Warm-up and cool-down around a round: enough to have every flow busy.
 pub const WARMUP: Nanos = Nanos(40_000_000);
 /// See [`WARMUP`].
@@ -64,4 +117,44 @@ pub fn others(cpu: &EndCpu) -> Option<f64> {
 /// The hypervisor's part of a host's time.
 pub fn steal(cpu: &EndCpu) -> u64 {
     cpu.host_ns.known().and_then(|h| h.get("steal").copied()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(transactions: u64, round_trips: f64, request_bytes: u64) -> Observed {
+        Observed {
+            round: Round { clients: 1, transactions, window_ns: 1e9, mean_ns: 1e3 },
+            quantiles: Quantiles { count: transactions, p50: 900, mean: 1e3, ..Default::default() },
+            client_cpu_ns: Some(10.0),
+            server_cpu_ns: None,
+            exchange: Exchange {
+                request_bytes,
+                round_trips,
+                sends: round_trips,
+                ..Default::default()
+            },
+            injected_ns: None,
+            pinned: vec![],
+            steal_ns: 0,
+            server: String::new(),
+            warnings: vec![],
+        }
+    }
+
+    #[test]
+    fn rounds_of_several_kinds_count_by_their_transactions() {
+        let both = [seen(300, 1.0, 40), seen(100, 7.0, 400)];
+        let all = pooled(both.iter());
+        assert_eq!((all.round_trips, all.request_bytes, all.messages), (2.5, 130, 3));
+        assert_eq!(pooled([].iter()), Exchange::default());
+    }
+
+    #[test]
+    fn a_transaction_of_more_round_trips_takes_as_much_more() {
+        let o = seen(300, 1.0, 40).times(3.0);
+        assert_eq!((o.round.transactions, o.round.mean_ns, o.quantiles.p50), (100, 3e3, 2_700));
+        assert_eq!((o.client_cpu_ns, o.server_cpu_ns, o.round.window_ns), (Some(30.0), None, 1e9));
+    }
 }

@@ -1,0 +1,44 @@
+//! A way to a far end that tells when somebody takes it.
+
+use std::{
+    io,
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+};
+
+/// Carries connections to a far end. Its threads end with the connections.
+pub struct Through {
+    /// Where it listens.
+    pub target: String,
+    /// A word for each connection that was taken.
+    pub taken: Receiver<()>,
+}
+
+impl Through {
+    /// A way to `target`.
+    pub fn to(target: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let here = listener.local_addr().expect("it listens").to_string();
+        let (told, taken) = channel();
+        let target = target.to_owned();
+        thread::spawn(move || accept(&listener, &target, &told));
+        Self { target: here, taken }
+    }
+}
+
+fn accept(listener: &TcpListener, target: &str, told: &Sender<()>) {
+    for near in listener.incoming().map_while(Result::ok) {
+        let _ = told.send(());
+        let Ok(far) = TcpStream::connect(target) else { continue };
+        let (Ok(a), Ok(b)) = (near.try_clone(), far.try_clone()) else { continue };
+        thread::spawn(move || carry(a, b));
+        thread::spawn(move || carry(far, near));
+    }
+}
+
+/// One direction, to its end.
+fn carry(mut from: TcpStream, mut to: TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}
