@@ -285,6 +285,8 @@ pub enum Document {
     MeasureHttp,
     /// `measure pg --json`.
     MeasurePg,
+    /// `measure pg --init --json`.
+    MeasurePgInit,
     /// `prove --json`.
     Prove,
     /// A line of `watch --json`.

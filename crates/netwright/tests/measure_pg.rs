@@ -5,6 +5,7 @@
 mod support;
 
 use std::{
+    path::Path,
     process::{Command, Output, Stdio},
     sync::{
         LazyLock,
@@ -13,10 +14,11 @@ use std::{
     time::Duration,
 };
 
-use model::measure::{PgDocument, PgRun};
+use model::measure::{PgDocument, PgInitDocument, PgRun};
 use support::{
     NETWRIGHT,
     postgres::{Postgres, Setup},
+    serve::Serve,
 };
 
 /// One server for the tests that leave it as it is.
@@ -155,6 +157,12 @@ fn the_tables_are_as_pgbench_makes_them_and_pgbench_works_on_them() {
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.starts_with("Made pgbench's tables of scale 1: 100,000 accounts"), "{text}");
+    // In the place of those that are there, as JSON.
+    let out = measure(&[&ours.url, "--init"]);
+    let made: PgInitDocument = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((made.kind.as_str(), made.scale, made.accounts), ("pg_init", 1, 100_000));
+    assert!(made.copy_ns.0 + made.keys_ns.0 <= made.took_ns.0 && made.copy_ns.0 > 0, "{made:?}");
+    assert!(made.peer.program.starts_with("PostgreSQL ") && made.warnings.is_empty(), "{made:?}");
     for sql in [
         "select relname, reloptions, relkind from pg_class where relname like 'pgbench%' order by 1",
         "select attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull from \
@@ -346,6 +354,220 @@ fn ctrl_c_prints_what_was_measured() {
     unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
     let document = document(&child.wait_with_output().unwrap());
     assert!(document.cut_short && document.runs[0].transactions > 0);
+}
+
+/// What holds of every run of pgbench: its log's transactions are those that it reports, else
+/// there were a warning.
+fn by_pgbench(document: &PgDocument) -> &PgRun {
+    let run = &document.runs[0];
+    sound(run);
+    assert!(!document.cut_short && run.warnings.iter().all(|w| !w.contains("pgbench")), "{run:?}");
+    let driver = document.driver.as_deref().unwrap();
+    assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
+    assert!(run.cpu.local.threads_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{:?}", run.cpu);
+    run
+}
+
+#[test]
+fn the_real_pgbench_makes_the_same_result() {
+    let own = Database::with_tables();
+    let rows = |table: &str| own.sql(&format!("select count(*) from {table}"));
+    let pgbench =
+        |args: &[&str]| own.measure(&[&["--driver", "pgbench", "--clients", "4"], args].concat());
+    let mut counted = 0;
+    for (args, each) in [
+        (&["--protocol", "simple"][..], false),
+        (&["--protocol", "prepared", "--threads", "2"], false),
+        (&["--protocol", "extended", "--connect-each"], true),
+        (&["--rate", "400", "--seed", "7", "--max-tries", "3"], false),
+    ] {
+        let all = ["--script", "tpcb-like", "--transactions", "100"];
+        let document = pgbench(&[&all, args].concat());
+        let run = by_pgbench(&document);
+        assert_eq!((run.transactions, run.failed, run.connect_each), (100, 0, each), "{args:?}");
+        counted += run.transactions;
+        // The server counted them too.
+        assert_eq!(rows("pgbench_history"), counted.to_string(), "{args:?}");
+        assert!(run.latency_ns.min > 0 && run.latency_ns.p50 <= run.latency_ns.max);
+        assert_eq!(run.send_lag_ns.is_some(), args.contains(&"--rate"));
+    }
+    // Scripts by weight, variables, one of our own, and a duration.
+    let files = [script("insert into a values (:v);\n"), script("insert into b values (:v);\n")];
+    own.sql("create table a (n int); create table b (n int)");
+    let (a, b) = (format!("{}@3", path(&files[0])), format!("{}@1", path(&files[1])));
+    let args = ["--script", &a, "--script", &b, "--script", "select1@1", "--define", "v=5"];
+    let document = pgbench(&[&args[..], &["--duration", "1s"]].concat());
+    let run = by_pgbench(&document);
+    let of: Vec<u64> = run.scripts.iter().map(|s| s.transactions).collect();
+    assert_eq!(own.sql("select count(*) from a where n = 5"), of[0].to_string());
+    assert_eq!(rows("b"), of[1].to_string());
+    assert!(of[0] > of[1] && of[2] > 0, "{of:?}");
+    // The rate is pgbench's own: of about a second.
+    let s = run.window_ns.0 as f64 / 1e9;
+    assert!((run.transactions as f64 / s / run.transactions_per_s - 1.0).abs() < 1e-6);
+    assert!((0.5..20.0).contains(&s), "{s}");
+    assert!(run.latency_p50_interval_ns.is_some() || run.transactions < 1000, "{run:?}");
+}
+
+#[test]
+fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
+    let own = Database::new("");
+    let sleeps = script("select pg_sleep(0.005);\n");
+    let document = own.measure(&[
+        "--driver",
+        "pgbench",
+        "--clients",
+        "2",
+        "--script",
+        path(&sleeps),
+        "--transactions",
+        "60",
+    ]);
+    let run = by_pgbench(&document);
+    // The same once more by hand: of a sleep both know the mean.
+    let mut tool = own.server.tool("pgbench");
+    let file = format!("--file={}", path(&sleeps));
+    let out = tool.args(["-n", "-c", "2", "-t", "30", &file, &own.name]).output().unwrap();
+    let report = String::from_utf8_lossy(&out.stdout).into_owned();
+    let of = |name: &str| -> f64 {
+        let line = report.lines().find_map(|l| l.strip_prefix(name)).expect(&report);
+        line.split(' ').find_map(|w| w.parse().ok()).expect(&report)
+    };
+    let theirs_ns = of("latency average =") * 1e6;
+    assert!(run.latency_ns.min >= 5_000_000 && theirs_ns >= 5e6, "{report}");
+    let ours_per_s = 2e9 / run.latency_ns.mean;
+    // The closed loop's law ties both of its own figures, and ours.
+    assert!((run.transactions_per_s / ours_per_s - 1.0).abs() < 0.2, "{run:?}");
+    assert!((of("tps =") / (2e9 / theirs_ns) - 1.0).abs() < 0.2, "{report}");
+}
+
+#[test]
+fn pgbench_fails_and_is_ended_as_it_should() {
+    let own = Database::new("create table once (n int primary key)");
+    let (twice, missing) =
+        (script("insert into once values (1);\n"), script("select * from nowhere;\n"));
+    let pgbench = |args: &[&str]| {
+        let all = ["--driver", "pgbench", &own.url, "--quiet"];
+        measure(&[&all[..], args].concat())
+    };
+    // Its error, with what was measured until then.
+    let out = pgbench(&["--script", path(&twice), "--transactions", "20"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(4) && said.contains("duplicate key"), "{said}");
+    let kept: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(kept.cut_short && kept.runs[0].transactions == 1, "{kept:?}");
+    for (args, code, says) in [
+        (&["--script", path(&missing)][..], 4, "nowhere"),
+        (&["--pipeline", "--protocol", "prepared", "--per-statement"], 2, "--per-statement"),
+        (&["--warmup", "1s"], 2, "--warmup"),
+        (&["--duration", "1500ms"], 2, "whole seconds"),
+        (&["--clients", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
+        (&["--confidence", "2%"], 2, "--confidence"),
+    ] {
+        let out = pgbench(&[&["--script", "select1"], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
+    }
+    // Ctrl-C ends the pgbench that was begun, and prints what it had logged.
+    let args = [&own.url, "--json", "--quiet", "--driver", "pgbench", "--script", "select1"];
+    let child = command(&[&args[..], &["--duration", "60s"]].concat())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    let begun = std::time::Instant::now();
+    let theirs = loop {
+        let of = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output();
+        let of = String::from_utf8(of.unwrap().stdout).unwrap().trim().to_owned();
+        if !of.is_empty() || begun.elapsed() > Duration::from_secs(30) {
+            break of;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    std::thread::sleep(Duration::from_millis(2000));
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    let document = document(&child.wait_with_output().unwrap());
+    assert!(document.cut_short && document.runs[0].transactions > 0, "{document:?}");
+    assert!(document.runs[0].warnings.iter().any(|w| w.contains("was ended")));
+    assert!(!theirs.is_empty() && !Path::new(&format!("/proc/{theirs}")).exists(), "{theirs}");
+}
+
+#[test]
+fn a_lone_semicolon_is_a_statement_as_it_is_to_pgbench() {
+    let own = Database::new("");
+    let file = script("select 1;\n;\nselect 2;;\n");
+    let mut tool = own.server.tool("pgbench");
+    let named = format!("--file={}", path(&file));
+    let out = tool.args(["-n", "-t", "5", "-r", &named, &own.name]).output().unwrap();
+    let report = String::from_utf8_lossy(&out.stdout).into_owned();
+    // Each of its statements has a line, below a heading.
+    let theirs = report.lines().skip_while(|l| !l.starts_with("statement latencies")).skip(1);
+    let theirs = theirs.filter(|l| !l.trim().is_empty()).count();
+    assert!(out.status.success() && theirs >= 2, "{report}");
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--script", path(&file), "--transactions", "10", "--per-statement"];
+        let run = own.one(&[&args[..], &["--protocol", protocol]].concat());
+        assert_eq!((run.transactions, run.failed), (10, 0), "{protocol}");
+        assert_eq!(run.scripts[0].statements.len(), theirs, "{protocol}: {report}");
+        assert_eq!(run.statements, 10 * theirs as u64, "{protocol}");
+    }
+}
+
+#[test]
+fn a_responder_beside_the_server_tells_what_its_host_did() {
+    let (own, responder) = (Database::new(""), Serve::start(&[]));
+    for (driver, duration, clients, runs) in
+        [("netwright", "400ms", "1,2", 2), ("pgbench", "1s", "1", 1)]
+    {
+        let args = ["--script", "select1", "--duration", duration, "--driver", driver];
+        let look = ["--responder", responder.target(), "--clients", clients];
+        let document = own.measure(&[&args[..], &look].concat());
+        assert_eq!(document.runs.len(), runs, "it looks on at every run");
+        for run in &document.runs {
+            let far = run.cpu.peer.known().expect("the far end's CPU");
+            assert!(far.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{far:?}");
+            assert!(far.threads_ns.known().is_none(), "the server's are not the responder's");
+            let longer = far.window_ns.0 as f64 / run.cpu.local.window_ns.0 as f64;
+            assert!((0.5..2.0).contains(&longer), "{far:?} {:?}", run.cpu.local);
+            assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
+        }
+    }
+    let few = ["--script", "select1", "--transactions", "50"];
+    let run = own.one(&few);
+    assert!(serde_json::to_string(&run.cpu.peer).unwrap().contains("--responder"));
+    let elsewhere = Serve::start(&["--bind", "127.0.0.2"]);
+    let run = own.one(&[&few[..], &["--responder", elsewhere.target()]].concat());
+    let told = run.warnings.iter().any(|w| w.contains("is not at the server's"));
+    assert!(told, "{:?}", run.warnings);
+    let nobody = [own.url.as_str(), "--responder", "127.0.0.1:1"];
+    let out = measure(&[&nobody[..], &few].concat());
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(4) && said.contains("netwright serve"), "{said}");
+}
+
+#[test]
+fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
+    let own = Database::new("");
+    let round = ["--script", "select1", "--duration", "300ms", "--warmup", "50ms"];
+    // So narrow that it never gets there: as many rounds as there is time for.
+    let narrow = ["--confidence", "0.1%", "--longest", "1500ms"];
+    let run = own.one(&[&round[..], &narrow].concat());
+    let width = |run: &PgRun| {
+        let interval = run.latency_p50_interval_ns.as_ref()?;
+        Some((interval.high - interval.low) / 2.0 / interval.value)
+    };
+    let told = |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.starts_with(what));
+    let reached = width(&run).is_some_and(|w| w <= 0.001);
+    assert!(told(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
+    assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
+    // So wide that it gets there, unless the machine changes all the time.
+    let run = own.one(&[&round[..], &["--confidence", "50%", "--longest", "30s"]].concat());
+    let reached = width(&run).is_some_and(|w| w <= 0.5);
+    assert_ne!(told(&run, "±50% was not reached"), reached, "{run:?}");
+    let both = [own.url.as_str(), "--confidence", "2%", "--transactions", "5"];
+    assert_eq!(measure(&both).status.code(), Some(2));
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "measure-stream",
         "measure-http",
         "measure-pg",
+        "measure-pg-init",
         "prove",
         "watch",
         "tune-plan",

@@ -24,6 +24,17 @@ pub enum PgProtocol {
     Prepared,
 }
 
+/// What makes the transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PgDriver {
+    /// This program.
+    #[default]
+    Netwright,
+    /// The real pgbench, a process of its own.
+    Pgbench,
+}
+
 /// One transaction script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PgScript {
@@ -66,6 +77,12 @@ pub struct PgSpec {
     pub variables: BTreeMap<String, String>,
     /// When a statement, or a connection being made, counts as failed.
     pub timeout_ns: Nanos,
+    /// A `netwright serve` on the server's host that tells what its CPUs did: HOST:PORT.
+    #[serde(default)]
+    pub responder: Option<String>,
+    /// What makes the transactions.
+    #[serde(default)]
+    pub driver: PgDriver,
 }
 
 /// The document of `measure pg --json`.
@@ -79,6 +96,10 @@ pub struct PgDocument {
     pub started_unix_s: u64,
     /// Everything needed to run it again, but the password.
     pub request: PgSpec,
+    /// Another program that made the transactions, as it names itself: `pgbench (PostgreSQL)
+    /// 15.14`; `None` where it was this one.
+    #[serde(default)]
+    pub driver: Option<String>,
     /// This end.
     pub local: End,
     /// The server: its version as it says, and its address.
@@ -93,6 +114,33 @@ pub struct PgDocument {
     pub runs: Vec<PgRun>,
     /// Whether it was ended early.
     pub cut_short: bool,
+}
+
+/// The document of `measure pg --init --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgInitDocument {
+    /// Version of the document's shape.
+    pub schema_version: u32,
+    /// `pg_init`.
+    pub kind: String,
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// The connection string without its password.
+    pub target: String,
+    /// The server: its version as it says, and its address.
+    pub peer: End,
+    /// The scale: so many branches.
+    pub scale: u32,
+    /// Rows of `pgbench_accounts`.
+    pub accounts: u64,
+    /// All of it.
+    pub took_ns: Nanos,
+    /// Of it, the filling.
+    pub copy_ns: Nanos,
+    /// Of it, `VACUUM ANALYZE` and the primary keys.
+    pub keys_ns: Nanos,
+    /// What may surprise.
+    pub warnings: Vec<String>,
 }
 
 /// What transactions moved between this end and the kernel, all of them together, under TLS what

@@ -31,6 +31,7 @@ pub fn text(d: &PgDocument, look: Look) -> String {
     if let Some(rate) = d.request.rate_per_s {
         said.push(format!("{} a second by schedule", grouped(rate)));
     }
+    said.extend(d.driver.as_ref().map(|driver| format!("by {driver}")));
     let names: Vec<&str> = d.request.scripts.iter().map(|s| s.name.as_str()).collect();
     let what = format!("{} transactions", names.join(", "));
     Head {

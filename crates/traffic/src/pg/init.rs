@@ -8,13 +8,16 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use model::{Nanos, measure::PgSpec};
+use model::{
+    Nanos,
+    measure::{PgInitDocument, PgSpec},
+};
 
 use super::{
     measure::address_of,
     session::{Session, Wrong},
 };
-use crate::{Error, Result, client::conduct::Run, net::now_ns};
+use crate::{Error, Result, client::conduct::Run, net::now_ns, rtt::measure::unix_s};
 
 /// Rows of each table for one branch, as TPC-B has them.
 const TELLERS: u64 = 10;
@@ -24,29 +27,15 @@ const BIG: u32 = 20_000;
 /// What is sent at a time.
 const CHUNK: usize = 64 << 10;
 
-/// What was made, and how long it took.
-#[derive(Debug, Clone, Copy)]
-pub struct Made {
-    /// The scale: so many branches.
-    pub scale: u32,
-    /// Rows of `pgbench_accounts`.
-    pub accounts: u64,
-    /// All of it.
-    pub took_ns: Nanos,
-    /// Of it, the filling.
-    pub copy_ns: Nanos,
-    /// Of it, `VACUUM ANALYZE` and the primary keys.
-    pub keys_ns: Nanos,
-}
-
 /// Makes the tables anew: those that are there are dropped, as pgbench does.
 ///
 /// # Errors
 /// The server is not there, or says no; or it was ended early, and no table is there.
-pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<Made> {
+pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<PgInitDocument> {
     let scale = spec.scale.unwrap_or(1);
-    let mut session = Session::open(&address_of(spec, password)?, &spec.common)?;
-    let begun = now_ns();
+    let address = address_of(spec, password)?;
+    let mut session = Session::open(&address, &spec.common)?;
+    let (begun, started_unix_s) = (now_ns(), unix_s());
     ask(&mut session, "BEGIN")?;
     for statement in tables(scale) {
         ask(&mut session, &statement)?;
@@ -62,12 +51,18 @@ pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<Made>
     }
     ask(&mut session, "VACUUM ANALYZE pgbench_history")?;
     let over = now_ns();
-    Ok(Made {
+    Ok(PgInitDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "pg_init".into(),
+        started_unix_s,
+        target: spec.common.target.clone(),
+        peer: session.server(),
         scale,
         accounts: u64::from(scale) * ACCOUNTS,
         took_ns: Nanos(over - begun),
         copy_ns: Nanos(filled - filling),
         keys_ns: Nanos(over - filled),
+        warnings: [address.warnings, session.warnings.clone()].concat(),
     })
 }
 

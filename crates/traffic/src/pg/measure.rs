@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use model::measure::{End, FarProgram, PgDocument, PgProtocol, PgRun, PgSpec};
+use model::measure::{End, FarProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
 use super::{
     address::{Address, Around, Who},
     builtin,
     client::Client,
     near::{Near, Shape},
+    pgbench::{self, One},
     plan::Plan,
     recorder::{Kept, Recorder},
     result,
@@ -17,9 +18,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    client::conduct::Run,
+    client::{Peer, conduct::Run},
+    control::secret::Secret,
     host::calibrate,
-    net::now_ns,
+    net::{now_ns, tls::conn::Agreed},
     rtt::measure::{BATCH_NS, Measured, unix_s},
     seats::{self, Seats},
     served::{
@@ -29,20 +31,31 @@ use crate::{
     },
 };
 
-/// Runs transactions as asked; `password` is one that stood in the connection string.
+/// Runs transactions as asked; `password` is one that stood in the connection string, `secret`
+/// what a responder beside the server may demand.
 ///
 /// # Errors
 /// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
 pub fn measure(
     spec: &PgSpec,
     password: Option<&str>,
+    secret: Option<&Secret>,
     run: Run<'_>,
 ) -> Result<Measured<PgDocument>> {
     check(spec)?;
+    let tool = match spec.driver {
+        PgDriver::Netwright => None,
+        PgDriver::Pgbench => Some(pgbench::find()?),
+    };
+    tool.as_ref().map_or(Ok(()), |tool| pgbench::check(spec, tool))?;
     let plan = Plan::of(spec)?;
     let address = address_of(spec, password)?;
     let mut session = Session::open(&address, &spec.common)?;
     let scale = scale(spec, &mut session)?;
+    let onlooker = match &spec.responder {
+        Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
+        None => None,
+    };
     let common = &spec.common;
     let ip = session.door.ip();
     let same_host = ip.is_none_or(is_here);
@@ -54,20 +67,25 @@ pub fn measure(
         kind: "pg".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
+        driver: tool.as_ref().map(|t| t.version.clone()),
         local: End { address: session.ours.clone(), ..crate::host_identity().end },
-        peer: End {
-            program: format!("PostgreSQL {}", session.version),
-            address: session.door.name.clone(),
-            ..End::default()
-        },
+        peer: session.server(),
         scale,
         seed,
         floor: calibration.certificate([]),
         runs: vec![],
         cut_short: false,
     };
-    let shape = shape(spec, plan, &session, address.security.verifies())?;
-    let told = [address.warnings.as_slice(), &session.warnings].concat();
+    let verifies = address.security.verifies();
+    let shape = shape(spec, plan, &session, verifies)?;
+    let agreed = session.agreed.map(|agreed| untold(agreed, verifies));
+    let conducted = pgbench::conducted(&spec.common);
+    let elsewhere = onlooker.as_ref().zip(ip).and_then(|(peer, ip)| peer.elsewhere(ip));
+    let told: Vec<_> = [address.warnings, session.warnings.clone()]
+        .concat()
+        .into_iter()
+        .chain(elsewhere)
+        .collect();
     drop(session);
     let mut broken = None;
     for &clients in &spec.clients {
@@ -75,14 +93,33 @@ pub fn measure(
             document.cut_short = true;
             break;
         }
-        let begin = Begin { spec, clients, shape: &shape, scale, seed };
-        match one(&begin, &seats, run) {
-            Ok(Rounds { sums, broken: why, .. }) => {
-                document.cut_short |= sums.cut_short;
-                broken = why;
-                let mut one = result::pg_run(spec, clients, &shape, &seats, same_host, &sums);
-                one.warnings.extend(told.iter().cloned());
-                document.runs.push(one);
+        let onlooker = onlooker.as_ref();
+        let begin = Begin { spec, clients, shape: &shape, scale, seed, onlooker };
+        let done = match &tool {
+            None => one(&begin, &seats, same_host, run),
+            Some(tool) => pgbench::one(
+                &pgbench::By {
+                    tool,
+                    spec,
+                    clients,
+                    shape: &shape,
+                    seed,
+                    onlooker,
+                    conducted: &conducted,
+                    seats: &seats,
+                    same_host,
+                    password,
+                    tls: agreed.as_ref(),
+                },
+                run,
+            ),
+        };
+        match done {
+            Ok(mut one) => {
+                document.cut_short |= one.cut_short;
+                broken = one.broken;
+                one.run.warnings.extend(told.iter().cloned());
+                document.runs.push(one.run);
             }
             Err(e) => broken = Some(e),
         }
@@ -116,6 +153,12 @@ fn check(spec: &PgSpec) -> Result<()> {
     }
     if spec.rate_per_s == Some(0) || spec.transactions == Some(0) {
         return usage("no transactions are asked for".into());
+    }
+    if spec.transactions.is_some() && common.confidence_per_mille.is_some() {
+        return usage(
+            "a number of transactions is one round; leave out --transactions or --confidence"
+                .into(),
+        );
     }
     if spec.timeout_ns.0 < 1_000_000 {
         return usage("a time limit below 1ms fails statements that only wait their turn".into());
@@ -205,6 +248,7 @@ struct Begin<'a> {
     shape: &'a Shape,
     scale: u32,
     seed: u64,
+    onlooker: Option<&'a Peer>,
 }
 
 impl Begin<'_> {
@@ -223,12 +267,12 @@ impl Begin<'_> {
 }
 
 /// One run.
-fn one(begin: &Begin<'_>, seats: &Seats, run: Run<'_>) -> Result<Rounds<Recorder>> {
+fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Result<One> {
     let Begin { spec, clients, shape, .. } = *begin;
     let crew = Crew {
         common: &spec.common,
         seats,
-        onlooker: None,
+        onlooker: begin.onlooker,
         connections: clients,
         rate_per_s: spec.rate_per_s,
         total: spec.transactions,
@@ -240,11 +284,25 @@ fn one(begin: &Begin<'_>, seats: &Seats, run: Run<'_>) -> Result<Rounds<Recorder
     };
     let recorder = || Recorder::new(kept, BATCH_NS);
     let what = format!("pg, {clients} clients");
-    rounds(&crew, run, &what, recorder, |duty, recorder| {
+    let Rounds { sums, why, broken } = rounds(&crew, run, &what, recorder, |duty, recorder| {
         let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
         Near { shape, duty }.run(own, recorder);
         duty.member.see(|seen| recorder.ran_on.tell(seen));
-    })
+    })?;
+    let mut run = result::pg_run(spec, clients, shape, seats, same_host, &sums);
+    run.warnings.extend(why);
+    Ok(One { run, cut_short: sums.cut_short, broken })
+}
+
+/// What is spoken where nobody tells of the handshakes.
+fn untold(agreed: Agreed, verified: bool) -> TlsRun {
+    TlsRun {
+        version: agreed.version.into(),
+        cipher: agreed.cipher.into(),
+        verified,
+        handshakes: 0,
+        resumed: 0,
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //!   measurement.
 //! - `init`: pgbench's tables.
 //! - `client`, `conn`, `near`: many connections on one epoll for each thread.
+//! - `pgbench`: the real one in their place.
 //! - `recorder`, `result`: distributions, counts, and what stood around them.
 
 mod address;
@@ -19,6 +20,7 @@ mod login;
 pub mod measure;
 mod near;
 mod passfile;
+mod pgbench;
 mod plan;
 mod recorder;
 mod result;

@@ -99,6 +99,20 @@ pub struct ScriptRecord {
     pub failed: u64,
 }
 
+/// A transaction as another program logged it.
+#[derive(Debug, Clone, Copy)]
+pub struct Logged {
+    /// When the window began.
+    pub start_ns: u64,
+    /// When the transaction ended.
+    pub now_ns: u64,
+    pub script: usize,
+    /// Open loop: how late it was begun.
+    pub lag_ns: Option<u64>,
+    /// Tries beyond the first.
+    pub retries: u32,
+}
+
 /// What a recorder has to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept {
@@ -185,13 +199,53 @@ impl Recorder {
         }
         self.last_ns = now;
         self.ran_on.on(current_cpu());
+        self.batch(window.start_ns(), now, latency);
+    }
+
+    #[inline]
+    fn batch(&mut self, start_ns: u64, now: u64, latency: u64) {
         match &mut self.batches {
             Some(batches) => batches.record(now, latency),
             None => {
-                let mut batches = Batches::new(window.start_ns(), self.batch_ns, BATCHES);
+                let mut batches = Batches::new(start_ns, self.batch_ns, BATCHES);
                 batches.record(now, latency);
                 self.batches = Some(batches);
             }
+        }
+    }
+
+    /// A transaction that went well, as another program logged it.
+    pub fn logged(&mut self, done: &Logged, latency_ns: u64) {
+        self.latency.record(latency_ns);
+        if self.scripts.len() > 1
+            && let Some(script) = self.scripts.get_mut(done.script)
+        {
+            script.latency.record(latency_ns);
+        }
+        if let (Some(from_send), Some(lag), Some(lag_ns)) =
+            (&mut self.from_send, &mut self.lag, done.lag_ns)
+        {
+            from_send.record(latency_ns.saturating_sub(lag_ns));
+            lag.record(lag_ns);
+        }
+        self.logged_tries(done);
+        self.batch(done.start_ns, done.now_ns, latency_ns);
+    }
+
+    /// One that failed.
+    pub fn logged_failure(&mut self, done: &Logged, why: Failed) {
+        *self.failed.entry(why).or_default() += 1;
+        if let Some(script) = self.scripts.get_mut(done.script) {
+            script.failed += 1;
+        }
+        self.logged_tries(done);
+    }
+
+    fn logged_tries(&mut self, done: &Logged) {
+        self.last_ns = self.last_ns.max(done.now_ns);
+        if done.retries > 0 {
+            self.retried += 1;
+            self.retries += u64::from(done.retries);
         }
     }
 

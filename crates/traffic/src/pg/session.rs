@@ -4,7 +4,7 @@
 use std::{io::Read as _, net::SocketAddr, time::Duration};
 
 use bytes::BytesMut;
-use model::measure::{Common, Transport};
+use model::measure::{Common, End, Transport};
 use postgres_protocol::message::frontend;
 use socket2::{SockAddr, Socket};
 
@@ -19,7 +19,11 @@ use crate::{
     Doing, Error, Result,
     net::{
         target::resolve,
-        tls::{Tls, conn::Received, fault::Fault},
+        tls::{
+            Tls,
+            conn::{Agreed, Received},
+            fault::Fault,
+        },
     },
     served::{
         dial::dial,
@@ -63,6 +67,8 @@ pub struct Session {
     pub ours: String,
     /// `15.14 (Debian …)`.
     pub version: String,
+    /// What TLS was agreed on, where it is spoken.
+    pub agreed: Option<Agreed>,
     /// What to tell of how it came about.
     pub warnings: Vec<String>,
     frames: Frames,
@@ -173,6 +179,7 @@ impl Session {
             ours: ours.map_or_else(String::new, |a| a.ip().to_string()),
             door,
             version: String::new(),
+            agreed: None,
             warnings: vec![],
             frames: Frames::default(),
             room: vec![],
@@ -231,7 +238,10 @@ impl Session {
         }
         let done = self.link.shake(&tls).and_then(|()| self.link.shaken(&mut self.rooms));
         match done {
-            Ok(Some(_)) => Ok(Login::over_tls(self.link.tls().and_then(|tls| tls.end_point()))),
+            Ok(Some(agreed)) => {
+                self.agreed = Some(agreed);
+                Ok(Login::over_tls(self.link.tls().and_then(|tls| tls.end_point())))
+            }
             Ok(None) => Err(Unopened::Perhaps(Error::Environment(format!(
                 "{name}: no TLS handshake in {} s",
                 patience.as_secs()
@@ -241,6 +251,15 @@ impl Session {
                 let what = format!("{name}: within the TLS handshake");
                 Err(Unopened::Perhaps(Error::io(what, &e)))
             }
+        }
+    }
+
+    /// The server, as it says of itself and as it was reached.
+    pub fn server(&self) -> End {
+        End {
+            program: format!("PostgreSQL {}", self.version),
+            address: self.door.name.clone(),
+            ..End::default()
         }
     }
 

@@ -6,8 +6,8 @@ use model::{
     Nanos,
     explain::Exchange,
     measure::{
-        Common, Engine, FarProgram, HttpSpec, PgScript, PgSpec, Pin, RttSpec, SocketOptions,
-        TlsSpec, Transport,
+        Common, Engine, FarProgram, HttpSpec, PgDriver, PgScript, PgSpec, Pin, RttSpec,
+        SocketOptions, TlsSpec, Transport,
     },
 };
 use traffic::{Secret, is_here};
@@ -175,6 +175,8 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
             seed: None,
             variables: args.define.iter().cloned().collect(),
             timeout_ns: TIMEOUT,
+            responder: None,
+            driver: PgDriver::default(),
         },
         password: traffic::pg::without_password(&args.target)?.1,
     })

@@ -37,7 +37,7 @@ impl Workload for Pg {
         // Each round has sessions of its own: all of them shall be there when it counts.
         let beginning = BEGINNING_NS.saturating_mul(clients.into()).min(LONGEST_NS);
         spec.common.warmup_ns.0 = spec.common.warmup_ns.0.saturating_add(beginning);
-        let measured = traffic::measure_pg(&spec, self.password.as_deref(), run)?;
+        let measured = traffic::measure_pg(&spec, self.password.as_deref(), None, run)?;
         if let Some(why) = measured.broken {
             return Err(why.into());
         }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use model::{
     Nanos,
-    measure::{Common, HttpSpec, TlsSpec},
+    measure::{HttpSpec, TlsSpec},
 };
 
 use super::{
     args::SecretArgs,
     conduct,
-    counts::{Counts, PerSecond, Percent, within},
+    counts::{Counts, PerSecond, within},
     near::NearArgs,
     secret,
 };
@@ -70,17 +70,6 @@ pub struct HttpArgs {
     /// So many requests instead; they begin with the window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub requests: Option<u64>,
-    /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
-    #[arg(long, value_name = "PERCENT", conflicts_with = "requests", help_heading = "Time")]
-    pub confidence: Option<Percent>,
-    /// The longest that --confidence may take for each run.
-    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
-    pub longest: Nanos,
-    /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
-    #[arg(long, value_name = "TARGET", help_heading = "Server")]
-    pub responder: Option<String>,
-    #[command(flatten)]
-    pub secret: SecretArgs,
     /// With https: trust the certificates in this PEM file instead of the system's.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
     pub ca: Option<PathBuf>,
@@ -106,20 +95,15 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     let has_body = args.body.is_some() || body_file.is_some();
     let method = if has_body { "POST" } else { "GET" };
     let target = args.urls.first().cloned().unwrap_or_default();
-    let common = args.near.common(target, args.duration, args.requests.is_some())?;
     Ok(HttpSpec {
-        common: Common {
-            confidence_per_mille: args.confidence.map(|p| p.0),
-            longest_ns: args.longest,
-            ..common
-        },
+        common: args.near.common(target, args.duration, args.requests.is_some())?,
         urls: args.urls.clone(),
         tls: TlsSpec {
             ca: named(args.ca.as_deref())?,
             insecure: args.insecure,
             resume: args.tls_resume,
         },
-        responder: args.responder.clone(),
+        responder: args.near.responder.clone(),
         method: args.method.clone().unwrap_or_else(|| method.into()),
         headers: args.header.clone(),
         body: args.body.clone(),

@@ -37,11 +37,11 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
-        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.secret, &a.output),
+        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.near.secret, &a.output),
         (Some(MeasureKind::Pg(a)), _) if a.init => pg::init(a),
         (Some(MeasureKind::Pg(a)), _) => {
             let (spec, password) = pg::spec(a)?;
-            pg::run(&spec, password.as_deref(), &a.output)
+            pg::run(&spec, password.as_deref(), &a.near.secret, &a.output)
         }
         (None, Some(file)) => again(file, args),
         (None, None) => Err(Failure::Usage(
@@ -100,7 +100,7 @@ fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
         "pg" => {
             let spec: PgSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            pg::run(&spec, None, &args.output)
+            pg::run(&spec, None, &args.secret, &args.output)
         }
         "stream" => {
             let spec: StreamSpec =

@@ -1,5 +1,5 @@
 //! What `measure http` and `measure pg` have alike: which of a server's addresses, where this end
-//! runs and how it waits.
+//! runs and how it waits, rounds until the interval is narrow, and a responder at the far end.
 
 use clap::Args;
 use model::{
@@ -8,26 +8,41 @@ use model::{
 };
 
 use super::{
-    args::{SocketArgs, WaitArg},
-    counts::within,
+    args::{SecretArgs, SocketArgs, WaitArg},
+    counts::{Percent, within},
     spec,
 };
 use crate::exit::Failure;
 
 /// The window when nothing is asked for.
 const WINDOW: Nanos = Nanos(5_000_000_000);
+/// Traffic around it when nothing is asked for.
+const WARMUP: Nanos = Nanos(200_000_000);
+const COOLDOWN: Nanos = Nanos(50_000_000);
 /// The longest that a number of requests or transactions may take when nothing is asked for.
 const LONGEST: Nanos = Nanos(600_000_000_000);
 
-/// Where this end runs, towards a server of another kind.
+/// Where this end runs, towards a server of another kind, and who tells of that one's host.
 #[derive(Debug, Args)]
 pub struct NearArgs {
     /// Traffic before the window, not measured; where a number is asked for, time to connect.
-    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
-    pub warmup: Nanos,
-    /// Traffic after the window, not measured.
-    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
-    pub cooldown: Nanos,
+    /// [default: 200ms].
+    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    pub warmup: Option<Nanos>,
+    /// Traffic after the window, not measured [default: 50ms].
+    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    pub cooldown: Option<Nanos>,
+    /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
+    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
+    pub confidence: Option<Percent>,
+    /// The longest that --confidence may take for each run.
+    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    pub longest: Nanos,
+    /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
+    #[arg(long, value_name = "TARGET", help_heading = "Server")]
+    pub responder: Option<String>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
     /// Only IPv4 addresses of the server.
     #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
     pub ipv4: bool,
@@ -90,16 +105,16 @@ impl NearArgs {
             family: if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) },
             bind: self.bind.clone(),
             duration_ns,
-            warmup_ns: self.warmup,
-            cooldown_ns: if counted { Nanos(0) } else { self.cooldown },
+            warmup_ns: self.warmup.unwrap_or(WARMUP),
+            cooldown_ns: if counted { Nanos(0) } else { self.cooldown.unwrap_or(COOLDOWN) },
             wait: spec::wait(self.wait),
             peer_wait: spec::wait(self.wait),
             pin: spec::pin(&self.cpu, self.no_pin),
             peer_pin: Pin::No,
             threads: self.threads,
             socket: socket(&self.socket),
-            confidence_per_mille: None,
-            longest_ns: duration_ns,
+            confidence_per_mille: self.confidence.map(|p| p.0),
+            longest_ns: self.longest,
         })
     }
 }

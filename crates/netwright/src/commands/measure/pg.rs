@@ -5,14 +5,16 @@ use std::{collections::BTreeMap, sync::Mutex};
 use clap::{Args, ValueEnum};
 use model::{
     Nanos,
-    measure::{PgProtocol, PgScript, PgSpec},
+    measure::{PgDriver, PgInitDocument, PgProtocol, PgScript, PgSpec},
     units::grouped,
 };
 
 use super::{
+    args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, within},
     near::NearArgs,
+    secret,
 };
 use crate::{
     args::OutputArgs,
@@ -29,6 +31,8 @@ use crate::{
   netwright measure pg postgres://db1/bench --protocol prepared \\
       --clients 1..64*2                                            # a sweep of clients
   netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 --rate 500   # by schedule, timed from it
+  netwright measure pg postgres://db1/bench --responder db1 --confidence 2%   # and the server's CPU
+  netwright measure pg postgres://db1/bench --driver pgbench --clients 8   # by the real one
   netwright measure pg 'host=/var/run/postgresql dbname=bench' --transactions 10000
   netwright measure pg postgres://db1/bench --connect-each       # a connection for each transaction
   PGPASSWORD=… netwright measure pg postgres://app@db1/bench     # or ~/.pgpass; never asked for"
@@ -43,7 +47,7 @@ pub struct PgArgs {
     #[arg(
         long,
         short = 'i',
-        conflicts_with_all = ["script", "transactions", "duration", "rate", "json", "output"],
+        conflicts_with_all = ["script", "transactions", "duration", "rate", "confidence", "responder"],
         help_heading = "Traffic"
     )]
     pub init: bool,
@@ -62,6 +66,17 @@ pub struct PgArgs {
         help_heading = "Traffic"
     )]
     pub protocol: ProtocolArg,
+    /// What makes the transactions: this program, or the real pgbench, whose report and log
+    /// become the same result.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PROGRAM",
+        default_value = "netwright",
+        conflicts_with = "init",
+        help_heading = "Traffic"
+    )]
+    pub driver: DriverArg,
     /// Send all statements of a transaction before awaiting the first answer.
     #[arg(long, help_heading = "Traffic")]
     pub pipeline: bool,
@@ -126,6 +141,24 @@ impl From<ProtocolArg> for PgProtocol {
     }
 }
 
+/// What makes the transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverArg {
+    /// This program.
+    Netwright,
+    /// The real pgbench.
+    Pgbench,
+}
+
+impl From<DriverArg> for PgDriver {
+    fn from(arg: DriverArg) -> Self {
+        match arg {
+            DriverArg::Netwright => Self::Netwright,
+            DriverArg::Pgbench => Self::Pgbench,
+        }
+    }
+}
+
 /// `NAME=VALUE`.
 ///
 /// # Errors
@@ -158,8 +191,14 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
     if scripts.is_empty() {
         scripts.push(PgScript { name: "select-only".into(), weight: 1 });
     }
+    let mut common = args.near.common(target, args.duration, args.transactions.is_some())?;
+    if args.driver == DriverArg::Pgbench {
+        // It has neither: none where none was asked for.
+        common.warmup_ns = args.near.warmup.unwrap_or_default();
+        common.cooldown_ns = args.near.cooldown.unwrap_or_default();
+    }
     let spec = PgSpec {
-        common: args.near.common(target, args.duration, args.transactions.is_some())?,
+        common,
         scripts,
         protocol: args.protocol.into(),
         clients: args.clients.0.clone(),
@@ -173,6 +212,8 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         seed: args.seed,
         variables: args.define.iter().cloned().collect::<BTreeMap<_, _>>(),
         timeout_ns: args.timeout,
+        responder: args.near.responder.clone(),
+        driver: args.driver.into(),
     };
     Ok((spec, password))
 }
@@ -180,6 +221,8 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
 /// Makes pgbench's tables, and says what was made.
 pub fn init(args: &PgArgs) -> Result<Done, Failure> {
     let (spec, password) = spec(args)?;
+    let sink = Sink::new(args.output.output.clone());
+    sink.check()?;
     let window = Window::open();
     let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
     let progress = |what: &str, share: f64| {
@@ -192,22 +235,40 @@ pub fn init(args: &PgArgs) -> Result<Done, Failure> {
     let made = traffic::pg::init::init(&spec, password.as_deref(), run);
     drop(shown);
     let made = made?;
-    Sink::Stdout.text(&format!(
+    match args.output.json {
+        true => sink.json(&made)?,
+        false => sink.text(&told(&made))?,
+    }
+    Ok(Done::Yes)
+}
+
+/// The tables in words.
+fn told(made: &PgInitDocument) -> String {
+    let mut text = format!(
         "Made pgbench's tables of scale {}: {} accounts, in {}, of which {} filling and {} keys.\n",
         made.scale,
         grouped(made.accounts),
         made.took_ns,
         made.copy_ns,
         made.keys_ns,
-    ))?;
-    Ok(Done::Yes)
+    );
+    for warning in &made.warnings {
+        text.push_str(&format!("Warning: {warning}.\n"));
+    }
+    text
 }
 
 /// Measures and prints.
-pub fn run(spec: &PgSpec, password: Option<&str>, output: &OutputArgs) -> Result<Done, Failure> {
+pub fn run(
+    spec: &PgSpec,
+    password: Option<&str>,
+    from: &SecretArgs,
+    output: &OutputArgs,
+) -> Result<Done, Failure> {
+    let secret = secret(from)?;
     conduct(
         output,
-        |run| traffic::measure_pg(spec, password, run),
+        |run| traffic::measure_pg(spec, password, secret.as_ref(), run),
         |document, look| report::measure::pg(document, *look),
     )
 }

@@ -1,0 +1,100 @@
+//! The process: begun, waited for, ended when we are, and what it took of the CPU.
+
+use std::{
+    fs::File,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use crate::{Doing, Error, Result, net::now_ns};
+
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long it may take to end when it is asked to.
+const ENDING_NS: u64 = 2_000_000_000;
+
+/// How it ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Over {
+    pub status: ExitStatus,
+    /// Whether we ended it.
+    pub by_us: bool,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+/// Runs it until it ends, or until `enough`.
+///
+/// # Errors
+/// It cannot be begun.
+pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool) -> Result<Over> {
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    // Of a group of its own: Ctrl-C is ours, and we say to it what follows from that.
+    command.process_group(0);
+    // SAFETY: between fork and exec nothing but one system call is made.
+    unsafe {
+        command.pre_exec(|| {
+            // With the thread that waits for it pgbench ends too.
+            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|e| Error::io(format!("{name} does not start"), &e))?;
+    let pid = libc::pid_t::try_from(child.id()).unwrap_or(-1);
+    let (mut asked_ns, mut by_us) = (0, false);
+    loop {
+        if let Some(over) = ended(pid, by_us).doing(|| name.clone())? {
+            return Ok(over);
+        }
+        if enough() {
+            let signal = match asked_ns {
+                0 => Some(libc::SIGINT),
+                then if now_ns().saturating_sub(then) > ENDING_NS => Some(libc::SIGKILL),
+                _ => None,
+            };
+            if let Some(signal) = signal {
+                // SAFETY: our own child, not waited for yet: the number is nobody else's.
+                unsafe { libc::kill(pid, signal) };
+                (asked_ns, by_us) = (now_ns(), true);
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether it has ended, and what it took.
+fn ended(pid: libc::pid_t, by_us: bool) -> std::io::Result<Option<Over>> {
+    let mut status = 0;
+    // SAFETY: a zeroed record is valid, and the kernel fills both.
+    let (got, used) = unsafe {
+        let mut used: libc::rusage = std::mem::zeroed();
+        (libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut used), used)
+    };
+    match got {
+        0 => return Ok(None),
+        n if n == pid => {}
+        _ => {
+            let e = std::io::Error::last_os_error();
+            return if e.kind() == std::io::ErrorKind::Interrupted { Ok(None) } else { Err(e) };
+        }
+    }
+    let ns = |t: libc::timeval| {
+        let (s, us) = (u64::try_from(t.tv_sec), u64::try_from(t.tv_usec));
+        s.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(us.unwrap_or(0) * 1000)
+    };
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Ok(Some(Over {
+        status: ExitStatus::from_raw(status),
+        by_us,
+        user_ns: ns(used.ru_utime),
+        system_ns: ns(used.ru_stime),
+        voluntary_switches: count(used.ru_nvcsw),
+        involuntary_switches: count(used.ru_nivcsw),
+    }))
+}
