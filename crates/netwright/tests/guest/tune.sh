@@ -1,0 +1,37 @@
+# All of one boot: `netwright tune` ($1) changes what no namespace has of its own, each seen with
+# the classic tools and undone. A line for each: what was asked, exit codes, whether the host
+# differed in between and was the same afterwards.
+cd "$(mktemp -d)" || exit 1
+export NETWRIGHT_STATE=$PWD/state
+print() {
+  for irq in /proc/irq/*/smp_affinity_list; do echo "$irq $(cat "$irq")"; done
+  ethtool -l eth0; ethtool -g eth0; ethtool -k eth0
+  grep -r . /sys/class/net/eth0/queues/*/{r,x}ps_* /sys/class/net/eth0/{threaded,mtu,tx_queue_len} \
+    /proc/sys/net/core/rps_sock_flow_entries /proc/sys/net/core/rmem_max /proc/sys/kernel/numa_balancing
+} 2> /dev/null
+say() { # what it was, exit codes of apply and rollback
+  print > after
+  echo "$1|$2|$3|$(cmp -s before during && echo same || echo differs)|$(cmp -s before after && echo same || echo differs)"
+  cmp -s before after || diff before after >&2
+}
+print > before
+# The first queue's receive interrupt.
+irq=$(awk -F: '/virtio.*input.0/ {print $1 + 0; exit}' /proc/interrupts)
+settings="nic.eth0.threaded=on nic.eth0.rfs=32768 nic.eth0.features.tx-tcp-segmentation=off"
+for ask in "irq.$irq.affinity=3 sysctl.kernel.numa_balancing=0 $settings" \
+    "nic.eth0.rings.rx=128 nic.eth0.channels=2"; do
+  "$1" tune apply --no-confirm $ask >&2; applied=$?
+  print > during
+  "$1" tune rollback >&2
+  say "$ask" $applied $?
+done
+# One that may cut the operator's own connection: the guard undoes it.
+own="10.97.0.1 50000 10.97.0.2 22"
+SSH_CONNECTION=$own "$1" tune apply nic.eth0.channels=1 --confirm 8s >&2; applied=$?
+print > during
+# Its end is seen by what it writes last: the journal, after everything was read again.
+for _ in $(seq 240); do
+  grep -q '"event":"rolled_back"' "$(ls "$NETWRIGHT_STATE"/journal/*.jsonl | tail -1)" && break
+  sleep 0.25
+done
+say guard $applied 0

@@ -1,0 +1,28 @@
+//! `tune` in a guest with a NIC of four queues: interrupts, rings, channels, threaded NAPI,
+//! settings of the whole host, and the guard. One guest serves all, for a boot is dear.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::time::Duration;
+
+use lab::{server::ServerSpec, testing::TestLab};
+use support::{NETWRIGHT, needs_root};
+
+#[test]
+fn what_no_namespace_has_is_changed_and_undone_exactly() {
+    needs_root();
+    let lab = TestLab::server(&ServerSpec::new(NETWRIGHT)).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/tune.sh");
+    let argv = ["timeout", "280", "bash", script, NETWRIGHT];
+    let out = lab.output_within("server", &argv, Duration::from_secs(290)).unwrap();
+    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.code, 0, "{said}{told}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}{told}");
+    for line in lines {
+        // Applied, rolled back, another host in between, the same afterwards.
+        assert!(line.ends_with("|0|0|differs|same"), "{line}\n{told}");
+    }
+}
