@@ -74,6 +74,10 @@ fn every_knob_is_applied_as_the_classic_tools_see_it_and_undone_exactly() {
         assert_eq!(read("/sys/class/net/v0/gro_flush_timeout"), "20000");
         let features = run("ethtool", &["-k", "v1"]);
         assert!(features.contains("tx-tcp-segmentation: off"), "{features}");
+        let waiting = run("tc", &["-d", "qdisc", "show", "dev", "v0"]);
+        assert!(waiting.contains("pfifo") && waiting.contains("limit 500p"), "{waiting}");
+        let waiting = run("tc", &["-d", "qdisc", "show", "dev", "v1"]);
+        assert!(waiting.contains("mq") && waiting.matches("limit 200Kb").count() == 4, "{waiting}");
         let placed = run("taskset", &["-a", "-c", "-p", &host.pid().to_string()]);
         assert!(placed.trim_end().ends_with("list: 1"), "{placed}");
 
@@ -108,6 +112,14 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("nic.v0.features.l2-fwd-offload=on", 4, "does not let it change"),
             ("nic.v0.coalesce.rx_usecs=1h", 4, "not supported"),
             ("nic.v0.channels=combined 2", 4, "no combined channels"),
+            ("nic.v0.qdisc=htb", 2, "is none of default"),
+            ("nic.v0.qdisc=fq limit", 2, "a value is missing"),
+            ("nic.lo.qdisc=mq pfifo", 4, "leave out mq"),
+            ("nic.v0.ntuple=on", 4, "rx-ntuple-filter"),
+            ("irq.affinity=close", 2, "is no policy"),
+            ("irq.affinity=local:v0", 4, "no interrupt is known"),
+            ("cpu.governor=performance", 4, "no CPU of this host shows"),
+            ("cpu.idle_limit=0", 2, "write none, or poll"),
             ("nic.v0.mtu=9000", 4, "raise that first"),
             ("sysctl.net.ipv4.tcp_congestion_control=none-such", 4, "offers"),
             ("sysctl.vm.drop_caches=3", 4, "an act"),
@@ -402,6 +414,32 @@ fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
 }
 
 #[test]
+fn a_discipline_comes_back_with_its_options_or_is_not_touched() {
+    on_a_host(|host| {
+        let tc = |words: &str| {
+            let mut args = vec!["qdisc", "replace", "dev", "v1", "root"];
+            args.extend(words.split(' '));
+            run("tc", &args);
+        };
+        tc("handle 5: tbf rate 7mbit burst 9k latency 40ms");
+        let before = host.print();
+        for ask in ["nic.v1.qdisc=pfifo limit 9", "nic.v1.qdisc=mq", "nic.v1.qdisc=default"] {
+            let (code, _, err) = host.tune(&["apply", ask]);
+            assert_eq!(code, 0, "{ask}: {err}");
+            assert_ne!(host.print(), before, "{ask}");
+            let (code, out, err) = host.tune(&["rollback"]);
+            assert_eq!(code, 0, "{ask}: {out}{err}");
+            same(&before, &host.print(), ask);
+        }
+        tc("handle 6: htb");
+        let (code, _, err) = host.tune(&["apply", "nic.v1.qdisc=pfifo"]);
+        assert!(code == 4 && err.contains("htb is there, and could not be put back"), "{err}");
+        let there = run("tc", &["qdisc", "show", "dev", "v1"]);
+        assert!(there.contains("htb 6: root"), "{there}");
+    });
+}
+
+#[test]
 fn without_privilege_nothing_is_written_and_the_capability_is_named() {
     on_a_host(|host| {
         let before = host.print();
@@ -464,16 +502,7 @@ fn an_interrupt_is_moved_and_moved_back_on_a_folder() {
     write("sys/devices/system/cpu/online", "0-1\n");
     write("sys/devices/system/cpu/present", "0-1\n");
     write("sys/devices/system/cpu/possible", "0-1\n");
-    let root = tree.path().to_str().unwrap();
-    let tune = |args: &[&str]| {
-        let out = std::process::Command::new(support::NETWRIGHT)
-            .arg("tune")
-            .args(args)
-            .args(["--root", root])
-            .output()
-            .unwrap();
-        (out.status.code().unwrap(), String::from_utf8_lossy(&out.stderr).into_owned())
-    };
+    let tune = |args: &[&str]| tune_folder(tree.path(), args);
     let file = tree.path().join("proc/irq/38/smp_affinity_list");
     let (code, err) = tune(&["apply", "irq.38.affinity=7"]);
     assert!(code == 4 && err.contains("CPU 7 is not online"), "{err}");
@@ -601,4 +630,62 @@ fn the_recipe_of_2008_is_refused_line_by_line() {
         let (code, _, err) = host.tune(&["plan", "--profile", "blue"]);
         assert!(code == 2 && err.contains("there is no profile \"blue\""), "{err}");
     });
+}
+
+/// Exit code and standard error of `netwright tune ARGS` on a folder.
+fn tune_folder(tree: &Path, args: &[&str]) -> (i32, String) {
+    let out = std::process::Command::new(support::NETWRIGHT)
+        .arg("tune")
+        .args(args)
+        .arg("--root")
+        .arg(tree)
+        .output()
+        .unwrap();
+    (out.status.code().unwrap(), String::from_utf8_lossy(&out.stderr).into_owned())
+}
+
+/// Governors and idle states are no guest's.
+#[test]
+fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
+    let tree = tempfile::tempdir().unwrap();
+    let cpu = tree.path().join("sys/devices/system/cpu");
+    let write = |path: &str, text: &str| {
+        let file = cpu.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    for file in ["online", "present", "possible"] {
+        write(file, "0-3\n");
+    }
+    for id in 0..4 {
+        write(&format!("cpu{id}/online"), "1\n");
+        write(&format!("cpu{id}/power/pm_qos_resume_latency_us"), "0\n");
+        write(&format!("cpu{id}/cpufreq/scaling_governor"), "powersave\n");
+        write(&format!("cpu{id}/cpufreq/affected_cpus"), &format!("{id}\n"));
+        write(&format!("cpu{id}/cpufreq/energy_performance_preference"), "balance_power\n");
+        let policy = format!("cpufreq/policy{id}");
+        write(&format!("{policy}/affected_cpus"), &format!("{id}\n"));
+        write(&format!("{policy}/scaling_governor"), "powersave\n");
+    }
+    let read = |path: &str| fs::read_to_string(cpu.join(path)).unwrap();
+    let ask = ["apply", "cpu.governor=performance", "cpu.idle_limit=10us", "cpu.2.idle_limit=poll"];
+    let (code, err) = tune_folder(tree.path(), &ask);
+    assert!(code == 2 && err.contains("asks for it too"), "{err}");
+    let (code, err) = tune_folder(tree.path(), &ask[..3]);
+    assert_eq!(code, 0, "{err}");
+    for id in 0..4 {
+        assert_eq!(read(&format!("cpu{id}/cpufreq/scaling_governor")), "performance");
+        assert_eq!(read(&format!("cpu{id}/power/pm_qos_resume_latency_us")), "10");
+    }
+    // As intel_pstate does it.
+    write("cpu1/cpufreq/energy_performance_preference", "performance\n");
+    assert_eq!(tune_folder(tree.path(), &["status"]).0, 0);
+    let (code, err) = tune_folder(tree.path(), &["rollback"]);
+    assert_eq!(code, 0, "{err}");
+    for id in 0..4 {
+        assert_eq!(read(&format!("cpu{id}/cpufreq/scaling_governor")), "powersave\n");
+        assert_eq!(read(&format!("cpu{id}/power/pm_qos_resume_latency_us")), "0\n");
+        let leans = read(&format!("cpu{id}/cpufreq/energy_performance_preference"));
+        assert_eq!(leans.trim(), "balance_power", "what the governor took along");
+    }
 }

@@ -20,9 +20,12 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert_eq!(out.code, 0, "{said}{told}");
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 3, "{said}{told}");
-    for line in lines {
+    let (changes, facts): (Vec<&str>, Vec<&str>) = lines.iter().partition(|l| l.contains('|'));
+    assert_eq!(changes.len(), 3, "{said}{told}");
+    for line in changes {
         // Applied, rolled back, another host in between, the same afterwards.
         assert!(line.ends_with("|0|0|differs|same"), "{line}\n{told}");
     }
+    let even = ["interrupts on CPU 2: 4", "interrupts on CPU 3: 4", "fq: 4"];
+    assert_eq!(facts, even, "the policy, and a discipline at each queue\n{said}{told}");
 }

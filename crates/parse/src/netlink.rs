@@ -133,6 +133,11 @@ impl Request {
         Self::new(kind, Self::REQUEST | Self::ACK, header)
     }
 
+    /// Changes something; `flags` say how (`NLM_F_CREATE`, `NLM_F_REPLACE`).
+    pub fn change(kind: u16, flags: u16, header: &[u8]) -> Self {
+        Self::new(kind, Self::REQUEST | Self::ACK | flags, header)
+    }
+
     /// Asks for all things.
     pub fn dump(kind: u16, header: &[u8]) -> Self {
         Self::new(kind, Self::REQUEST | Self::DUMP, header)

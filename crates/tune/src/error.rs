@@ -67,7 +67,10 @@ impl TuneError {
 
 /// The capability that a write needs.
 fn grant(what: &str) -> &'static str {
-    if what.starts_with("/proc/sys/net") || what.contains("/class/net/") || what.contains("ethtool")
+    if what.starts_with("/proc/sys/net")
+        || what.contains("/class/net/")
+        || what.contains("ethtool")
+        || what.starts_with("tc ")
     {
         "CAP_NET_ADMIN (or root) is needed"
     } else if what.contains("affinity of") {

@@ -3,6 +3,7 @@
 
 mod affinity;
 mod ethtool;
+pub mod qdisc;
 
 use std::{
     fs::OpenOptions,

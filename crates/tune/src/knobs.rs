@@ -1,5 +1,8 @@
 //! Every knob, a file each.
 
+mod cpu_energy_preference;
+mod cpu_governor;
+mod cpu_idle_limit;
 mod irq_affinity;
 mod nic_channels;
 mod nic_coalesce;
@@ -8,6 +11,7 @@ mod nic_features;
 mod nic_gro_flush_timeout;
 mod nic_mtu;
 mod nic_pause;
+mod nic_qdisc;
 mod nic_rings;
 mod nic_threaded;
 mod nic_txqueuelen;
@@ -23,6 +27,9 @@ use crate::knob::Knob;
 
 /// All of them, by name.
 pub const ALL: &[&dyn Knob] = &[
+    &cpu_energy_preference::KNOB,
+    &cpu_governor::KNOB,
+    &cpu_idle_limit::KNOB,
     &irq_affinity::IrqAffinity,
     &nic_channels::NicChannels,
     &nic_coalesce::NicCoalesce,
@@ -31,6 +38,7 @@ pub const ALL: &[&dyn Knob] = &[
     &nic_gro_flush_timeout::KNOB,
     &nic_mtu::NicMtu,
     &nic_pause::NicPause,
+    &nic_qdisc::NicQdisc,
     &nic_rings::NicRings,
     &nic_threaded::KNOB,
     &nic_txqueuelen::KNOB,
@@ -90,6 +98,10 @@ mod tests {
             ("nic.eth0.rss.table", "rss_table"),
             ("nic.eth0.rss.hash_fields.udp4", "rss_hash_fields"),
             ("irq.38.affinity", "irq_affinity"),
+            ("cpu.0.governor", "cpu_governor"),
+            ("cpu.127.idle_limit", "cpu_idle_limit"),
+            ("cpu.1.energy_preference", "cpu_energy_preference"),
+            ("nic.eth0.100.qdisc", "nic_qdisc"),
             ("process.4711.affinity", "process_affinity"),
         ] {
             let takers: Vec<_> = ALL.iter().filter(|k| k.takes(name)).map(|k| k.name()).collect();
@@ -103,6 +115,8 @@ mod tests {
             "nic.eth0.queue.rx-.rps_cpus",
             "nic.eth0.queue.tx-0.rps_cpus",
             "irq.x.affinity",
+            "cpu.01.governor",
+            "cpu.x.governor",
             "sysctl.",
             "sysctl.net/../../etc/passwd",
             "sysctl.net.*",

@@ -6,6 +6,7 @@
 
 pub mod apply;
 mod attribute;
+mod cpu_attribute;
 pub mod error;
 pub mod guard;
 pub mod host;

@@ -11,7 +11,7 @@ use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
     knobs, profile,
-    wish::{Mode, Wish, Wishes},
+    wish::{self, Mode, Wish, Wishes},
 };
 
 /// What each knob reads now, exactly.
@@ -67,8 +67,8 @@ fn one(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)
 
 fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
     let Some(knob) = knobs::find(&wish.knob) else {
-        let why = unknown(&wish.knob);
-        return Err(Refusal { kind: RefusedAs::Usage, why });
+        let unknown = || Refusal { kind: RefusedAs::Usage, why: unknown(&wish.knob) };
+        return Err(wish::left_whole(wish, case.facts).unwrap_or_else(unknown));
     };
     if let Some(why) = knob.never(&wish.knob) {
         let why = format!("{why}, so it is nothing to undo; sysctl -w does it");
@@ -148,7 +148,7 @@ fn unknown(knob: &str) -> String {
         .filter(|s| s.split('.').next() == Some(kind))
         .collect();
     if near.is_empty() {
-        "no such knob; names begin with sysctl., nic., irq. or process.".into()
+        "no such knob; names begin with sysctl., nic., irq., cpu. or process.".into()
     } else {
         format!("no such knob; there are {}", near.join(", "))
     }

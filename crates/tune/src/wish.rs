@@ -1,12 +1,15 @@
 //! What is asked for: knobs and values, from arguments, lines, findings or an earlier plan.
 
+pub mod irqs;
+
 use model::{
     Facts, Finding,
+    cpu::Cpu,
     tune::{Plan, Profile, Refused, RefusedAs},
 };
 use serde::Deserialize;
 
-use crate::{TuneError, profile};
+use crate::{TuneError, knob::Refusal, profile};
 
 /// One knob and the value wanted for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -155,10 +158,15 @@ fn not_json(e: &serde_json::Error) -> TuneError {
 
 /// `nic.NIC.coalesce.rx='adaptive-rx off rx-usecs 0'`, as findings and ethtool write it, is one
 /// wish for each parameter; `nic.NIC.rfs=ENTRIES` is one for the host's table and one for each
-/// queue's share of it.
+/// queue's share of it; `irq.affinity=POLICY` one for each queue's interrupt; `cpu.governor=NAME`
+/// and the like one for each CPU; `nic.NIC.ntuple` is a feature.
 pub fn split(wishes: &mut Vec<Wish>, facts: &Facts) {
     for wish in std::mem::take(wishes) {
-        let parts = coalescing(&wish).or_else(|| rfs(&wish, facts));
+        let parts = coalescing(&wish)
+            .or_else(|| rfs(&wish, facts))
+            .or_else(|| ntuple(&wish))
+            .or_else(|| every_cpu(&wish, facts))
+            .or_else(|| policy(&wish, facts));
         match parts {
             None => wishes.push(wish),
             Some(parts) => wishes.extend(parts.into_iter().map(|(knob, value)| Wish {
@@ -179,6 +187,42 @@ fn coalescing(wish: &Wish) -> Option<Vec<(String, String)>> {
         Some((format!("{nic}.coalesce.{name}"), (*value).to_owned()))
     };
     words.chunks(2).map(pair).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+}
+
+fn ntuple(wish: &Wish) -> Option<Vec<(String, String)>> {
+    let nic = wish.knob.strip_prefix("nic.")?.strip_suffix(".ntuple")?;
+    Some(vec![(format!("nic.{nic}.features.rx-ntuple-filter"), wish.value.clone())])
+}
+
+fn policy(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {
+    (wish.knob == "irq.affinity").then(|| irqs::expand(&wish.value, facts).ok()).flatten()
+}
+
+/// For the CPUs that are online and, of a frequency's settings, have one.
+fn every_cpu(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {
+    let setting = wish.knob.strip_prefix("cpu.")?;
+    let has = |c: &&Cpu| {
+        c.online.get() != Some(false)
+            && match setting {
+                "governor" => c.frequency.governor.is_known(),
+                "energy_preference" => c.frequency.energy_preference.is_known(),
+                _ => setting == "idle_limit",
+            }
+    };
+    let name = |c: &Cpu| (format!("cpu.{}.{setting}", c.id), wish.value.clone());
+    let all: Vec<_> = facts.cpus.iter().filter(has).map(name).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// Why a wish that should have become several did not.
+pub fn left_whole(wish: &Wish, facts: &Facts) -> Option<Refusal> {
+    let cannot = |why: &str| Some(Refusal { kind: RefusedAs::Environment, why: why.into() });
+    match wish.knob.as_str() {
+        "irq.affinity" => irqs::expand(&wish.value, facts).err(),
+        "cpu.governor" => cannot("no CPU of this host shows a frequency governor"),
+        "cpu.energy_preference" => cannot("no CPU of this host shows an energy preference"),
+        _ => None,
+    }
 }
 
 fn rfs(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {

@@ -5,7 +5,8 @@ cd "$(mktemp -d)" || exit 1
 export NETWRIGHT_STATE=$PWD/state
 print() {
   for irq in /proc/irq/*/smp_affinity_list; do echo "$irq $(cat "$irq")"; done
-  ethtool -l eth0; ethtool -g eth0; ethtool -k eth0
+  ethtool -l eth0; ethtool -g eth0; ethtool -k eth0; tc -d qdisc show dev eth0
+  grep . /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us
   grep -r . /sys/class/net/eth0/queues/*/{r,x}ps_* /sys/class/net/eth0/{threaded,mtu,tx_queue_len} \
     /proc/sys/net/core/rps_sock_flow_entries /proc/sys/net/core/rmem_max /proc/sys/kernel/numa_balancing
 } 2> /dev/null
@@ -14,17 +15,29 @@ say() { # what it was, exit codes of apply and rollback
   echo "$1|$2|$3|$(cmp -s before during && echo same || echo differs)|$(cmp -s before after && echo same || echo differs)"
   cmp -s before after || diff before after >&2
 }
+busybox modprobe sch_fq
+tc qdisc replace dev eth0 root handle 7: fq_codel target 6ms limit 999
 print > before
-# The first queue's receive interrupt.
-irq=$(awk -F: '/virtio.*input.0/ {print $1 + 0; exit}' /proc/interrupts)
-settings="nic.eth0.threaded=on nic.eth0.rfs=32768 nic.eth0.features.tx-tcp-segmentation=off"
-for ask in "irq.$irq.affinity=3 sysctl.kernel.numa_balancing=0 $settings" \
-    "nic.eth0.rings.rx=128 nic.eth0.channels=2"; do
+printf '%s\n' irq.affinity=local:eth0 sysctl.kernel.numa_balancing=0 cpu.idle_limit=10us \
+  nic.eth0.threaded=on nic.eth0.rfs=32768 nic.eth0.features.tx-tcp-segmentation=off \
+  'nic.eth0.qdisc=mq fq limit 20000 flow_limit 200' > settings
+printf '%s\n' nic.eth0.rings.rx=128 nic.eth0.channels=2 nic.eth0.qdisc=default > queues
+for ask in settings queues; do
   "$1" tune apply --no-confirm $ask >&2; applied=$?
   print > during
+  cp during $ask.during
   "$1" tune rollback >&2
   say "$ask" $applied $?
 done
+# The NIC's node is 1, its CPUs 2 and 3: both have the same number of queues.
+for cpu in 2 3; do
+  n=0
+  for irq in $(awk -F: '/virtio.*(in|out)put\.[0-9]/ {print $1 + 0}' /proc/interrupts); do
+    grep -q "/proc/irq/$irq/smp_affinity_list $cpu$" settings.during && n=$((n + 1))
+  done
+  echo "interrupts on CPU $cpu: $n"
+done
+echo "fq: $(grep -c 'qdisc fq .*limit 20000p flow_limit 200p' settings.during)"
 # One that may cut the operator's own connection: the guard undoes it.
 own="10.97.0.1 50000 10.97.0.2 22"
 SSH_CONNECTION=$own "$1" tune apply nic.eth0.channels=1 --confirm 8s >&2; applied=$?

@@ -75,6 +75,16 @@ impl Practice {
                 "4",
             ],
         );
+        // Two of its four queues set up by hand, under a root with a handle.
+        for words in [
+            "root handle 10: mq",
+            "parent 10:1 handle 11: bfifo limit 30000",
+            "parent 10:4 handle 14: pfifo limit 44",
+        ] {
+            let mut args = vec!["qdisc", "replace", "dev", "v0"];
+            args.extend(words.split(' '));
+            ns.run("tc", &args);
+        }
         for args in [
             ["link", "set", "v0", "up"],
             ["link", "set", "v1", "up"],
@@ -137,6 +147,8 @@ impl Practice {
             "nic.v1.queue.rx-3.rfs_flows=1024",
             "nic.v1.queue.tx-1.xps_cpus=2",
             "nic.v1.features.tx-tcp-segmentation=off",
+            "nic.v0.qdisc=pfifo limit 500",
+            "nic.v1.qdisc=mq bfifo limit 200k",
         ]
         .map(str::to_owned)
         .to_vec();
@@ -169,6 +181,7 @@ impl Practice {
         }
         for nic in ["v0", "v1"] {
             all.insert(format!("ethtool -k {nic}"), run("ethtool", &["-k", nic]));
+            all.insert(format!("tc {nic}"), run("tc", &["-d", "qdisc", "show", "dev", nic]));
         }
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let allowed = status.lines().find(|l| l.starts_with("Cpus_allowed_list")).unwrap();

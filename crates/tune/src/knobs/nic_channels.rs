@@ -138,8 +138,8 @@ impl Knob for NicChannels {
     }
 
     fn undo_text(&self, _: &str) -> String {
-        "the old number is set again, then the RSS table, RPS, RFS, XPS and interrupt affinities as \
-         they were"
+        "the old number is set again, then queueing disciplines, the RSS table, RPS, RFS, XPS and \
+         interrupt affinities as they were"
             .into()
     }
 
@@ -164,7 +164,8 @@ impl Knob for NicChannels {
         let nic = nic(knob);
         let folder =
             |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();
-        let mut all = vec![format!("nic.{nic}.rss.table")];
+        // Of mq, those of the queues that go: first, for its own undoing sees only what is left.
+        let mut all = vec![format!("nic.{nic}.qdisc"), format!("nic.{nic}.rss.table")];
         for queue in folder("queues") {
             let settings: &[&str] =
                 if queue.starts_with("rx-") { &["rps_cpus", "rfs_flows"] } else { &["xps_cpus"] };

@@ -68,6 +68,12 @@ impl Knob for NicFeatures {
         if known.is_some_and(|f| f.fixed) {
             return cannot("the driver does not let it change");
         }
+        if feature == "rx-ntuple-filter"
+            && !on
+            && let Some(rules @ 1..) = nic.ntuple_rules.get()
+        {
+            return cannot(format!("{rules} rules are in use, and would be lost with it"));
+        }
         if feature == "rx-lro" && on {
             let forwards = case.facts.sysctls.get("net.ipv4.ip_forward");
             if forwards.and_then(|f| f.value.known()).is_some_and(|v| v == "1") {

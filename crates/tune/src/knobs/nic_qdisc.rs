@@ -1,0 +1,322 @@
+//! `nic.NIC.qdisc`: how packets wait to be sent.
+
+mod options;
+
+use model::{
+    ids::Direction,
+    tune::{Radius, Reach},
+};
+
+use crate::{
+    Host, TuneError,
+    host::qdisc::{Qdisc, ROOT},
+    knob::{Case, Knob, Refusal, Undone, cannot, nic_of, usage},
+};
+use options::{KINDS, Set};
+
+/// `tc qdisc`. A value is `fq limit 20000`; `mq fq limit 20000` for one at each queue; or
+/// `default`, which is what the kernel puts there by itself. Options that are not named are the
+/// kernel's own. **Source**: `RTM_GETQDISC`, `RTM_NEWQDISC`. An exact value is a line for each:
+/// kind, handle, parent, options, in hex; and one if filters hang there.
+pub struct NicQdisc;
+
+/// Handles of our own; one of them is free.
+const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
+
+fn nic(knob: &str) -> &str {
+    nic_of(knob, "qdisc").unwrap_or_default()
+}
+
+/// What is asked for.
+struct Wanted<'w> {
+    /// One at each queue.
+    mq: bool,
+    /// `default` and `mq` without more have none.
+    kind: Option<&'w str>,
+    options: Vec<Set>,
+}
+
+fn wanted(text: &str) -> Result<Wanted<'_>, Refusal> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (mq, words) = match words.as_slice() {
+        ["mq", rest @ ..] => (true, rest),
+        all => (false, all),
+    };
+    let (kind, options) = match words {
+        [] if mq => (None, vec![]),
+        ["default"] if !mq => (None, vec![]),
+        [kind, rest @ ..] if KINDS.contains(kind) && !(mq && *kind == "noqueue") => {
+            (Some(*kind), options::parse(kind, rest)?)
+        }
+        _ => {
+            return usage(format!(
+                "{text:?} is none of default, {}, each but the first and last also after mq",
+                KINDS.join(", ")
+            ));
+        }
+    };
+    Ok(Wanted { mq, kind, options })
+}
+
+fn exact(all: &[Qdisc], filters: usize) -> String {
+    let line = |q: &Qdisc| {
+        let options = options::hex(&q.options);
+        format!("{} {:x} {:x} {options}\n", q.kind, q.handle, q.parent)
+    };
+    let mut text: String = all.iter().map(line).collect();
+    if filters > 0 {
+        text += &format!("filters {filters}\n");
+    }
+    text
+}
+
+/// The disciplines of an exact value; of them the root first.
+fn parsed(exact: &str) -> Vec<Qdisc> {
+    let line = |l: &str| {
+        let mut words = l.split(' ');
+        let kind = words.next()?.to_owned();
+        let handle = u32::from_str_radix(words.next()?, 16).ok()?;
+        let parent = u32::from_str_radix(words.next()?, 16).ok()?;
+        let options = words.next()?.as_bytes().chunks(2);
+        let byte = |c: &[u8]| u8::from_str_radix(std::str::from_utf8(c).ok()?, 16).ok();
+        Some(Qdisc { kind, handle, parent, options: options.map(byte).collect::<Option<_>>()? })
+    };
+    exact.lines().filter_map(line).collect()
+}
+
+fn free_handle(now: &[Qdisc]) -> u32 {
+    let [first, second] = OURS;
+    if now.iter().any(|q| q.handle == first) { second } else { first }
+}
+
+/// Puts the kernel's default back; what it made by itself cannot be taken away, so something
+/// else goes over it first.
+fn to_default(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
+    if now.first().is_some_and(|root| root.handle == 0) {
+        cover(host, nic, now)?;
+    }
+    host.drop_root_qdisc(nic)
+}
+
+/// Puts a plain queue at the root, under a handle that nobody has.
+fn cover(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
+    let handle = free_handle(now);
+    let plain = Qdisc { kind: "pfifo".into(), handle, parent: ROOT, options: vec![] };
+    host.put_qdisc(nic, &plain)
+}
+
+/// Puts back what was there: the root, then those below it which the kernel did not make itself.
+fn put_back(host: &Host, nic: &str, old: &[Qdisc], now: &[Qdisc]) -> Result<(), TuneError> {
+    let Some((root, below)) = old.split_first() else { return Ok(()) };
+    if root.handle == 0 {
+        return to_default(host, nic, now);
+    }
+    if now.iter().any(|q| q.handle == root.handle) {
+        cover(host, nic, now)?;
+    }
+    for q in std::iter::once(root).chain(below.iter().filter(|q| q.handle != 0)) {
+        let options = options::to_restore(&q.kind, &q.options);
+        host.put_qdisc(nic, &Qdisc { options, ..q.clone() })?;
+    }
+    Ok(())
+}
+
+impl Knob for NicQdisc {
+    fn name(&self) -> &'static str {
+        "nic_qdisc"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.qdisc='KIND OPTION VALUE …', 'mq KIND …' or default"
+    }
+
+    /// After the channels, before the MTU: fq's defaults are made from it, and undoing goes the
+    /// other way.
+    fn phase(&self) -> u8 {
+        35
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        !nic(knob).is_empty()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let all = host.qdiscs(nic(knob))?;
+        let filters = match all.first() {
+            Some(root) => host.filters(nic(knob), root.handle)?,
+            None => 0,
+        };
+        Ok(exact(&all, filters))
+    }
+
+    fn show(&self, exact: &str) -> String {
+        let all = parsed(exact);
+        let Some((root, below)) = all.split_first() else { return exact.trim().to_owned() };
+        let own = |q: &Qdisc| if q.handle == 0 { " (the kernel's default)" } else { "" };
+        let text = |q: &Qdisc| format!("{}{}", q.kind, options::show(&q.kind, &q.options));
+        let mut kinds: Vec<String> = below.iter().map(text).collect();
+        kinds.dedup();
+        match kinds.as_slice() {
+            [] => format!("{}{}", text(root), own(root)),
+            kinds => format!("{} {}{}", text(root), kinds.join(", "), own(root)),
+        }
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        value: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+        let wanted = wanted(value)?;
+        let queues = nic.queues.iter().filter(|q| q.id.direction == Direction::Tx).count();
+        if wanted.mq && queues == 1 {
+            return cannot("it sends by one queue: leave out mq");
+        }
+        let there = parsed(old);
+        if let Some(q) = there.iter().find(|q| !options::comes_back(&q.kind)) {
+            return cannot(format!(
+                "{} is there, and could not be put back as it was; tc qdisc does it without undoing",
+                q.kind
+            ));
+        }
+        if old.lines().any(|l| l.starts_with("filters ")) {
+            return cannot("filters hang on what is there, and could not be put back");
+        }
+        let kind = wanted.kind.map_or(String::new(), |k| format!(" {k}"));
+        let mq = if wanted.mq { " mq" } else { "" };
+        let text = format!("{mq}{kind}{}", options::spelled(&wanted.options));
+        Ok(if text.is_empty() { "default".into() } else { text.trim_start().into() })
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let nic = nic(knob);
+        let wanted = wanted(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        let now = host.qdiscs(nic)?;
+        let one = |kind: &str, handle, parent| Qdisc {
+            kind: kind.into(),
+            handle,
+            parent,
+            options: options::encode(&wanted.options),
+        };
+        let handle = free_handle(&now);
+        match wanted.kind {
+            None if !wanted.mq => return to_default(host, nic, &now),
+            Some(kind) if !wanted.mq => return host.put_qdisc(nic, &one(kind, handle, ROOT)),
+            _ => {}
+        }
+        host.put_qdisc(nic, &Qdisc { options: vec![], ..one("mq", handle, ROOT) })?;
+        let Some(kind) = wanted.kind else { return Ok(()) };
+        for place in host.qdiscs(nic)?.iter().filter(|q| q.parent != ROOT) {
+            host.put_qdisc(nic, &one(kind, 0, place.parent))?;
+        }
+        Ok(())
+    }
+
+    fn verify(&self, written: &str, back: &str) -> bool {
+        let (Ok(wanted), all) = (wanted(written), parsed(back)) else { return written == back };
+        let Some((root, below)) = all.split_first() else { return false };
+        let fits = |q: &Qdisc| {
+            wanted.kind.is_none_or(|k| k == q.kind) && options::hold(&q.options, &wanted.options)
+        };
+        match (wanted.mq, wanted.kind) {
+            (true, _) => root.kind == "mq" && below.iter().all(fits),
+            (false, None) => root.handle == 0,
+            (false, Some(_)) => fits(root),
+        }
+    }
+
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let name = nic(knob);
+        match self.read(host, knob) {
+            Ok(now) if now == old => return Ok(Undone::Restored(now)),
+            Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
+            now => put_back(host, name, &parsed(old), &parsed(&now?))?,
+        }
+        let back = self.read(host, knob)?;
+        if back == old {
+            return Ok(Undone::Restored(back));
+        }
+        Err(TuneError::Environment(format!(
+            "{knob}: was {}, and after putting it back reads {}",
+            self.show(old),
+            self.show(&back)
+        )))
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "what was there is put back with its handle and options (the kernel's default by taking ours \
+         away); its counters start at zero"
+            .into()
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Radius {
+        let many = parsed(old).first().is_some_and(|root| root.kind == "mq");
+        let single = many && !new.starts_with("mq") && new != "default";
+        let why = if single {
+            "packets that wait are dropped; all queues then share one lock (mq keeps one for each)"
+        } else {
+            "packets that wait are dropped"
+        };
+        case.nic_radius(nic(knob), Reach::BriefStall, why)
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn sets(&self, _: &str) -> &'static str {
+        "qdisc"
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        let nic = nic(knob);
+        match new.strip_prefix("mq") {
+            Some("") => format!("tc qdisc replace dev {nic} root mq"),
+            Some(child) => format!(
+                "tc qdisc replace dev {nic} root handle 1: mq; for each queue N: tc qdisc replace \
+                 dev {nic} parent 1:N{child}"
+            ),
+            None if new == "default" => format!("tc qdisc del dev {nic} root"),
+            None => format!("tc qdisc replace dev {nic} root {new}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_value_is_read_again_and_held_against_what_is_asked() {
+        let one = |kind: &str, handle, parent, options: &[u8]| Qdisc {
+            kind: kind.into(),
+            handle,
+            parent,
+            options: options.to_vec(),
+        };
+        let limit = 77u32.to_ne_bytes();
+        let all = [one("mq", 0x10000, ROOT, &[]), one("pfifo", 0x8001_0000, 0x10001, &limit)];
+        let text = exact(&all, 0);
+        assert_eq!(parsed(&text), all);
+        assert_eq!(NicQdisc.show(&text), "mq pfifo limit 77");
+        for (written, holds) in [
+            ("mq", true),
+            ("mq pfifo", true),
+            ("mq pfifo limit 77", true),
+            ("mq pfifo limit 78", false),
+            ("pfifo limit 77", false),
+            ("default", false),
+        ] {
+            assert_eq!(NicQdisc.verify(written, &text), holds, "{written}");
+        }
+        let own = exact(&[one("noqueue", 0, ROOT, &[])], 1);
+        assert_eq!(NicQdisc.show(&own), "noqueue (the kernel's default)");
+        assert!(NicQdisc.verify("default", &own));
+        for bad in ["", "htb", "mq htb", "mq noqueue", "default 1", "fq limit", "mq default"] {
+            assert!(wanted(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+}
