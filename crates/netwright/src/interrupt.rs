@@ -1,4 +1,5 @@
-//! Ctrl-C, and SIGTERM: the first ends the window early, the second ends the program.
+//! Ctrl-C, SIGTERM, and a terminal that hangs up: the first ends the window early, the second
+//! ends the program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,12 +11,12 @@ extern "C" fn on_signal(_: libc::c_int) {
 }
 
 /// What ends a window early.
-const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// While it lives, the first SIGINT or SIGTERM sets [`Window::stop`] instead of ending the
+/// While it lives, the first of [`SIGNALS`] sets [`Window::stop`] instead of ending the
 /// process; the second does what it did before (`SA_RESETHAND`).
 pub struct Window {
-    before: [libc::sigaction; 2],
+    before: [libc::sigaction; 3],
 }
 
 impl Window {

@@ -15,7 +15,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("traffic", &["model", "stats", "probe"]),
     ("lab", &["model"]),
     ("tune", &["model", "parse", "probe"]),
-    ("prove", &["model", "stats", "probe"]),
+    ("prove", &["model", "stats", "probe", "tune"]),
     (
         "netwright",
         &[

@@ -19,7 +19,7 @@ use crate::{
     disturbance::{self, During},
     experiment::{Budget, Workload},
     record::{Begun, Record},
-    settings::Settings,
+    settings::{Knobs, Settings},
 };
 
 /// Blocks below which nothing can be said.
@@ -37,6 +37,8 @@ pub struct Means<'a> {
     pub ours: &'a Path,
     /// Set when somebody wants an end.
     pub stop: &'a AtomicBool,
+    /// The host's knobs, where the experiment sets some.
+    pub knobs: Option<Knobs<'a>>,
     /// Told after each run: what is being done, and how far it has come (0 to 1).
     pub progress: &'a dyn Fn(&str, f64),
 }
@@ -62,7 +64,7 @@ pub fn conduct(
         begun,
         means,
         runs: before,
-        settings: Settings::none(experiment.factors.len()),
+        settings: Settings::none(experiment.factors.len(), means.knobs),
         root: Root::live(),
         began: Instant::now(),
     };
@@ -84,7 +86,7 @@ struct Course<'a> {
     begun: &'a Begun,
     means: &'a Means<'a>,
     runs: Vec<Run>,
-    settings: Settings,
+    settings: Settings<'a>,
     root: Root,
     began: Instant,
 }
@@ -209,7 +211,7 @@ impl Course<'_> {
     ) -> Result<Option<(Run, During)>, ProveError> {
         let experiment = self.experiment;
         let Some(cell) = experiment.cells.get(level) else { return Ok(None) };
-        self.settings.apply(cell, &experiment.factors, record)?;
+        self.settings.apply(level, cell, &experiment.factors, record)?;
         if let Some(line) = &experiment.before {
             child::set(line, experiment.timeout).map_err(ProveError::Setting)?;
         }
@@ -222,6 +224,7 @@ impl Course<'_> {
             Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
         };
         let during = before.during(&self.root, ended.cpu_s);
+        self.settings.hold()?;
         // Somebody who pressed Ctrl-C twice, or ended the workload itself.
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);

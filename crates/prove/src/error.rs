@@ -22,6 +22,9 @@ pub enum ProveError {
     /// A command that sets or undoes a level failed.
     #[error("{0}")]
     Setting(String),
+    /// A knob could not be set, did not hold, or was not put back.
+    #[error(transparent)]
+    Tune(#[from] tune::TuneError),
     /// Another experiment is under way with this record.
     #[error("{0}")]
     Busy(String),

@@ -7,6 +7,7 @@ use model::{
     prove::{Design, Direction},
 };
 use stats::trial::decide::Guard;
+use tune::wish::Wish;
 
 use crate::{
     ProveError,
@@ -137,6 +138,11 @@ impl Experiment {
         self.metrics.iter().find(|m| m.guard.is_none())
     }
 
+    /// What each combination asks of `tune`, in the order of the combinations.
+    pub fn wishes(&self) -> Vec<Vec<Wish>> {
+        self.cells.iter().map(|c| c.wishes(&self.factors)).collect()
+    }
+
     /// Commands that are run to set levels, for a warning before.
     pub fn changes(&self) -> Vec<String> {
         let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
@@ -155,10 +161,11 @@ fn workload(spec: &Spec) -> Result<Workload, String> {
             if words.first().is_some_and(|w| w == "netwright") {
                 words.remove(0);
             }
+            words::url(&mut words);
             if words.first().map(String::as_str) != Some("measure") || words.len() < 3 {
                 return Err(format!(
-                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET`; \
-                     another program is a `command`"
+                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET` and \
+                     no rtt://HOST, stream://, connect://, http:// or pg://; another program is a `command`"
                 ));
             }
             if !words.iter().any(|w| w == "--json") {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::prove::Design;
+use tune::wish::Wish;
 
 use crate::{
     experiment::{Workload, cpus},
-    spec::{FactorSpec, LevelSpec, PlacementSpec, Spec},
+    spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec},
     words,
 };
 
@@ -23,6 +24,8 @@ pub(crate) struct Level {
     pub(crate) name: String,
     pub(crate) args: Vec<String>,
     pub(crate) set: Option<Setting>,
+    /// Knobs of `tune`, with their values.
+    pub(crate) knobs: Vec<(String, String)>,
 }
 
 /// Something that is varied.
@@ -54,6 +57,18 @@ impl Cell {
             _ => format!("{} {}", f.name, l.name),
         });
         each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What it asks of `tune`.
+    pub(crate) fn wishes(&self, factors: &[Factor]) -> Vec<Wish> {
+        let each = self.of(factors).flat_map(|(f, l)| l.knobs.iter().map(move |k| (f, l, k)));
+        each.map(|(f, l, (knob, value))| Wish {
+            knob: knob.clone(),
+            value: value.clone(),
+            asked_by: format!("factor {}, level {}", f.name, l.name),
+            ..Wish::default()
+        })
+        .collect()
     }
 
     /// Each factor's level by name.
@@ -115,9 +130,11 @@ pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, 
         if factors.iter().skip(i + 1).any(|g| g.name == f.name) {
             return Err(format!("factor {}: is there twice", f.name));
         }
-        if f.levels.iter().all(|l| l.args.is_empty() && l.set.is_none()) && !used(f, workload) {
+        let nothing = |l: &Level| l.args.is_empty() && l.set.is_none() && l.knobs.is_empty();
+        if f.levels.iter().all(nothing) && !used(f, workload) {
             return Err(format!(
-                "factor {}: changes nothing: name it as {{{}}} in the workload, or give args or set",
+                "factor {}: changes nothing: name it as {{{}}} in the workload, or give knob, args \
+                 or set",
                 f.name, f.name
             ));
         }
@@ -139,7 +156,12 @@ fn used(factor: &Factor, workload: &Workload) -> bool {
 }
 
 fn factor(spec: &FactorSpec) -> Result<Factor, String> {
-    let whose = |e: String| format!("factor {}: {e}", spec.name);
+    let name = match (spec.name.as_str(), &spec.knob) {
+        ("", Some(knob)) => knob.clone(),
+        ("", None) => return Err("factor: name or knob is missing".into()),
+        (name, _) => name.to_owned(),
+    };
+    let whose = |e: String| format!("factor {name}: {e}");
     let levels: Vec<Level> =
         spec.levels.iter().map(|l| level(spec, l)).collect::<Result<_, _>>().map_err(whose)?;
     if levels.len() < 2 {
@@ -150,7 +172,7 @@ fn factor(spec: &FactorSpec) -> Result<Factor, String> {
             return Err(whose(format!("the level {} is there twice", l.name)));
         }
     }
-    Ok(Factor { name: spec.name.clone(), levels })
+    Ok(Factor { name, levels })
 }
 
 fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
@@ -173,7 +195,26 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
     };
     let args = pick(own.and_then(|o| o.args.as_ref()), &factor.args);
     let args = args.as_deref().map(words::split).transpose()?.unwrap_or_default();
-    Ok(Level { name, args, set })
+    let knobs = knobs(factor, own, &name)?;
+    Ok(Level { name, args, set, knobs })
+}
+
+/// The level of a knob that leaves it alone.
+const NOW: &str = "now";
+
+fn knobs(
+    factor: &FactorSpec,
+    own: Option<&FullLevelSpec>,
+    name: &str,
+) -> Result<Vec<(String, String)>, String> {
+    let own = own.map(|o| o.change.as_slice()).unwrap_or_default();
+    let common = factor.knob.iter().filter(|_| name != NOW && own.is_empty());
+    let mut all: Vec<_> = common.map(|k| (k.clone(), name.to_owned())).collect();
+    for text in own {
+        let wish = tune::wish::pair(text, "change").map_err(|e| e.to_string())?;
+        all.push((wish.knob, wish.value));
+    }
+    Ok(all)
 }
 
 fn matrix(placement: &PlacementSpec) -> Result<Vec<Factor>, String> {
@@ -181,7 +222,12 @@ fn matrix(placement: &PlacementSpec) -> Result<Vec<Factor>, String> {
         name: name.to_owned(),
         levels: cpus
             .into_iter()
-            .map(|c| Level { args: vec![option.to_owned(), c.clone()], name: c, set: None })
+            .map(|c| Level {
+                args: vec![option.to_owned(), c.clone()],
+                name: c,
+                set: None,
+                knobs: vec![],
+            })
             .collect(),
     };
     let here = factor("cpu", "--cpu", cpus("cpus", &placement.cpus)?);

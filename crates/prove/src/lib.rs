@@ -19,3 +19,4 @@ mod words;
 
 pub use error::ProveError;
 pub use experiment::Experiment;
+pub use settings::Knobs;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use model::tune::Plan;
+use tune::trial::Bench;
+
 use crate::{
     ProveError, child,
     levels::{Cell, Factor, Setting},
@@ -11,18 +14,66 @@ use crate::{
 /// How long a command that sets or undoes may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// By factor, what is set.
-pub(crate) struct Settings {
-    now: Vec<Option<Setting>>,
+/// The host's knobs, for an experiment that sets some.
+#[derive(Debug, Clone, Copy)]
+pub struct Knobs<'a> {
+    /// Sets and undoes.
+    pub bench: &'a Bench,
+    /// Each combination's plan, in the order of [`crate::Experiment::wishes`], all made for the
+    /// host as it is between two combinations. Empty where a combination leaves all as it is.
+    pub plans: &'a [Plan],
 }
 
-impl Settings {
-    pub(crate) fn none(factors: usize) -> Self {
-        Self { now: vec![None; factors] }
+/// By factor, what is set by commands; and the combination whose knobs are set.
+pub(crate) struct Settings<'a> {
+    now: Vec<Option<Setting>>,
+    knobs: Option<Knobs<'a>>,
+    /// Which combination's plan is in force, as which change set.
+    trial: Option<(usize, u64)>,
+}
+
+impl<'a> Settings<'a> {
+    pub(crate) fn none(factors: usize, knobs: Option<Knobs<'a>>) -> Self {
+        Self { now: vec![None; factors], knobs, trial: None }
     }
 
-    /// Brings the host to a combination: undoes what is another level's, then sets.
+    /// Brings the host to a combination, the one of this number: undoes what is another level's,
+    /// then sets.
     pub(crate) fn apply(
+        &mut self,
+        number: usize,
+        cell: &Cell,
+        factors: &[Factor],
+        record: &mut Record,
+    ) -> Result<(), ProveError> {
+        if self.trial.is_some_and(|(of, _)| of != number) {
+            self.take_back()?;
+        }
+        self.commands(cell, factors, record)?;
+        if let (None, Some(knobs)) = (self.trial, self.knobs)
+            && let Some(plan) = knobs.plans.get(number).filter(|p| !p.changes.is_empty())
+        {
+            self.trial = Some((number, knobs.bench.try_out(plan)?));
+        }
+        Ok(())
+    }
+
+    /// Whether the knobs are still as they were set.
+    pub(crate) fn hold(&self) -> Result<(), ProveError> {
+        match (self.knobs, self.trial) {
+            (Some(knobs), Some((_, id))) => Ok(knobs.bench.holds(id)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_back(&mut self) -> Result<(), ProveError> {
+        match (self.knobs, self.trial.take()) {
+            (Some(knobs), Some((_, id))) => Ok(knobs.bench.take_back(id)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn commands(
         &mut self,
         cell: &Cell,
         factors: &[Factor],
@@ -48,7 +99,8 @@ impl Settings {
 
     /// Undoes all. Every undo is tried, whatever becomes of the others; the first error is told.
     pub(crate) fn put_back(&mut self, record: &mut Record) -> Result<(), ProveError> {
-        let tried: Vec<_> = self.now.iter_mut().map(|now| undo(now, record)).collect();
+        let mut tried = vec![self.take_back()];
+        tried.extend(self.now.iter_mut().map(|now| undo(now, record)));
         tried.into_iter().collect()
     }
 }

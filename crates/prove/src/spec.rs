@@ -52,10 +52,13 @@ pub struct Spec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactorSpec {
-    /// Its name; `{NAME}` in the workload stands for the level.
+    /// Its name; `{NAME}` in the workload stands for the level [default: the knob's].
+    #[serde(default)]
     pub name: String,
     /// Its levels, the first being what the others are compared with.
     pub levels: Vec<LevelSpec>,
+    /// A knob of `netwright tune`: each level is a value of it, `now` is the one that it has.
+    pub knob: Option<String>,
     /// Appended to the workload at each level; `{level}` stands for it.
     pub args: Option<String>,
     /// A command that sets a level, for `sh -c`; `{level}` stands for it.
@@ -88,6 +91,9 @@ pub struct FullLevelSpec {
     pub set: Option<String>,
     /// The command that undoes it.
     pub unset: Option<String>,
+    /// Knobs of `netwright tune` that it sets: `KNOB=VALUE`.
+    #[serde(default)]
+    pub change: Vec<String>,
 }
 
 /// A placement matrix: `--cpu` and `--peer-cpu` of a measurement of ours.

@@ -24,9 +24,45 @@ pub(crate) fn split(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// How long a run of a workload given as a URL takes, unless it says so itself: many short runs
+/// say more than a few long ones.
+const SHORT: &str = "500ms";
+
+/// `rtt://db1:4040 --flows 8` as the words of a measurement: `measure rtt db1:4040 --flows 8`.
+/// Anything else stays.
+pub(crate) fn url(words: &mut Vec<String>) {
+    let Some((scheme, rest)) = words.first().and_then(|w| w.split_once("://")) else { return };
+    let (what, target) = match scheme {
+        "rtt" | "stream" | "connect" => (scheme.to_owned(), rest.trim_end_matches('/').to_owned()),
+        "http" | "https" => ("http".to_owned(), format!("{scheme}://{rest}")),
+        "pg" | "postgres" | "postgresql" => ("pg".to_owned(), format!("postgres://{rest}")),
+        _ => return,
+    };
+    words.splice(0..1, ["measure".to_owned(), what, target]);
+    if !words.iter().any(|w| w == "--duration" || w.starts_with("--duration=")) {
+        words.extend(["--duration".to_owned(), SHORT.to_owned()]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_a_measurement() {
+        for (typed, words) in [
+            ("rtt://db1:4040", "measure rtt db1:4040 --duration 500ms"),
+            ("stream://db1/ --flows 4", "measure stream db1 --flows 4 --duration 500ms"),
+            ("pg://u@db1/b --duration 1s", "measure pg postgres://u@db1/b --duration 1s"),
+            ("https://w/i?a=1", "measure http https://w/i?a=1 --duration 500ms"),
+            ("measure rtt db1", "measure rtt db1"),
+            ("ftp://x", "ftp://x"),
+        ] {
+            let mut found = split(typed).unwrap();
+            url(&mut found);
+            assert_eq!(found.join(" "), words);
+        }
+    }
 
     #[test]
     fn quotes_keep_words_together() {

@@ -54,14 +54,7 @@ impl Work<'_> {
     /// # Errors
     /// When nothing was written because the journal or the guard could not be had.
     pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
-        let mut journal = self.store.begin(self.lock)?;
-        journal.sync(Event::Begin {
-            schema_version: SCHEMA_VERSION,
-            id: journal.id,
-            host: plan.host.clone(),
-            by,
-            changes: plan.changes.clone(),
-        })?;
+        let mut journal = self.begin(plan, by)?;
         if let Some(arm) = arm {
             let armed = arm(journal.id).and_then(|a| {
                 journal.sync(Event::Armed {
@@ -75,7 +68,19 @@ impl Work<'_> {
                 return Err(e);
             }
         }
-        self.go_on(&mut journal)
+        self.go_on(&mut journal, true)
+    }
+
+    pub(crate) fn begin(&self, plan: &Plan, by: By) -> Result<Journal, TuneError> {
+        let mut journal = self.store.begin(self.lock)?;
+        journal.sync(Event::Begin {
+            schema_version: SCHEMA_VERSION,
+            id: journal.id,
+            host: plan.host.clone(),
+            by,
+            changes: plan.changes.clone(),
+        })?;
+        Ok(journal)
     }
 
     /// Takes up a change set that a crash cut short.
@@ -83,16 +88,17 @@ impl Work<'_> {
     /// # Errors
     /// When its journal cannot be opened.
     pub fn finish(&self, id: u64) -> Result<Applied, TuneError> {
-        self.go_on(&mut self.store.resume(id, self.lock)?)
+        self.go_on(&mut self.store.resume(id, self.lock)?, true)
     }
 
-    fn set(&self, id: u64) -> Result<Set, TuneError> {
+    pub(crate) fn set(&self, id: u64) -> Result<Set, TuneError> {
         self.store.set(id)?.ok_or_else(|| {
             TuneError::Environment(format!("change set {id}: its journal has no beginning"))
         })
     }
 
-    fn go_on(&self, journal: &mut Journal) -> Result<Applied, TuneError> {
+    /// Makes what is not made yet; `keep` ends the set, which otherwise stays on trial.
+    pub(crate) fn go_on(&self, journal: &mut Journal, keep: bool) -> Result<Applied, TuneError> {
         let set = self.set(journal.id)?;
         let mut disturbed: Vec<String> =
             set.writes.iter().flat_map(|w| &w.companions).map(|s| s.knob.clone()).collect();
@@ -105,6 +111,9 @@ impl Work<'_> {
             if let Err(why) = made {
                 return self.give_up(journal, n, why);
             }
+        }
+        if !keep {
+            return Ok(Applied::Whole(journal.id));
         }
         match journal.sync(Event::Applied) {
             Ok(()) => Ok(Applied::Whole(journal.id)),

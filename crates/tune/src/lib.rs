@@ -18,6 +18,7 @@ pub mod plan;
 pub mod profile;
 pub mod session;
 pub mod status;
+pub mod trial;
 pub mod undo;
 pub mod wish;
 

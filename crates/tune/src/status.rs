@@ -134,6 +134,11 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
             State::Unfinished if set.undoing => Some(format!(
                 "the undoing of change {id} was cut short; `netwright tune rollback {id}` ends it"
             )),
+            State::Unfinished if set.trial.is_some() => Some(format!(
+                "{} was cut short, and change {id} of it is still in force; `netwright tune \
+                 rollback {id}` undoes it",
+                set.trial.as_deref().unwrap_or_default()
+            )),
             State::Unfinished => Some(format!(
                 "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}` \
                  undoes it, `netwright tune apply --finish {id}` completes it",

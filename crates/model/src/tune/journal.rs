@@ -71,6 +71,12 @@ pub enum Event {
         /// (`CLOCK_BOOTTIME`).
         deadline_boot_ms: u64,
     },
+    /// It is only to see what it does: an experiment's, which undoes it. Kept when
+    /// [`Event::Applied`] comes.
+    OnTrial {
+        /// Whose: `prove channels`, `fix`.
+        by: String,
+    },
     /// The next write is about to be made; on disk before it is.
     Writing {
         /// Which change, from 0.

@@ -210,6 +210,14 @@ impl Practice {
         command
     }
 
+    /// `netwright ARGS` here, with the journals in this host's own folder.
+    pub fn netwright(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args).env("NETWRIGHT_STATE", self.state.path()).current_dir(&self.state);
+        command.env_remove("SSH_CONNECTION");
+        command
+    }
+
     /// A file system of this many bytes, for journals.
     pub fn small_disk(&self, bytes: u64) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

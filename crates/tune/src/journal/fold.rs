@@ -53,6 +53,8 @@ pub struct Set {
     pub writes: Vec<Write>,
     /// The guard, if there is one.
     pub armed: Option<Armed>,
+    /// Whose experiment it is, if it is one's.
+    pub trial: Option<String>,
     /// All was made.
     pub applied: bool,
     /// The operator said that all is well.
@@ -83,6 +85,7 @@ impl Set {
             changes,
             writes: vec![],
             armed: None,
+            trial: None,
             applied: false,
             confirmed: false,
             undoing: false,
@@ -103,6 +106,7 @@ impl Set {
             Event::Armed { pid, start_ticks, deadline_boot_ms } => {
                 self.armed = Some(Armed { pid, start_ticks, deadline_boot_ms });
             }
+            Event::OnTrial { by } => self.trial = Some(by),
             Event::Writing { n, saved, companions } => {
                 // A change that is taken up again after a crash: the first old value counts.
                 if !self.writes.iter().any(|w| w.n == n) {

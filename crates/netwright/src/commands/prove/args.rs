@@ -14,6 +14,7 @@ use crate::args::OutputArgs;
   netwright prove --workload 'measure rtt {level}' --level db1:4040 --level db1:4041 --budget 30s
   netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher'
+  netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
   netwright prove channels.toml --peek   # how it stands, from another terminal
   netwright prove channels.toml --resume # go on with one that was broken off
 
@@ -21,11 +22,12 @@ Exit code 0 says better; 1 says that this is not proven."
 ))]
 pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric"])]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change"])]
     pub file: Option<PathBuf>,
-    /// A measurement of ours to run; `{level}` in it stands for the level, else a level's words
-    /// are appended.
-    #[arg(long, value_name = "'measure …'", help_heading = "Instead of a file")]
+    /// A measurement of ours to run, `measure …` or `rtt://HOST`, `stream://`, `connect://`,
+    /// `http://`, `pg://`, options after it; `{level}` in it stands for the level, else a level's
+    /// words are appended.
+    #[arg(long, value_name = "'measure …'|URL", help_heading = "Instead of a file")]
     pub workload: Option<String>,
     /// Or a command of yours, for `sh -c`.
     #[arg(
@@ -43,6 +45,14 @@ pub struct ProveArgs {
         help_heading = "Instead of a file"
     )]
     pub level: Vec<String>,
+    /// A knob of `netwright tune` to try: as it is now against this value. Several are one change.
+    #[arg(
+        long,
+        value_name = "KNOB=VALUE",
+        conflicts_with = "level",
+        help_heading = "Instead of a file"
+    )]
+    pub change: Vec<String>,
     /// A figure, where it is and which way is good: `p50=runs.0.rtt_ns.p50:lower` in JSON,
     /// `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard.
     #[arg(long, value_name = "NAME=WHERE:higher|lower", help_heading = "Instead of a file")]
@@ -59,6 +69,9 @@ pub struct ProveArgs {
     /// What the order of the runs is drawn from [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,
+    /// Try also what may cut the connection that you work over.
+    #[arg(long, help_heading = "Extent")]
+    pub own_connection: bool,
     /// Where the record is kept [default: NAME.jsonl in /var/lib/netwright/prove as root, else in
     /// ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]

@@ -9,16 +9,22 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use model::prove::{Outcome, ProveDocument, Run};
+use model::{
+    prove::{Outcome, ProveDocument, Run},
+    tune::Plan,
+};
 use prove::{
-    Experiment, ProveError,
+    Experiment, Knobs, ProveError,
     conclude::{self, Ending},
     conduct::{self, Means},
     record::{self, Begun, Record},
 };
 
+use tune::trial::Bench;
+
 use self::args::ProveArgs;
 use crate::{
+    commands::tune::trial,
     exit::{Done, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
@@ -36,6 +42,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     let conducted = {
         let window = Window::open();
         undo_killed(args, &path)?;
+        let Some(tuned) = Tuned::of(args, &experiment)? else { return Ok(Done::No) };
         let (begun, before, mut record) = begin(args, &experiment, &path)?;
         warn(args, &experiment);
         let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
@@ -47,7 +54,8 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         };
         let ours = std::env::current_exe()
             .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))?;
-        let means = Means { ours: &ours, stop: window.stop(), progress: &progress };
+        let knobs = tuned.bench.as_ref().map(|bench| Knobs { bench, plans: &tuned.plans });
+        let means = Means { ours: &ours, stop: window.stop(), knobs, progress: &progress };
         conduct::conduct(&experiment, &begun, before, &mut record, &means)
     };
     let done = match &conducted.document {
@@ -69,6 +77,39 @@ fn show(args: &ProveArgs, document: &ProveDocument, sink: &Sink) -> Result<Done,
         Outcome::Better => Done::Yes,
         _ => Done::No,
     })
+}
+
+/// The host's knobs, where the experiment sets some.
+struct Tuned {
+    bench: Option<Bench>,
+    plans: Vec<Plan>,
+}
+
+impl Tuned {
+    /// Plans every combination before anything runs. `None` where one would do harm, which was
+    /// told.
+    fn of(args: &ProveArgs, experiment: &Experiment) -> Result<Option<Self>, Failure> {
+        let wishes = experiment.wishes();
+        if wishes.iter().all(Vec::is_empty) {
+            return Ok(Some(Self { bench: None, plans: vec![] }));
+        }
+        let quiet = args.output.talk.quiet;
+        let bench = trial::bench(&format!("the experiment {}", experiment.name), quiet)?;
+        let Ok(plans) = trial::plans(bench.host(), wishes, args.own_connection)? else {
+            return Ok(None);
+        };
+        let changes = || plans.iter().flat_map(|p| &p.changes);
+        if changes().next().is_none() {
+            return Err(Failure::Usage("all levels are what is there already".into()));
+        }
+        if !quiet {
+            let mut names: Vec<&str> = changes().map(|c| c.knob.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            note(&format!("changes this host and puts everything back: {}", names.join(", ")));
+        }
+        Ok(Some(Self { bench: Some(bench), plans }))
+    }
 }
 
 /// How it stands.
@@ -139,6 +180,7 @@ fn failure(e: ProveError) -> Failure {
     match e {
         ProveError::Spec(why) => Failure::Usage(why),
         ProveError::File { path, source } => Failure::io(Path::new(&path), &source),
+        ProveError::Tune(e) => crate::commands::tune::failure(e),
         e => Failure::Environment(e.to_string()),
     }
 }

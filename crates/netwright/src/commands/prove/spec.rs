@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prove::{
     Experiment,
-    spec::{FactorSpec, LevelSpec, MetricSpec, Spec},
+    spec::{FactorSpec, FullLevelSpec, LevelSpec, MetricSpec, Spec},
 };
 
 use super::args::ProveArgs;
@@ -36,17 +36,11 @@ fn read(path: &Path) -> Result<Spec, Failure> {
 fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
     if args.workload.is_none() && args.command.is_none() {
         return Err(Failure::Usage(
-            "prove needs an experiment: FILE.toml, or --workload or --command with --level".into(),
+            "prove needs an experiment: FILE.toml, or --workload or --command with --change or --level"
+                .into(),
         ));
     }
-    let text = args.workload.as_ref().or(args.command.as_ref());
-    let appended = !text.is_some_and(|t| t.contains("{level}"));
-    let factor = FactorSpec {
-        name: "level".into(),
-        levels: args.level.iter().cloned().map(LevelSpec::Name).collect(),
-        args: appended.then(|| "{level}".to_owned()),
-        ..FactorSpec::default()
-    };
+    let factor = if args.change.is_empty() { of_levels(args) } else { of_changes(args) };
     Ok(Spec {
         workload: args.workload.clone(),
         command: args.command.clone(),
@@ -54,6 +48,28 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
         metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
     })
+}
+
+fn of_changes(args: &ProveArgs) -> FactorSpec {
+    let level = |name: String, change: &[String]| {
+        LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
+    };
+    FactorSpec {
+        name: "change".into(),
+        levels: vec![level("as it is".into(), &[]), level(args.change.join(", "), &args.change)],
+        ..FactorSpec::default()
+    }
+}
+
+fn of_levels(args: &ProveArgs) -> FactorSpec {
+    let text = args.workload.as_ref().or(args.command.as_ref());
+    let appended = !text.is_some_and(|t| t.contains("{level}"));
+    FactorSpec {
+        name: "level".into(),
+        levels: args.level.iter().cloned().map(LevelSpec::Name).collect(),
+        args: appended.then(|| "{level}".to_owned()),
+        ..FactorSpec::default()
+    }
 }
 
 /// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.

@@ -5,6 +5,7 @@ pub mod args;
 mod back;
 mod plan;
 mod show;
+pub mod trial;
 
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
@@ -85,7 +86,7 @@ impl Place {
 }
 
 /// The exit code that an error deserves.
-fn failure(e: TuneError) -> Failure {
+pub fn failure(e: TuneError) -> Failure {
     match e {
         TuneError::Usage(_) => Failure::Usage(e.to_string()),
         TuneError::Denied(_) => Failure::Denied(e.to_string()),

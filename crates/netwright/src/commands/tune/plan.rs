@@ -95,32 +95,38 @@ fn document(name: &str) -> Result<String, Failure> {
 }
 
 /// The plan for what is there now, and the facts that it rests on.
-pub fn make(host: &Host, mut wishes: Wishes) -> Result<(Plan, Facts), Failure> {
+pub fn make(host: &Host, wishes: Wishes) -> Result<(Plan, Facts), Failure> {
     let facts = facts(host, &wishes);
+    Ok((of_facts(host, &facts, wishes)?, facts))
+}
+
+/// The plan for what is there now.
+pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, Failure> {
     if host.is_live()
         && let Some(why) = facts::elsewhere(host.root())
     {
         return Err(Failure::Environment(why));
     }
     if let Some((profile, nics)) = &wishes.profile {
-        let (more, refused) = profile::expand(profile, &facts, nics);
+        let (more, refused) = profile::expand(profile, facts, nics);
         wishes.wishes.extend(more);
         wishes.refused.extend(refused);
     }
-    wish::split(&mut wishes.wishes, &facts);
-    wish::name_processes(&mut wishes.wishes, &facts);
+    wish::split(&mut wishes.wishes, facts);
+    wish::name_processes(&mut wishes.wishes, facts);
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    let session = Session::find(host.root(), &facts, ssh.as_deref());
-    let case = Case { facts: &facts, session: &session };
+    let session = Session::find(host.root(), facts, ssh.as_deref());
+    let case = Case { facts, session: &session };
     let seen = tune::plan::look(host, &wishes.wishes);
     let plan = tune::plan::make(&case, host.id(), &wishes, &seen);
     if let Some(made) = &wishes.plan {
         tune::plan::still_fits(made, &plan).map_err(failure)?;
     }
-    Ok((plan, facts))
+    Ok(plan)
 }
 
-fn facts(host: &Host, wishes: &Wishes) -> Facts {
+/// What plans for these wishes rest on.
+pub fn facts(host: &Host, wishes: &Wishes) -> Facts {
     let selector = |knob: &String| {
         let who = knob.strip_prefix("process.")?.strip_suffix(".affinity")?;
         Some(who.parse().map_or_else(|_| Selector::Name(who.into()), Selector::Pid))

@@ -1,0 +1,65 @@
+//! Changes on trial, for `prove` and `fix`.
+
+use model::tune::Plan;
+use tune::{
+    Host,
+    trial::Bench,
+    wish::{Wish, Wishes},
+};
+
+use super::{by, failure, plan, store};
+use crate::{
+    exit::{Done, Failure},
+    output::note,
+};
+
+/// The host to make experiments on, alone. What killed experiments left is undone before.
+pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
+    let host = Host::live();
+    let by = by(&host)?;
+    let mut say = |text: &str| {
+        if !quiet {
+            note(&format!("netwright: {text}"));
+        }
+    };
+    let bench = Bench::open(host, store(None), by, what, &mut say).map_err(failure)?;
+    for line in bench.clear().map_err(failure)? {
+        note(&format!("netwright: {line}"));
+    }
+    Ok(bench)
+}
+
+/// A plan for each of several sets of wishes, as the host is now; the refusal of the first that
+/// `tune plan` would refuse (an error, or a no that was told). `own_connection` allows what may
+/// cut the operator's.
+pub fn plans(
+    host: &Host,
+    sets: Vec<Vec<Wish>>,
+    own_connection: bool,
+) -> Result<Result<Vec<Plan>, Done>, Failure> {
+    let all = Wishes { wishes: sets.iter().flatten().cloned().collect(), ..Wishes::default() };
+    let facts = plan::facts(host, &all);
+    let mut plans = Vec::new();
+    for wishes in sets {
+        let wishes = Wishes { wishes, ..Wishes::default() };
+        let plan = plan::of_facts(host, &facts, wishes)?;
+        if !plan.refused.is_empty() {
+            return plan::worst(&plan).map(Err);
+        }
+        if let Some(why) = cuts(&plan).filter(|_| !own_connection) {
+            return Err(Failure::Usage(why));
+        }
+        plans.push(plan);
+    }
+    Ok(Ok(plans))
+}
+
+/// The change that may cut the operator's own connection, if one may.
+pub fn cuts(plan: &Plan) -> Option<String> {
+    let change = plan.changes.iter().find(|c| c.radius.own_connection)?;
+    Some(format!(
+        "{}={}: your own connection may be cut ({}), which an experiment would do again and \
+         again; --own-connection allows it",
+        change.knob, change.new, change.radius.why
+    ))
+}

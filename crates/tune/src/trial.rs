@@ -1,0 +1,194 @@
+//! Changes that are made only to see what they do: each a change set of its own that counts as
+//! unfinished until it is undone or kept, so that whatever ends an experiment, the next command
+//! says what is left of it.
+
+use std::{sync::atomic::AtomicBool, time::Duration};
+
+use model::tune::{By, Event, Plan, State};
+
+use crate::{
+    Host, Store, TuneError,
+    apply::{Applied, Work},
+    journal::Set,
+    knobs,
+    lock::Lock,
+    undo::{self, Report},
+};
+
+/// A host on which an experiment makes changes. It holds the lock as long as it lives: nobody
+/// else changes the host meanwhile.
+pub struct Bench {
+    host: Host,
+    store: Store,
+    lock: Lock,
+    by: By,
+    /// Whose experiment, for the journal.
+    what: String,
+    /// An experiment that is to end ends between two changes, never within one.
+    never: AtomicBool,
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench").field("store", &self.store).field("what", &self.what).finish()
+    }
+}
+
+impl Bench {
+    /// Takes the lock; `waiting` is told once who has it. `what` stands in the journal: `the
+    /// experiment channels`.
+    ///
+    /// # Errors
+    /// When the journal's folder cannot be made.
+    pub fn open(
+        host: Host,
+        store: Store,
+        by: By,
+        what: &str,
+        waiting: &mut dyn FnMut(&str),
+    ) -> Result<Self, TuneError> {
+        let lock = store.lock(None::<Duration>, waiting)?;
+        Ok(Self { host, store, lock, by, what: what.to_owned(), never: AtomicBool::new(false) })
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn work(&self) -> Work<'_> {
+        Work { host: &self.host, store: &self.store, lock: &self.lock, stop: &self.never }
+    }
+
+    /// Every set with its state. The lock is ours, so nobody else is at work.
+    fn sets(&self) -> Result<Vec<(Set, State)>, TuneError> {
+        let boot = self.host.id().boot_id;
+        let (sets, damaged) = self.store.sets();
+        if let Some(damaged) = damaged.into_iter().next() {
+            return Err(TuneError::Environment(damaged));
+        }
+        let state = |s: Set| {
+            let state = s.state(boot.known(), false);
+            (s, state)
+        };
+        Ok(sets.into_iter().map(state).collect())
+    }
+
+    /// Undoes what experiments that were killed left, the last first; one line for each.
+    ///
+    /// # Errors
+    /// When it cannot be undone, or when another change was cut short or waits for its
+    /// confirmation: that is for the operator to decide.
+    pub fn clear(&self) -> Result<Vec<String>, TuneError> {
+        let mut told = Vec::new();
+        for (set, state) in self.sets()?.iter().rev() {
+            let id = set.id;
+            match state {
+                State::Unfinished => match &set.trial {
+                    Some(trial) => {
+                        self.here(set)?;
+                        self.take_back(id)?;
+                        told.push(format!("{trial} was cut short; its change {id} is undone"));
+                    }
+                    None => {
+                        return Err(TuneError::Environment(format!(
+                            "change {id} was cut short; `netwright tune rollback {id}` or `apply \
+                             --finish {id}` first"
+                        )));
+                    }
+                },
+                State::AwaitingConfirmation => {
+                    return Err(TuneError::Environment(format!(
+                        "change {id} waits for a confirmation; `netwright tune confirm {id}` or \
+                         `rollback {id}` first"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(told)
+    }
+
+    fn here(&self, set: &Set) -> Result<(), TuneError> {
+        let now = self.host.id();
+        match (set.host.net_namespace.known(), now.net_namespace.known()) {
+            (Some(then), Some(now)) if then != now => Err(TuneError::Environment(format!(
+                "change {} was cut short in network namespace {then}, and this is {now}: roll it \
+                 back there",
+                set.id
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a plan's changes, on trial; the number of their set.
+    ///
+    /// # Errors
+    /// The first change that failed; then all is as it was, or the text says what is not.
+    pub fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
+        let work = self.work();
+        let mut journal = work.begin(plan, self.by.clone())?;
+        journal.sync(Event::OnTrial { by: self.what.clone() })?;
+        match work.go_on(&mut journal, false)? {
+            Applied::Whole(id) => Ok(id),
+            Applied::Undone { why, report, id } => match whole(id, &report) {
+                Ok(()) => Err(why),
+                Err(not) => Err(TuneError::Environment(format!("{why}; {not}"))),
+            },
+        }
+    }
+
+    /// Whether what a set wrote is still there.
+    ///
+    /// # Errors
+    /// The first value that is another one now.
+    pub fn holds(&self, id: u64) -> Result<(), TuneError> {
+        let set = self.work().set(id)?;
+        for change in &set.changes {
+            let name = &change.knob;
+            let Some(knob) = knobs::find(name) else { continue };
+            let now = knob.read(&self.host, name)?;
+            if !knob.verify(&change.new, &now) {
+                return Err(TuneError::Changed(format!(
+                    "{name} was set to {} and is {} now: something else changes it",
+                    change.new,
+                    knob.show(&now)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a set and reads everything back.
+    ///
+    /// # Errors
+    /// Names what could not be put back, and how to try again.
+    pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
+        let set = self.work().set(id)?;
+        let mut journal = self.store.resume(id, &self.lock)?;
+        whole(id, &undo::all(&self.host, &mut journal, &set, undo::ASKED))
+    }
+
+    /// Ends a trial: its changes stay, as those of `tune apply` do.
+    ///
+    /// # Errors
+    /// When the journal cannot be told: then it stays on trial.
+    pub fn keep(&self, id: u64) -> Result<(), TuneError> {
+        self.store.resume(id, &self.lock)?.sync(Event::Applied)
+    }
+}
+
+fn whole(id: u64, report: &Report) -> Result<(), TuneError> {
+    if let Some((knob, why)) = report.not_restored.first() {
+        return Err(TuneError::Environment(format!(
+            "NOT PUT BACK: {knob}: {why}; `netwright tune rollback {id}` tries again"
+        )));
+    }
+    match &report.journal {
+        None => Ok(()),
+        Some(journal) => Err(TuneError::Environment(format!(
+            "all is put back, but the journal could not be told ({journal}); `netwright tune \
+             rollback {id}` closes it"
+        ))),
+    }
+}
