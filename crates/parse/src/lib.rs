@@ -38,6 +38,7 @@ pub mod proc_status;
 pub mod rtnl_addr;
 pub mod rtnl_link;
 pub mod rtnl_qdisc;
+pub mod rtnl_stats;
 pub mod schedstat;
 pub mod shell_vars;
 pub mod sockstat;
@@ -107,6 +108,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     }),
     ("rtnl_link", |b| drop(rtnl_link::parse(b))),
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
+    ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockstat", |b| drop(sockstat::parse(b))),

@@ -130,7 +130,7 @@ fn batches<K: Pod + Eq + Hash, V: Pod>(fd: i32, call: libc::c_long) -> io::Resul
 fn fd<K: Pod, V: Pod>(object: &Object, name: &str) -> io::Result<i32> {
     let _checked: maps::HashMap<&MapData, K, V> = object.map(name)?;
     match object.any_map(name) {
-        Some(Map::HashMap(data)) => Ok(data.fd().as_fd().as_raw_fd()),
+        Some(Map::HashMap(data) | Map::LruHashMap(data)) => Ok(data.fd().as_fd().as_raw_fd()),
         _ => Err(io::Error::other(format!("map {name} is of another kind"))),
     }
 }

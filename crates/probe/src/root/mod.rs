@@ -117,6 +117,11 @@ impl Root {
         Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
     }
 
+    /// Whether what is read is kept, so that it should be the sources themselves.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     /// Whether this is the running host, so that waiting and asking the kernel make sense.
     pub fn is_live(&self) -> bool {
         matches!(*self.backing, Backing::Live)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{QueueId, Reading};
-use parse::rtnl_qdisc::QdiscMessage;
+use parse::{rtnl_qdisc::QdiscMessage, rtnl_stats::LinkStats};
 
 use super::raw::Counters;
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 pub struct RawNic {
     /// Tells another device of the same name.
     pub ifindex: u32,
-    /// `/sys/class/net/X/statistics`.
+    /// `/sys/class/net/X/statistics`; of the running host the same by rtnetlink.
     pub statistics: Reading<Counters>,
     /// `carrier_changes`.
     pub carrier_changes: Reading<u64>,
@@ -32,7 +32,12 @@ pub struct RawNic {
 
 /// Every NIC of this network namespace.
 pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
-    let dumps = Dumps { ethtool: Ethtool::new(root), qdiscs: qdiscs(root), queues: queues(root) };
+    let dumps = Dumps {
+        ethtool: Ethtool::new(root),
+        statistics: ask::rtnl::statistics(root).unwrap_or_default(),
+        qdiscs: qdiscs(root),
+        queues: queues(root),
+    };
     reading(root.entries("/sys/class/net")).map(|names| {
         names
             .into_iter()
@@ -44,6 +49,8 @@ pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
 /// What is asked once for all NICs, by ifindex.
 struct Dumps<'a> {
     ethtool: Ethtool<'a>,
+    /// By name; those that are missing are read from their files.
+    statistics: BTreeMap<String, LinkStats>,
     qdiscs: Reading<BTreeMap<u32, Vec<QdiscMessage>>>,
     queues: Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>>,
 }
@@ -77,15 +84,25 @@ fn queues(root: &Root) -> Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>> {
 /// `None` for a NIC that just vanished, and for `bonding_masters`, a file among the NICs.
 fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
     let folder = format!("/sys/class/net/{name}");
-    let ifindex = root.number(&format!("{folder}/ifindex")).into_known()?;
+    let told = dumps.statistics.get(name);
+    let ifindex = match told {
+        Some(link) => link.ifindex,
+        None => root.number(&format!("{folder}/ifindex")).into_known()?,
+    };
     let queues = dumps.queues.as_ref().and_then(|by_nic| match by_nic.get(&ifindex) {
         Some(queues) => Reading::Known(queues.clone()),
         None => Reading::Absent(format!("netlink/qstats: the driver of {name} keeps none")),
     });
     Some(RawNic {
         ifindex,
-        statistics: facts::nic::statistics(root, &format!("{folder}/statistics")),
-        carrier_changes: root.number(&format!("{folder}/carrier_changes")),
+        statistics: match told {
+            Some(link) => Reading::Known(link.counters.clone()),
+            None => facts::nic::statistics(root, &format!("{folder}/statistics")),
+        },
+        carrier_changes: match told.and_then(|link| link.carrier_changes) {
+            Some(changes) => Reading::Known(changes),
+            None => root.number(&format!("{folder}/carrier_changes")),
+        },
         driver_stats: facts::nic::driver_stats(&dumps.ethtool, name),
         queues,
         qdiscs: dumps
@@ -93,4 +110,39 @@ fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
             .as_ref()
             .map(|by_nic| by_nic.get(&ifindex).cloned().unwrap_or_default()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_answer_has_the_names_and_numbers_of_the_files() {
+        let root = Root::live();
+        // Traffic may come between two looks: what one NIC counted must lie between them.
+        let before = ask::rtnl::statistics(&root).unwrap();
+        let folder = |name: &str| format!("/sys/class/net/{name}/statistics");
+        let files: BTreeMap<String, Counters> = before
+            .keys()
+            .filter_map(|name| {
+                Some((name.clone(), facts::nic::statistics(&root, &folder(name)).into_known()?))
+            })
+            .collect();
+        let after = ask::rtnl::statistics(&root).unwrap();
+        assert!(files.contains_key("lo"), "{files:?}");
+        for (name, counters) in &files {
+            let (Some(first), Some(last)) = (before.get(name), after.get(name)) else { continue };
+            if first.ifindex != last.ifindex {
+                continue;
+            }
+            assert!(first.counters.keys().eq(counters.keys()), "{name}: {first:?}");
+            for (counter, n) in counters {
+                assert!(
+                    (first.counters[counter]..=last.counters[counter]).contains(n),
+                    "{name} {counter}: {n}"
+                );
+            }
+            assert!(last.carrier_changes.is_some());
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! share of the next [`WatchInterval`].
 
 mod accounting;
+mod comms;
 mod cost;
 mod duty;
 pub mod exchanges;
@@ -136,9 +137,10 @@ impl Watcher {
 
     /// Takes what the programs have added up so far, for nobody.
     fn take(&mut self) {
-        self.softirq.look();
-        self.waits.look(&self.root);
-        self.movement.look(&self.root, &self.before);
+        let comms = comms::Comms::new(&self.root);
+        self.softirq.look(Some(&comms));
+        self.waits.look(&self.root, &comms);
+        self.movement.look(&self.root, &comms, &self.before);
     }
 
     /// Waits for the interval's end and tells what was seen in it; `stop` ends it early, and
@@ -153,9 +155,10 @@ impl Watcher {
         self.spare(end, stop);
         samples::clock::wait_until(end, stop, &mut |_| {});
         let now = samples::one(&self.root, 0, &self.options);
-        let softirq = self.softirq.look();
-        let waits = self.waits.look(&self.root);
-        let movement = self.movement.look(&self.root, &now);
+        let comms = comms::Comms::new(&self.root);
+        let softirq = self.softirq.look(Some(&comms));
+        let waits = self.waits.look(&self.root, &comms);
+        let movement = self.movement.look(&self.root, &comms, &now);
         let ipc = self.ipc.look(&self.root);
         let between = delta::samples(&[self.before.clone(), now.clone()]);
         let window_ns = now.time.start_ns.saturating_sub(begun);
@@ -331,7 +334,7 @@ mod tests {
         let [softirqs, waits, messages, queues] = [When::Never; 4];
         let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
         let mut watcher = Watcher::start(&watch);
-        let (softirq, ipc) = (watcher.softirq.look(), watcher.ipc.look(&watcher.root));
+        let (softirq, ipc) = (watcher.softirq.look(None), watcher.ipc.look(&watcher.root));
         let (before, now) = (host(5, u32::MAX - 3, u32::MAX, 100), host(9, 2, 4, 150));
         let between = delta::samples(&[before, now]).unwrap();
         let cpu = one_cpu(&between.cpus[0], &softirq, &ipc);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Reading, watch::Payer};
 
-use crate::Root;
+use super::comms::Comms;
 
 /// So many processes are asked for their name, those that pay most.
 const ASKED: usize = 200;
@@ -15,8 +15,8 @@ pub struct Names(BTreeMap<u32, String>);
 
 impl Names {
     /// Names the processes of these threads; the threads that paid most come first.
-    pub fn give(&mut self, root: &Root, payers: &mut [Payer]) {
-        self.by(payers, |pid| root.word(&format!("/proc/{pid}/comm")).into_known());
+    pub fn give(&mut self, comms: &Comms, payers: &mut [Payer]) {
+        self.by(payers, |pid| comms.of(pid));
     }
 
     fn by(&mut self, payers: &mut [Payer], comm: impl Fn(u32) -> Option<String>) {

@@ -16,7 +16,7 @@ impl OverWindow {
     pub fn begin(root: &Root) -> Self {
         let part = root.is_live().then(|| {
             let mut part = Part::attach(&asked(root, true), ALWAYS, root, &possible(root));
-            part.look();
+            part.look(None);
             part
         });
         Self(part)
@@ -25,7 +25,7 @@ impl OverWindow {
     /// Puts what they measured, or why they did not, into the window's samples.
     pub fn end(self, mut samples: Samples) -> Samples {
         let Some(mut part) = self.0 else { return samples };
-        let look = part.look();
+        let look = part.look(None);
         for cpu in &mut samples.cpus {
             (cpu.softirq_ns, _) = look.of(cpu.id);
         }
@@ -47,7 +47,7 @@ impl Running {
     pub fn begin() -> Reading<Self> {
         let root = Root::live();
         let mut part = Part::attach(&asked(&root, true), ALWAYS, &root, &possible(&root));
-        match part.look().all() {
+        match part.look(None).all() {
             Reading::Known(_) => Reading::Known(Self { part, sum: ByContext::default() }),
             Reading::Absent(why) => Reading::Absent(why),
             Reading::Denied(why) => Reading::Denied(why),
@@ -56,7 +56,7 @@ impl Running {
 
     /// Until now.
     pub fn until_now(&mut self) -> Reading<ByContext> {
-        self.part.look().all().map(|moved| {
+        self.part.look(None).all().map(|moved| {
             self.sum.add(&moved);
             self.sum.clone()
         })

@@ -7,6 +7,7 @@ use model::{
     watch::{ByContext, NapiWatch, Payer, ProgramStatus, VectorNs},
 };
 
+use super::comms::Comms;
 use super::{
     When,
     duty::{self, Duty, USUAL_NS},
@@ -116,8 +117,8 @@ impl Part {
         }
     }
 
-    /// What moved since the last look.
-    pub fn look(&mut self) -> Look {
+    /// What moved since the last look; without names no process has one.
+    pub fn look(&mut self, comms: Option<&Comms>) -> Look {
         let softirq = match &mut self.softirq {
             Ok(softirq) => softirq,
             Err(why) => return Look::without(why),
@@ -150,7 +151,9 @@ impl Part {
             (*cpu, all)
         };
         let mut payers = paying.ranked();
-        self.names.give(&self.root, &mut payers);
+        if let Some(comms) = comms {
+            self.names.give(comms, &mut payers);
+        }
         Look {
             cpus: Ok(grown.iter().map(one).collect()),
             payers: Reading::Known(payers),

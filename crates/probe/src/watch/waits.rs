@@ -10,6 +10,7 @@ use model::{
 };
 
 use self::grown::Grown;
+use super::comms::Comms;
 use super::{
     When,
     duty::{self, Duty, USUAL_NS},
@@ -84,7 +85,7 @@ impl Part {
     }
 
     /// What was waited for since the last look: most reads first.
-    pub fn look(&mut self, root: &Root) -> Reading<Vec<ProcessWaits>> {
+    pub fn look(&mut self, root: &Root, comms: &Comms) -> Reading<Vec<ProcessWaits>> {
         let waits = match &mut self.waits {
             Ok(waits) => waits,
             Err(why) => return why.clone().map(|()| Vec::new()),
@@ -106,7 +107,7 @@ impl Part {
         self.last = now.into_iter().filter(|(k, _)| !still.contains(k)).collect();
         self.count_runs(&cpus);
         let observed = self.duty.observed(monotonic_ns());
-        Reading::Known(self.told(root, grown, observed))
+        Reading::Known(self.told(comms, grown, observed))
     }
 
     fn count_runs(&mut self, cpus: &[(CpuId, CpuState)]) {
@@ -120,7 +121,7 @@ impl Part {
 
     fn told(
         &self,
-        root: &Root,
+        comms: &Comms,
         grown: BTreeMap<u32, Grown>,
         observed_share: f64,
     ) -> Vec<ProcessWaits> {
@@ -128,7 +129,7 @@ impl Part {
         all.sort_by_key(|(pid, g)| (std::cmp::Reverse(g.reads), *pid));
         let name = |pid: u32, g: &Grown| match pid {
             0 => "(all others)".to_owned(),
-            _ => root.word(&format!("/proc/{pid}/comm")).get().unwrap_or_else(|| g.name()),
+            _ => comms.of(pid).unwrap_or_else(|| g.name()),
         };
         let (entry, ready) = (ENTRY.program, READY.program);
         all.iter()

@@ -32,7 +32,7 @@ use model::{CpuId, Reading};
 
 pub use state::{CONTEXTS, COUNTED, CpuState, Name, NapiKey, NapiSums, PayerSums, Sum, text};
 
-use super::{Object, Wanted};
+use super::{Object, Wanted, table};
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/softirq.bpf.o"));
 
@@ -135,7 +135,7 @@ impl Softirq {
     /// # Errors
     /// The kernel refuses.
     pub fn read(&self) -> io::Result<Sums> {
-        let payers = self.all("payers")?;
+        let payers = table::read(&self.object, "payers")?.into_iter().collect();
         let napis = self.all("napis")?;
         Ok(Sums { cpus: self.object.of_cpus("cpus")?, payers, napis })
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{CpuId, Reading, measure::Transport, watch::Messages};
 
+use super::super::comms::Comms;
 use super::{MOST, held::Programs, text};
 use crate::{
     Root,
@@ -75,7 +76,7 @@ impl Part {
     }
 
     /// What was sent and received since the last look.
-    pub fn look(&mut self, root: &Root, now: &Raw) -> Reading<Vec<Messages>> {
+    pub fn look(&mut self, comms: &Comms, now: &Raw) -> Reading<Vec<Messages>> {
         let (calls, lost) = match self.programs.take(MessageCalls::take) {
             Ok(turn) => turn,
             Err(why) => return why,
@@ -87,7 +88,7 @@ impl Part {
         let mut all = messages(&calls, lost);
         all.iter_mut().for_each(|m| m.observed_share = observed);
         for one in all.iter_mut().filter(|m| m.pid != 0).take(ASKED) {
-            if let Reading::Known(name) = root.word(&format!("/proc/{}/comm", one.pid)) {
+            if let Some(name) = comms.of(one.pid) {
                 one.name = name;
             }
         }

@@ -11,7 +11,7 @@ use model::{
     watch::{Messages, Mover, ProgramStatus, Retransmits},
 };
 
-use super::When;
+use super::{When, comms::Comms};
 use crate::{Root, samples::raw::Raw};
 
 /// What stands on its own of a list; the rest is told as one: a list of ten thousand helps
@@ -49,10 +49,10 @@ impl Movement {
     }
 
     /// What moved since the last look; `now` are the counters of this one.
-    pub fn look(&mut self, root: &Root, now: &Raw) -> Look {
+    pub fn look(&mut self, root: &Root, comms: &Comms, now: &Raw) -> Look {
         Look {
-            movers: self.movers.look(root),
-            messages: self.messages.look(root, now),
+            movers: self.movers.look(root, comms),
+            messages: self.messages.look(comms, now),
             retransmits: self.retransmits.look(),
         }
     }

@@ -7,6 +7,7 @@ use model::{
     watch::{Mover, Way},
 };
 
+use super::super::comms::Comms;
 use super::{MOST, held::Programs, places::Places, text};
 use crate::{
     Root,
@@ -31,7 +32,7 @@ impl Part {
     }
 
     /// Who moved since the last look.
-    pub fn look(&mut self, root: &Root) -> Reading<Vec<Mover>> {
+    pub fn look(&mut self, root: &Root, comms: &Comms) -> Reading<Vec<Mover>> {
         let (moves, lost) = match self.programs.take(Movers::take) {
             Ok(turn) => turn,
             Err(why) => return why,
@@ -40,7 +41,7 @@ impl Part {
         self.places.learn(root, cpus);
         let mut movers = movers(&moves, lost, &self.places);
         for mover in movers.iter_mut().filter(|m| m.tid != 0).take(ASKED) {
-            if let Reading::Known(name) = root.word(&format!("/proc/{}/comm", mover.tid)) {
+            if let Some(name) = comms.of(mover.tid) {
                 mover.name = name;
             }
         }
