@@ -139,8 +139,77 @@ pub struct Run {
     pub others_cpus: Option<f64>,
     /// The share of CPU time that the hypervisor took away.
     pub steal_share: Option<f64>,
+    /// What else the host did meanwhile.
+    #[serde(default)]
+    pub host: DuringRun,
+    /// Kernel counters that grew meanwhile, by name; `null` where one could not be known (it went
+    /// backwards, its device came or went). Empty where none were read.
+    #[serde(default)]
+    pub counters: BTreeMap<String, Option<u64>>,
+    /// How much the run did, in the unit of `evidence.per`; absent for a command, which is one run.
+    #[serde(default)]
+    pub work: Option<f64>,
     /// Why it does not count, if it does not.
     pub spoiled: Option<String>,
+}
+
+/// What may disturb a run, besides others' CPU time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DuringRun {
+    /// Interfaces that lost or gained their carrier, came or went, each time it happened.
+    pub link_changes: Option<u64>,
+    /// The CPUs' mean frequency when the run had ended.
+    pub frequency_khz: Option<u64>,
+    /// Frequency policies whose governor or limits changed.
+    pub frequency_changes: Option<u64>,
+    /// Times that CPUs were throttled for heat.
+    pub throttles: Option<u64>,
+    /// By how much somebody set the clock.
+    pub clock_step_ns: Option<i64>,
+    /// For how long the host was suspended.
+    pub suspended_ns: Option<u64>,
+}
+
+/// A counter that moved with the change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MovedCounter {
+    /// Its name.
+    pub counter: String,
+    /// The median over the runs at the first of the two levels, by `evidence.per`.
+    pub first: f64,
+    /// At the second.
+    pub second: f64,
+    /// The change: a share of the first, or a difference where `difference` is set.
+    pub effect: f64,
+    /// The lower end of its 95% interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Whether `effect` is a difference, because the counter did not grow in every run.
+    pub difference: bool,
+    /// The chance that any counter that did not move looks like this; corrected for the number of
+    /// counters.
+    pub p: f64,
+}
+
+/// What moved with the change: kernel counters of the host and, for measurements of ours, of both
+/// ends.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// The two levels that are compared: those of the verdict.
+    pub first: String,
+    /// See `first`.
+    pub second: String,
+    /// What counters are divided by: `transaction`, `connection`, `megabyte` or `run`.
+    pub per: String,
+    /// Blocks in which counters were read.
+    pub blocks: usize,
+    /// Counters that were compared.
+    pub judged: usize,
+    /// Those that are shown to have moved, the clearest first.
+    pub moved: Vec<MovedCounter>,
+    /// Why nothing could be said, if so.
+    pub why_not: Option<String>,
 }
 
 /// The document of `netwright prove --json`.
@@ -169,6 +238,9 @@ pub struct ProveDocument {
     pub best: Option<Best>,
     /// Factorial: what each factor does, and pairs of two-level factors beyond that.
     pub effects: Vec<FactorEffect>,
+    /// Which kernel counters moved between the two levels of `verdict`.
+    #[serde(default)]
+    pub evidence: Evidence,
     /// Why it ended.
     pub ended: String,
     /// Runs that were repeated because something else disturbed them.

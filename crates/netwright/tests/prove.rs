@@ -70,6 +70,12 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
     let (out, found) = compared(&fast, &slow);
     assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(1), &"worse".into()));
     assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
+    // The far end spins for as long as its service takes: that is what moved.
+    let moved = found["evidence"]["moved"].as_array().unwrap();
+    let spins = moved.iter().find(|m| m["counter"] == "peer.process_ns");
+    let spins = spins.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
+    assert!(spins["low"].as_f64().unwrap() > 0.0, "{spins}");
+    assert_eq!(found["evidence"]["per"], "transaction");
     let (out, found) = compared(&slow, &fast);
     assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(0), &"better".into()));
     for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {

@@ -6,6 +6,10 @@ use std::{
     os::fd::FromRawFd,
 };
 
+mod children;
+
+pub use children::ChildMoves;
+
 use model::{CpuId, Reading, watch::Ipc};
 
 const HARDWARE: u32 = 0;

@@ -25,8 +25,32 @@ pub(crate) struct Ended {
     pub(crate) said: String,
     pub(crate) exit_code: i32,
     pub(crate) took: Duration,
-    /// CPU time of the command and those it waited for.
-    pub(crate) cpu_s: f64,
+    /// What the command and those it waited for used.
+    pub(crate) usage: Usage,
+}
+
+/// What processes used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Usage {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+impl Usage {
+    pub(crate) fn cpu_s(&self) -> f64 {
+        (self.user_ns + self.system_ns) as f64 / 1e9
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
 }
 
 /// Why there is none.
@@ -57,7 +81,7 @@ pub(crate) fn run(
     // A group of its own: Ctrl-C is for us, who then end it with all its children.
     command.process_group(0);
     let began = Instant::now();
-    let before = children_cpu_s();
+    let before = children();
     let mut child = command.spawn().map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
     let said = child.stdout.take().map(reader);
     let complained = child.stderr.take().map(reader);
@@ -66,7 +90,7 @@ pub(crate) fn run(
     let text =
         |r: Option<thread::JoinHandle<String>>| r.and_then(|r| r.join().ok()).unwrap_or_default();
     let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    let ended = Ended { said: text(said), exit_code, took, cpu_s: children_cpu_s() - before };
+    let ended = Ended { said: text(said), exit_code, took, usage: children().since(&before) };
     Ok((ended, text(complained)))
 }
 
@@ -154,16 +178,25 @@ fn end(child: &mut Child) {
     }
 }
 
-/// CPU time of all children that were waited for. **Source**: getrusage(2).
-fn children_cpu_s() -> f64 {
+/// What all children that were waited for used. **Source**: getrusage(2).
+fn children() -> Usage {
     // SAFETY: a zeroed rusage is valid; the call fills it or fails.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
         usage
     };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    let ns = |t: libc::timeval| {
+        u64::try_from(t.tv_sec.saturating_mul(1_000_000_000).saturating_add(t.tv_usec * 1_000))
+            .unwrap_or(0)
+    };
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Usage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        voluntary: count(usage.ru_nvcsw),
+        involuntary: count(usage.ru_nivcsw),
+    }
 }
 
 #[cfg(test)]
@@ -181,7 +214,7 @@ mod tests {
         let (ended, complaint) = sh("echo 5; echo ouch >&2; exit 7", 20_000).unwrap();
         assert_eq!((ended.said.as_str(), ended.exit_code), ("5\n", 7));
         assert_eq!(last_line(&complaint), ": ouch");
-        assert!(ended.took < Duration::from_secs(20) && ended.cpu_s >= 0.0);
+        assert!(ended.took < Duration::from_secs(20) && ended.usage.cpu_s() < 20.0);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! From runs to a document: pure.
 
 mod factorial;
+mod moved;
 
 use std::collections::BTreeMap;
 
 use model::{
     SCHEMA_VERSION,
     prove::{
-        Best, Design, Direction, LevelResult, MetricVerdict, Outcome, ProveDocument, Run, Verdict,
+        Best, Design, Direction, Evidence, LevelResult, MetricVerdict, Outcome, ProveDocument, Run,
+        Verdict,
     },
 };
 use stats::{
@@ -238,6 +240,7 @@ pub fn conclude(
         levels: levels(experiment, runs),
         best: None,
         effects: vec![],
+        evidence: Evidence::default(),
         ended: ending.why.clone(),
         spoiled_runs: runs.iter().filter(|r| r.spoiled.is_some()).count(),
         notes: vec![],
@@ -246,6 +249,9 @@ pub fn conclude(
     match experiment.design {
         Design::Ab => conclude_ab(experiment, runs, ending, &mut document),
         _ => conclude_levels(experiment, runs, ending, &mut document),
+    }
+    if let Some(pair) = told(experiment, runs) {
+        document.evidence = moved::between(experiment, begun, runs, pair);
     }
     if let Some(goal) = experiment.goal() {
         let t = table(experiment, runs, goal);
@@ -258,6 +264,17 @@ pub fn conclude(
     }
     notes::runs(runs, &mut document.notes);
     document
+}
+
+/// The two combinations that the verdict is about: the first, and the other one or the best.
+/// `None` where the first is the best.
+fn told(experiment: &Experiment, runs: &[Run]) -> Option<(usize, usize)> {
+    if experiment.design == Design::Ab {
+        return Some((0, 1));
+    }
+    let goal = experiment.goal()?;
+    let best = best(&table(experiment, runs, goal), goal, experiment.cells.len());
+    (best != 0).then_some((0, best))
 }
 
 fn nothing(blocks: usize) -> Verdict {

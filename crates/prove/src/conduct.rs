@@ -8,12 +8,12 @@ use std::{
     time::Instant,
 };
 
-use model::prove::{Design, ProveDocument, Run};
-use probe::Root;
+use model::prove::{Design, DuringRun, ProveDocument, Run};
 use stats::trial::order;
 
 use crate::{
     Experiment, ProveError,
+    around::{Around, Seen},
     child::{self, NotRun, last_line},
     conclude::{self, Ending},
     disturbance::{self, During},
@@ -65,7 +65,7 @@ pub fn conduct(
         means,
         runs: before,
         settings: Settings::none(experiment.factors.len(), means.knobs),
-        root: Root::live(),
+        around: Around::live(),
         began: Instant::now(),
     };
     let went = course.all(record);
@@ -87,7 +87,7 @@ struct Course<'a> {
     means: &'a Means<'a>,
     runs: Vec<Run>,
     settings: Settings<'a>,
-    root: Root,
+    around: Around,
     began: Instant,
 }
 
@@ -166,7 +166,7 @@ impl Course<'_> {
                 };
                 let Some((mut run, during)) = ran else { return Ok(false) };
                 if repeat < MOST_REPEATS && self.may_repeat() {
-                    run.spoiled = disturbance::spoiled(during, &self.usual(level));
+                    run.spoiled = disturbance::spoiled(&during, &self.usual(level));
                 }
                 let again = run.spoiled.is_some();
                 record.run(&run)?;
@@ -200,7 +200,13 @@ impl Course<'_> {
 
     fn usual(&self, level: usize) -> Vec<During> {
         let same = self.runs.iter().filter(|r| r.level == level && r.spoiled.is_none());
-        same.map(|r| During { others_cpus: r.others_cpus, steal_share: r.steal_share }).collect()
+        same.map(|r| During {
+            others_cpus: r.others_cpus,
+            steal_share: r.steal_share,
+            host: r.host.clone(),
+            ..During::default()
+        })
+        .collect()
     }
 
     fn run(
@@ -216,14 +222,14 @@ impl Course<'_> {
             child::set(line, experiment.timeout).map_err(ProveError::Setting)?;
         }
         let workload = cell.fill(&experiment.factors, &experiment.workload);
-        let before = disturbance::before(&self.root);
+        let before = self.around.before();
         let ran = child::run(self.means.ours, &workload, experiment.timeout, self.means.stop);
         let (ended, complaint) = match ran {
             Ok(ran) => ran,
             Err(NotRun::Stopped) => return Ok(None),
             Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
         };
-        let during = before.during(&self.root, ended.cpu_s);
+        let Seen { during, counters, work } = self.around.after(before, &workload, &ended);
         self.settings.hold()?;
         // Somebody who pressed Ctrl-C twice, or ended the workload itself.
         if self.means.stop.load(Ordering::Relaxed) {
@@ -245,6 +251,9 @@ impl Course<'_> {
             figures,
             others_cpus: during.others_cpus,
             steal_share: during.steal_share,
+            host: during.host.clone(),
+            counters,
+            work,
             spoiled: None,
         };
         Ok(Some((run, during)))
@@ -277,6 +286,9 @@ fn failed(block: usize, level: usize, why: String) -> Run {
         figures: BTreeMap::new(),
         others_cpus: None,
         steal_share: None,
+        host: DuringRun::default(),
+        counters: BTreeMap::new(),
+        work: None,
         spoiled: Some(format!("the workload {why}")),
     }
 }

@@ -1,13 +1,19 @@
-//! What else went on while a run went on: others' CPU time, and what the hypervisor took.
+//! What else went on while a run went on: others' CPU time, what the hypervisor took, links that
+//! came or went, frequencies, heat, clocks that were set, sleep.
 //!
 //! "Others" is all that the host computed less the workload's own processes and us. A server
-//! under test is among them, so a run is judged against other runs of the same level.
+//! under test is among them, and a workload may bring links up itself, so a run is judged against
+//! other runs of the same level.
 
 use std::time::Instant;
 
+use model::{Reading, Samples, prove::DuringRun};
 use probe::{
     Root,
-    samples::host_cpu::{self, HostCpu},
+    samples::{
+        host_cpu::{self, HostCpu},
+        unrest::Unrest,
+    },
 };
 
 /// Steal above this share is no longer a run on this machine.
@@ -19,22 +25,35 @@ const MOST_MORE: f64 = 0.5;
 /// Runs of a level before what is usual is known.
 const USUAL_FROM: usize = 5;
 
+/// Below this share of the usual frequency the CPUs are not the same ones.
+const SLOW: f64 = 0.8;
+
+/// A clock that stood still beside another one may seem to have moved by so much, when whoever
+/// reads both is held up between.
+const CLOCKS_NS: u64 = 10_000_000;
+
 /// The host before a run.
 pub(crate) struct Before {
     at: Instant,
     host: Option<HostCpu>,
+    unrest: Unrest,
 }
 
 /// What went on during one.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct During {
     pub(crate) others_cpus: Option<f64>,
     pub(crate) steal_share: Option<f64>,
+    pub(crate) host: DuringRun,
+    /// What happened to which link, policy, …
+    pub(crate) links: Vec<String>,
+    pub(crate) limits: Vec<String>,
 }
 
 /// Looks at the host.
 pub(crate) fn before(root: &Root) -> Before {
-    Before { at: Instant::now(), host: host_cpu::read(root).into_known() }
+    let unrest = Unrest::read(root);
+    Before { host: host_cpu::read(root).into_known(), at: Instant::now(), unrest }
 }
 
 impl Before {
@@ -42,47 +61,178 @@ impl Before {
     pub(crate) fn during(&self, root: &Root, own_s: f64) -> During {
         let passed_s = self.at.elapsed().as_secs_f64();
         let after = host_cpu::read(root).into_known();
-        let (Some(before), Some(after)) = (self.host, after) else {
-            return During { others_cpus: None, steal_share: None };
-        };
+        let mut during = self.calm(&Unrest::read(root));
+        let (Some(before), Some(after)) = (self.host, after) else { return during };
         let grown = |of: fn(&HostCpu) -> u64| of(&after).checked_sub(of(&before));
         let busy = grown(|h| h.user.0 + h.nice.0 + h.system.0 + h.irq.0 + h.softirq.0);
         let share = |s: u64| s as f64 / 1e9 / passed_s.max(1e-3);
         // Two ticks of 10 ms are what a short run's reading may be off by.
-        let others = busy.map(|b| (share(b) - (own_s + 0.02) / passed_s.max(1e-3)).max(0.0));
-        let steal = grown(|h| h.steal.0).map(|s| share(s) / f64::from(after.cpus.max(1)));
-        During { others_cpus: others, steal_share: steal }
+        during.others_cpus =
+            busy.map(|b| (share(b) - (own_s + 0.02) / passed_s.max(1e-3)).max(0.0));
+        during.steal_share = grown(|h| h.steal.0).map(|s| share(s) / f64::from(after.cpus.max(1)));
+        during
+    }
+
+    fn calm(&self, after: &Unrest) -> During {
+        let told = self.unrest.until(after);
+        let limits = told.limits.into_known();
+        During {
+            host: DuringRun {
+                link_changes: None,
+                frequency_khz: after.frequency_khz.get(),
+                frequency_changes: limits.as_ref().map(|l| l.len() as u64),
+                throttles: told.throttles.into_known(),
+                clock_step_ns: told
+                    .clock_step_ns
+                    .into_known()
+                    .map(|ns| if ns.unsigned_abs() < CLOCKS_NS { 0 } else { ns }),
+                suspended_ns: told
+                    .suspended_ns
+                    .into_known()
+                    .map(|ns| if ns < CLOCKS_NS { 0 } else { ns }),
+            },
+            limits: limits.unwrap_or_default(),
+            ..During::default()
+        }
+    }
+}
+
+impl During {
+    /// With what the counters say of links.
+    pub(crate) fn with_links(mut self, samples: Option<&Samples>) -> Self {
+        let Some(samples) = samples else { return self };
+        let mut changes = samples.nic_changes.len() as u64;
+        self.links.extend(samples.nic_changes.iter().cloned());
+        for nic in &samples.nics {
+            if let Reading::Known(n) = nic.carrier_changes
+                && n > 0
+            {
+                changes += n;
+                self.links
+                    .push(format!("{} lost or gained its carrier, {n} times in all", nic.name));
+            }
+        }
+        self.host.link_changes = Some(changes);
+        self
     }
 }
 
 /// Why a run does not count, by what is usual at its level.
-pub(crate) fn spoiled(during: During, usual: &[During]) -> Option<String> {
+pub(crate) fn spoiled(during: &During, usual: &[During]) -> Option<String> {
+    at_once(during, usual).or_else(|| unusual(during, usual))
+}
+
+/// What one look is enough for; unless it is usual at this level.
+fn at_once(during: &During, usual: &[During]) -> Option<String> {
+    let median = |of: fn(&DuringRun) -> Option<u64>| {
+        let all: Vec<f64> = usual.iter().filter_map(|d| of(&d.host)).map(|n| n as f64).collect();
+        stats::paired::median(&all)
+    };
+    let more =
+        |of: fn(&DuringRun) -> Option<u64>| of(&during.host).filter(|n| *n as f64 > median(of));
+    let host = &during.host;
+    if let Some(ns) = host.suspended_ns.filter(|ns| *ns > 0) {
+        return Some(format!("the host was suspended for {:.1} s", ns as f64 / 1e9));
+    }
+    if let Some(ns) = host.clock_step_ns.filter(|ns| *ns != 0) {
+        return Some(format!("the clock was set by {:+.3} s", ns as f64 / 1e9));
+    }
+    if more(|h| h.link_changes).is_some() {
+        return Some(format!("links: {}", first(&during.links)));
+    }
+    if more(|h| h.frequency_changes).is_some() {
+        return Some(format!("frequency limits: {}", first(&during.limits)));
+    }
+    more(|h| h.throttles).map(|n| format!("CPUs were throttled for heat {n} times"))
+}
+
+fn first(of: &[String]) -> String {
+    let rest = of.len().saturating_sub(1);
+    let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+    format!("{}{more}", of.first().map_or("?", String::as_str))
+}
+
+/// What only other runs can tell.
+fn unusual(during: &During, usual: &[During]) -> Option<String> {
     if usual.len() < USUAL_FROM {
         return None;
     }
     let median = |of: fn(&During) -> Option<f64>| {
-        stats::paired::median(&usual.iter().filter_map(of).collect::<Vec<_>>())
+        let all: Vec<f64> = usual.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| stats::paired::median(&all))
     };
-    let (steal, others) = (during.steal_share?, during.others_cpus?);
-    let (usual_steal, usual_others) = (median(|d| d.steal_share), median(|d| d.others_cpus));
-    if steal > MOST_STEAL + usual_steal {
+    if let (Some(steal), Some(usual)) = (during.steal_share, median(|d| d.steal_share))
+        && steal > MOST_STEAL + usual
+    {
         return Some(format!("{:.0}% of CPU time was stolen", steal * 100.0));
     }
-    (others > usual_others + MOST_MORE)
-        .then(|| format!("others used {others:.1} CPUs, {usual_others:.1} are usual at this level"))
+    let frequency = |d: &During| d.host.frequency_khz.map(|khz| khz as f64);
+    if let (Some(khz), Some(usual)) = (frequency(during), median(frequency))
+        && khz < SLOW * usual
+    {
+        let (khz, usual) = (khz / 1e6, usual / 1e6);
+        return Some(format!("CPUs ran at {khz:.1} GHz, {usual:.1} are usual at this level"));
+    }
+    let (others, usual) = (during.others_cpus?, median(|d| d.others_cpus)?);
+    (others > usual + MOST_MORE)
+        .then(|| format!("others used {others:.1} CPUs, {usual:.1} are usual at this level"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn run(others: f64, steal: f64) -> During {
+        During { others_cpus: Some(others), steal_share: Some(steal), ..During::default() }
+    }
+
     #[test]
     fn only_what_is_unusual_at_its_level_spoils_a_run() {
-        let run = |others, steal| During { others_cpus: Some(others), steal_share: Some(steal) };
-        let usual = [run(1.0, 0.0); 6];
-        assert_eq!(spoiled(run(1.2, 0.01), &usual), None);
-        assert!(spoiled(run(1.9, 0.0), &usual).unwrap().contains("1.9 CPUs"));
-        assert!(spoiled(run(1.0, 0.2), &usual).unwrap().contains("stolen"));
-        assert_eq!(spoiled(run(9.0, 0.9), &usual[..4]), None);
+        let usual = vec![run(1.0, 0.0); 6];
+        assert_eq!(spoiled(&run(1.2, 0.01), &usual), None);
+        assert!(spoiled(&run(1.9, 0.0), &usual).unwrap().contains("1.9 CPUs"));
+        assert!(spoiled(&run(1.0, 0.2), &usual).unwrap().contains("stolen"));
+        assert_eq!(spoiled(&run(9.0, 0.9), &usual[..4]), None);
+        // A kernel that does not tell steal still tells others.
+        let quiet = |d: During| During { steal_share: None, ..d };
+        let usual: Vec<During> = usual.into_iter().map(quiet).collect();
+        assert!(spoiled(&quiet(run(1.9, 0.0)), &usual).unwrap().contains("1.9 CPUs"));
+    }
+
+    #[test]
+    fn links_clocks_sleep_limits_and_heat_spoil_at_once() {
+        let with = |host: DuringRun| During {
+            host,
+            links: vec!["eth0 lost or gained its carrier, 2 times in all".into()],
+            limits: vec!["policy0 from a to b".into()],
+            ..run(0.0, 0.0)
+        };
+        let none = DuringRun::default;
+        for (host, word) in [
+            (DuringRun { link_changes: Some(2), ..none() }, "eth0 lost"),
+            (DuringRun { clock_step_ns: Some(-3_000_000_000), ..none() }, "set by -3.000 s"),
+            (DuringRun { suspended_ns: Some(4_200_000_000), ..none() }, "suspended for 4.2 s"),
+            (DuringRun { frequency_changes: Some(1), ..none() }, "policy0"),
+            (DuringRun { throttles: Some(3), ..none() }, "heat 3 times"),
+        ] {
+            let said = spoiled(&with(host.clone()), &[]).unwrap();
+            assert!(said.contains(word), "{said}");
+        }
+        // A workload that takes a link down itself does so in every run.
+        let own = DuringRun { link_changes: Some(2), ..none() };
+        let usual = vec![with(own.clone()); 3];
+        assert_eq!(spoiled(&with(own), &usual), None);
+        assert_eq!(spoiled(&with(none()), &[]), None);
+    }
+
+    #[test]
+    fn a_slower_clock_is_seen_against_the_usual_one() {
+        let at = |khz| During {
+            host: DuringRun { frequency_khz: Some(khz), ..DuringRun::default() },
+            ..During::default()
+        };
+        let usual = vec![at(3_000_000); 5];
+        assert!(spoiled(&at(1_200_000), &usual).unwrap().contains("1.2 GHz, 3.0 are usual"));
+        assert_eq!(spoiled(&at(2_900_000), &usual), None);
     }
 }

@@ -104,7 +104,12 @@ mod tests {
     use super::*;
 
     fn ended(said: &str) -> Ended {
-        Ended { said: said.into(), exit_code: 3, took: Duration::from_millis(1500), cpu_s: 0.0 }
+        Ended {
+            said: said.into(),
+            exit_code: 3,
+            took: Duration::from_millis(1500),
+            usage: crate::child::Usage::default(),
+        }
     }
 
     fn source(m: MetricSpec) -> Source {

@@ -3,11 +3,13 @@
 //! [`spec`] (what was written) → [`experiment`] (what is to be done, checked) → [`conduct`] (runs
 //! in turns, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
 
+mod around;
 mod child;
 pub mod conclude;
 pub mod conduct;
 mod disturbance;
 mod error;
+mod evidence;
 pub mod experiment;
 mod figure;
 mod levels;

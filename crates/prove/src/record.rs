@@ -28,7 +28,7 @@ enum Entry {
     Undone {
         undo: String,
     },
-    Run(Run),
+    Run(Box<Run>),
     Ended(String),
 }
 
@@ -126,7 +126,7 @@ impl Record {
 
     /// A run.
     pub(crate) fn run(&mut self, run: &Run) -> Result<(), ProveError> {
-        self.write(&Entry::Run(run.clone()))
+        self.write(&Entry::Run(Box::new(run.clone())))
     }
 
     /// The end.
@@ -156,7 +156,7 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
                     past.pending.remove(at);
                 }
             }
-            Entry::Run(run) => past.runs.push(run),
+            Entry::Run(run) => past.runs.push(*run),
             Entry::Ended(why) => past.ended = Some(why),
         }
     }
@@ -205,6 +205,9 @@ mod tests {
             figures: BTreeMap::from([("m".into(), 1.25)]),
             others_cpus: None,
             steal_share: Some(0.0),
+            host: model::prove::DuringRun::default(),
+            counters: BTreeMap::new(),
+            work: None,
             spoiled: None,
         }
     }

@@ -11,17 +11,19 @@ mod nics;
 pub mod raw;
 mod source;
 mod threads;
+pub mod unrest;
 
 pub use threads::{kernel_threads, ksoftirqd_by_cpu};
 
 use std::{
+    collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use model::{Samples, snapshot::SampleTime};
+use model::{IrqId, Samples, snapshot::SampleTime};
 
-use crate::{ReadError, Root};
+use crate::{ReadError, Root, facts};
 use raw::Raw;
 
 /// The most readings of one window; each is held in memory until the end.
@@ -100,6 +102,14 @@ pub fn one(root: &Root, n: u32, options: &Options) -> Raw {
     raw.time.end_ns = clock::monotonic_ns();
     root.sample_taken(&raw.time);
     raw
+}
+
+/// What each numbered interrupt is called, where it has a name: `virtio1-input.0`. **Source**:
+/// `/proc/interrupts`.
+pub fn irq_names(root: &Root) -> BTreeMap<IrqId, String> {
+    let table = facts::irq::interrupts(root).map_or(vec![], |t| t.irqs);
+    let named = table.into_iter().filter(|row| !row.name.is_empty());
+    named.map(|row| (row.irq, row.name)).collect()
 }
 
 fn recorded(root: &Root, options: &Options) -> Vec<Raw> {

@@ -47,6 +47,9 @@ fn runs_of(
                 figures: BTreeMap::from([("ms".into(), ms * noise), ("errors".into(), errors)]),
                 others_cpus: None,
                 steal_share: None,
+                host: model::prove::DuringRun::default(),
+                counters: BTreeMap::new(),
+                work: None,
                 spoiled: None,
             }
         })
@@ -128,4 +131,50 @@ fn factors_and_what_they_do_together_are_told_apart() {
         assert!(*name == truth_name && (found - truth).abs() < 0.02, "{effects:?} {truth}");
     }
     assert_eq!(found.best.unwrap().level, "a 1, b 1");
+}
+
+/// Every run counts 30 counters that hang together and do not know the level, and one, `moves`,
+/// that does; `odd` went backwards once.
+fn counted(mut runs: Vec<Run>, share: f64) -> Vec<Run> {
+    let mut random = SplitMix64::new(11);
+    for run in &mut runs {
+        let busy = 1.0 + 0.1 * random.unit();
+        for i in 0..30 {
+            let grown = 1_000.0 * busy * (1.0 + 0.02 * random.unit());
+            run.counters.insert(format!("c{i}"), Some(grown as u64));
+        }
+        let level = 1.0 + share * run.level as f64;
+        run.counters.insert("moves".into(), Some((1_000.0 * busy * level) as u64));
+        run.counters.insert("odd".into(), (run.block != 2).then_some(5));
+        run.work = Some(busy);
+    }
+    runs
+}
+
+#[test]
+fn the_one_counter_that_moved_is_named_with_its_effect_and_none_where_none_did() {
+    let e = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
+    ));
+    let told =
+        |share| said(&e, &counted(runs(&e, 10, |l| (100.0 + l as f64, 0.0)), share)).evidence;
+    let found = told(0.05);
+    assert_eq!(found.judged, 31, "what is not known is not judged");
+    let [moved] = found.moved.as_slice() else { panic!("{:?}", found.moved) };
+    assert_eq!((moved.counter.as_str(), moved.difference), ("moves", false));
+    assert!((moved.effect - 0.05).abs() < 0.01 && moved.low < Some(0.05), "{moved:?}");
+    assert!(moved.first > 900.0 && moved.p <= 0.05);
+    assert_eq!((found.first.as_str(), found.per.as_str()), ("1", "run"));
+    assert_eq!(told(0.0).moved, []);
+}
+
+#[test]
+fn too_few_blocks_or_no_counters_name_nothing_and_say_why() {
+    let e = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
+    ));
+    let few = said(&e, &counted(runs(&e, 5, |_| (100.0, 0.0)), 1.0)).evidence;
+    assert!(few.moved.is_empty() && few.why_not.unwrap().contains("6 blocks"));
+    let none = said(&e, &runs(&e, 9, |_| (100.0, 0.0))).evidence;
+    assert_eq!(none.why_not.as_deref(), Some("no counters were read"));
 }

@@ -1,6 +1,7 @@
 //! `prove` as text.
 
 mod matrix;
+mod moved;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
     }
     best(d, &mut page);
     effects(d, &mut page);
+    moved::show(d, look.verbose, &mut page);
     page.gap();
     for note in &d.notes {
         page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);

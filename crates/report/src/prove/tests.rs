@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use model::prove::{
-    Best, Design, Direction, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict,
+    Best, Design, Direction, Evidence, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict,
 };
 
 use super::text;
@@ -44,6 +44,7 @@ fn document(design: Design) -> ProveDocument {
         levels: vec![level("a", &[], 200_000.0), level("b", &[], 210_000.0)],
         best: None,
         effects: vec![],
+        evidence: Evidence::default(),
         ended: "the answer is clear".into(),
         spoiled_runs: 0,
         notes: vec!["drifted".into()],

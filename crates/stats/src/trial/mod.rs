@@ -15,6 +15,7 @@ pub mod decide;
 pub mod holm;
 pub mod looks;
 pub mod order;
+pub mod several;
 pub mod signed_rank;
 pub mod two_places;
 

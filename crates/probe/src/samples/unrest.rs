@@ -1,0 +1,237 @@
+//! What may disturb a measurement without using the CPU: clocks that are set, a host that sleeps,
+//! frequencies that fall. One reading costs some µs, and on hosts with frequency scaling a file
+//! for each of a few policies.
+
+use std::collections::BTreeMap;
+
+use model::Reading;
+
+use super::clock;
+use crate::{Root, error::reading};
+
+const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// Of so many policies at most the frequency is read: on x86 the kernel may wake a CPU to learn it.
+const MOST_POLICIES: usize = 32;
+
+/// The clocks are read so often, and the reading that took least time counts.
+const LOOKS: usize = 5;
+
+/// By policy: governor and upper limit.
+type Limits = BTreeMap<String, (Reading<String>, Reading<u64>)>;
+
+/// One moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unrest {
+    /// `None` where the root is not the running host.
+    clocks: Option<Clocks>,
+    /// The mean of the CPUs' present frequencies. **Source**: `scaling_cur_freq`.
+    pub frequency_khz: Reading<u64>,
+    /// By policy: governor and upper limit. **Source**: `scaling_governor`, `scaling_max_freq`.
+    limits: Reading<Limits>,
+    /// Times that cores were throttled. **Source**: `thermal_throttle/core_throttle_count`.
+    throttles: Reading<u64>,
+}
+
+/// Clocks at one moment, in nanoseconds beside `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clocks {
+    /// `CLOCK_REALTIME`: grows or falls when somebody sets it; slewing moves both alike.
+    pub real_ns: i64,
+    /// `CLOCK_BOOTTIME`: grows while the host is suspended.
+    pub boot_ns: i64,
+}
+
+/// What happened between two moments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unrested {
+    /// By how much the clock was set.
+    pub clock_step_ns: Reading<i64>,
+    /// For how long the host was suspended.
+    pub suspended_ns: Reading<u64>,
+    /// Policies whose governor or limit is another one, with both.
+    pub limits: Reading<Vec<String>>,
+    /// Times that cores were throttled for heat.
+    pub throttles: Reading<u64>,
+}
+
+impl Unrest {
+    /// Now.
+    pub fn read(root: &Root) -> Self {
+        let policies = policies(root);
+        let step = policies.known().map_or(1, |p| p.len().div_ceil(MOST_POLICIES).max(1));
+        let current = |p: &String| root.number(&format!("{p}/scaling_cur_freq")).into_known();
+        let frequency_khz = policies.as_ref().and_then(|all| {
+            let khz: Vec<u64> = all.iter().step_by(step).filter_map(current).collect();
+            let sum: u64 = khz.iter().fold(0, |a, b| a.saturating_add(*b));
+            match sum.checked_div(khz.len() as u64) {
+                Some(mean) => Reading::Known(mean),
+                None => Reading::absent(format!("{POLICIES}: no scaling_cur_freq")),
+            }
+        });
+        let limits = |p: String| {
+            let governor = root.word(&format!("{p}/scaling_governor"));
+            let most = root.number(&format!("{p}/scaling_max_freq"));
+            (p, (governor, most))
+        };
+        Self {
+            clocks: root.is_live().then(clocks),
+            frequency_khz,
+            limits: policies.map(|all| all.into_iter().map(limits).collect()),
+            throttles: throttles(root),
+        }
+    }
+
+    /// What happened until `later`.
+    pub fn until(&self, later: &Self) -> Unrested {
+        let clocks = self.clocks.zip(later.clocks);
+        let of_clocks = |pick: fn(&Clocks) -> i64| match clocks {
+            Some((a, b)) => Reading::Known(pick(&b).saturating_sub(pick(&a))),
+            None => Reading::absent("clocks are the running host's only"),
+        };
+        let pair = |a: &Reading<u64>, b: &Reading<u64>| {
+            a.clone().and_then(|a| b.clone().map(|b| b.saturating_sub(a)))
+        };
+        Unrested {
+            clock_step_ns: of_clocks(|c| c.real_ns),
+            suspended_ns: of_clocks(|c| c.boot_ns).map(|ns| u64::try_from(ns).unwrap_or(0)),
+            limits: self.limits.as_ref().and_then(|a| later.limits.as_ref().map(|b| changed(a, b))),
+            throttles: pair(&self.throttles, &later.throttles),
+        }
+    }
+}
+
+fn changed(before: &Limits, after: &Limits) -> Vec<String> {
+    let both = before.iter().filter_map(|(p, old)| Some((p, old, after.get(p)?)));
+    let other = both.filter(|(_, old, new)| old != new);
+    other
+        .map(|(p, old, new)| {
+            let words = |(governor, most): &(Reading<String>, Reading<u64>)| {
+                let most = most.get().map_or("?".to_owned(), |m| m.to_string());
+                format!("{} up to {most} kHz", governor.known().map_or("?", String::as_str))
+            };
+            let policy = p.rsplit('/').next().unwrap_or(p);
+            format!("{policy} from {} to {}", words(old), words(new))
+        })
+        .collect()
+}
+
+fn policies(root: &Root) -> Reading<Vec<String>> {
+    reading(root.entries(POLICIES)).and_then(|names| {
+        let own = names.into_iter().filter(|n| n.starts_with("policy"));
+        let all: Vec<String> = own.map(|n| format!("{POLICIES}/{n}")).collect();
+        match all.is_empty() {
+            true => Reading::absent(format!("{POLICIES}: no policy")),
+            false => Reading::Known(all),
+        }
+    })
+}
+
+fn throttles(root: &Root) -> Reading<u64> {
+    let file = |cpu: &str| format!("{CPUS}/{cpu}/thermal_throttle/core_throttle_count");
+    let first: Reading<u64> = root.number(&file("cpu0"));
+    if first.get().is_none() {
+        return first;
+    }
+    reading(root.entries(CPUS)).map(|names| {
+        let is_cpu = |n: &&String| {
+            n.strip_prefix("cpu").is_some_and(|id| id.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let counts = names.iter().filter(is_cpu).filter_map(|n| root.number(&file(n)).into_known());
+        counts.fold(0u64, |a, b: u64| a.saturating_add(b))
+    })
+}
+
+fn clocks() -> Clocks {
+    let look = || {
+        let before = clock::monotonic_ns();
+        let (real, boot) = (now_ns(libc::CLOCK_REALTIME), now_ns(libc::CLOCK_BOOTTIME));
+        let took = clock::monotonic_ns().saturating_sub(before);
+        let middle = i64::try_from(before + took / 2).unwrap_or(i64::MAX);
+        (took, Clocks { real_ns: real - middle, boot_ns: boot - middle })
+    };
+    let best = (0..LOOKS).map(|_| look()).min_by_key(|(took, _)| *took);
+    best.map_or(Clocks { real_ns: 0, boot_ns: 0 }, |(_, clocks)| clocks)
+}
+
+fn now_ns(clock: libc::clockid_t) -> i64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec; both clocks are there since 2.6.39.
+    unsafe { libc::clock_gettime(clock, &raw mut t) };
+    t.tv_sec.saturating_mul(1_000_000_000).saturating_add(t.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn clocks_stand_still_beside_one_another_unless_they_are_set() {
+        let root = Root::live();
+        let first = Unrest::read(&root);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let later = Unrest::read(&root);
+        let calm = first.until(&later);
+        assert!(calm.clock_step_ns.get().unwrap().abs() < 5_000_000, "{calm:?}");
+        assert!(calm.suspended_ns.get().unwrap() < 5_000_000, "{calm:?}");
+        let mut set = later.clone();
+        let clocks = set.clocks.as_mut().unwrap();
+        clocks.real_ns -= 3_000_000_000;
+        clocks.boot_ns += 7_000_000_000;
+        let told = later.until(&set);
+        assert_eq!(told.clock_step_ns, Reading::Known(-3_000_000_000));
+        assert_eq!(told.suspended_ns, Reading::Known(7_000_000_000));
+    }
+
+    #[test]
+    fn frequencies_limits_and_heat_of_a_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let policy = |n: u32, governor: &str, now: u64| {
+            let of = format!("sys/devices/system/cpu/cpufreq/policy{n}");
+            write(&format!("{of}/scaling_governor"), governor);
+            write(&format!("{of}/scaling_max_freq"), "3000000\n");
+            write(&format!("{of}/scaling_cur_freq"), &format!("{now}\n"));
+        };
+        let heat = |cpu: u32, n: u64| {
+            let file =
+                format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count");
+            write(&file, &format!("{n}\n"));
+        };
+        policy(0, "performance\n", 3_000_000);
+        policy(1, "performance\n", 2_000_000);
+        heat(0, 5);
+        heat(1, 7);
+        let root = Root::open(dir.path()).unwrap();
+        let before = Unrest::read(&root);
+        assert_eq!(before.frequency_khz, Reading::Known(2_500_000));
+        policy(1, "powersave\n", 800_000);
+        heat(1, 9);
+        let told = before.until(&Unrest::read(&root));
+        assert_eq!(told.throttles, Reading::Known(2));
+        assert_eq!(
+            told.limits,
+            Reading::Known(vec![
+                "policy1 from performance up to 3000000 kHz to powersave up to 3000000 kHz".into()
+            ])
+        );
+        assert!(told.clock_step_ns.why_not().is_some());
+    }
+
+    #[test]
+    fn a_host_without_scaling_has_reasons_and_no_zeros() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let none = Unrest::read(&root);
+        assert!(none.frequency_khz.why_not().is_some());
+        let told = none.until(&none.clone());
+        assert!(told.limits.why_not().is_some() && told.throttles.why_not().is_some());
+    }
+}

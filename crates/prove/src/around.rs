@@ -1,0 +1,90 @@
+//! What is read before and after a run.
+
+use std::collections::BTreeMap;
+
+use model::{IrqId, Samples};
+use probe::{
+    Root,
+    perf::ChildMoves,
+    samples::{self, Options, delta, raw::Raw},
+};
+
+use crate::{
+    child::Ended,
+    disturbance::{self, During},
+    evidence::{self, Counters},
+    experiment::Workload,
+};
+
+/// Whoever looks around runs.
+pub(crate) struct Around {
+    root: Root,
+    irqs: BTreeMap<IrqId, String>,
+}
+
+/// The host before a run.
+pub(crate) struct Before {
+    counters: Raw,
+    calm: disturbance::Before,
+    /// Absent where the kernel does not let us.
+    moves: Option<ChildMoves>,
+}
+
+/// What went on during one.
+pub(crate) struct Seen {
+    pub(crate) during: During,
+    pub(crate) counters: Counters,
+    pub(crate) work: Option<f64>,
+}
+
+impl Around {
+    pub(crate) fn live() -> Self {
+        let root = Root::live();
+        Self { irqs: samples::irq_names(&root), root }
+    }
+
+    /// On the thread that starts the run.
+    pub(crate) fn before(&self) -> Before {
+        // The short reading is the nearer one to the run.
+        Before {
+            counters: samples::one(&self.root, 0, &Options::default()),
+            moves: ChildMoves::open().ok(),
+            calm: disturbance::before(&self.root),
+        }
+    }
+
+    pub(crate) fn after(&self, before: Before, workload: &Workload, ended: &Ended) -> Seen {
+        let during = before.calm.during(&self.root, ended.usage.cpu_s());
+        let moves = before.moves.and_then(|m| m.read().ok());
+        let after = samples::one(&self.root, 1, &Options::default());
+        let samples = delta::samples(&[before.counters, after]);
+        let during = during.with_links(samples.as_ref());
+        let (counters, work) = match workload {
+            Workload::Ours(_) => self.of_ours(workload, ended, samples.as_ref()),
+            Workload::Shell(_) => (self.of_command(ended, moves, samples.as_ref()), None),
+        };
+        Seen { during, counters, work }
+    }
+
+    fn of_ours(
+        &self,
+        workload: &Workload,
+        ended: &Ended,
+        samples: Option<&Samples>,
+    ) -> (Counters, Option<f64>) {
+        let (mut found, work) = evidence::of_ours(&ended.said, evidence::per(workload));
+        if let (Some(samples), false) = (samples, found.is_empty()) {
+            evidence::interrupts(samples, &self.irqs, "local.", &mut found);
+        }
+        (found, work)
+    }
+
+    fn of_command(&self, ended: &Ended, moves: Option<u64>, samples: Option<&Samples>) -> Counters {
+        let mut found = samples.map(evidence::of_host).unwrap_or_default();
+        if let Some(samples) = samples {
+            evidence::interrupts(samples, &self.irqs, "", &mut found);
+        }
+        evidence::of_command(&ended.usage, moves, &mut found);
+        found
+    }
+}

@@ -1,0 +1,201 @@
+//! Kernel counters of a run: what a measurement of ours tells of both its ends, and around a
+//! command what this host's counters say before and after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    IrqId, Reading, Samples,
+    samples::{CpuSample, Delta, ProcStat, SoftnetSample},
+};
+use serde_json::Value;
+
+use crate::{child::Usage, experiment::Workload};
+
+/// Counters that grew, by name; `None`: not known.
+pub(crate) type Counters = BTreeMap<String, Option<u64>>;
+
+/// Softirq vectors of the network.
+const SOFTIRQS: [&str; 2] = ["NET_RX", "NET_TX"];
+
+/// What a measurement's counters are divided by: the key of its run, how many make one, a word.
+const WORK: [(&str, f64, &str); 3] = [
+    ("transactions", 1.0, "transaction"),
+    ("connections", 1.0, "connection"),
+    ("bytes", 1e6, "megabyte"),
+];
+
+/// What counters are divided by.
+pub(crate) fn per(workload: &Workload) -> &'static str {
+    let Workload::Ours(words) = workload else { return "run" };
+    let key = match words.get(1).map(String::as_str) {
+        Some("stream") => "bytes",
+        Some("connect") => "connections",
+        _ => "transactions",
+    };
+    WORK.iter().find(|w| w.0 == key).map_or("run", |w| w.2)
+}
+
+/// Of a measurement: both ends' evidence, CPU time, switches and moves of its first run, and how
+/// much it did. Where both ends are on one host, what counts for the whole host is told once.
+pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
+    let document: Value = serde_json::from_str(said).unwrap_or_default();
+    let Some(run) = document.pointer("/runs/0") else { return (Counters::new(), None) };
+    let one_host = run.pointer("/placement/same_host").and_then(Value::as_bool) == Some(true);
+    let mut found = Counters::new();
+    for end in ["local", "peer"] {
+        let here = end == "local";
+        if here || !one_host {
+            each(run.pointer(&format!("/evidence/{end}")), &format!("{end}."), &mut found);
+            let states = run.pointer(&format!("/cpu/{end}/host_ns"));
+            let busy = |name: &str| !matches!(name, "idle" | "iowait");
+            let Some(states) = states.and_then(Value::as_object) else { continue };
+            for (state, ns) in states.iter().filter(|(name, _)| busy(name)) {
+                put(format!("{end}.host.{state}_ns"), ns.as_u64(), &mut found);
+            }
+        }
+    }
+    for end in ["local", "peer"] {
+        for of in ["process_ns", "voluntary_switches", "involuntary_switches"] {
+            let value = run.pointer(&format!("/cpu/{end}/{of}")).and_then(Value::as_u64);
+            put(format!("{end}.{of}"), value, &mut found);
+        }
+        let moves = run.pointer(&format!("/placement/{end}/migrations"));
+        put(format!("{end}.migrations"), moves.and_then(Value::as_u64), &mut found);
+    }
+    if let Some(sent) = run.get("retransmits") {
+        put("retransmits".into(), sent.as_u64(), &mut found);
+    }
+    let work = WORK.iter().find(|w| w.2 == per).and_then(|(key, one, _)| {
+        run.get(key).and_then(Value::as_f64).filter(|n| *n > 0.0).map(|n| n / one)
+    });
+    (found, work)
+}
+
+fn each(of: Option<&Value>, prefix: &str, into: &mut Counters) {
+    for (name, value) in of.and_then(Value::as_object).into_iter().flatten() {
+        put(format!("{prefix}{name}"), value.as_u64(), into);
+    }
+}
+
+/// What did not grow is left out.
+fn put(name: String, value: Option<u64>, into: &mut Counters) {
+    if value != Some(0) {
+        into.insert(name, value);
+    }
+}
+
+/// Interrupts by number and name, `irq.24 virtio1-input.0`.
+pub(crate) fn interrupts(
+    samples: &Samples,
+    names: &BTreeMap<IrqId, String>,
+    prefix: &str,
+    into: &mut Counters,
+) {
+    for irq in samples.irqs.known().into_iter().flatten() {
+        let count =
+            irq.cpus.iter().try_fold(0u64, |a, c| Some(a.saturating_add(*c.count.known()?)));
+        let name = names.get(&irq.irq).map_or(String::new(), |n| format!(" {n}"));
+        put(format!("{prefix}irq.{}{name}", irq.irq), count, into);
+    }
+}
+
+/// Around a command: this host's CPU time, softirqs, backlogs, protocols, interfaces, conntrack.
+pub(crate) fn of_host(samples: &Samples) -> Counters {
+    let mut found = Counters::new();
+    type State = fn(&ProcStat) -> &Delta;
+    let states: [(&str, State); 4] = [
+        ("user", |s| &s.user_ns),
+        ("system", |s| &s.system_ns),
+        ("softirq", |s| &s.softirq_ns),
+        ("irq", |s| &s.irq_ns),
+    ];
+    for (name, of) in states {
+        let each = samples.cpus.iter().map(|c| c.proc_stat.as_ref().and_then(|s| of(s).clone()));
+        put(format!("host.{name}_ns"), sum(each), &mut found);
+    }
+    for vector in SOFTIRQS {
+        let of = |c: &CpuSample| {
+            c.softirqs
+                .as_ref()
+                .and_then(|v| v.get(vector).cloned().unwrap_or_else(|| Reading::absent("none")))
+        };
+        put(format!("softirq.{vector}"), sum(samples.cpus.iter().map(of)), &mut found);
+    }
+    type Backlog = fn(&SoftnetSample) -> &Delta;
+    let backlog: [(&str, Backlog); 5] = [
+        ("processed", |s| &s.processed),
+        ("dropped", |s| &s.dropped),
+        ("time_squeeze", |s| &s.time_squeeze),
+        ("received_rps", |s| &s.received_rps),
+        ("flow_limit_count", |s| &s.flow_limit_count),
+    ];
+    for (name, of) in backlog {
+        let each = samples.cpus.iter().map(|c| c.softnet.as_ref().and_then(|s| of(s).clone()));
+        put(format!("softnet.{name}"), sum(each), &mut found);
+    }
+    family(&samples.protocols, "", &mut found);
+    family(&samples.conntrack, "conntrack.", &mut found);
+    for nic in &samples.nics {
+        family(&nic.statistics, &format!("{}.", nic.name), &mut found);
+        let qdiscs = nic.qdiscs.known().into_iter().flatten();
+        let tops = qdiscs.filter(|q| q.parent == "root");
+        let drops = sum(tops.map(|q| q.drops.clone()));
+        put(format!("{}.qdisc_drops", nic.name), drops, &mut found);
+    }
+    found
+}
+
+/// The sum; `None` where a part is not known.
+fn sum(mut each: impl Iterator<Item = Delta>) -> Option<u64> {
+    each.try_fold(0u64, |a, d| Some(a.saturating_add(d.into_known()?)))
+}
+
+fn family(of: &Reading<BTreeMap<String, Delta>>, prefix: &str, into: &mut Counters) {
+    for (name, delta) in of.known().into_iter().flatten() {
+        put(format!("{prefix}{name}"), delta.get(), into);
+    }
+}
+
+/// What the command itself used, by its children's account; and how often they were moved.
+pub(crate) fn of_command(usage: &Usage, moves: Option<u64>, into: &mut Counters) {
+    put("workload.user_ns".into(), Some(usage.user_ns), into);
+    put("workload.system_ns".into(), Some(usage.system_ns), into);
+    put("workload.voluntary_switches".into(), Some(usage.voluntary), into);
+    put("workload.involuntary_switches".into(), Some(usage.involuntary), into);
+    if moves.is_some() {
+        put("workload.migrations".into(), moves, into);
+    }
+}
+
+/// All names of some runs.
+pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Counters>) -> BTreeSet<&'a String> {
+    runs.flat_map(BTreeMap::keys).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"runs": [{"transactions": 50, "placement": {"same_host": HOST,
+        "local": {"migrations": 3}, "peer": {"migrations": {"absent": "no"}}},
+        "evidence": {"local": {"softirq.NET_RX": 7}, "peer": {"softirq.NET_RX": 9}},
+        "cpu": {"local": {"process_ns": 100, "voluntary_switches": 0,
+            "host_ns": {"user": 5, "idle": 9, "steal": 0}},
+            "peer": {"process_ns": 200, "host_ns": {"user": 6}}}}]}"#;
+
+    #[test]
+    fn both_ends_of_a_measurement_and_one_host_once() {
+        let (two, work) = of_ours(&RUN.replace("HOST", "false"), "transaction");
+        assert_eq!(work, Some(50.0));
+        assert_eq!(two["peer.softirq.NET_RX"], Some(9));
+        assert_eq!((two["local.host.user_ns"], two["local.migrations"]), (Some(5), Some(3)));
+        assert_eq!(two["peer.migrations"], None, "not known is not zero");
+        assert!(
+            !two.contains_key("local.host.idle_ns") && !two.contains_key("local.host.steal_ns")
+        );
+        let (one, _) = of_ours(&RUN.replace("HOST", "true"), "transaction");
+        assert!(!one.contains_key("peer.softirq.NET_RX") && !one.contains_key("peer.host.user_ns"));
+        assert_eq!(one["peer.process_ns"], Some(200));
+        assert_eq!(of_ours("no JSON", "transaction"), (Counters::new(), None));
+    }
+}

@@ -1,0 +1,72 @@
+//! What moved with the change: the counters beside the verdict.
+
+use model::prove::{MovedCounter, ProveDocument};
+
+use super::{chance, figure, share};
+use crate::{
+    text::{Ink, Line, Page, Table},
+    words::many,
+};
+
+/// So many are shown unless all are asked for.
+const MOST: usize = 12;
+
+pub(super) fn show(d: &ProveDocument, all: bool, page: &mut Page) {
+    let e = &d.evidence;
+    if e.judged == 0 {
+        return;
+    }
+    page.gap();
+    let of = format!("{} in {}", many(e.judged, "counter"), many(e.blocks, "block"));
+    if e.moved.is_empty() {
+        page.line(
+            Line::new().ink(
+                Ink::Faint,
+                format!("What moved with it: of {of}, none is shown to have moved."),
+            ),
+            2,
+        );
+        return;
+    }
+    page.line(Line::plain(format!("What moved with it, by {}, of {of}:", e.per)), 2);
+    let mut table = Table::new()
+        .left("counter")
+        .right(&e.first)
+        .right(&e.second)
+        .right("change (95% interval)")
+        .right("p");
+    let shown = if all { e.moved.len() } else { MOST };
+    for m in e.moved.iter().take(shown) {
+        table.row([
+            Line::plain(&m.counter),
+            Line::plain(small(m.first)),
+            Line::plain(small(m.second)),
+            Line::plain(change(m)),
+            Line::plain(chance(m.p)),
+        ]);
+    }
+    page.table(&table, 0);
+    if let Some(rest) = e.moved.len().checked_sub(shown).filter(|n| *n > 0) {
+        page.line(Line::plain(format!("and {rest} more: -v, --json")), 2);
+    }
+}
+
+fn change(m: &MovedCounter) -> String {
+    let one = |x: f64| match m.difference {
+        true => format!("{}{}", if x < 0.0 { "-" } else { "+" }, small(x.abs())),
+        false => share(x, false, true),
+    };
+    match (m.low, m.high) {
+        (Some(low), Some(high)) => format!("{} ({} to {})", one(m.effect), one(low), one(high)),
+        _ => one(m.effect),
+    }
+}
+
+/// A figure that may be far below 1.
+fn small(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".into(),
+        a if a < 0.001 => format!("{x:.1e}"),
+        _ => figure(x),
+    }
+}
