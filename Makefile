@@ -27,7 +27,8 @@ test-deps: deps
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
-	  nginx:nginx-light perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql'
+	  nginx:nginx-light perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql' \
+  udevadm:udev systemd-analyze:systemd '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml'
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps

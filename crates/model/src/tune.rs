@@ -2,10 +2,12 @@
 
 pub mod journal;
 pub mod outcome;
+pub mod persisted;
 pub mod plan;
 pub mod profile;
 
 pub use journal::{By, Event, Record, Saved};
 pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, State, Status};
+pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{HostId, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged};
 pub use profile::{Profile, ProfileLine, Profiles, Wanted};

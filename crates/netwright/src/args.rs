@@ -299,6 +299,8 @@ pub enum Document {
     TuneStatus,
     /// `tune log --json`.
     TuneLog,
+    /// `tune persist --json`.
+    TunePersist,
     /// `tune profiles --json`.
     TuneProfiles,
     /// A line of a journal.

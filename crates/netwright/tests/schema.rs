@@ -37,6 +37,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "tune-apply",
         "tune-status",
         "tune-log",
+        "tune-persist",
         "tune-profiles",
         "tune-journal",
     ] {

@@ -3,8 +3,8 @@
 use model::{
     Reading,
     tune::{
-        ChangeSet, Drift, Log, Outcome, Plan, Planned, Profile, Profiles, Radius, Reach, State,
-        Status, Wanted,
+        ChangeSet, Drift, FileAct, KeptValue, Log, Outcome, Persisted, Plan, Planned, Profile,
+        Profiles, Radius, Reach, State, Status, Wanted,
     },
 };
 
@@ -183,6 +183,48 @@ pub fn log(log: &Log, look: Look) -> String {
     }
     for damaged in &log.damaged {
         page.line(Line::new().ink(Ink::Bad, damaged), 2);
+    }
+    page.finish()
+}
+
+/// What is kept over a reboot, and what is not.
+pub fn persisted(doc: &Persisted, look: Look) -> String {
+    let mut page = Page::new(look);
+    if doc.files.is_empty() && doc.not_kept.is_empty() {
+        page.line(Line::plain("Nothing is kept over a reboot; nothing was written."), 2);
+    }
+    for file in &doc.files {
+        let (ink, act) = match (file.act, doc.dry_run) {
+            (FileAct::Written, false) => (Ink::Good, "written"),
+            (FileAct::Written, true) => (Ink::Good, "would be written"),
+            (FileAct::Unchanged, _) => (Ink::Faint, "is there already"),
+            (FileAct::Removed, false) => (Ink::Good, "removed"),
+            (FileAct::Removed, true) => (Ink::Good, "would be removed"),
+            (FileAct::Left, _) => (Ink::Bad, "left where it is: somebody changed it"),
+        };
+        page.line(Line::new().ink(Ink::Strong, &file.path).text("  ").ink(ink, act), 4);
+        let keeps = |k: &&KeptValue| k.by == file.path && file.act != FileAct::Removed;
+        for k in doc.kept.iter().filter(keeps) {
+            page.line(Line::plain(format!("    {} = {}  (change {})", k.knob, k.value, k.id)), 8);
+        }
+        if doc.dry_run || look.verbose {
+            for line in file.content.lines() {
+                page.raw(&Line::plain("    | ").ink(Ink::Faint, line));
+            }
+        }
+    }
+    if !doc.not_kept.is_empty() {
+        page.heading("NOT KEPT");
+        for n in &doc.not_kept {
+            let line = Line::plain("  ").ink(Ink::Bad, format!("{}={}", n.knob, n.value));
+            page.line(line.text(format!(": {} (change {})", n.why, n.id)), 6);
+        }
+    }
+    if !doc.notes.is_empty() {
+        page.gap();
+        for note in &doc.notes {
+            page.line(Line::new().ink(Ink::Warn, format!("Note: {note}.")), 6);
+        }
     }
     page.finish()
 }

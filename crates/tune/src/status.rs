@@ -128,7 +128,7 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
     if let Some(damaged) = damaged.first() {
         return Some(format!("{damaged}; `netwright tune log` lists what can be read"));
     }
-    sets.iter().rev().find_map(|(set, state)| {
+    let of_set = sets.iter().rev().find_map(|(set, state)| {
         let id = set.id;
         match state {
             State::Unfinished if set.undoing => Some(format!(
@@ -152,7 +152,8 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
             )),
             _ => None,
         }
-    })
+    });
+    of_set.or_else(|| if store.is_locked() { None } else { crate::persist::notice(store.state()) })
 }
 
 fn waits(host: &Host, set: &Set) -> String {

@@ -25,6 +25,7 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
         Document::TuneApply => schemars::schema_for!(model::tune::Outcome),
         Document::TuneStatus => schemars::schema_for!(model::tune::Status),
         Document::TuneLog => schemars::schema_for!(model::tune::Log),
+        Document::TunePersist => schemars::schema_for!(model::tune::Persisted),
         Document::TuneProfiles => schemars::schema_for!(model::tune::Profiles),
         Document::TuneJournal => schemars::schema_for!(model::tune::Record),
     };

@@ -30,6 +30,8 @@ pub enum TuneCommand {
     Status(StatusArgs),
     /// Show every change there ever was.
     Log(LogArgs),
+    /// Keep what is in force over a reboot, in the distribution's own files.
+    Persist(PersistArgs),
     /// Show the profiles: settings that go together, each with its reason.
     Profiles(ProfilesArgs),
     /// Undo a change unless it is confirmed in time.
@@ -61,6 +63,52 @@ pub struct ProfileArgs {
     /// one that is up].
     #[arg(long, value_name = "NIC", requires = "profile")]
     pub nic: Vec<String>,
+}
+
+/// Whose words a change is said in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Tasks for Ansible that put the same files.
+    Ansible,
+    /// A script that sets the values now.
+    Shell,
+    /// A profile for tuned.
+    Tuned,
+}
+
+/// `netwright tune persist`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune persist --dry-run      # which files, and what is in them
+  netwright tune persist                # all that is in force
+  netwright tune persist 7
+  netwright tune persist --remove       # all of it away
+  netwright tune persist --format ansible > netwright.yml
+
+Exit code 1: a value cannot be kept; each is named with the reason."
+))]
+pub struct PersistArgs {
+    /// Which change [default: all that are in force].
+    pub id: Option<u64>,
+    /// Remove what was written, of this change or of all. What is in force stays.
+    #[arg(long)]
+    pub remove: bool,
+    /// Say which files would be written and write none.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print it in this form instead of writing files.
+    #[arg(long, value_enum, conflicts_with_all = ["remove", "dry_run", "json"])]
+    pub format: Option<Format>,
+    /// Write below this folder instead of below /, for an image or to look at.
+    #[arg(long, value_name = "DIR", conflicts_with = "root")]
+    pub into: Option<PathBuf>,
+    /// Refuse at once when somebody else is changing the host.
+    #[arg(long)]
+    pub no_wait: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `netwright tune profiles`.

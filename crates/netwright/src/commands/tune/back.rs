@@ -15,7 +15,7 @@ use crate::{
     output::{Sink, note},
 };
 
-fn lock(place: &Place, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
+pub(super) fn lock(place: &Place, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
     let mut waiting = |text: &str| {
         if !quiet {
             note(&format!("netwright: {text}"));
@@ -44,7 +44,7 @@ pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
 }
 
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
-fn sets(place: &Place) -> Vec<(Set, State)> {
+pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
     let boot = place.host.id().boot_id;
     let (sets, damaged) = place.store.sets();
     for damaged in damaged {
@@ -153,6 +153,13 @@ fn conclude(
     } else {
         vec![format!("Change {id} is not wholly rolled back.")]
     };
+    if tune::persist::Record::load(&tune::persist::Record::path(place.store.state()))
+        .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
+    {
+        lines.push(format!(
+            "It is still kept for the next boot; `netwright tune persist --remove {id}` ends that."
+        ));
+    }
     for (knob, why) in &report.not_restored {
         lines.push(format!("{knob} was not put back: {why}."));
     }

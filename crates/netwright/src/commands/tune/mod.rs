@@ -3,6 +3,7 @@
 mod apply;
 pub mod args;
 mod back;
+mod persist;
 mod plan;
 mod show;
 pub mod trial;
@@ -31,6 +32,7 @@ pub fn run(args: TuneArgs) -> Result<Done, Failure> {
         TuneCommand::Rollback(a) => back::rollback(a),
         TuneCommand::Status(a) => show::status(a),
         TuneCommand::Log(a) => show::log(a),
+        TuneCommand::Persist(a) => persist::run(&a),
         TuneCommand::Profiles(a) => show::profiles(&a),
         TuneCommand::Guard(a) => stand(&a),
     }

@@ -1,0 +1,187 @@
+//! `tune persist`: what is in force outlives a reboot.
+
+use std::path::{Path, PathBuf};
+
+use model::{
+    Facts,
+    tune::{FileAct, NotKept, Persisted, State},
+};
+use probe::facts::{self, Request};
+use tune::{
+    journal::{DEFAULT_STATE, Set},
+    persist::{self, Kept, Record, format, render},
+};
+
+use super::{
+    Place, PlaceArgs,
+    args::{Format, PersistArgs},
+    back, failure,
+};
+use crate::{
+    exit::{Done, Failure},
+    output::Sink,
+};
+
+/// What is to be kept from now on, and how.
+struct Work {
+    place: persist::Place,
+    old: Record,
+    kept: Vec<Kept>,
+    rendered: render::Rendered,
+}
+
+/// Keeps, shows, prints or removes.
+pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
+    Sink::new(args.output.output.clone()).check()?;
+    let host = Place::open(PlaceArgs {
+        state_dir: args.place.state_dir.clone(),
+        root: args.place.root.clone(),
+    })?;
+    if args.format.is_some() || args.dry_run {
+        let work = look(args, &host)?;
+        if let Some(form) = args.format {
+            return print(args, form, &work);
+        }
+        let doc = persist::preview(&work.place, &work.old, &work.rendered).map_err(failure)?;
+        return tell(args, &doc);
+    }
+    let lock = back::lock(&host, args.no_wait, args.output.talk.quiet)?;
+    let work = look(args, &host)?;
+    let Work { place, old, kept, rendered } = work;
+    if kept.is_empty() && old == Record::default() {
+        // What was cut short before it began.
+        persist::files::remove_temporary(&place.record).map_err(failure)?;
+        let nothing = persist::preview(&place, &old, &rendered).map_err(failure)?;
+        return tell(args, &nothing);
+    }
+    // The terminal may go away in the middle.
+    // SAFETY: ignoring a signal touches no memory of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    let mut doc = persist::write(&place, &old, kept, &rendered).map_err(failure)?;
+    drop(lock);
+    if !args.remove && doc.files.iter().any(|f| f.act == FileAct::Written) {
+        doc.notes.push(
+            "the values are in force already; the files count from the next boot on".to_owned(),
+        );
+    }
+    tell(args, &doc)
+}
+
+fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
+    let base = match (&args.into, &host.tree) {
+        (Some(into), _) => {
+            if !into.is_dir() {
+                return Err(Failure::Environment(format!("{}: no folder", into.display())));
+            }
+            std::path::absolute(into).unwrap_or_else(|_| into.clone())
+        }
+        (None, Some(tree)) => tree.clone(),
+        (None, None) => PathBuf::from("/"),
+    };
+    let state: &Path = host.store.state();
+    let record = match &args.into {
+        Some(_) => Record::path(&base.join(DEFAULT_STATE.trim_start_matches('/'))),
+        None => Record::path(state),
+    };
+    Ok(persist::Place { base, record })
+}
+
+fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
+    let place = place(args, host)?;
+    let old = Record::load(&place.record).map_err(failure)?;
+    let (kept, not, facts) = if args.remove {
+        let facts = facts(host);
+        let stays = |k: &&Kept| args.id.is_some_and(|id| k.id != id);
+        let kept: Vec<Kept> = old.kept.iter().filter(stays).cloned().collect();
+        if let Some(id) = args.id.filter(|id| !old.kept.iter().any(|k| k.id == *id)) {
+            return Err(Failure::Usage(format!("nothing of change {id} is kept")));
+        }
+        (kept, vec![], facts)
+    } else {
+        let sets = chosen(args, host)?;
+        let facts = facts(host);
+        if !host.host.is_live() || args.into.is_some() || args.dry_run || args.format.is_some() {
+            // Nothing is written, or elsewhere.
+        } else if let Some(why) = facts::elsewhere(host.host.root()) {
+            return Err(Failure::Environment(why));
+        } else if elsewhere(host) {
+            return Err(Failure::Environment(
+                "this is not the host's own network namespace, for which /etc is; --into DIR \
+                 writes elsewhere"
+                    .into(),
+            ));
+        }
+        let (kept, not) = persist::values(&host.host, &facts, &sets, &old);
+        (kept, not, facts)
+    };
+    let mut rendered = render::render(&host.host, &facts, &kept);
+    let mut all: Vec<NotKept> = not;
+    all.append(&mut rendered.not_kept);
+    rendered.not_kept = all;
+    let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob);
+    let kept = if args.format.is_some() { kept } else { kept.into_iter().filter(said).collect() };
+    Ok(Work { place, old, kept, rendered })
+}
+
+fn facts(host: &Place) -> Facts {
+    facts::collect(host.host.root(), &Request::default())
+}
+
+/// Whether process 1 lives in another network namespace than this one. Where that may not be
+/// known, whether settings are missing that only the first namespace has.
+fn elsewhere(host: &Place) -> bool {
+    let root = host.host.root();
+    match (root.link("/proc/1/ns/net"), root.link("/proc/self/ns/net")) {
+        (Ok(first), Ok(own)) => first != own,
+        _ => {
+            root.exists("/proc/sys/net/core")
+                && !root.exists("/proc/sys/net/core/netdev_max_backlog")
+        }
+    }
+}
+
+/// The sets to keep.
+fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure> {
+    let mut sets = if host.store.ids().is_empty() { vec![] } else { back::sets(host) };
+    if let Some(id) = args.id {
+        return match sets.into_iter().find(|(s, _)| s.id == id) {
+            None => Err(Failure::Usage(format!("there is no change {id}"))),
+            Some((_, state)) if state != State::InForce => Err(Failure::Environment(format!(
+                "change {id} is {state}: only what is in force is kept"
+            ))),
+            Some(set) => Ok(vec![set]),
+        };
+    }
+    let waits = |(_, state): &&(Set, State)| {
+        matches!(state, State::AwaitingConfirmation | State::Unfinished | State::InProgress)
+    };
+    if let Some((set, state)) = sets.iter().find(waits) {
+        return Err(Failure::Environment(format!(
+            "change {} is {state}: end that first, or name the change to keep",
+            set.id
+        )));
+    }
+    sets.retain(|(_, state)| *state == State::InForce);
+    Ok(sets)
+}
+
+fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<Done, Failure> {
+    let text = match form {
+        Format::Ansible => format::ansible(&work.rendered),
+        Format::Shell => format::shell(&work.kept),
+        Format::Tuned => format::tuned(&work.kept),
+    };
+    Sink::new(args.output.output.clone()).text(&text)?;
+    Ok(Done::Yes)
+}
+
+fn tell(args: &PersistArgs, doc: &Persisted) -> Result<Done, Failure> {
+    let sink = Sink::new(args.output.output.clone());
+    if args.output.json {
+        sink.json(doc)?;
+    } else {
+        sink.text(&report::tune::persisted(doc, sink.look(args.output.talk.verbose)))?;
+    }
+    let left = doc.files.iter().any(|f| f.act == FileAct::Left);
+    Ok(if left || !doc.not_kept.is_empty() { Done::No } else { Done::Yes })
+}

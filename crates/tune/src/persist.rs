@@ -1,0 +1,189 @@
+//! Values that outlive a reboot: [`subject`] says what a value is a setting of in words that a
+//! reboot does not change, [`render`] makes the distribution's own files of it, [`files`] writes
+//! them. A file that is not ours, or is no longer as we wrote it, is never touched.
+
+pub mod files;
+pub mod format;
+mod irq;
+mod link;
+mod owner;
+pub mod record;
+pub mod render;
+mod subject;
+
+use std::path::{Path, PathBuf};
+
+use model::{
+    Facts, SCHEMA_VERSION,
+    tune::{FileAct, KeptValue, NotKept, Persisted, PersistedFile, State},
+};
+
+pub use record::{Kept, Record, Subject};
+
+use crate::{Host, TuneError, journal::Set, knobs};
+use files::Look;
+use render::Rendered;
+
+/// Where files go.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The folder that stands for `/`.
+    pub base: PathBuf,
+    /// The record of what we wrote.
+    pub record: PathBuf,
+}
+
+/// The values that change sets have in force, as settings that a reboot does not rename, and
+/// those for which that cannot be said. The last set that wrote a knob counts.
+pub fn values(
+    host: &Host,
+    facts: &Facts,
+    sets: &[(Set, State)],
+    known: &Record,
+) -> (Vec<Kept>, Vec<NotKept>) {
+    let (mut kept, mut not): (Vec<Kept>, Vec<NotKept>) = (known.kept.clone(), vec![]);
+    for (set, _) in sets {
+        for change in &set.changes {
+            kept.retain(|k| k.knob != change.knob);
+            not.retain(|n| n.knob != change.knob);
+            match subject::of(host, facts, set, &change.knob, known) {
+                Ok(subject) => kept.push(Kept {
+                    id: set.id,
+                    knob: change.knob.clone(),
+                    value: change.new.clone(),
+                    subject,
+                }),
+                Err(why) => not.push(NotKept {
+                    id: set.id,
+                    knob: change.knob.clone(),
+                    value: change.new.clone(),
+                    why,
+                }),
+            }
+        }
+    }
+    // As a plan would order them: what resets something comes before what it resets.
+    kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |k| k.phase()));
+    (kept, not)
+}
+
+/// What would be written, and nothing is.
+///
+/// # Errors
+/// When a file in the way is not ours or was changed.
+pub fn preview(place: &Place, old: &Record, rendered: &Rendered) -> Result<Persisted, TuneError> {
+    let files = check(place, old, rendered)?;
+    Ok(document(rendered, files, true))
+}
+
+/// Writes all of it and removes what is no longer wanted: the record first, then each file
+/// whole or not at all. Cut short anywhere, the same call completes it.
+///
+/// # Errors
+/// When a file in the way is not ours or was changed (nothing is written then), or something
+/// cannot be written.
+pub fn write(
+    place: &Place,
+    old: &Record,
+    kept: Vec<Kept>,
+    rendered: &Rendered,
+) -> Result<Persisted, TuneError> {
+    let files = check(place, old, rendered)?;
+    let mut record = Record {
+        schema_version: SCHEMA_VERSION,
+        pending: true,
+        kept,
+        files: files.iter().map(|f| f.path.clone()).collect(),
+        folders: old.folders.clone(),
+    };
+    for file in &rendered.files {
+        for folder in files::missing_folders(&place.base, &file.path) {
+            if !record.folders.contains(&folder) {
+                record.folders.push(folder);
+            }
+        }
+    }
+    // What lies within goes first.
+    record.folders.sort_by_key(|f| std::cmp::Reverse(f.len()));
+    record.save(&place.record)?;
+    for file in &files {
+        let path = files::inside(&place.base, &file.path)?;
+        match file.act {
+            FileAct::Written => files::put(&path, &file.content, file.mode)?,
+            FileAct::Removed => files::remove(&path)?,
+            FileAct::Unchanged | FileAct::Left => files::remove_temporary(&path)?,
+        }
+    }
+    record.files.retain(|p| files.iter().any(|f| f.path == *p && f.act != FileAct::Removed));
+    record.folders.retain(|f| !files::remove_folder(&place.base.join(f.trim_start_matches('/'))));
+    record.pending = false;
+    if record.kept.is_empty() && record.files.is_empty() {
+        files::remove(&place.record)?;
+    } else {
+        record.save(&place.record)?;
+    }
+    Ok(document(rendered, files, false))
+}
+
+/// What is to be done with each file, without doing it.
+fn check(place: &Place, old: &Record, new: &Rendered) -> Result<Vec<PersistedFile>, TuneError> {
+    let mut all: Vec<PersistedFile> = Vec::new();
+    for file in &new.files {
+        let content = files::dressed(&file.body);
+        let act = match files::look(&place.base, &file.path)? {
+            Look::Absent => FileAct::Written,
+            Look::Ours(now) if now == content => FileAct::Unchanged,
+            Look::Ours(_) => FileAct::Written,
+            Look::Changed => {
+                return Err(in_the_way(&file.path, "was changed since it was written"));
+            }
+            Look::Foreign => return Err(in_the_way(&file.path, "is there and not ours")),
+        };
+        all.push(PersistedFile { path: file.path.clone(), act, mode: file.mode, content });
+    }
+    for path in old.files.iter().filter(|p| !new.files.iter().any(|f| f.path == **p)) {
+        let act = match files::look(&place.base, path)? {
+            Look::Absent | Look::Ours(_) => FileAct::Removed,
+            Look::Changed | Look::Foreign if new.files.is_empty() => FileAct::Left,
+            _ => return Err(in_the_way(path, "was changed since it was written")),
+        };
+        all.push(PersistedFile { path: path.clone(), act, mode: 0, content: String::new() });
+    }
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(all)
+}
+
+fn in_the_way(path: &str, why: &str) -> TuneError {
+    TuneError::Environment(format!("{path} {why}: move it away first; nothing was written"))
+}
+
+fn document(rendered: &Rendered, files: Vec<PersistedFile>, dry_run: bool) -> Persisted {
+    Persisted {
+        schema_version: SCHEMA_VERSION,
+        dry_run,
+        files,
+        kept: rendered.kept.clone(),
+        not_kept: rendered.not_kept.clone(),
+        notes: rendered.notes.clone(),
+    }
+}
+
+/// For [`NotKept`].
+fn not_kept(k: &Kept, why: impl Into<String>) -> NotKept {
+    NotKept { id: k.id, knob: k.knob.clone(), value: k.value.clone(), why: why.into() }
+}
+
+/// For [`Rendered::kept`].
+fn kept_by(k: &Kept, by: &str) -> KeptValue {
+    KeptValue { id: k.id, knob: k.knob.clone(), value: k.value.clone(), by: by.to_owned() }
+}
+
+/// What every command says when writing the files was cut short.
+pub fn notice(state: &Path) -> Option<String> {
+    let record = Record::load(&Record::path(state)).ok()?;
+    record.pending.then(|| {
+        "writing the files that keep changes over a reboot was cut short; `netwright tune persist` \
+         completes it, `netwright tune persist --remove` removes all of them"
+            .to_owned()
+    })
+}

@@ -1,0 +1,228 @@
+//! Files of ours: known by a line with the checksum of the rest, written whole or not at all.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Component, Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::TuneError;
+
+const NOTE: &str =
+    "# Written by `netwright tune persist`; `netwright tune persist --remove` removes it.";
+const SUM: &str = "# Not to be edited; netwright-sha256: ";
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing.
+    Absent,
+    /// What we wrote, whole.
+    Ours(String),
+    /// Ours once, and changed since.
+    Changed,
+    /// Somebody else's.
+    Foreign,
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> TuneError {
+    let name = path.display().to_string();
+    move |e| TuneError::io(&name, &e)
+}
+
+fn sum(lines: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for line in lines.iter().filter(|l| !l.starts_with(SUM)) {
+        digest.update(line.as_bytes());
+        digest.update(b"\n");
+    }
+    digest.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A body with our mark on it: after the first line where that names an interpreter.
+pub fn dressed(body: &str) -> String {
+    let mut lines: Vec<&str> = body.lines().collect();
+    let at = usize::from(body.starts_with("#!"));
+    lines.insert(at, NOTE);
+    let sum = format!("{SUM}{}", sum(&lines));
+    lines.insert(at + 1, &sum);
+    lines.join("\n") + "\n"
+}
+
+/// Whether a text is as [`dressed`] left it.
+fn judge(text: String) -> Look {
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(claimed) = lines.iter().find_map(|l| l.strip_prefix(SUM)) else {
+        return Look::Foreign;
+    };
+    if claimed == sum(&lines) && text.ends_with('\n') { Look::Ours(text) } else { Look::Changed }
+}
+
+/// The real place of a path; one that a link leads out of `base` is refused.
+///
+/// # Errors
+/// When it leads elsewhere.
+pub fn inside(base: &Path, path: &str) -> Result<PathBuf, TuneError> {
+    let relative = Path::new(path.trim_start_matches('/'));
+    let plain = relative.components().all(|c| matches!(c, Component::Normal(_)));
+    let whole = base.join(relative);
+    let mut there = whole.parent();
+    while let Some(folder) = there.filter(|f| !f.exists()) {
+        there = folder.parent();
+    }
+    let base_real = base.canonicalize().map_err(failed(base))?;
+    let real = there.unwrap_or(base).canonicalize().map_err(failed(&whole))?;
+    if plain && real.starts_with(&base_real) {
+        return Ok(whole);
+    }
+    Err(TuneError::Denied(format!("{path}: leads out of {}", base.display())))
+}
+
+/// What stands at a path below `base`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn look(base: &Path, path: &str) -> Result<Look, TuneError> {
+    let path = inside(base, path)?;
+    match fs::symlink_metadata(&path) {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Look::Absent);
+        }
+        Err(e) => return Err(failed(&path)(e)),
+        Ok(m) if !m.is_file() => return Ok(Look::Foreign),
+        Ok(_) => {}
+    }
+    let bytes = fs::read(&path).map_err(failed(&path))?;
+    Ok(String::from_utf8(bytes).map_or(Look::Foreign, judge))
+}
+
+/// The name under which a file is written before it takes its place: no reader of these folders
+/// takes one that begins with a dot and ends so.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.netwright-tmp"))
+}
+
+fn sync_folder(path: &Path) -> Result<(), TuneError> {
+    File::open(path).and_then(|f| f.sync_all()).map_err(failed(path))
+}
+
+/// Writes a file whole or not at all: beside it, synced, then renamed.
+///
+/// # Errors
+/// When it cannot be written; what was there before is there still.
+pub fn put(path: &Path, content: &str, mode: u32) -> Result<(), TuneError> {
+    let folder = path.parent().unwrap_or(path);
+    if !folder.is_dir() {
+        DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed(folder))?;
+    }
+    let beside = temporary(path);
+    remove(&beside)?;
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+        file.write_all(content.as_bytes())?;
+        // Whatever the umask says.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|e| {
+        let _ = fs::remove_file(&beside);
+        failed(path)(e)
+    })?;
+    sync_folder(folder)
+}
+
+/// Removes a file and what a cut-short writing of it left; none is fine.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), TuneError> {
+    remove_temporary(path)?;
+    match fs::remove_file(path) {
+        Ok(()) => path.parent().map_or(Ok(()), sync_folder),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+        Err(e) => Err(failed(path)(e)),
+    }
+}
+
+/// Removes what a cut-short writing of a file left beside it.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove_temporary(path: &Path) -> Result<(), TuneError> {
+    let beside = temporary(path);
+    match fs::remove_file(&beside) {
+        Ok(()) => Ok(()),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+        Err(e) => Err(failed(&beside)(e)),
+    }
+}
+
+/// Folders that would have to be made for a file, the innermost first.
+pub fn missing_folders(base: &Path, path: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut folder = Path::new(path).parent();
+    while let Some(f) = folder.filter(|f| *f != Path::new("/") && !f.as_os_str().is_empty()) {
+        if base.join(f.strip_prefix("/").unwrap_or(f)).exists() {
+            break;
+        }
+        all.push(f.display().to_string());
+        folder = f.parent();
+    }
+    all
+}
+
+/// Removes a folder that is empty; whether it is gone.
+pub fn remove_folder(path: &Path) -> bool {
+    fs::remove_dir(path).is_ok() || !path.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_ours_until_a_byte_of_it_changes() {
+        for body in ["a = 1\nb = 2\n", "#!/bin/sh\necho x\n", ""] {
+            let text = dressed(body);
+            assert_eq!(text.starts_with("#!"), body.starts_with("#!"));
+            assert_eq!(judge(text.clone()), Look::Ours(text.clone()));
+            for i in 0..text.len() {
+                let mut bytes = text.clone().into_bytes();
+                bytes[i] ^= 1;
+                let Ok(changed) = String::from_utf8(bytes) else { continue };
+                assert!(!matches!(judge(changed), Look::Ours(_)), "byte {i} of {text:?}");
+            }
+            assert_eq!(judge(format!("{text}more\n")), Look::Changed);
+        }
+        assert_eq!(judge("net.core.somaxconn = 1\n".into()), Look::Foreign);
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_folder() {
+        let base = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/tmp", base.path().join("etc")).unwrap();
+        assert!(matches!(look(base.path(), "/etc/x"), Err(TuneError::Denied(_))));
+        assert!(matches!(look(base.path(), "/../x"), Err(TuneError::Denied(_))));
+        assert_eq!(look(base.path(), "/var/x").unwrap(), Look::Absent);
+        assert_eq!(missing_folders(base.path(), "/var/lib/x"), ["/var/lib", "/var"]);
+    }
+
+    #[test]
+    fn writing_leaves_nothing_beside() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("a/b.conf");
+        put(&path, "x\n", 0o755).unwrap();
+        put(&path, "y\n", 0o644).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "y\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(fs::read_dir(base.path().join("a")).unwrap().count(), 1);
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+        assert!(remove_folder(&base.path().join("a")));
+    }
+}

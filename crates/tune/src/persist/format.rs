@@ -1,0 +1,139 @@
+//! The same for others: a shell script that sets it now, tasks for Ansible, a profile for tuned.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{
+    files, irq,
+    record::{Kept, Subject},
+    render::{Rendered, command},
+};
+
+/// A script that sets every value now, by the classic commands.
+pub fn shell(kept: &[Kept]) -> String {
+    let mut text = String::from(
+        "#!/bin/sh\n# Sets now what netwright has in force; it does not keep it over a reboot.\nset -eu\n",
+    );
+    for k in kept {
+        text += &match (&k.subject, command(k)) {
+            (Subject::Irq { action }, _) => irq::loop_over(action, &k.value),
+            (Subject::Unit { name }, _) => format!(
+                "for pid in $(cat \"/sys/fs/cgroup$(systemctl show -P ControlGroup '{name}')/cgroup.procs\"); \
+                 do\n    taskset -a -c -p {} \"$pid\"\ndone\n",
+                k.value
+            ),
+            (_, Some(command)) => format!("{command}\n"),
+            (_, None) => format!("# {}={}: no single command sets it\n", k.knob, k.value),
+        };
+    }
+    text
+}
+
+/// Tasks that put the very files that `tune persist` would write.
+pub fn ansible(rendered: &Rendered) -> String {
+    let mut text = String::from(
+        "# Include in a play that becomes root; `tasks:` and `handlers:` may be split.\n\
+         - name: Settings kept by netwright\n  hosts: all\n  become: true\n  tasks:\n",
+    );
+    let mut folders: Vec<&str> =
+        rendered.files.iter().filter_map(|f| Some(f.path.rsplit_once('/')?.0)).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    for folder in folders {
+        let _ = write!(
+            text,
+            "    - name: Folder {folder}\n      ansible.builtin.file:\n        path: {folder}\n        \
+             state: directory\n        mode: \"0755\"\n"
+        );
+    }
+    for f in &rendered.files {
+        let _ = write!(
+            text,
+            "    - name: {0}\n      ansible.builtin.copy:\n        dest: {0}\n        owner: root\n        \
+             group: root\n        mode: \"{1:04o}\"\n        content: |\n",
+            quoted(&f.path),
+            f.mode
+        );
+        for line in files::dressed(&f.body).lines() {
+            let _ =
+                if line.is_empty() { writeln!(text) } else { writeln!(text, "          {line}") };
+        }
+        text += "      notify: Tell who reads them\n";
+    }
+    text + "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
+            systemctl daemon-reload; udevadm control --reload; sysctl --system\n"
+}
+
+/// A YAML string.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A profile for tuned: `/etc/tuned/netwright/tuned.conf`.
+pub fn tuned(kept: &[Kept]) -> String {
+    let mut text = String::from(
+        "# /etc/tuned/netwright/tuned.conf; `tuned-adm profile netwright` takes it.\n\
+         # To add it to another profile: include=NAME below [main].\n[main]\nsummary=Kept by netwright\n",
+    );
+    let (mut sysctl, mut sysfs, mut left) = (String::new(), String::new(), String::new());
+    let mut nics: BTreeMap<String, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
+    for k in kept {
+        if let Some(key) = k.knob.strip_prefix("sysctl.") {
+            let _ = writeln!(sysctl, "{key}={}", k.value);
+            continue;
+        }
+        let nic = match &k.subject {
+            Subject::Nic(i) => Some(&i.name),
+            _ => None,
+        };
+        let rest = nic
+            .and_then(|n| k.knob.strip_prefix("nic.")?.strip_prefix(n.as_str())?.strip_prefix('.'));
+        let device = rest.and_then(|r| device_option(r, &k.value));
+        let command = command(k).unwrap_or_default();
+        let echo = command.strip_prefix("echo ").and_then(|c| c.split_once(" > "));
+        match (device, nic, echo) {
+            (Some((option, word)), Some(nic), _) => {
+                nics.entry(nic.clone()).or_default().entry(option).or_default().push(word);
+            }
+            (_, _, Some((value, file))) if file.starts_with("/sys/") => {
+                let _ = writeln!(sysfs, "{file}={value}");
+            }
+            _ => {
+                let _ = writeln!(left, "# not in tuned's words: {}={}", k.knob, k.value);
+            }
+        }
+    }
+    if !sysctl.is_empty() {
+        text += &format!("\n[sysctl]\n{sysctl}");
+    }
+    for (nic, options) in nics {
+        text += &format!("\n[net_{nic}]\ntype=net\ndevices={nic}\n");
+        for (option, words) in options {
+            text += &format!("{option}={}\n", words.join(" "));
+        }
+    }
+    if !sysfs.is_empty() {
+        text += &format!("\n[sysfs]\n{sysfs}");
+    }
+    if !left.is_empty() {
+        text += &format!("\n{left}");
+    }
+    text
+}
+
+/// Option of tuned's net plugin and what to write there.
+fn device_option(knob: &str, value: &str) -> Option<(&'static str, String)> {
+    match knob.split_once('.') {
+        None if knob == "channels" => Some(("channels", value.to_owned())),
+        None if knob == "mtu" => Some(("mtu", value.to_owned())),
+        None if knob == "txqueuelen" => Some(("txqueuelen", value.to_owned())),
+        Some(("rings", r)) => Some(("ring", format!("{} {value}", r.replace('_', "-")))),
+        Some(("coalesce", c)) => {
+            let name = c.replace("max_frames", "frames").replace('_', "-");
+            Some(("coalesce", format!("{name} {value}")))
+        }
+        Some(("features", f)) => Some(("features", format!("{f} {value}"))),
+        Some(("pause", p)) => Some(("pause", format!("{p} {value}"))),
+        _ => None,
+    }
+}

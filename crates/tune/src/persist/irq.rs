@@ -1,0 +1,107 @@
+//! Interrupts by name at boot, and irqbalance kept off them.
+
+use parse::shell_vars;
+
+use crate::Host;
+
+/// Where our scripts are.
+pub const SCRIPT: &str = "/etc/netwright/irq-affinity";
+const POLICY: &str = "/etc/netwright/irqbalance-policy";
+const ENVIRONMENT: &str = "/etc/netwright/irqbalance.env";
+
+const UNIT_FOLDERS: &[&str] = &[
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// The file of a unit that counts.
+fn unit_file(host: &Host, name: &str) -> Option<String> {
+    UNIT_FOLDERS.iter().map(|f| format!("{f}/{name}")).find(|p| host.root().exists(p))
+}
+
+/// A shell loop over the interrupts of an action.
+pub fn loop_over(action: &str, cpus: &str) -> String {
+    format!(
+        "for irq in /proc/irq/*/'{action}'; do\n    echo {cpus} > \"${{irq%/*}}/smp_affinity_list\"\ndone\n"
+    )
+}
+
+/// Path, mode and body of what sets the affinities at boot.
+pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
+    let mut script = String::from("#!/bin/sh\n# Numbers change with every boot, names do not.\n");
+    for (action, cpus) in pairs {
+        script += &loop_over(action, cpus);
+    }
+    let unit = format!(
+        "[Unit]\nDescription=Interrupt affinities kept by netwright\n\
+         # Drivers ask for their interrupts when the interface comes up.\n\
+         After=network.target network-online.target irqbalance.service\n\n\
+         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh {SCRIPT}\n"
+    );
+    vec![
+        (SCRIPT.into(), 0o755, script),
+        ("/etc/systemd/system/netwright-irq.service".into(), 0o644, unit),
+        (
+            "/etc/systemd/system/multi-user.target.d/netwright-irq.conf".into(),
+            0o644,
+            "[Unit]\nWants=netwright-irq.service\n".into(),
+        ),
+    ]
+}
+
+/// Path, mode and body of what keeps irqbalance off these interrupts: a policy script, handed to
+/// it through the very variable that its unit passes on, in a file of ours that is read after
+/// the distribution's. Nothing where irqbalance is not installed.
+///
+/// # Errors
+/// Why it cannot be done.
+pub fn keep_off(
+    host: &Host,
+    settings_files: &[String],
+    actions: &[&str],
+) -> Result<Vec<(String, u32, String)>, String> {
+    let Some(file) = unit_file(host, "irqbalance.service") else {
+        return Err("irqbalance is here without a systemd unit: give it --banirq yourself".into());
+    };
+    let text = host.text(&file).map_err(|e| e.to_string())?;
+    let start = super::subject::section(&text, "Service");
+    let start = start.iter().find_map(|l| l.strip_prefix("ExecStart=")).unwrap_or_default();
+    let variable = start.split_whitespace().find_map(|w| {
+        let name = w.strip_prefix('$')?.trim_matches(['{', '}']);
+        (!name.is_empty()).then_some(name)
+    });
+    let Some(variable) = variable else {
+        return Err(format!("{file} passes no arguments on: irqbalance may move them again"));
+    };
+    let mut now = String::new();
+    for file in settings_files.iter().filter(|f| *f != ENVIRONMENT) {
+        let Ok(text) = host.text(file) else { continue };
+        for a in shell_vars::parse(text.as_bytes()).into_iter().filter(|a| a.name == variable) {
+            now = a.value;
+        }
+    }
+    if now.contains("--policyscript") || now.split_whitespace().any(|w| w.starts_with("-l")) {
+        return Err("irqbalance has a policy script already: let that ban them".into());
+    }
+    let mut policy = String::from(
+        "#!/bin/sh\n# Called by irqbalance with a device's folder and an interrupt's number.\n",
+    );
+    for action in actions {
+        policy += &format!("[ -e \"/proc/irq/$2/\"'{action}' ] && echo ban=true\n");
+    }
+    policy += "exit 0\n";
+    let arguments = format!("{now} --policyscript={POLICY}");
+    Ok(vec![
+        (POLICY.into(), 0o755, policy),
+        (ENVIRONMENT.into(), 0o644, format!("{variable}=\"{}\"\n", arguments.trim_start())),
+        (
+            "/etc/systemd/system/irqbalance.service.d/netwright.conf".into(),
+            0o644,
+            format!(
+                "[Service]\n# Read after the distribution's own, which it includes.\nEnvironmentFile={ENVIRONMENT}\n"
+            ),
+        ),
+    ])
+}

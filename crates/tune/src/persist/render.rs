@@ -1,0 +1,375 @@
+//! What is kept → the files of this distribution that keep it. Reads, writes nothing.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Facts,
+    tune::{KeptValue, NotKept},
+};
+use parse::sysctl_conf;
+
+use super::{
+    irq, kept_by, link, not_kept, owner,
+    record::{Interface, Kept, Subject},
+};
+use crate::{Host, knobs};
+
+/// A file without our mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Where.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// What it holds.
+    pub body: String,
+}
+
+/// What keeping comes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// The files.
+    pub files: Vec<Output>,
+    /// What they keep.
+    pub kept: Vec<KeptValue>,
+    /// What nothing keeps.
+    pub not_kept: Vec<NotKept>,
+    /// For people.
+    pub notes: Vec<String>,
+}
+
+/// Late, so that it wins over most; `/etc/sysctl.conf` is `99-sysctl.conf` on Debian.
+const SYSCTL: &str = "/etc/sysctl.d/99-zz-netwright.conf";
+const RULES: &str = "/etc/udev/rules.d/99-netwright.rules";
+const TMPFILES: &str = "/etc/tmpfiles.d/netwright.conf";
+
+/// Renders what is kept.
+pub fn render(host: &Host, facts: &Facts, kept: &[Kept]) -> Rendered {
+    let mut work = Work {
+        host,
+        facts,
+        systemd: systemd_version(host),
+        out: Rendered::default(),
+        bodies: BTreeMap::new(),
+    };
+    work.sysctls(kept);
+    work.interfaces(kept);
+    work.interrupts(kept);
+    work.units(kept);
+    work.sysfs(kept);
+    let file = |(path, (mode, body))| Output { path, mode, body };
+    work.out.files = work.bodies.into_iter().map(file).collect();
+    work.out
+}
+
+/// The version of systemd, by its own library's name; `None` where there is none.
+pub fn systemd_version(host: &Host) -> Option<u32> {
+    let mut folders: Vec<String> =
+        ["/usr/lib/systemd", "/lib/systemd", "/usr/lib64/systemd"].map(str::to_owned).to_vec();
+    for triplet in host.root().entries("/usr/lib").unwrap_or_default() {
+        if triplet.contains("-linux-gnu") {
+            folders.push(format!("/usr/lib/{triplet}/systemd"));
+        }
+    }
+    let version = |name: &String| {
+        let rest = name.strip_prefix("libsystemd-shared-")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    folders.iter().find_map(|f| host.root().entries(f).ok()?.iter().find_map(version))
+}
+
+struct Work<'a> {
+    host: &'a Host,
+    facts: &'a Facts,
+    systemd: Option<u32>,
+    out: Rendered,
+    /// Mode and body by path.
+    bodies: BTreeMap<String, (u32, String)>,
+}
+
+/// The classic command that sets it.
+pub fn command(kept: &Kept) -> Option<String> {
+    let command = knobs::find(&kept.knob)?.command(&kept.knob, &kept.value);
+    (!command.contains(['…', '\n'])).then_some(command)
+}
+
+/// File and value of a command that is `echo VALUE > FILE`.
+fn echo(command: &str) -> Option<(&str, &str)> {
+    let (value, file) = command.strip_prefix("echo ")?.split_once(" > ")?;
+    Some((file, value))
+}
+
+impl Work<'_> {
+    fn append(&mut self, path: &str, mode: u32, text: &str) {
+        self.bodies.entry(path.to_owned()).or_insert((mode, String::new())).1.push_str(text);
+    }
+
+    fn keep(&mut self, kept: &Kept, by: &str) {
+        self.out.kept.push(kept_by(kept, by));
+    }
+
+    fn give_up(&mut self, kept: &Kept, why: impl Into<String>) {
+        self.out.not_kept.push(not_kept(kept, why));
+    }
+
+    fn sysctls(&mut self, all: &[Kept]) {
+        for kept in all {
+            let Some(key) = kept.knob.strip_prefix("sysctl.") else { continue };
+            let path = sysctl_conf::path(key);
+            // A name with a dot in it (eth0.100) is only said with slashes.
+            let key = if path.contains('.') { path.clone() } else { path.replace('/', ".") };
+            if let Some(at) = self.later_line(&path) {
+                self.give_up(kept, format!("{at} sets it too and is read later: change it there"));
+                continue;
+            }
+            self.append(SYSCTL, 0o644, &format!("{key} = {}\n", kept.value));
+            self.keep(kept, SYSCTL);
+            if path.starts_with("net/netfilter/") || path.starts_with("net/bridge/") {
+                self.out.notes.push(format!(
+                    "{key} is there only once its kernel module is loaded: see modules-load.d"
+                ));
+            }
+        }
+    }
+
+    /// A line that is read after ours and sets the same.
+    fn later_line(&self, path: &str) -> Option<String> {
+        let ours = SYSCTL.rsplit('/').next().unwrap_or_default();
+        let mut files: Vec<String> = Vec::new();
+        for folder in
+            ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"]
+        {
+            let names = self.host.root().entries(folder).unwrap_or_default();
+            let later = |n: &&String| n.ends_with(".conf") && n.as_str() > ours;
+            files.extend(names.iter().filter(later).map(|n| format!("{folder}/{n}")));
+        }
+        // procps reads it last, whatever its name; systemd does not read it at all.
+        if self.host.root().exists("/etc/sysctl.conf") {
+            files.push("/etc/sysctl.conf".into());
+        }
+        files.iter().find_map(|file| {
+            let text = self.host.text(file).ok()?;
+            let sets = |l: &str| {
+                let (key, _) = l.trim().trim_start_matches('-').split_once('=')?;
+                (sysctl_conf::path(key.trim()) == path).then_some(())
+            };
+            let line = text.lines().position(|l| sets(l).is_some())?;
+            Some(format!("{file}:{}", line + 1))
+        })
+    }
+
+    fn interfaces(&mut self, all: &[Kept]) {
+        let mut nics: Vec<&Interface> = Vec::new();
+        for kept in all {
+            if let Subject::Nic(i) = &kept.subject
+                && !nics.iter().any(|n| n.name == i.name)
+            {
+                nics.push(i);
+            }
+        }
+        for nic in nics {
+            let mine = |k: &&Kept| matches!(&k.subject, Subject::Nic(i) if i.name == nic.name);
+            let mine: Vec<&Kept> = all.iter().filter(mine).collect();
+            match self.systemd {
+                Some(version) => self.interface(nic, &mine, version),
+                None => {
+                    for kept in mine {
+                        self.give_up(kept, "no systemd here: see --format shell");
+                    }
+                }
+            }
+        }
+    }
+
+    fn interface(&mut self, nic: &Interface, mine: &[&Kept], version: u32) {
+        let path = format!("/etc/systemd/network/00-netwright-{}.link", nic.name);
+        let (mut options, mut rules) = (Vec::<(String, String)>::new(), String::new());
+        let mut properties = Vec::new();
+        let number =
+            self.facts.nics.iter().find(|n| n.name == nic.name).and_then(|n| n.ifindex.get());
+        for kept in mine {
+            let knob = kept.knob.strip_prefix(&format!("nic.{}.", nic.name)).unwrap_or_default();
+            if knob == "mtu"
+                && let Some(number) = number
+            {
+                match owner::mtu(self.host, nic, number, &kept.value) {
+                    owner::Mtu::Nothing => {}
+                    owner::Mtu::File(path, body) => self.append(&path, 0o644, &body),
+                    owner::Mtu::Overridden(why) => {
+                        self.give_up(kept, why);
+                        continue;
+                    }
+                }
+            }
+            let said = link::options(knob, &kept.value);
+            if let Some(said) = said.filter(|all| all.iter().all(|o| o.2 <= version)) {
+                properties.extend(link::property(knob, &kept.value));
+                options.extend(said.into_iter().map(|(k, v, _)| (k.to_owned(), v)));
+                self.keep(kept, &path);
+            } else {
+                match self.rule(kept, nic) {
+                    Ok(rule) => {
+                        rules += &rule;
+                        self.keep(kept, RULES);
+                    }
+                    Err(why) => self.give_up(kept, why),
+                }
+            }
+        }
+        if !options.is_empty() {
+            let body = link_file(nic, &options);
+            self.append(&path, 0o644, &body);
+            self.shadows(nic, &path);
+        }
+        if !rules.is_empty() {
+            self.append(RULES, 0o644, &rules);
+        }
+        if let Some(uuid) = number.and_then(|n| owner::connection(self.host, n))
+            && !properties.is_empty()
+        {
+            self.out.notes.push(format!(
+                "NetworkManager runs {}; if its connection says otherwise, say the same there: \
+                 nmcli connection modify {uuid} {}",
+                nic.name,
+                properties.join(" ")
+            ));
+        }
+    }
+
+    /// A `.link` file that comes before ours by name would be the only one that counts.
+    fn shadows(&mut self, nic: &Interface, path: &str) {
+        let name = |p: &str| p.rsplit('/').next().unwrap_or_default().to_owned();
+        if let Some(before) = nic.link_file.as_ref().filter(|f| name(f) < name(path)) {
+            self.out
+                .notes
+                .push(format!("{before} comes before {path}: rename it, or ours is not read"));
+        }
+    }
+
+    /// A line of udev's for what a `.link` file cannot say.
+    fn rule(&self, kept: &Kept, nic: &Interface) -> Result<String, String> {
+        let command = command(kept)
+            .ok_or("no single command sets it: see the profile of tuned or a script")?;
+        let matches = match &nic.mac {
+            Some(mac) => format!("ATTR{{address}}==\"{mac}\", DRIVERS==\"?*\""),
+            None => format!("KERNEL==\"{}\"", nic.name),
+        };
+        let head = format!("ACTION==\"add\", SUBSYSTEM==\"net\", {matches}");
+        if command.contains('"') {
+            return Err("udev has no way to say it".into());
+        }
+        let folder = format!("/sys/class/net/{}/", nic.name);
+        if let Some((file, value)) = echo(&command) {
+            let attribute = file.strip_prefix(&folder).ok_or("it is no file of the interface")?;
+            return Ok(format!("{head}, ATTR{{{attribute}}}=\"{value}\"\n"));
+        }
+        let (tool, rest) = command.split_once(' ').unwrap_or((&command, ""));
+        let folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+        let tool = folders
+            .iter()
+            .map(|f| format!("{f}/{tool}"))
+            .find(|p| self.host.root().exists(p))
+            .ok_or_else(|| format!("{tool} is not installed, and nothing else sets it at boot"))?;
+        let rest = rest.replace('%', "%%").replace('$', "$$");
+        Ok(format!("{head}, RUN+=\"{tool} {rest}\"\n"))
+    }
+
+    fn interrupts(&mut self, all: &[Kept]) {
+        let of = |k: &&Kept| matches!(k.subject, Subject::Irq { .. });
+        let irqs: Vec<&Kept> = all.iter().filter(of).collect();
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for kept in &irqs {
+            match &kept.subject {
+                Subject::Irq { action } if self.systemd.is_some() => {
+                    pairs.push((action, &kept.value));
+                    self.keep(kept, irq::SCRIPT);
+                }
+                _ => self.give_up(kept, "no systemd here: see --format shell"),
+            }
+        }
+        if pairs.is_empty() {
+            return;
+        }
+        for (path, mode, body) in irq::at_boot(&pairs) {
+            self.append(&path, mode, &body);
+        }
+        let Some(balance) = self.facts.rivals.iter().find(|r| r.kind == "irqbalance") else {
+            return;
+        };
+        let actions: Vec<&str> = pairs.iter().map(|p| p.0).collect();
+        match irq::keep_off(self.host, &balance.settings_files, &actions) {
+            Ok(files) => {
+                for (path, mode, body) in files {
+                    self.append(&path, mode, &body);
+                }
+                self.out.notes.push("irqbalance reads its policy anew with `systemctl daemon-reload; systemctl restart irqbalance`".into());
+            }
+            Err(why) => self.out.notes.push(why),
+        }
+    }
+
+    fn units(&mut self, all: &[Kept]) {
+        let mut done: BTreeMap<&str, &str> = BTreeMap::new();
+        for kept in all {
+            let Subject::Unit { name } = &kept.subject else { continue };
+            let path = format!("/etc/systemd/system/{name}.d/50-netwright.conf");
+            match done.insert(name, &kept.value) {
+                Some(other) if other != kept.value => {
+                    self.give_up(kept, format!("another process of {name} is placed on {other}"));
+                    done.insert(name, other);
+                }
+                Some(_) => self.keep(kept, &path),
+                None => {
+                    let body = format!("[Service]\nCPUAffinity=\nCPUAffinity={}\n", kept.value);
+                    self.append(&path, 0o644, &body);
+                    self.keep(kept, &path);
+                }
+            }
+        }
+    }
+
+    /// Files of the kernel that no interface has.
+    fn sysfs(&mut self, all: &[Kept]) {
+        for kept in all.iter().filter(|k| k.subject == Subject::Host) {
+            if kept.knob.starts_with("sysctl.") {
+                continue;
+            }
+            let command = command(kept).unwrap_or_default();
+            match echo(&command) {
+                Some((file, value)) if self.systemd.is_some() && file.starts_with("/sys/") => {
+                    self.append(TMPFILES, 0o644, &format!("w! {file} - - - - {value}\n"));
+                    self.keep(kept, TMPFILES);
+                }
+                _ => self.give_up(kept, "nothing of the distribution's sets it at boot"),
+            }
+        }
+    }
+}
+
+/// Ours takes over what the file said that applied before, and says the new options after it.
+fn link_file(nic: &Interface, options: &[(String, String)]) -> String {
+    let mut body = String::from("[Match]\n");
+    match &nic.mac {
+        Some(mac) => {
+            body += &format!("MACAddress={mac}\n");
+            if let Some(driver) = &nic.driver {
+                body += &format!("Driver={driver}\n");
+            }
+        }
+        None => body += &format!("OriginalName={}\n", nic.name),
+    }
+    body += "\n[Link]\n";
+    if let Some(file) = nic.link_file.as_ref().filter(|_| !nic.link_lines.is_empty()) {
+        body += &format!("# As in {file}, which applied before: only one file does.\n");
+    }
+    for line in &nic.link_lines {
+        let key = line.split('=').next().unwrap_or_default().trim();
+        if !options.iter().any(|(k, _)| k == key) {
+            body += &format!("{line}\n");
+        }
+    }
+    for (key, value) in options {
+        body += &format!("{key}={value}\n");
+    }
+    body
+}

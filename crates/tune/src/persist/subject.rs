@@ -1,0 +1,157 @@
+//! What a value is a setting of, in words that a reboot does not change.
+
+use model::Facts;
+
+use super::record::{Interface, Record, Subject};
+use crate::{Host, journal::Set, knob::is_nic_name};
+
+/// Files of `/proc/irq/N` that are no action's folder.
+const IRQ_FILES: &[&str] = &[
+    "affinity_hint",
+    "effective_affinity",
+    "effective_affinity_list",
+    "node",
+    "smp_affinity",
+    "smp_affinity_list",
+    "spurious",
+];
+
+/// The `.link` files that apply to everything, by distribution.
+const DEFAULT_LINK: &[&str] =
+    &["/usr/lib/systemd/network/99-default.link", "/lib/systemd/network/99-default.link"];
+
+/// Of what a knob of a change set is a setting.
+///
+/// # Errors
+/// Why that cannot be said, or not be kept.
+pub fn of(
+    host: &Host,
+    facts: &Facts,
+    set: &Set,
+    knob: &str,
+    known: &Record,
+) -> Result<Subject, String> {
+    let there = set.host.net_namespace.known();
+    let of_namespace = knob.starts_with("nic.") || knob.starts_with("sysctl.net.");
+    if of_namespace && there.is_some() && there != host.id().net_namespace.known() {
+        return Err("set in another network namespace, which whoever makes it has to set up".into());
+    }
+    if let Some(rest) = knob.strip_prefix("nic.") {
+        return interface(host, facts, rest, known).map(Subject::Nic);
+    }
+    if let Some(number) = knob.strip_prefix("irq.").and_then(|k| k.strip_suffix(".affinity")) {
+        return action(host, number).map(|action| Subject::Irq { action });
+    }
+    if let Some(rest) = knob.strip_prefix("process.") {
+        let pid = rest.split('.').next().unwrap_or_default();
+        return unit(host, pid).map(|name| Subject::Unit { name });
+    }
+    Ok(Subject::Host)
+}
+
+/// Names hold dots, so the longest that is an interface's counts.
+fn interface(host: &Host, facts: &Facts, rest: &str, known: &Record) -> Result<Interface, String> {
+    let fits = |name: &str| rest.strip_prefix(name).is_some_and(|r| r.starts_with('.'));
+    let nic = facts.nics.iter().filter(|n| fits(&n.name)).max_by_key(|n| n.name.len());
+    let Some(nic) = nic.filter(|n| is_nic_name(&n.name)) else {
+        return Err("the interface is gone".into());
+    };
+    if nic.kind == "loopback" || nic.name == "lo" {
+        return Err("udev and systemd leave loopback alone".into());
+    }
+    // Once our own file applies it says nothing any more of what it took over.
+    for kept in &known.kept {
+        if let Subject::Nic(i) = &kept.subject
+            && i.name == nic.name
+        {
+            return Ok(i.clone());
+        }
+    }
+    let physical = nic.kind == "physical";
+    let link_file = nic.ifindex.known().and_then(|i| udev_property(host, *i, "ID_NET_LINK_FILE"));
+    let link_file = link_file.or_else(|| {
+        let there = |f: &&&str| host.root().exists(f);
+        DEFAULT_LINK.iter().find(there).map(|f| (*f).to_owned())
+    });
+    let text = link_file.as_ref().and_then(|f| host.text(f).ok()).unwrap_or_default();
+    Ok(Interface {
+        name: nic.name.clone(),
+        mac: nic.mac.get().filter(|_| physical),
+        driver: nic.driver.get().filter(|_| physical),
+        link_lines: section(&text, "Link"),
+        link_file,
+    })
+}
+
+/// **Source**: `/run/udev/data/nIFINDEX`.
+pub fn udev_property(host: &Host, ifindex: u32, name: &str) -> Option<String> {
+    let text = host.text(&format!("/run/udev/data/n{ifindex}")).ok()?;
+    text.lines()
+        .find_map(|l| l.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('='))
+        .map(str::to_owned)
+}
+
+/// The assignments of a section of a systemd or NetworkManager file.
+pub fn section(text: &str, name: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut all = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(head) = line.strip_prefix('[') {
+            inside = head.strip_suffix(']') == Some(name);
+        } else if inside && line.contains('=') && !line.starts_with(['#', ';']) {
+            all.push(line.to_owned());
+        }
+    }
+    all
+}
+
+/// The one action of an interrupt; the kernel makes a folder of its name.
+fn action(host: &Host, number: &str) -> Result<String, String> {
+    let root = host.root();
+    let actions = |number: &str| -> Vec<String> {
+        let all = root.entries(&format!("/proc/irq/{number}")).unwrap_or_default();
+        all.into_iter().filter(|e| !IRQ_FILES.contains(&e.as_str())).collect()
+    };
+    let [action] = actions(number).try_into().map_err(|all: Vec<String>| {
+        format!("the interrupt has {} names, and its number changes", all.len())
+    })?;
+    let same = root.entries("/proc/irq").unwrap_or_default();
+    let same = same.iter().filter(|n| actions(n).contains(&action)).count();
+    if same > 1 || action.contains(['\'', '\n']) {
+        return Err(format!("{same} interrupts are called {action:?}, and numbers change"));
+    }
+    Ok(action)
+}
+
+/// The system service that a process is of. **Source**: `/proc/PID/cgroup`.
+fn unit(host: &Host, pid: &str) -> Result<String, String> {
+    let text = host.text(&format!("/proc/{pid}/cgroup")).map_err(|_| "the process is gone")?;
+    let path = text
+        .lines()
+        .filter(|l| l.starts_with("0::") || l.contains(":name=systemd:"))
+        .find_map(|l| l.splitn(3, ':').nth(2))
+        .unwrap_or_default();
+    let service = path.rsplit('/').find(|c| c.ends_with(".service"));
+    match service.filter(|_| path.contains("system.slice")) {
+        Some(name)
+            if name.bytes().all(|b| b.is_ascii_alphanumeric() || b":-_.\\@".contains(&b)) =>
+        {
+            Ok(name.to_owned())
+        }
+        _ => Err(format!(
+            "the process is of no system service (cgroup {path:?}): whoever starts it has to place it"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_its_assignments() {
+        let text = "[Match]\nName=e*\n\n[Link]\n# why\nMTUBytes=9000\n NamePolicy=keep\n[X]\na=b\n";
+        assert_eq!(section(text, "Link"), ["MTUBytes=9000", "NamePolicy=keep"]);
+        assert_eq!(section(text, "None"), Vec::<String>::new());
+    }
+}
