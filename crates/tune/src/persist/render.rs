@@ -90,7 +90,8 @@ struct Work<'a> {
 /// The classic command that sets it.
 pub fn command(kept: &Kept) -> Option<String> {
     let command = knobs::find(&kept.knob)?.command(&kept.knob, &kept.value);
-    (!command.contains(['…', '\n'])).then_some(command)
+    // Some are for people to read, or several.
+    (!command.contains(['…', '\n', ';'])).then_some(command)
 }
 
 /// File and value of a command that is `echo VALUE > FILE`.
