@@ -20,25 +20,27 @@ pub struct Floor {
     stream: PathBuf,
 }
 
+/// One loop, by `cc -O2`.
+pub fn compiled(room: &Room, name: &str) -> io::Result<PathBuf> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floor");
+    let program = room.folder.join(name);
+    let source = sources.join(format!("{name}.c"));
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&program).arg(source);
+    let out = cc.output().map_err(|e| named("cc", &e))?;
+    match out.status.success() {
+        true => Ok(program),
+        false => Err(io::Error::other(String::from_utf8_lossy(&out.stderr).into_owned())),
+    }
+}
+
 /// Traffic before what is measured.
 const WARMUP_MS: u32 = 100;
 
 impl Floor {
     /// Compiles them with `cc -O2`.
     pub fn compile(room: &Room) -> io::Result<Self> {
-        let one = |name: &str| -> io::Result<PathBuf> {
-            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floor");
-            let program = room.folder.join(name);
-            let source = sources.join(format!("{name}.c"));
-            let mut cc = Command::new("cc");
-            cc.args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&program).arg(source);
-            let out = cc.output().map_err(|e| named("cc", &e))?;
-            match out.status.success() {
-                true => Ok(program),
-                false => Err(io::Error::other(String::from_utf8_lossy(&out.stderr).into_owned())),
-            }
-        };
-        Ok(Self { pingpong: one("pingpong")?, stream: one("stream")? })
+        Ok(Self { pingpong: compiled(room, "pingpong")?, stream: compiled(room, "stream")? })
     }
 
     /// One run of round trips.

@@ -2,11 +2,14 @@
 //!
 //! Both do the same number of transactions over TCP of loopback, pinned to the near CPU, the
 //! server to the far one. Their CPU time is that of the whole process, start and end included.
+//! Beside them run bare loops which send the same bytes, by epoll and by io_uring: what both are
+//! held against, and nothing less can be had of this kernel.
 
-use std::{io, process::Command, time::Duration};
+use std::{io, path::Path, process::Command, time::Duration};
 
 use crate::{
     cell::{Cell, Compare, Contender, Figures, Metric, Target},
+    floor::compiled,
     options::Options,
     ours::{NAME, NETWRIGHT, number},
     process::{Process, children_cpu_ns, pin},
@@ -22,6 +25,12 @@ use postgres::Postgres;
 
 /// The most of pgbench's CPU time that a transaction may take.
 const MOST_CPU: f64 = 0.8;
+/// The bare loops.
+const EPOLL: &str = "bare epoll";
+const URING: &str = "bare io_uring";
+/// Rows of `pgbench_accounts` for each unit of scale, and that scale.
+const ACCOUNTS: u32 = 100_000;
+const SCALE: u32 = 2;
 /// The least of its transactions a second.
 const LEAST_RATE: f64 = 1.0;
 /// Transactions of one run for each millisecond of `--window`: at the rates of one server CPU a
@@ -35,15 +44,17 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
         "PostgreSQL, select-only, prepared, one thread: CPU time of the client's process by \
          transaction, and transactions a second",
     );
-    let server = serve(room)?;
+    let (server, bare) = (serve(room)?, compiled(room, "pgloop")?);
     table.columns();
     for clients in [8, 32] {
         let each = options.window_ms * PER_WINDOW_MS / clients;
-        let run = Run { room, server: &server, clients, each };
+        let run = Run { room, server: &server, bare: &bare, clients, each };
         let again = &run;
         let mut contenders = vec![
             Contender { name: "pgbench", run: Box::new(move || again.pgbench()) },
             Contender { name: NAME, run: Box::new(move || again.ours()) },
+            Contender { name: EPOLL, run: Box::new(move || again.bare("epoll")) },
+            Contender { name: URING, run: Box::new(move || again.bare("uring")) },
         ];
         if options.control {
             contenders.push(Contender { name: "again", run: Box::new(move || again.pgbench()) });
@@ -53,6 +64,9 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
             one(Metric::CpuPerTransaction, "again", Target::Shown),
             one(Metric::CpuPerTransaction, NAME, Target::AtMost(MOST_CPU)),
             one(Metric::Transactions, NAME, Target::AtLeast(LEAST_RATE, None)),
+            one(Metric::CpuPerTransaction, EPOLL, Target::Shown),
+            one(Metric::CpuPerTransaction, URING, Target::Shown),
+            one(Metric::Transactions, EPOLL, Target::Shown),
         ];
         Cell { name: format!("{clients} clients"), contenders, compare }.measure(options, table)?;
     }
@@ -64,7 +78,8 @@ fn serve(room: &Room) -> io::Result<Postgres> {
     // What is started from here stays there.
     pin(room.far)?;
     let server = Postgres::start();
-    let out = server.tool("pgbench").args(["-i", "-q", "-s", "2"]).output()?;
+    let scale = SCALE.to_string();
+    let out = server.tool("pgbench").args(["-i", "-q", "-s", &scale]).output()?;
     match out.status.success() {
         true => Ok(server),
         false => Err(io::Error::other(String::from_utf8_lossy(&out.stderr).into_owned())),
@@ -74,6 +89,8 @@ fn serve(room: &Room) -> io::Result<Postgres> {
 struct Run<'a> {
     room: &'a Room,
     server: &'a Postgres,
+    /// The compiled loops.
+    bare: &'a Path,
     clients: u32,
     /// Transactions of each client.
     each: u32,
@@ -84,10 +101,23 @@ impl Run<'_> {
         let mut command = self.server.tool("pgbench");
         command.env("PGHOST", "127.0.0.1").args(["-n", "-S", "-M", "prepared", "-j", "1"]);
         command.args(["-c", &self.clients.to_string(), "-t", &self.each.to_string()]);
+        self.reported(command)
+    }
+
+    /// The loop that sends the same bytes and keeps nothing.
+    fn bare(&self, how: &str) -> io::Result<Figures> {
+        let mut command = Command::new(self.bare);
+        command.args([how, &self.server.port.to_string(), &self.clients.to_string()]);
+        command.args([self.each.to_string(), (SCALE * ACCOUNTS).to_string()]);
+        self.reported(command)
+    }
+
+    /// What pgbench reports, and the loops as it.
+    fn reported(&self, command: Command) -> io::Result<Figures> {
         let (printed, cpu) = self.run(command)?;
         let rate = printed.lines().find_map(|l| l.strip_prefix("tps = ")?.split(' ').next());
         let rate = rate.and_then(|r| r.parse().ok());
-        let rate = rate.ok_or_else(|| io::Error::other(format!("pgbench printed {printed:?}")))?;
+        let rate = rate.ok_or_else(|| io::Error::other(format!("it printed {printed:?}")))?;
         Ok(Figures::from([(Metric::CpuPerTransaction, cpu), (Metric::Transactions, rate)]))
     }
 
