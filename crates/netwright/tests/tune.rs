@@ -81,6 +81,11 @@ fn every_knob_is_applied_as_the_classic_tools_see_it_and_undone_exactly() {
         let placed = run("taskset", &["-a", "-c", "-p", &host.pid().to_string()]);
         assert!(placed.trim_end().ends_with("list: 1"), "{placed}");
 
+        let own = format!("/netwright-{}", host.pid());
+        assert!(host.cgroup().ends_with(&own), "{}", host.cgroup());
+        let status = read(&format!("/proc/{}/status", host.pid()));
+        assert!(status.contains("Mems_allowed_list:\t0\n"), "{status}");
+
         let (code, out, err) = host.tune(&["status", "--json"]);
         assert_eq!(code, 0, "{out}{err}");
         assert_eq!(json(&out)["values"].as_array().unwrap().len(), changes.len());
@@ -112,6 +117,9 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("nic.v0.features.l2-fwd-offload=on", 4, "does not let it change"),
             ("nic.v0.coalesce.rx_usecs=1h", 4, "not supported"),
             ("nic.v0.channels=combined 2", 4, "no combined channels"),
+            ("process.1.cpuset=9999", 4, "not online"),
+            ("process.1.cpuset=0 mems 77", 4, "there is no node 77"),
+            ("process.1.cpuset=0 and 1", 2, "is not CPUS"),
             ("nic.v0.qdisc=htb", 2, "is none of default"),
             ("nic.v0.qdisc=fq limit", 2, "a value is missing"),
             ("nic.lo.qdisc=mq pfifo", 4, "leave out mq"),
@@ -439,6 +447,44 @@ fn a_discipline_comes_back_with_its_options_or_is_not_touched() {
     });
 }
 
+/// All threads of all processes of the group, those that start later too; undone with them in it.
+#[test]
+fn a_cpuset_holds_for_those_that_start_later_and_is_dissolved_around_them() {
+    on_a_host(|host| {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "read a; sleep 1000 & echo $!; read b; kill $!"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = shell.id();
+        let allowed = |pid: u32| {
+            let status = read(&format!("/proc/{pid}/status"));
+            let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list")).unwrap();
+            line.split_whitespace().last().unwrap().to_owned()
+        };
+        let all = allowed(pid);
+        let (code, _, err) = host.tune(&["apply", &format!("process.{pid}.cpuset=1")]);
+        assert_eq!(code, 0, "{err}");
+        let mut ears = std::io::BufReader::new(shell.stdout.take().unwrap());
+        let mut mouth = shell.stdin.take().unwrap();
+        let mut line = String::new();
+        std::io::Write::write_all(&mut mouth, b"go\n").unwrap();
+        std::io::BufRead::read_line(&mut ears, &mut line).unwrap();
+        let child: u32 = line.trim().parse().unwrap();
+        assert_eq!((allowed(pid), allowed(child)), ("1".into(), "1".into()));
+        // It may not leave by itself.
+        run("taskset", &["-c", "-p", "0-1", &child.to_string()]);
+        assert_eq!(allowed(child), "1");
+        let (code, out, err) = host.tune(&["rollback"]);
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(allowed(pid), all);
+        assert!(!Path::new(&format!("{}/netwright-{pid}", support::tuned::CPUSETS)).exists());
+        drop(mouth);
+        shell.wait().unwrap();
+    });
+}
+
 #[test]
 fn without_privilege_nothing_is_written_and_the_capability_is_named() {
     on_a_host(|host| {
@@ -688,4 +734,32 @@ fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
         let leans = read(&format!("cpu{id}/cpufreq/energy_performance_preference"));
         assert_eq!(leans.trim(), "balance_power", "what the governor took along");
     }
+}
+
+/// A register is written only when that is asked for twice, and put back.
+#[test]
+fn a_pci_request_size_is_guarded_and_put_back_on_a_folder() {
+    let tree = tempfile::tempdir().unwrap();
+    let folder = tree.path().join("sys/bus/pci/devices/0000:02:00.0");
+    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(tree.path().join("proc")).unwrap();
+    let mut space = vec![0x5au8; 256];
+    space[..4].copy_from_slice(&[0x86, 0x80, 0x72, 0x15]);
+    (space[6], space[0x0e], space[0x34]) = (0x10, 0, 0x80);
+    space[0x80..0x82].copy_from_slice(&[0x10, 0]);
+    space[0x88..0x8a].copy_from_slice(&0x2810u16.to_le_bytes());
+    let file = folder.join("config");
+    fs::write(&file, &space).unwrap();
+    let ask = "pci.0000:02:00.0.read_request=2048";
+    let (code, err) = tune_folder(tree.path(), &["apply", ask]);
+    assert!(code == 1 && err.contains("--i-understand"), "{code}: {err}");
+    assert_eq!(fs::read(&file).unwrap(), space);
+    let (code, err) = tune_folder(tree.path(), &["apply", ask, "--i-understand", "--no-confirm"]);
+    assert_eq!(code, 0, "{err}");
+    let mut expected = space.clone();
+    expected[0x88..0x8a].copy_from_slice(&0x4810u16.to_le_bytes());
+    assert_eq!(fs::read(&file).unwrap(), expected);
+    let (code, err) = tune_folder(tree.path(), &["rollback"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(fs::read(&file).unwrap(), space);
 }

@@ -3,12 +3,13 @@
 
 mod affinity;
 mod ethtool;
+pub mod irqbalance;
 pub mod qdisc;
 
 use std::{
     fs::OpenOptions,
     io::Write,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -101,6 +102,65 @@ impl Host {
             .ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
+    /// Makes a folder of the kernel's (a cgroup); one that is there is taken.
+    ///
+    /// # Errors
+    /// As the kernel answered; a folder laid out like a host has none.
+    pub fn make_folder(&self, path: &str) -> Result<(), TuneError> {
+        self.only_live(path)?;
+        match std::fs::create_dir(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            other => other.map_err(|e| TuneError::io(path, &e)),
+        }
+    }
+
+    /// Takes it away; one that is gone is fine.
+    ///
+    /// # Errors
+    /// `EBUSY` while something is in it.
+    pub fn remove_folder(&self, path: &str) -> Result<(), TuneError> {
+        self.only_live(path)?;
+        match std::fs::remove_dir(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(|e| TuneError::io(path, &e)),
+        }
+    }
+
+    fn only_live(&self, path: &str) -> Result<(), TuneError> {
+        if self.is_live() {
+            return Ok(());
+        }
+        Err(TuneError::Environment(format!("{path}: made and taken away on a running host only")))
+    }
+
+    /// Writes some bytes of a file, in one call, and leaves the others.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    pub fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<(), TuneError> {
+        let failed = |e: std::io::Error| TuneError::io(path, &e);
+        let place = self.place(path)?;
+        let file = OpenOptions::new().write(true).open(place).map_err(failed)?;
+        match file.write_at(bytes, offset).map_err(failed)? {
+            n if n == bytes.len() => Ok(()),
+            n => Err(TuneError::Environment(format!(
+                "{path}: took only {n} of {} bytes",
+                bytes.len()
+            ))),
+        }
+    }
+
+    /// Where a file really is.
+    fn place(&self, path: &str) -> Result<PathBuf, TuneError> {
+        let Some(tree) = &self.tree else { return Ok(PathBuf::from(path)) };
+        let inside = tree.join(path.trim_start_matches('/'));
+        let real = inside.canonicalize().map_err(|e| TuneError::io(path, &e))?;
+        if tree.as_os_str().is_empty() || !real.starts_with(tree) {
+            return Err(TuneError::Denied(format!("{path}: outside of the tree")));
+        }
+        Ok(real)
+    }
+
     /// Writes a file of the kernel's, in one call: kernel files take a value whole or not.
     ///
     /// # Errors
@@ -109,18 +169,8 @@ impl Host {
         let failed = |e: std::io::Error| TuneError::io(path, &e);
         let mut options = OpenOptions::new();
         options.write(true).custom_flags(libc::O_NOCTTY);
-        let place = match &self.tree {
-            None => PathBuf::from(path),
-            Some(tree) => {
-                options.truncate(true);
-                let inside = tree.join(path.trim_start_matches('/'));
-                let real = inside.canonicalize().map_err(failed)?;
-                if tree.as_os_str().is_empty() || !real.starts_with(tree) {
-                    return Err(TuneError::Denied(format!("{path}: outside of the tree")));
-                }
-                real
-            }
-        };
+        options.truncate(!self.is_live());
+        let place = self.place(path)?;
         let mut file = options.open(place).map_err(failed)?;
         let written = file.write(value.as_bytes()).map_err(failed)?;
         if written == value.len() {

@@ -75,6 +75,13 @@ pub trait Knob: Sync {
         None
     }
 
+    /// What may go wrong beyond what undoing repairs: such a change is asked for twice
+    /// (`--i-understand`).
+    fn danger(&self, knob: &str) -> Option<&'static str> {
+        let _ = knob;
+        None
+    }
+
     /// The value now, exactly, line end included: what undoing puts back.
     ///
     /// # Errors

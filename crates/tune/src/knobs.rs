@@ -4,6 +4,7 @@ mod cpu_energy_preference;
 mod cpu_governor;
 mod cpu_idle_limit;
 mod irq_affinity;
+mod irqbalance;
 mod nic_channels;
 mod nic_coalesce;
 mod nic_defer_hard_irqs;
@@ -15,11 +16,14 @@ mod nic_qdisc;
 mod nic_rings;
 mod nic_threaded;
 mod nic_txqueuelen;
+mod pci_request;
 mod process_affinity;
+mod process_cpuset;
 mod queue_rfs_flows;
 mod queue_rps_cpus;
 mod queue_xps_cpus;
 mod rss_hash_fields;
+mod rss_key;
 mod rss_table;
 mod sysctl;
 
@@ -31,6 +35,7 @@ pub const ALL: &[&dyn Knob] = &[
     &cpu_governor::KNOB,
     &cpu_idle_limit::KNOB,
     &irq_affinity::IrqAffinity,
+    &irqbalance::Irqbalance,
     &nic_channels::NicChannels,
     &nic_coalesce::NicCoalesce,
     &nic_defer_hard_irqs::KNOB,
@@ -42,11 +47,14 @@ pub const ALL: &[&dyn Knob] = &[
     &nic_rings::NicRings,
     &nic_threaded::KNOB,
     &nic_txqueuelen::KNOB,
+    &pci_request::PciRequest,
     &process_affinity::ProcessAffinity,
+    &process_cpuset::ProcessCpuset,
     &queue_rfs_flows::KNOB,
     &queue_rps_cpus::KNOB,
     &queue_xps_cpus::KNOB,
     &rss_hash_fields::RssHashFields,
+    &rss_key::RssKey,
     &rss_table::RssTable,
     &sysctl::Sysctl,
 ];
@@ -96,13 +104,18 @@ mod tests {
             ("nic.enp175s0f1np1.rss.table", "rss_table"),
             ("nic.enp175s0f1np1.features.rx-gro", "nic_features"),
             ("nic.eth0.rss.table", "rss_table"),
+            ("nic.eth0.rss.key", "rss_key"),
             ("nic.eth0.rss.hash_fields.udp4", "rss_hash_fields"),
             ("irq.38.affinity", "irq_affinity"),
+            ("irqbalance.paused", "irqbalance"),
             ("cpu.0.governor", "cpu_governor"),
             ("cpu.127.idle_limit", "cpu_idle_limit"),
             ("cpu.1.energy_preference", "cpu_energy_preference"),
             ("nic.eth0.100.qdisc", "nic_qdisc"),
             ("process.4711.affinity", "process_affinity"),
+            ("process.4711.cpuset", "process_cpuset"),
+            ("pci.0000:81:00.0.read_request", "pci_request"),
+            ("pci.10000:81:00.1.mmrbc", "pci_request"),
         ] {
             let takers: Vec<_> = ALL.iter().filter(|k| k.takes(name)).map(|k| k.name()).collect();
             assert_eq!(takers, [knob], "{name}");

@@ -9,7 +9,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal},
+    knob::{Case, Knob, Refusal, harmful},
     knobs, profile,
     wish::{self, Mode, Wish, Wishes},
 };
@@ -43,7 +43,7 @@ pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
             plan.refused.push(refused(wish, RefusedAs::Usage, format!("{first} asks for it too")));
             continue;
         }
-        match one(case, wish, seen) {
+        match one(case, wish, seen, wishes.understood) {
             Ok(Some(planned)) => phased.push(planned),
             Ok(None) => plan.unchanged.push(unchanged(wish, seen)),
             Err(refusal) => plan.refused.push(refused(wish, refusal.kind, refusal.why)),
@@ -55,13 +55,25 @@ pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
     plan
 }
 
-fn one(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
+fn one(
+    case: &Case<'_>,
+    wish: &Wish,
+    seen: &Seen,
+    understood: bool,
+) -> Result<Option<(u8, Planned)>, Refusal> {
     match &wish.mode {
         Mode::Refuted(why) => match judged(case, wish, seen) {
             Err(refusal) if refusal.kind == RefusedAs::Harmful => Err(refusal),
             _ => Err(Refusal { kind: RefusedAs::Harmful, why: why.clone() }),
         },
-        _ => judged(case, wish, seen),
+        _ => {
+            let made = judged(case, wish, seen)?;
+            let danger = knobs::find(&wish.knob).and_then(|k| k.danger(&wish.knob));
+            match danger.filter(|_| made.is_some() && !understood) {
+                Some(danger) => harmful(format!("{danger}; --i-understand lets it pass")),
+                None => Ok(made),
+            }
+        }
     }
 }
 
@@ -148,7 +160,8 @@ fn unknown(knob: &str) -> String {
         .filter(|s| s.split('.').next() == Some(kind))
         .collect();
     if near.is_empty() {
-        "no such knob; names begin with sysctl., nic., irq., cpu. or process.".into()
+        "no such knob; names begin with sysctl., nic., irq., irqbalance., cpu., pci. or process."
+            .into()
     } else {
         format!("no such knob; there are {}", near.join(", "))
     }

@@ -5,6 +5,7 @@ pub mod irqs;
 use model::{
     Facts, Finding,
     cpu::Cpu,
+    process::Process,
     tune::{Plan, Profile, Refused, RefusedAs},
 };
 use serde::Deserialize;
@@ -47,6 +48,8 @@ pub struct Wishes {
     pub refused: Vec<Refused>,
     /// The plan that they are from: its host and old values must be those of now.
     pub plan: Option<Plan>,
+    /// Whether dangerous ones are meant ([`crate::knob::Knob::danger`]).
+    pub understood: bool,
     /// The profile that they are from, and the interfaces chosen for it.
     pub profile: Option<(Profile, Vec<String>)>,
 }
@@ -240,30 +243,44 @@ fn rfs(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {
     Some(all)
 }
 
-/// `process.NAME.affinity` is one wish for each process of that name; a name that nobody has
-/// stays, and is refused as what it is.
+/// `process.NAME.affinity` and `.cpuset` are one wish for each process of that name, of those that
+/// share a control group one for the group; a name that nobody has stays, and is refused as
+/// what it is.
 pub fn name_processes(wishes: &mut Vec<Wish>, facts: &Facts) {
     let named = std::mem::take(wishes);
     for wish in named {
-        let who = wish.knob.strip_prefix("process.").and_then(|k| k.strip_suffix(".affinity"));
-        let by = who.filter(|w| w.parse::<u32>().is_err()).map(|w| format!("name {w}"));
-        let pids: Vec<u32> = facts
-            .processes
-            .iter()
-            .filter(|p| by.as_ref().is_some_and(|by| p.chosen_by.split(", ").any(|c| c == by)))
-            .map(|p| p.pid)
-            .collect();
+        let (who, setting) = who(&wish.knob).unwrap_or_default();
+        let by = (!who.is_empty() && who.parse::<u32>().is_err()).then(|| format!("name {who}"));
+        let chosen =
+            |p: &&Process| by.as_ref().is_some_and(|by| p.chosen_by.split(", ").any(|c| c == by));
+        let mut pids = Vec::new();
+        let mut groups = Vec::new();
+        for process in facts.processes.iter().filter(chosen) {
+            let group = process.cgroup.known().filter(|g| setting == "cpuset" && *g != "/");
+            if group.is_none_or(|g| !groups.contains(&g)) {
+                pids.push(process.pid);
+            }
+            groups.extend(group);
+        }
         if pids.is_empty() {
             wishes.push(wish);
             continue;
         }
         for pid in pids {
-            let knob = format!("process.{pid}.affinity");
+            let knob = format!("process.{pid}.{setting}");
             if !wishes.iter().any(|w| w.knob == knob) {
                 wishes.push(Wish { knob, ..wish.clone() });
             }
         }
     }
+}
+
+/// Which process, by number or name, and which setting of it.
+pub fn who(knob: &str) -> Option<(&str, &'static str)> {
+    let rest = knob.strip_prefix("process.")?;
+    ["affinity", "cpuset"]
+        .into_iter()
+        .find_map(|s| Some((rest.strip_suffix(s)?.strip_suffix('.')?, s)))
 }
 
 /// Changes of findings, the first in rank first. What another finding explains waits for that

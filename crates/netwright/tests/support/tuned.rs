@@ -33,6 +33,23 @@ pub fn on_a_host(work: impl FnOnce(&Practice) + Send) {
     });
 }
 
+/// Where cpusets are seen from the mount namespace of a practice host.
+pub const CPUSETS: &str = "/sys/fs/cgroup";
+
+/// The new `/sys` hides the machine's: of v1 where it has the controller, else of v2.
+fn mount_cpusets() {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let v1 = |l: &str| {
+        let words: Vec<&str> = l.split(' ').collect();
+        words[2] == "cgroup" && words[3].split(',').any(|o| o == "cpuset")
+    };
+    if mounts.lines().any(v1) {
+        mount("cgroup", Path::new(CPUSETS), "cgroup", 0, "cpuset");
+    } else {
+        mount("cgroup2", Path::new(CPUSETS), "cgroup2", 0, "");
+    }
+}
+
 fn mount(source: &str, target: &Path, kind: &str, flags: libc::c_ulong, data: &str) {
     let text = |s: &str| CString::new(s).unwrap();
     let (source, kind, data) = (text(source), text(kind), text(data));
@@ -104,6 +121,7 @@ impl Practice {
         }
         mount("none", Path::new("/"), "", libc::MS_REC | libc::MS_PRIVATE, "");
         mount("sysfs", Path::new("/sys"), "sysfs", 0, "");
+        mount_cpusets();
         let sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
         let host = Self { ns, state: tempfile::tempdir().unwrap(), sleeper };
         // What a change of channels would sweep away.
@@ -121,6 +139,13 @@ impl Practice {
     /// The process to place.
     pub fn pid(&self) -> u32 {
         self.sleeper.id()
+    }
+
+    /// Where it is in the control groups that limit CPUs.
+    pub fn cgroup(&self) -> String {
+        let all = fs::read_to_string(format!("/proc/{}/cgroup", self.pid())).unwrap();
+        let cpuset = |l: &&str| l.contains(":cpuset:") || l.starts_with("0::");
+        all.lines().find(cpuset).unwrap().to_owned()
     }
 
     /// More than twenty changes of every kind that a namespace can hold.
@@ -153,6 +178,7 @@ impl Practice {
         .map(str::to_owned)
         .to_vec();
         all.push(format!("process.{}.affinity=1", self.pid()));
+        all.push(format!("process.{}.cpuset=1 mems 0", self.pid()));
         all
     }
 
@@ -186,6 +212,9 @@ impl Practice {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let allowed = status.lines().find(|l| l.starts_with("Cpus_allowed_list")).unwrap();
         all.insert("affinity".into(), allowed.to_owned());
+        all.insert("cgroup".into(), self.cgroup());
+        let own = format!("{CPUSETS}/netwright-{}", self.pid());
+        all.insert("cgroup of its own".into(), Path::new(&own).exists().to_string());
         all
     }
 

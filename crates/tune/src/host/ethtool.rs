@@ -139,6 +139,24 @@ impl Host {
         self.ethtool_set(nic, "-X", &words)
     }
 
+    /// `ethtool -X … hkey`: the key of the default context; table and function stay.
+    ///
+    /// # Errors
+    /// As the driver answered.
+    pub fn set_rss_key(&self, nic: &str, key: &[u8]) -> Result<(), TuneError> {
+        let size = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        // `ETH_RXFH_INDIR_NO_CHANGE`
+        let mut words = vec![SRSSH, 0, u32::MAX, size, 0, 0];
+        words.extend(key.chunks(4).map(|c| {
+            let mut word = [0; 4];
+            for (to, from) in word.iter_mut().zip(c) {
+                *to = *from;
+            }
+            u32::from_ne_bytes(word)
+        }));
+        self.ethtool_set(nic, "-X", &words)
+    }
+
     /// `ethtool -N NIC rx-flow-hash FLOW`, as `RXH_…` bits.
     ///
     /// # Errors

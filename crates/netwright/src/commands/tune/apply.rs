@@ -13,6 +13,7 @@ use tune::{
     journal::Armed,
     lock::Lock,
     status,
+    wish::Wishes,
 };
 
 use super::{Place, args::ApplyArgs, by, failure, plan, standing, tell};
@@ -45,6 +46,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     let window = Window::open();
     let wishes =
         args.finish.is_none().then(|| plan::wishes(&args.what, &args.profile)).transpose()?;
+    let wishes = wishes.map(|w| Wishes { understood: args.i_understand, ..w });
     let wait = args.no_wait.then_some(Duration::ZERO);
     let quiet = args.output.talk.quiet;
     let mut waiting = |text: &str| {
@@ -83,7 +85,8 @@ fn lock_of<'w>(work: &'w Work<'_>) -> &'w Lock {
 
 fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
     nothing_pending(place)?;
-    let wishes = plan::wishes(&args.what, &args.profile)?;
+    let mut wishes = plan::wishes(&args.what, &args.profile)?;
+    wishes.understood = args.i_understand;
     let by_name = wishes.by_name();
     let (plan, _) = plan::make(&place.host, wishes)?;
     let sink = Sink::new(args.output.output.clone());

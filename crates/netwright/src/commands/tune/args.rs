@@ -145,6 +145,9 @@ pub struct PlanArgs {
     pub what: Vec<String>,
     #[command(flatten)]
     pub profile: ProfileArgs,
+    /// Also make changes that may wedge a device (PCI registers).
+    #[arg(long)]
+    pub i_understand: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -183,6 +186,9 @@ pub struct ApplyArgs {
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]
     pub no_wait: bool,
+    /// Also make changes that may wedge a device (PCI registers).
+    #[arg(long)]
+    pub i_understand: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]

@@ -39,7 +39,8 @@ pub fn run(args: PlanArgs) -> Result<Done, Failure> {
             Host::read_only(root)
         }
     };
-    let wishes = wishes(&args.what, &args.profile)?;
+    let mut wishes = wishes(&args.what, &args.profile)?;
+    wishes.understood = args.i_understand;
     let by_name = wishes.by_name();
     let (plan, _) = make(&host, wishes)?;
     if args.output.json {
@@ -128,7 +129,7 @@ pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, 
 /// What plans for these wishes rest on.
 pub fn facts(host: &Host, wishes: &Wishes) -> Facts {
     let selector = |knob: &String| {
-        let who = knob.strip_prefix("process.")?.strip_suffix(".affinity")?;
+        let (who, _) = wish::who(knob)?;
         Some(who.parse().map_or_else(|_| Selector::Name(who.into()), Selector::Pid))
     };
     let lines = wishes.profile.iter().flat_map(|(p, _)| &p.lines).map(|l| &l.knob);

@@ -1,0 +1,190 @@
+//! `irqbalance.banned_irqs` and `irqbalance.paused`: what the running irqbalance leaves alone.
+
+use model::{IrqId, tune::Radius};
+
+use crate::{
+    Host, TuneError,
+    host::irqbalance::Irqbalance as Process,
+    knob::{Case, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+};
+
+/// Bans are told to its socket and hold until it ends; `paused` is SIGSTOP and SIGCONT, so nothing of
+/// what it knows is lost. **Source**: the socket's `setup`, `/proc/PID/stat`. An exact value is
+/// number and start of the process, and the value.
+pub struct Irqbalance;
+
+const BANNED: &str = "irqbalance.banned_irqs";
+const PAUSED: &str = "irqbalance.paused";
+
+fn exact(it: Process, value: &str) -> String {
+    format!("{} {} {value}\n", it.pid, it.start)
+}
+
+/// Process and value of an exact value.
+fn parsed(exact: &str) -> Option<(Process, &str)> {
+    let mut words = exact.trim_end().splitn(3, ' ');
+    let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some((Process { pid, start }, words.next()?))
+}
+
+fn spelled(irqs: &[IrqId]) -> String {
+    match irqs {
+        [] => "none".into(),
+        some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+    }
+}
+
+fn irqs(text: &str) -> Result<Vec<IrqId>, Refusal> {
+    if text == "none" {
+        return Ok(vec![]);
+    }
+    match list_of(text) {
+        Ok(all) if !all.is_empty() => Ok(all.iter().map(|n| IrqId(n.0)).collect()),
+        _ => usage(format!("{text:?} is no list of interrupts such as 24-27, nor none")),
+    }
+}
+
+impl Knob for Irqbalance {
+    fn name(&self) -> &'static str {
+        "irqbalance"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "irqbalance.banned_irqs=LIST|+LIST|none, irqbalance.paused=on|off"
+    }
+
+    /// Before any interrupt is moved, so that undoing moves them back first.
+    fn phase(&self) -> u8 {
+        5
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        matches!(knob, BANNED | PAUSED)
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let it = host.irqbalance()?;
+        let value = match knob {
+            PAUSED => if host.is_paused(it)? { "on" } else { "off" }.to_owned(),
+            _ => spelled(&host.banned_irqs(it)?),
+        };
+        Ok(exact(it, &value))
+    }
+
+    fn show(&self, exact: &str) -> String {
+        parsed(exact).map_or_else(|| exact.trim().to_owned(), |(_, value)| value.to_owned())
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if knob == PAUSED {
+            return Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into());
+        }
+        let mut all = match wanted.strip_prefix('+') {
+            Some(more) => {
+                let mut all = irqs(&self.show(old))?;
+                all.extend(irqs(more)?);
+                all
+            }
+            None => irqs(wanted)?,
+        };
+        all.sort_unstable();
+        all.dedup();
+        let known = case.facts.irqs.known();
+        let gone = |i: &&IrqId| known.is_some_and(|k| !k.iter().any(|f| f.irq == **i));
+        if let Some(none) = all.iter().find(gone) {
+            return cannot(format!("there is no interrupt {none}"));
+        }
+        Ok(spelled(&all))
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let it = host.irqbalance()?;
+        if knob == PAUSED {
+            return host.pause(it, value == "on");
+        }
+        let irqs = irqs(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        host.ban_irqs(it, &irqs)
+    }
+
+    /// One that was started since has neither.
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let Some((then, value)) = parsed(old) else {
+            return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
+        };
+        match host.irqbalance() {
+            Ok(now) if now == then => {}
+            Ok(_) => return Ok(Undone::Gone("irqbalance was started anew since".into())),
+            Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
+            Err(e) => return Err(e),
+        }
+        // A stopped one does not answer.
+        if knob == PAUSED || self.read(host, knob)? != old {
+            self.write(host, knob, value)?;
+        }
+        let back = self.read(host, knob)?;
+        if back == old {
+            return Ok(Undone::Restored(back));
+        }
+        Err(TuneError::Environment(format!(
+            "{knob}: was {value}, and after putting it back reads {}",
+            self.show(&back)
+        )))
+    }
+
+    fn undo_text(&self, knob: &str) -> String {
+        match knob {
+            PAUSED => "it is let go on, and looks at the interrupts anew".into(),
+            _ => "it is told the old list".into(),
+        }
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        let it = case.facts.rivals.iter().find(|r| r.kind == "irqbalance");
+        let files = it.map(|r| r.settings_files.join(", ")).unwrap_or_default();
+        if knob == PAUSED || files.is_empty() {
+            return String::new();
+        }
+        format!("{files}, when it is started anew")
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        match knob {
+            PAUSED if new == "on" => "kill -STOP $(pidof irqbalance)".into(),
+            PAUSED => "kill -CONT $(pidof irqbalance)".into(),
+            _ => format!("irqbalance-ui, or \"settings ban irqs {new}\" to its socket"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_value_names_the_process() {
+        let it = Process { pid: 7, start: 99 };
+        let text = exact(it, &spelled(&[IrqId(24), IrqId(27)]));
+        assert_eq!(parsed(&text), Some((it, "24,27")));
+        assert_eq!(Irqbalance.show(&text), "24,27");
+        assert!(Irqbalance.verify("24,27", &text) && !Irqbalance.verify("24", &text));
+        assert_eq!(irqs("24-25,27").unwrap(), [IrqId(24), IrqId(25), IrqId(27)]);
+        assert_eq!(spelled(&irqs("none").unwrap()), "none");
+        for bad in ["", "all", "1,x"] {
+            assert!(irqs(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `process.PID.cpuset`: CPUs and memory nodes of a process's control group: of all its threads and
+//! of those that it starts later, whatever affinity they ask for.
+
+mod group;
+
+use model::{
+    CpuSet,
+    tune::{Radius, Reach},
+};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+};
+use group::Group;
+
+/// **Source**: `cpuset.cpus` and `cpuset.mems` of its cgroup, v1 or v2. A process that is in the
+/// root, which cannot be limited, is given a group of its own; one in a group (a container, a
+/// systemd unit) stays there, and the group is limited.
+pub struct ProcessCpuset;
+
+/// Processes may start while others are moved.
+const PASSES: u32 = 20;
+
+fn pid(knob: &str) -> Option<u32> {
+    let pid = knob.strip_prefix("process.")?.strip_suffix(".cpuset")?.parse().ok()?;
+    (pid > 0 && knob == format!("process.{pid}.cpuset")).then_some(pid)
+}
+
+/// CPUs, and nodes where some are named.
+fn wanted(value: &str) -> Result<(CpuSet, Option<CpuSet>), Refusal> {
+    match value.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [cpus] => Ok((list_of(cpus)?, None)),
+        [cpus, "mems", nodes] => {
+            let nodes =
+                nodes.parse().or_else(|_| usage(format!("{nodes:?} is no list of nodes")))?;
+            Ok((list_of(cpus)?, Some(nodes)))
+        }
+        _ => usage(format!("{value:?} is not CPUS or 'CPUS mems NODES'")),
+    }
+}
+
+/// Makes the folder of a group, and gives it what the kernel wants set before a process comes.
+fn make(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
+    host.make_folder(folder)?;
+    if !group.v2 {
+        let mems = host.text(&format!("{}/cpuset.mems", group.mount))?;
+        host.write(&format!("{folder}/cpuset.mems"), mems.trim())?;
+    }
+    Ok(())
+}
+
+/// Moves whoever is in the group to the root, and takes it away.
+fn dissolve(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
+    for _ in 0..PASSES {
+        for member in Group::members(host, folder) {
+            match host.write(&format!("{}/cgroup.procs", group.mount), &member.to_string()) {
+                Ok(()) | Err(TuneError::Absent(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        match host.remove_folder(folder) {
+            Err(TuneError::Environment(why)) if why.contains("EBUSY") => {}
+            other => return other,
+        }
+    }
+    Err(TuneError::Environment(format!("{folder}: processes start in it all the time")))
+}
+
+/// Writes a set back; the empty one is a line end, for no bytes are no write.
+fn set(host: &Host, path: &str, value: &Option<String>) -> Result<(), TuneError> {
+    let Some(value) = value else { return Ok(()) };
+    match host.text(path) {
+        Ok(now) if now.trim() == value => Ok(()),
+        Err(TuneError::Absent(_)) => Ok(()),
+        _ => host.write(path, if value.is_empty() { "\n" } else { value }),
+    }
+}
+
+/// Puts everything back but the process's threads' own affinities.
+fn put_back(host: &Host, pid: u32, old: &Group) -> Result<(), TuneError> {
+    if old.is_root() {
+        let own = old.own_folder(pid);
+        if host.root().exists(&own) {
+            dissolve(host, old, &own)?;
+        }
+    } else {
+        set(host, &old.file("cpuset.cpus"), &old.cpus)?;
+        set(host, &old.file("cpuset.mems"), &old.mems)?;
+    }
+    for folder in old.off.iter().rev() {
+        let path = format!("{folder}/cgroup.subtree_control");
+        if host.text(&path).is_ok_and(|on| on.split_whitespace().any(|c| c == "cpuset")) {
+            host.write(&path, "-cpuset")?;
+        }
+    }
+    Ok(())
+}
+
+impl Knob for ProcessCpuset {
+    fn name(&self) -> &'static str {
+        "process_cpuset"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "process.PID.cpuset='CPUS' or 'CPUS mems NODES'"
+    }
+
+    /// After the affinities: a group that is left gives them back as they were in it.
+    fn phase(&self) -> u8 {
+        85
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        pid(knob).is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        Group::of(host, pid(knob).unwrap_or_default()).map(|g| g.text())
+    }
+
+    fn show(&self, exact: &str) -> String {
+        let Some(group) = Group::parsed(exact) else { return exact.trim().to_owned() };
+        let some = |set: &Option<String>| match set.as_deref() {
+            None | Some("") => "all".to_owned(),
+            Some(set) => set.to_owned(),
+        };
+        let name = if group.is_root() { "/" } else { &group.path };
+        format!("{} mems {} in {name}", some(&group.cpus), some(&group.mems))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        _: &str,
+        old: &str,
+        value: &str,
+    ) -> Result<String, Refusal> {
+        let (cpus, mems) = wanted(value)?;
+        if cpus.is_empty() || mems.as_ref().is_some_and(CpuSet::is_empty) {
+            return usage("a process needs a CPU and a node");
+        }
+        case.online(&cpus)?;
+        let node = |n: u32| case.facts.numa_nodes.iter().any(|f| f.id.0 == n);
+        if let Some(none) = mems.iter().flat_map(CpuSet::iter).find(|n| !node(n.0)) {
+            return cannot(format!("there is no node {none}"));
+        }
+        if Group::parsed(old).is_none() {
+            return cannot("its control group makes no sense");
+        }
+        Ok(match mems {
+            Some(mems) => format!("{cpus} mems {mems}"),
+            None => cpus.to_string(),
+        })
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let pid = pid(knob).unwrap_or_default();
+        let (cpus, mems) =
+            wanted(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        let group = Group::of(host, pid)?;
+        for folder in &group.off {
+            host.write(&format!("{folder}/cgroup.subtree_control"), "+cpuset")?;
+        }
+        let folder = if group.is_root() { group.own_folder(pid) } else { group.folder() };
+        if group.is_root() {
+            make(host, &group, &folder)?;
+        }
+        host.write(&format!("{folder}/cpuset.cpus"), &cpus.to_string())?;
+        if let Some(mems) = mems {
+            host.write(&format!("{folder}/cpuset.mems"), &mems.to_string())?;
+        }
+        if group.is_root() {
+            host.write(&format!("{folder}/cgroup.procs"), &pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn verify(&self, written: &str, back: &str) -> bool {
+        let (Ok((cpus, mems)), Some(group)) = (wanted(written), Group::parsed(back)) else {
+            return false;
+        };
+        let same = |text: &Option<String>, set: &CpuSet| {
+            text.as_ref().and_then(|t| t.parse::<CpuSet>().ok()).as_ref() == Some(set)
+        };
+        !group.is_root()
+            && same(&group.cpus, &cpus)
+            && mems.is_none_or(|mems| same(&group.mems, &mems))
+    }
+
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let pid = pid(knob).unwrap_or_default();
+        let Some(saved) = Group::parsed(old) else {
+            return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
+        };
+        put_back(host, pid, &saved)?;
+        match Group::of(host, pid) {
+            // The process ended, or another one has its number.
+            Err(TuneError::Absent(_)) => Ok(Undone::Restored(String::new())),
+            Ok(now) if now.start != saved.start => Ok(Undone::Restored(String::new())),
+            Ok(now) if now == saved => Ok(Undone::Restored(now.text())),
+            Ok(now) => Err(TuneError::Environment(format!(
+                "{knob}: was {}, and after putting it back reads {}",
+                self.show(old),
+                self.show(&now.text())
+            ))),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "the group is given its old sets, or the processes go back to the root and the group away; \
+         memory that moved stays where it is"
+            .into()
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, old: &str, new: &str) -> Radius {
+        let Some(group) = Group::parsed(old) else { return Radius::none() };
+        let mut radius = match new.contains("mems") {
+            true => {
+                Radius::of(Reach::BriefStall, "cgroup v2 moves the group's memory to the nodes")
+            }
+            false => Radius::none(),
+        };
+        if !group.is_root() {
+            radius.also.push(format!("all processes of the group {}", group.path));
+        }
+        radius
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn sets(&self, _: &str) -> &'static str {
+        "process affinity and memory placement"
+    }
+
+    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
+        let pid = pid(knob).unwrap_or_default();
+        let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
+        unit.map_or(String::new(), |u| format!("systemd unit {u} (AllowedCPUs=)"))
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        let pid = pid(knob).unwrap_or_default();
+        format!("echo {new} > cpuset.cpus (and .mems) of the cgroup in /proc/{pid}/cgroup")
+    }
+
+    /// A group's threads lose affinities that it does not allow.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let pid = pid(knob).unwrap_or_default();
+        let mut all = vec![pid];
+        if let Ok(group) = Group::of(host, pid)
+            && !group.is_root()
+        {
+            all.extend(Group::members(host, &group.folder()).iter().filter(|p| **p != pid));
+        }
+        all.into_iter().map(|p| format!("process.{p}.affinity")).collect()
+    }
+}

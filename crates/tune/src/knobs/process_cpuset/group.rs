@@ -1,0 +1,187 @@
+//! Where a process stands in the cpuset hierarchy, and what is set there.
+
+use parse::{cgroup, mountinfo};
+
+use crate::{Host, TuneError};
+
+/// A process's cgroup, as far as cpusets go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The process's start, in ticks since boot.
+    pub start: u64,
+    /// Whether it is of the unified hierarchy.
+    pub v2: bool,
+    /// Its path in the hierarchy.
+    pub path: String,
+    /// Where the hierarchy is mounted; the root's folder.
+    pub mount: String,
+    /// `cpuset.cpus`, without its line end; none where the controller is off.
+    pub cpus: Option<String>,
+    /// `cpuset.mems`, the same.
+    pub mems: Option<String>,
+    /// Folders above it, the highest first, that do not hand the controller down.
+    pub off: Vec<String>,
+}
+
+impl Group {
+    /// Looks.
+    ///
+    /// # Errors
+    /// Absent when the process is gone or no hierarchy is mounted.
+    pub fn of(host: &Host, pid: u32) -> Result<Self, TuneError> {
+        let start = host.start_ticks(&pid.to_string())?;
+        let file = format!("/proc/{pid}/cgroup");
+        let groups = cgroup::parse(host.text(&file)?.as_bytes())
+            .map_err(|e| TuneError::Environment(format!("{file}: {e}")))?;
+        let mounts = mountinfo::parse(host.text("/proc/self/mountinfo")?.as_bytes());
+        let last = |v2: bool| {
+            let fits = |m: &&mountinfo::Mount| match v2 {
+                true => m.fs_type == "cgroup2",
+                false => m.fs_type == "cgroup" && m.super_options.iter().any(|o| o == "cpuset"),
+            };
+            mounts.iter().rev().find(fits)
+        };
+        let (v2, path, mount) = match (groups.controller("cpuset"), last(false)) {
+            (Some(path), Some(mount)) => (false, path, mount),
+            _ => match (groups.unified(), last(true)) {
+                (Some(path), Some(mount)) => (true, path, mount),
+                _ => return Err(TuneError::Absent("no cpuset hierarchy is mounted".into())),
+            },
+        };
+        let inside = match mount.root.as_str() {
+            "/" => Some(path),
+            root => path.strip_prefix(root).filter(|p| p.is_empty() || p.starts_with('/')),
+        };
+        let Some(inside) = inside.filter(|p| !p.split('/').any(|part| part == "..")) else {
+            return Err(TuneError::Absent(format!("cgroup {path}: outside what is mounted here")));
+        };
+        let mut group = Self {
+            start,
+            v2,
+            path: inside.trim_end_matches('/').to_owned(),
+            mount: mount.mount_point.clone(),
+            cpus: None,
+            mems: None,
+            off: vec![],
+        };
+        let set = |what| host.text(&group.file(what)).ok().map(|t| t.trim().to_owned());
+        // The root of the unified hierarchy has no such files, and no say.
+        (group.cpus, group.mems) = (set("cpuset.cpus"), set("cpuset.mems"));
+        if v2 {
+            group.off = group.off(host)?;
+        }
+        Ok(group)
+    }
+
+    /// Whether it is the root, which every process without a group of its own is in.
+    pub fn is_root(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> String {
+        format!("{}{}", self.mount.trim_end_matches('/'), self.path)
+    }
+
+    /// One of its files.
+    pub fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder())
+    }
+
+    /// The folder of a group of the process's own, below the root.
+    pub fn own_folder(&self, pid: u32) -> String {
+        format!("{}/netwright-{pid}", self.mount.trim_end_matches('/'))
+    }
+
+    /// What is off above it, or, of the root, in itself.
+    fn off(&self, host: &Host) -> Result<Vec<String>, TuneError> {
+        let mut folder = self.mount.trim_end_matches('/').to_owned();
+        let mut above = vec![folder.clone()];
+        let parts: Vec<&str> = self.path.split('/').filter(|p| !p.is_empty()).collect();
+        for part in parts.iter().take(parts.len().saturating_sub(1)) {
+            folder = format!("{folder}/{part}");
+            above.push(folder.clone());
+        }
+        let mut off = Vec::new();
+        for folder in above {
+            let on = host.text(&format!("{folder}/cgroup.subtree_control"))?;
+            if !on.split_whitespace().any(|c| c == "cpuset") {
+                off.push(folder);
+            }
+        }
+        Ok(off)
+    }
+
+    /// As an exact value.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "start {}\n{} {}\n{}\n",
+            self.start,
+            if self.v2 { "v2" } else { "v1" },
+            if self.is_root() { "/" } else { &self.path },
+            self.mount
+        );
+        for (name, value) in [("cpus", &self.cpus), ("mems", &self.mems)] {
+            if let Some(value) = value {
+                text += &format!("{name} {value}\n");
+            }
+        }
+        for folder in &self.off {
+            text += &format!("off {folder}\n");
+        }
+        text
+    }
+
+    /// From an exact value.
+    pub fn parsed(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let start = lines.next()?.strip_prefix("start ")?.parse().ok()?;
+        let (version, path) = lines.next()?.split_once(' ')?;
+        let mut group = Self {
+            start,
+            v2: version == "v2",
+            path: path.trim_end_matches('/').into(),
+            mount: lines.next()?.into(),
+            cpus: None,
+            mems: None,
+            off: vec![],
+        };
+        for line in lines {
+            match line.split_once(' ')? {
+                ("cpus", value) => group.cpus = Some(value.into()),
+                ("mems", value) => group.mems = Some(value.into()),
+                ("off", folder) => group.off.push(folder.into()),
+                _ => return None,
+            }
+        }
+        Some(group)
+    }
+
+    /// Processes of a folder.
+    pub fn members(host: &Host, folder: &str) -> Vec<u32> {
+        let text = host.text(&format!("{folder}/cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|l| l.parse().ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_value_is_read_again() {
+        let group = Group {
+            start: 77,
+            v2: true,
+            path: "/system.slice/a b.service".into(),
+            mount: "/sys/fs/cgroup".into(),
+            cpus: Some(String::new()),
+            mems: Some("0-1".into()),
+            off: vec!["/sys/fs/cgroup".into(), "/sys/fs/cgroup/system.slice".into()],
+        };
+        assert_eq!(Group::parsed(&group.text()), Some(group.clone()));
+        let root = Group { path: String::new(), cpus: None, mems: None, off: vec![], ..group };
+        assert_eq!(Group::parsed(&root.text()), Some(root));
+        assert_eq!(Group::parsed("0-3 mems 0"), None);
+    }
+}

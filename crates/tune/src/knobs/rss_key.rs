@@ -1,0 +1,129 @@
+//! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
+
+use model::tune::{Radius, Reach};
+
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, cannot, nic_of, usage},
+};
+
+/// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, as many as the
+/// driver has; or `symmetric`: 6d:5a over and over, which gives both directions of a flow one hash
+/// (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling", 2012).
+pub struct RssKey;
+
+fn nic(knob: &str) -> &str {
+    nic_of(knob, "rss.key").unwrap_or_default()
+}
+
+fn text(key: &[u8]) -> String {
+    key.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.trim().bytes().filter(|b| *b != b':').collect();
+    let byte = |c: &[u8]| {
+        let [_, _] = c else { return None };
+        if !c.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        u8::from_str_radix(std::str::from_utf8(c).ok()?, 16).ok()
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
+impl Knob for RssKey {
+    fn name(&self) -> &'static str {
+        "rss_key"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.rss.key=HEX or symmetric"
+    }
+
+    fn phase(&self) -> u8 {
+        55
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        !nic(knob).is_empty()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let rss = host.ethtool().rss(nic(knob)).map_err(|e| TuneError::read(&e))?;
+        if rss.key.is_empty() {
+            return Err(TuneError::Absent(format!("{knob}: the driver shows no key")));
+        }
+        Ok(text(&rss.key))
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if case.nic(nic(knob)).is_none() {
+            return cannot("no such interface");
+        }
+        let size = bytes(old).map_or(0, |k| k.len());
+        let key = match wanted {
+            "symmetric" => (0..size).map(|i| if i % 2 == 0 { 0x6d } else { 0x5a }).collect(),
+            hex => match bytes(hex) {
+                Some(key) => key,
+                None => return usage(format!("{hex:?} is neither hex nor symmetric")),
+            },
+        };
+        if key.len() != size {
+            return usage(format!("the key has {size} bytes, not {}", key.len()));
+        }
+        if key.iter().all(|b| *b == 0) {
+            return usage("with a key of zeros all flows go to one queue");
+        }
+        Ok(text(&key))
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let key =
+            bytes(value).ok_or_else(|| TuneError::Usage(format!("{knob}: {value:?} is no key")))?;
+        host.set_rss_key(nic(knob), &key)
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+        let why = "flows change their queue once, and their packets their order";
+        case.nic_radius(nic(knob), Reach::BriefStall, why)
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn sets(&self, _: &str) -> &'static str {
+        "rss"
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        format!("ethtool -X {} hkey {new}", nic(knob))
+    }
+
+    /// Some drivers write both at once.
+    fn companions(&self, _: &Host, knob: &str) -> Vec<String> {
+        vec![format!("nic.{}.rss.table", nic(knob))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_bytes_with_or_without_colons() {
+        assert_eq!(bytes("6d:5a:01\n").unwrap(), [0x6d, 0x5a, 1]);
+        assert_eq!(bytes("6d5a01").unwrap(), [0x6d, 0x5a, 1]);
+        assert_eq!(text(&[0x6d, 0x5a, 1]), "6d:5a:01");
+        for bad in ["6d5", "xy", "6d 5a", "+1"] {
+            assert!(bytes(bad).is_none_or(|b| b.is_empty()), "{bad:?} was taken");
+        }
+    }
+}
