@@ -10,6 +10,7 @@ pub mod cpuset;
 pub mod explain;
 pub mod facts;
 pub mod finding;
+pub mod fix;
 pub mod host;
 pub mod ids;
 pub mod irq;

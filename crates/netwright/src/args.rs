@@ -48,6 +48,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Say what a workload's response time is made of, and predict other paths and loads.
     Explain(Box<crate::commands::explain::args::ExplainArgs>),
+    /// Diagnose, try each remedy, prove it under a workload, keep what helps and undo the rest.
+    Fix(Box<crate::commands::fix::args::FixArgs>),
     /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
@@ -287,6 +289,8 @@ pub enum Document {
     MeasurePg,
     /// `measure pg --init --json`.
     MeasurePgInit,
+    /// `fix --json`.
+    Fix,
     /// `prove --json`.
     Prove,
     /// A line of `watch --json`.

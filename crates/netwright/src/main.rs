@@ -30,6 +30,7 @@ fn run(command: Command) -> Result<Done, Failure> {
     match command {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Fix(args) => commands::fix::run(&args),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Lab(args) => commands::lab::run(args),
         Command::Measure(args) => commands::measure::run(&args),

@@ -31,6 +31,7 @@ fn the_committed_schemas_are_what_the_code_says() {
         "measure-http",
         "measure-pg",
         "measure-pg-init",
+        "fix",
         "prove",
         "watch",
         "tune-plan",

@@ -125,6 +125,14 @@ impl Experiment {
         })
     }
 
+    /// What kind of measurement of ours is run: `rtt`, `stream`…; `None` for a command.
+    pub fn measures(spec: &Spec) -> Option<String> {
+        match workload(spec) {
+            Ok(Workload::Ours(words)) => words.get(1).cloned(),
+            _ => None,
+        }
+    }
+
     /// What is run, for people.
     pub fn shown(&self) -> String {
         match &self.workload {

@@ -73,6 +73,47 @@ fn pointer(path: &str) -> String {
     dotted.split('.').filter(|p| !p.is_empty()).map(|p| format!("/{p}")).collect()
 }
 
+/// What somebody wants of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// More of it in the same time.
+    Throughput,
+    /// A shorter tail.
+    P99,
+    /// Less CPU of this host for the same work.
+    Cpu,
+}
+
+/// The figures of a measurement of ours for a goal, those of its other goals as guards; none
+/// where it has no such figure.
+pub fn for_goal(what: &str, goal: Goal) -> Vec<MetricSpec> {
+    let metric = |name: &str, at: &str, better: &str| MetricSpec {
+        name: name.into(),
+        json: Some(format!("runs.0.{at}")),
+        better: better.into(),
+        ..MetricSpec::default()
+    };
+    let rate = match what {
+        "stream" => metric("bits_per_s", "bits_per_s", "higher"),
+        "connect" => metric("connections_per_s", "connections_per_s", "higher"),
+        _ => metric("transactions_per_s", "transactions_per_s", "higher"),
+    };
+    let tail = match what {
+        "rtt" => Some(metric("rtt_p99_ns", "rtt_ns.p99", "lower")),
+        "connect" => Some(metric("connect_p99_ns", "connect_ns.p99", "lower")),
+        "http" | "pg" => Some(metric("latency_p99_ns", "latency_ns.p99", "lower")),
+        _ => None,
+    };
+    let cpu = metric("cpu_ns_per_unit", "cpu.local.host_busy_per_unit_ns", "lower");
+    let guard = |m: MetricSpec| MetricSpec { guard: true, ..m };
+    match (goal, tail) {
+        (Goal::Throughput, tail) => [rate].into_iter().chain(tail.map(guard)).collect(),
+        (Goal::P99, Some(tail)) => vec![tail, guard(rate)],
+        (Goal::P99, None) => vec![],
+        (Goal::Cpu, tail) => [cpu, guard(rate)].into_iter().chain(tail.map(guard)).collect(),
+    }
+}
+
 /// What a measurement of ours is about: its goal, and the tail as a guard.
 pub(crate) fn of_ours(what: &str) -> Vec<MetricSpec> {
     let metric = |name: &str, at: &str, better: &str, guard| MetricSpec {

@@ -2,7 +2,7 @@
 //! unfinished until it is undone or kept, so that whatever ends an experiment, the next command
 //! says what is left of it.
 
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use model::tune::{By, Event, Plan, State};
 
@@ -56,6 +56,11 @@ impl Bench {
         &self.host
     }
 
+    /// The folder of the journals and of what belongs to them.
+    pub fn state(&self) -> &Path {
+        self.store.state()
+    }
+
     fn work(&self) -> Work<'_> {
         Work { host: &self.host, store: &self.store, lock: &self.lock, stop: &self.never }
     }
@@ -72,6 +77,15 @@ impl Bench {
             (s, state)
         };
         Ok(sets.into_iter().map(state).collect())
+    }
+
+    /// Sets that are on trial now, ascending.
+    ///
+    /// # Errors
+    /// When a journal makes no sense.
+    pub fn on_trial(&self) -> Result<Vec<u64>, TuneError> {
+        let trial = |(s, state): &(Set, State)| *state == State::Unfinished && s.trial.is_some();
+        Ok(self.sets()?.iter().filter(|s| trial(s)).map(|(s, _)| s.id).collect())
     }
 
     /// Undoes what experiments that were killed left, the last first; one line for each.

@@ -285,7 +285,7 @@ pub fn who(knob: &str) -> Option<(&str, &'static str)> {
 
 /// Changes of findings, the first in rank first. What another finding explains waits for that
 /// one; what two findings ask of one knob, the first one gets.
-fn findings(findings: &[Finding]) -> Wishes {
+pub fn findings(findings: &[Finding]) -> Wishes {
     let mut all = Wishes::default();
     let mut ordered: Vec<&Finding> = findings.iter().collect();
     ordered.sort_by_key(|f| f.rank);

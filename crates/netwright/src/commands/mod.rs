@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod explain;
+pub mod fix;
 pub mod inspect;
 pub mod lab;
 pub mod measure;

@@ -85,7 +85,8 @@ fn detail(v: &Verdict) -> String {
     format!("{}, p {}", change(v), chance(v.p))
 }
 
-fn change(v: &Verdict) -> String {
+/// `+5.1% (+4.8% to +5.4%)`.
+pub fn change(v: &Verdict) -> String {
     let effect = share(v.effect, v.difference, true);
     match (v.low, v.high) {
         (Some(low), Some(high)) => format!(

@@ -1,7 +1,7 @@
 //! `netwright prove`: an experiment and its verdict.
 
 pub mod args;
-mod spec;
+pub mod spec;
 
 use std::{
     path::{Path, PathBuf},
@@ -176,7 +176,8 @@ fn warn(args: &ProveArgs, experiment: &Experiment) {
     }
 }
 
-fn failure(e: ProveError) -> Failure {
+/// The exit code that an error deserves.
+pub fn failure(e: ProveError) -> Failure {
     match e {
         ProveError::Spec(why) => Failure::Usage(why),
         ProveError::File { path, source } => Failure::io(Path::new(&path), &source),

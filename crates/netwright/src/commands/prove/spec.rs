@@ -40,7 +40,8 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
                 .into(),
         ));
     }
-    let factor = if args.change.is_empty() { of_levels(args) } else { of_changes(args) };
+    let of_changes = || of_changes(&args.change);
+    let factor = if args.change.is_empty() { of_levels(args) } else { of_changes() };
     Ok(Spec {
         workload: args.workload.clone(),
         command: args.command.clone(),
@@ -50,13 +51,14 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
     })
 }
 
-fn of_changes(args: &ProveArgs) -> FactorSpec {
+/// As it is against changed.
+pub fn of_changes(change: &[String]) -> FactorSpec {
     let level = |name: String, change: &[String]| {
         LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
     };
     FactorSpec {
         name: "change".into(),
-        levels: vec![level("as it is".into(), &[]), level(args.change.join(", "), &args.change)],
+        levels: vec![level("as it is".into(), &[]), level(change.join(", "), change)],
         ..FactorSpec::default()
     }
 }
@@ -73,7 +75,7 @@ fn of_levels(args: &ProveArgs) -> FactorSpec {
 }
 
 /// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
-fn metric(text: &str) -> Result<MetricSpec, Failure> {
+pub fn metric(text: &str) -> Result<MetricSpec, Failure> {
     let bad = || {
         Failure::Usage(format!(
             "--metric {text}: NAME=WHERE:higher or :lower, with WHERE a path in JSON, /REGEX/, \

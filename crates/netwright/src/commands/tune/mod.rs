@@ -4,7 +4,7 @@ mod apply;
 pub mod args;
 mod back;
 mod persist;
-mod plan;
+pub mod plan;
 mod show;
 pub mod trial;
 

@@ -1,0 +1,90 @@
+//! What was typed after `fix`.
+
+use clap::{Args, ValueEnum};
+use model::Nanos;
+use prove::figure::Goal;
+
+use crate::args::OutputArgs;
+
+/// `netwright fix`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright fix --workload pg://db1/bench                 # asks before each change
+  netwright fix --workload stream://db1 --yes --budget 5m
+  netwright fix --workload rtt://db1 --goal p99 --dry-run # only what would be tried
+  netwright fix --command 'pgbench -T 2 bench' --metric 'tps=/tps = ([0-9.]+)/:higher' --yes
+  netwright fix --workload rtt://db1 --try nic.eth0.coalesce.rx_usecs=0 --yes
+
+Exit code 0 says that something was kept; 1 that nothing helped."
+))]
+pub struct FixArgs {
+    /// What is to get better: a measurement of ours, `measure …` or `rtt://HOST`, `stream://`,
+    /// `connect://`, `http://`, `pg://`, options after it. A run of it should be short.
+    #[arg(long, value_name = "'measure …'|URL", required_unless_present = "command")]
+    pub workload: Option<String>,
+    /// Or a command of yours, for `sh -c`, with --metric.
+    #[arg(long, value_name = "LINE", conflicts_with = "workload", requires = "metric")]
+    pub command: Option<String>,
+    /// What is wanted of a measurement of ours.
+    #[arg(long, value_enum, default_value = "throughput", conflicts_with = "metric")]
+    pub goal: GoalArg,
+    /// A figure, where it is and which way is good, as for `netwright prove`.
+    #[arg(long, value_name = "NAME=WHERE:higher|lower")]
+    pub metric: Vec<String>,
+    /// Try this as well, after what the findings ask for.
+    #[arg(long = "try", value_name = "KNOB=VALUE")]
+    pub also: Vec<String>,
+    /// How long all may take.
+    #[arg(long, value_name = "DURATION", default_value = "15m", help_heading = "Extent")]
+    pub budget: Nanos,
+    /// How many runs each experiment takes at most, instead of a share of the budget; 24 at least.
+    #[arg(long, value_name = "N", help_heading = "Extent")]
+    pub runs: Option<usize>,
+    /// How long the counters are watched under the workload before each judgement.
+    #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
+    pub window: Nanos,
+    /// Ask before each change; this is so on a terminal.
+    #[arg(long, conflicts_with_all = ["yes", "dry_run"], help_heading = "Consent")]
+    pub ask: bool,
+    /// Change this host without asking.
+    #[arg(long, conflicts_with = "dry_run", help_heading = "Consent")]
+    pub yes: bool,
+    /// Only say what would be tried; nothing is changed.
+    #[arg(long, help_heading = "Consent")]
+    pub dry_run: bool,
+    /// Try also what may cut the connection that you work over.
+    #[arg(long, help_heading = "Consent")]
+    pub own_connection: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// More of it in the same time.
+    Throughput,
+    /// A shorter tail.
+    P99,
+    /// Less CPU of this host for the same work.
+    Cpu,
+}
+
+impl GoalArg {
+    /// For the experiments.
+    pub fn of_figures(self) -> Goal {
+        match self {
+            Self::Throughput => Goal::Throughput,
+            Self::P99 => Goal::P99,
+            Self::Cpu => Goal::Cpu,
+        }
+    }
+
+    /// For the findings.
+    pub fn of_findings(self) -> model::Goal {
+        match self {
+            Self::P99 => model::Goal::Latency,
+            Self::Throughput | Self::Cpu => model::Goal::Throughput,
+        }
+    }
+}

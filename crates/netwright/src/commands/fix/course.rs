@@ -1,0 +1,202 @@
+//! The loop: each candidate applied, proven against what was there before it, kept or undone.
+
+use std::{
+    path::Path,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use model::{
+    fix::{Candidate, Fate},
+    prove::{Outcome, ProveDocument, Verdict},
+    tune::Plan,
+};
+use prove::{
+    Experiment, Knobs, ProveError,
+    conduct::{self, Means},
+    record::{Begun, Record},
+    spec::Spec,
+};
+use tune::{trial::Bench, wish::Wish};
+
+use super::{Attempt, args::FixArgs, judge};
+use crate::{
+    commands::{
+        prove::{failure, spec::of_changes},
+        tune::failure as tune_failure,
+    },
+    exit::Failure,
+    interrupt::Window,
+    output::{Progress, note},
+};
+
+/// An experiment has blocks of four runs, six at least.
+const FEWEST_RUNS: u32 = 24;
+/// What setting, undoing and reading back cost beside the runs.
+const BESIDE: f64 = 1.4;
+/// One experiment takes at most so much longer than the shortest.
+const MOST: f64 = 4.0;
+
+/// Where it stands.
+pub struct Course<'a> {
+    /// What was typed.
+    pub args: &'a FixArgs,
+    /// The host.
+    pub bench: &'a Bench,
+    /// Whether somebody wants an end.
+    pub window: &'a Window,
+    /// When all began,
+    pub began: Instant,
+    /// as seconds since 1970.
+    pub started_unix_s: u64,
+    /// The experiment without its factor.
+    pub spec: Spec,
+    /// How long a run takes.
+    pub run: Duration,
+    /// What helped, in order: its wishes and its change set, which is on trial.
+    pub kept: Vec<(Vec<Wish>, u64)>,
+    /// Experiments made.
+    pub made: usize,
+}
+
+/// What an experiment came to.
+pub enum Came {
+    /// It told.
+    Told(Box<ProveDocument>),
+    /// The workload, or setting it, failed; all is as it was before the experiment.
+    Failed(String),
+    /// Somebody wants an end; what was told until then.
+    Ended(Option<Box<ProveDocument>>),
+}
+
+impl Course<'_> {
+    /// How long the shortest experiment takes.
+    pub fn shortest(&self) -> Duration {
+        self.run.mul_f64(f64::from(FEWEST_RUNS) * BESIDE)
+    }
+
+    /// How long the next experiment may take, if there is time for it and the last one.
+    pub fn slice(&self, left: usize) -> Option<Duration> {
+        let shortest = self.shortest().as_secs_f64();
+        let room = self.args.budget.0 as f64 / 1e9 - self.began.elapsed().as_secs_f64();
+        if self.args.runs.is_some() {
+            return (room > 2.0 * shortest).then(|| Duration::from_secs_f64(room - shortest));
+        }
+        let share = (room / (left + 1) as f64).clamp(shortest, MOST * shortest);
+        (room >= share + shortest).then(|| Duration::from_secs_f64(share))
+    }
+
+    /// With a plan against without it, both over what was kept so far.
+    pub fn experiment(&mut self, plan: Plan, name: &str, slice: Duration) -> Result<Came, Failure> {
+        self.made += 1;
+        let changes: Vec<String> =
+            plan.changes.iter().map(|c| format!("{}={}", c.knob, c.new)).collect();
+        let mut spec = Spec { factors: vec![of_changes(&changes)], ..self.spec.clone() };
+        match self.args.runs {
+            Some(runs) => spec.runs = Some(runs),
+            None => spec.budget = Some(format!("{}ms", slice.as_millis().max(1))),
+        }
+        let experiment = Experiment::check(spec.clone(), name).map_err(failure)?;
+        let seed = self.started_unix_s.wrapping_add(self.made as u64);
+        let begun =
+            Begun { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
+        let file = format!("{}-{}.jsonl", self.started_unix_s, self.made);
+        let path = self.bench.state().join("fix").join(file);
+        let mut record = Record::create(&path, &begun).map_err(failure)?;
+        let plans = [Plan { changes: vec![], ..plan.clone() }, plan];
+        let shown = Mutex::new(Progress::new(self.args.output.talk.quiet, ""));
+        let progress = |what: &str, share: f64| {
+            if let Ok(mut line) = shown.lock() {
+                line.rename(&format!("{name}: {what}"));
+                line.show(share);
+            }
+        };
+        let ours = super::ours()?;
+        let means = Means {
+            ours: Path::new(&ours),
+            stop: self.window.stop(),
+            knobs: Some(Knobs { bench: self.bench, plans: &plans }),
+            progress: &progress,
+        };
+        let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);
+        self.nothing_is_left()?;
+        let document = conducted.document.map(Box::new);
+        match (conducted.broken, document) {
+            (Some(e @ (ProveError::File { .. } | ProveError::Spec(_))), _) => Err(failure(e)),
+            (Some(e), _) => Ok(Came::Failed(e.to_string())),
+            (None, document) if self.window.was_cut_short() => Ok(Came::Ended(document)),
+            (None, Some(document)) => Ok(Came::Told(document)),
+            (None, None) => Ok(Came::Ended(None)),
+        }
+    }
+
+    /// After an experiment only what was kept is set.
+    fn nothing_is_left(&self) -> Result<(), Failure> {
+        let kept = |id: &u64| self.kept.iter().any(|(_, k)| k == id);
+        match self.bench.on_trial().map_err(tune_failure)?.iter().find(|id| !kept(id)) {
+            None => Ok(()),
+            Some(id) => Err(Failure::Environment(format!(
+                "change {id} could not be put back; `netwright tune rollback {id}` tries again"
+            ))),
+        }
+    }
+
+    /// One candidate, all the way. `false` when somebody wants an end.
+    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Duration) -> Result<bool, Failure> {
+        let Some(plan) = attempt.plan.take() else { return Ok(true) };
+        let name = attempt.name();
+        let came = self.experiment(plan, &name, slice)?;
+        let c = &mut attempt.candidate;
+        let (document, goes_on) = match came {
+            Came::Failed(why) => {
+                (c.fate, c.why) = (Fate::Undone, why);
+                return Ok(true);
+            }
+            Came::Told(document) => (Some(document), true),
+            Came::Ended(document) => (document, false),
+        };
+        c.fate = Fate::Undone;
+        let Some(document) = document else {
+            (c.fate, c.why) = (Fate::NotTried, "ended before".into());
+            return Ok(false);
+        };
+        c.runs = document.runs.len();
+        c.why = report::prove::says(&document.verdict);
+        c.verdict = Some(document.verdict.clone());
+        // An end by hand is a look like any other: better is better.
+        if document.verdict.outcome == Outcome::Better {
+            self.keep(c, &attempt.wishes)?;
+        }
+        if !self.args.output.talk.quiet {
+            let fate = if c.fate == Fate::Kept { "kept" } else { "undone" };
+            note(&format!("{fate}: {name}: {}", told(&document.verdict)));
+        }
+        Ok(goes_on)
+    }
+
+    fn keep(&mut self, c: &mut Candidate, wishes: &[Wish]) -> Result<(), Failure> {
+        let plan = judge::plan(self.bench.host(), wishes.to_vec())?;
+        match self.bench.try_out(&plan) {
+            Ok(id) => {
+                self.kept.push((wishes.to_vec(), id));
+                c.fate = Fate::Kept;
+            }
+            Err(e) => c.why = format!("helped, but could not be set again: {e}"),
+        }
+        Ok(())
+    }
+
+    /// Undoes what was kept, the last first.
+    pub fn undo_kept(&mut self) -> Result<(), Failure> {
+        while let Some((_, id)) = self.kept.last() {
+            self.bench.take_back(*id).map_err(tune_failure)?;
+            self.kept.pop();
+        }
+        Ok(())
+    }
+}
+
+/// `better, +5.1% (+4.8% to +5.4%)`.
+pub fn told(v: &Verdict) -> String {
+    format!("{}, {}", report::prove::says(v), report::prove::change(v))
+}

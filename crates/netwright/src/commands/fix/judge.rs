@@ -1,0 +1,193 @@
+//! From the host under its workload to candidates: doctor's findings, in their order.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use diagnose::{Case, diagnose};
+use model::{
+    Finding, Nanos,
+    fix::{Candidate, Fate, FixChange},
+    prove::Outcome,
+    tune::{Plan, Planned, Refused, RefusedAs},
+};
+use probe::{
+    Root,
+    error::reading,
+    facts::{self, Request},
+    samples::{self, Options},
+    watch::OverWindow,
+};
+use prove::{Experiment, load::Load};
+use tune::{
+    Host,
+    wish::{self, Wish, Wishes},
+};
+
+use super::{Attempt, args::FixArgs};
+use crate::{
+    commands::{prove::failure, tune::plan},
+    exit::Failure,
+    interrupt::Window,
+    request::readings,
+};
+
+/// What a look gave.
+pub struct Look {
+    /// Every finding.
+    pub findings: Vec<Finding>,
+    /// The middle of how long runs of the workload took.
+    pub run: Duration,
+}
+
+/// Watches the host while the workload runs, and judges.
+pub fn look(args: &FixArgs, probe: &Experiment, window: &Window) -> Result<Look, Failure> {
+    let root = Root::live();
+    let facts = facts::collect(&root, &Request { processes: vec![] });
+    let ours = super::ours()?;
+    let load = Load::start(probe, &ours);
+    let options = Options {
+        window: Duration::from_nanos(args.window.0),
+        readings: readings(args.window),
+        pids: vec![],
+    };
+    let softirq = OverWindow::begin(&root);
+    let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
+    let samples = reading(taken.map(|samples| softirq.end(samples)));
+    let mut took = load.end().map_err(failure)?;
+    took.sort_unstable();
+    let case = Case { facts: &facts, samples: &samples, goal: args.goal.of_findings() };
+    Ok(Look {
+        findings: diagnose(&case).findings,
+        // None was whole within the window: then one takes that long at least.
+        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(args.window.0)),
+    })
+}
+
+/// What the findings and the operator ask for, in order: each finding's changes together. What
+/// waits or has no knob is told as such.
+pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wish>)> {
+    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    ordered.sort_by_key(|f| f.rank);
+    let mut all: Vec<(Candidate, Vec<Wish>)> = Vec::new();
+    for finding in ordered {
+        let asked = wish::findings(std::slice::from_ref(finding));
+        let taken = |w: &Wish| all.iter().any(|(_, other)| other.iter().any(|o| o.knob == w.knob));
+        let (again, fresh): (Vec<Wish>, Vec<Wish>) = asked.wishes.into_iter().partition(taken);
+        if !fresh.is_empty() {
+            all.push((candidate(&finding.title, &fresh), fresh));
+        }
+        for wish in again {
+            let mut c = candidate(&finding.title, &[wish]);
+            c.why = "another finding, which comes first, asks for this knob".into();
+            all.push((c, vec![]));
+        }
+        for refused in asked.refused {
+            let Refused { asked_by, knob, new: value, kind, why } = refused;
+            let mut c =
+                candidate(&finding.title, &[Wish { knob, value, asked_by, ..Wish::default() }]);
+            c.changes.retain(|c| !c.knob.is_empty());
+            let later = kind == RefusedAs::Postponed;
+            c.fate = if later { Fate::NotTried } else { Fate::Refused };
+            c.why = why;
+            all.push((c, vec![]));
+        }
+    }
+    all.extend(also.iter().map(|w| (candidate("", std::slice::from_ref(w)), vec![w.clone()])));
+    all
+}
+
+/// What was undone and comes of the same rule, together: each of two small buffers hides what
+/// the other one costs.
+pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<Wish>)> {
+    let alone = |c: &&Candidate| {
+        let shown = c.verdict.as_ref().map(|v| v.outcome);
+        c.fate == Fate::Undone && shown == Some(Outcome::NoDifferenceShown)
+    };
+    let mut rules: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
+    for c in tried.iter().filter(alone).filter(|c| c.asked_by.starts_with("finding ")) {
+        rules.entry(&c.asked_by).or_default().push(c);
+    }
+    let group = |(asked_by, all): (&str, Vec<&Candidate>)| {
+        let asked_by = format!("{asked_by}, {} of them together", all.len());
+        let wishes: Vec<Wish> = all
+            .iter()
+            .flat_map(|c| &c.changes)
+            .map(|c| Wish {
+                knob: c.knob.clone(),
+                value: c.new.clone(),
+                asked_by: asked_by.clone(),
+                ..Wish::default()
+            })
+            .collect();
+        (candidate("", &wishes), wishes)
+    };
+    rules.into_iter().filter(|(_, all)| all.len() > 1).map(group).collect()
+}
+
+fn change(knob: &str, new: &str) -> FixChange {
+    FixChange {
+        knob: knob.to_owned(),
+        old: String::new(),
+        new: new.to_owned(),
+        unit: String::new(),
+        radius: None,
+    }
+}
+
+fn candidate(title: &str, wishes: &[Wish]) -> Candidate {
+    Candidate {
+        asked_by: wishes.first().map_or_else(String::new, |w| w.asked_by.clone()),
+        title: title.to_owned(),
+        changes: wishes.iter().map(|w| change(&w.knob, &w.value)).collect(),
+        fate: Fate::NotTried,
+        why: String::new(),
+        verdict: None,
+        runs: 0,
+    }
+}
+
+/// Plans a candidate on the host as it is now; what `tune plan` refuses is refused in its words.
+pub fn planned(
+    host: &Host,
+    own_connection: bool,
+    (candidate, wishes): (Candidate, Vec<Wish>),
+) -> Result<Attempt, Failure> {
+    let mut attempt = Attempt { candidate, wishes, plan: None };
+    if attempt.wishes.is_empty() {
+        return Ok(attempt);
+    }
+    let plan = plan(host, attempt.wishes.clone())?;
+    let c = &mut attempt.candidate;
+    if let Some(refused) = plan.refused.first() {
+        (c.fate, c.why) = (Fate::Refused, format!("{}: {}", refused.knob, refused.why));
+    } else if plan.changes.is_empty() {
+        (c.fate, c.why) = (Fate::Refused, "is so already".into());
+    } else if let Some(why) = super::trial::cuts(&plan).filter(|_| !own_connection) {
+        (c.fate, c.why) = (Fate::Refused, why);
+    } else {
+        c.changes = changes(&plan.changes);
+        attempt.plan = Some(plan);
+    }
+    Ok(attempt)
+}
+
+/// The plan for some wishes.
+pub fn plan(host: &Host, wishes: Vec<Wish>) -> Result<Plan, Failure> {
+    let wishes = Wishes { wishes, ..Wishes::default() };
+    let facts = plan::facts(host, &wishes);
+    plan::of_facts(host, &facts, wishes)
+}
+
+/// Planned changes for a document.
+pub fn changes(planned: &[Planned]) -> Vec<FixChange> {
+    let one = |p: &Planned| FixChange {
+        knob: p.knob.clone(),
+        old: p.old.clone(),
+        new: p.new.clone(),
+        unit: p.unit.clone(),
+        radius: Some(p.radius.clone()),
+    };
+    planned.iter().map(one).collect()
+}
+
+/// The shortest window that is any good.
+pub const SHORTEST: Nanos = Nanos(100_000_000);

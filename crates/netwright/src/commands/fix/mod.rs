@@ -1,0 +1,363 @@
+//! `netwright fix`: diagnose, try each remedy, prove it, keep it or undo it.
+
+pub mod args;
+mod course;
+mod judge;
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, IsTerminal},
+    path::PathBuf,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use model::{
+    SCHEMA_VERSION,
+    fix::{Candidate, Fate, FixDocument},
+    prove::{Outcome, Verdict},
+    tune::Plan,
+};
+use prove::{Experiment, figure, spec::Spec};
+use tune::{
+    Host,
+    trial::Bench,
+    wish::{self, Wish},
+};
+
+use self::{
+    args::FixArgs,
+    course::{Came, Course},
+};
+use crate::{
+    commands::{
+        prove::{failure, spec::metric},
+        tune::{failure as tune_failure, trial},
+    },
+    exit::{Done, Failure},
+    interrupt::Window,
+    output::{Sink, note},
+};
+
+/// A candidate with what it takes to try it; `plan` is there where it can be tried.
+struct Attempt {
+    candidate: Candidate,
+    wishes: Vec<Wish>,
+    plan: Option<Plan>,
+}
+
+impl Attempt {
+    /// What it changes, for people.
+    fn name(&self) -> String {
+        let each = self.candidate.changes.iter().map(|c| format!("{}={}", c.knob, c.new));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What tells it from others: the same wish is not tried twice.
+    fn key(&self) -> String {
+        format!("{} {}", self.candidate.asked_by, self.name())
+    }
+}
+
+/// Runs the whole loop.
+pub fn run(args: &FixArgs) -> Result<Done, Failure> {
+    let sink = Sink::new(args.output.output.clone());
+    sink.check()?;
+    let (spec, also) = asked(args)?;
+    let began = Instant::now();
+    let window = Window::open();
+    let host;
+    let document = if args.dry_run {
+        host = Host::live();
+        list(args, &host, spec, &also, &window, began)?
+    } else {
+        consent(args)?;
+        let bench = trial::bench("netwright fix", args.output.talk.quiet)?;
+        fix(args, &bench, spec, &also, &window, began)?
+    };
+    match args.output.json {
+        true => sink.json(&document)?,
+        false => sink.text(&report::fix::text(&document, sink.look(args.output.talk.verbose)))?,
+    }
+    let helped = document.kept.is_some() || document.dry_run;
+    Ok(if helped { Done::Yes } else { Done::No })
+}
+
+/// The experiment without its factor, and what is to be tried beside the findings.
+fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
+    if args.window < judge::SHORTEST {
+        return Err(Failure::Usage(format!("--window {}: from 100ms", args.window)));
+    }
+    let mut spec = Spec {
+        workload: args.workload.clone(),
+        command: args.command.clone(),
+        metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
+        ..Spec::default()
+    };
+    if let (Some(what), true) = (Experiment::measures(&spec), spec.metrics.is_empty()) {
+        spec.metrics = figure::for_goal(&what, args.goal.of_figures());
+        if spec.metrics.is_empty() {
+            return Err(Failure::Usage(format!("measure {what} has no such figure: --goal")));
+        }
+    }
+    let also = wish::arguments(&args.also).map_err(tune_failure)?.wishes;
+    let also =
+        also.into_iter().map(|w| Wish { asked_by: w.asked_by.replace("argument", "--try"), ..w });
+    // What is wrong with it is said before anything is done.
+    probe(&spec).map(|_| (spec, also.collect()))
+}
+
+/// The experiment with a factor that stands for what will be tried.
+fn probe(spec: &Spec) -> Result<Experiment, Failure> {
+    let factors = vec![super::prove::spec::of_changes(&["knob=value".to_owned()])];
+    Experiment::check(Spec { factors, ..spec.clone() }, "fix").map_err(failure)
+}
+
+/// Nobody's host is changed who did not say so.
+fn consent(args: &FixArgs) -> Result<(), Failure> {
+    if args.yes || args.ask || std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "fix changes this host: --yes lets it, --ask asks before each change, --dry-run only says \
+         what it would try"
+            .into(),
+    ))
+}
+
+fn ours() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))
+}
+
+fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
+    let experiment = probe(spec)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let goal = experiment.metrics.iter().find(|m| m.guard.is_none());
+    Ok(FixDocument {
+        schema_version: SCHEMA_VERSION,
+        started_unix_s: now.as_secs(),
+        took_s: 0.0,
+        workload: experiment.shown(),
+        goal: goal.map_or_else(String::new, |m| m.name.clone()),
+        candidates: vec![],
+        kept: None,
+        changes: vec![],
+        total: None,
+        dry_run: args.dry_run,
+        ended: String::new(),
+        notes: vec![],
+    })
+}
+
+/// What would be tried.
+fn list(
+    args: &FixArgs,
+    host: &Host,
+    spec: Spec,
+    also: &[Wish],
+    window: &Window,
+    began: Instant,
+) -> Result<FixDocument, Failure> {
+    let mut document = empty(args, &spec)?;
+    let look = judge::look(args, &probe(&spec)?, window)?;
+    for one in judge::candidates(&look.findings, also) {
+        let mut attempt = judge::planned(host, args.own_connection, one)?;
+        if attempt.plan.is_some() {
+            attempt.candidate.why = "would be tried".into();
+        }
+        document.candidates.push(attempt.candidate);
+    }
+    document.ended = "nothing was changed".into();
+    document.took_s = began.elapsed().as_secs_f64();
+    Ok(document)
+}
+
+fn fix(
+    args: &FixArgs,
+    bench: &Bench,
+    spec: Spec,
+    also: &[Wish],
+    window: &Window,
+    began: Instant,
+) -> Result<FixDocument, Failure> {
+    let mut document = empty(args, &spec)?;
+    let mut course = Course {
+        args,
+        bench,
+        window,
+        began,
+        started_unix_s: document.started_unix_s,
+        spec,
+        run: Duration::ZERO,
+        kept: vec![],
+        made: 0,
+    };
+    let went = rounds(&mut course, also, &mut document);
+    if went.is_ok() {
+        settle(&mut course, &mut document)?;
+    } else {
+        course.undo_kept()?;
+    }
+    went?;
+    document.took_s = began.elapsed().as_secs_f64();
+    Ok(document)
+}
+
+/// Diagnoses and tries, again after something helped: then other findings may show.
+fn rounds(
+    course: &mut Course<'_>,
+    also: &[Wish],
+    document: &mut FixDocument,
+) -> Result<(), Failure> {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut also = also;
+    loop {
+        let probe = probe(&course.spec)?;
+        let look = judge::look(course.args, &probe, course.window)?;
+        course.run = look.run;
+        let (kept, mut fresh) = (course.kept.len(), Vec::new());
+        for (candidate, wishes) in judge::candidates(&look.findings, also) {
+            let attempt = Attempt { candidate, wishes, plan: None };
+            if seen.insert(attempt.key()) {
+                fresh.push(attempt);
+            }
+        }
+        also = &[];
+        let first = document.candidates.len();
+        if !tried(course, fresh, document)? {
+            return Ok(());
+        }
+        let alone = document.candidates.get(first..).unwrap_or_default();
+        let joint = judge::together(alone).into_iter();
+        let joint =
+            joint.map(|(candidate, wishes)| Attempt { candidate, wishes, plan: None }).collect();
+        if !tried(course, joint, document)? {
+            return Ok(());
+        }
+        if course.kept.len() == kept {
+            document.ended = "nothing more helps".into();
+            return Ok(());
+        }
+    }
+}
+
+/// Tries candidates in turn; `false` when it is to end.
+fn tried(
+    course: &mut Course<'_>,
+    fresh: Vec<Attempt>,
+    document: &mut FixDocument,
+) -> Result<bool, Failure> {
+    let mut left = fresh.len();
+    let mut goes_on = true;
+    for mut attempt in fresh {
+        left -= 1;
+        if course.window.was_cut_short() {
+            (goes_on, document.ended) = (false, "ended early by hand".into());
+        }
+        if goes_on && !attempt.wishes.is_empty() {
+            let own = course.args.own_connection;
+            attempt =
+                judge::planned(course.bench.host(), own, (attempt.candidate, attempt.wishes))?;
+            let slice = course.slice(left + 1);
+            let c = &mut attempt.candidate;
+            match (&attempt.plan, slice) {
+                (None, _) => {}
+                (Some(_), None) => {
+                    c.why = "the budget holds no more experiments".into();
+                    (goes_on, document.ended) = (false, "the budget is used up".into());
+                }
+                (Some(plan), Some(_)) if !wanted(course.args, plan) => {
+                    (c.fate, c.why) = (Fate::Declined, "not wanted".into());
+                }
+                (Some(_), Some(slice)) => {
+                    if !course.candidate(&mut attempt, slice)? {
+                        (goes_on, document.ended) = (false, "ended early by hand".into());
+                    }
+                }
+            }
+        } else if !goes_on && attempt.candidate.why.is_empty() {
+            attempt.candidate.why.clone_from(&document.ended);
+        }
+        document.candidates.push(attempt.candidate);
+    }
+    Ok(goes_on)
+}
+
+/// Asks, where the operator is to be asked.
+fn wanted(args: &FixArgs, plan: &Plan) -> bool {
+    if args.yes {
+        return true;
+    }
+    for c in &plan.changes {
+        let disturbs = &c.radius.why;
+        let disturbs = if disturbs.is_empty() { "disturbs nothing" } else { disturbs };
+        note(&format!("{}: {} -> {} {} ({disturbs})", c.knob, c.old, c.new, c.unit));
+    }
+    note("try it, and keep it only if it helps? [y/N] ");
+    let mut line = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut line);
+    matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+/// The end: all that was kept against before, then one change set with all of it.
+fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Failure> {
+    if course.kept.is_empty() {
+        return Ok(());
+    }
+    let mut wishes: Vec<Wish> = Vec::new();
+    for wish in course.kept.iter().flat_map(|(wishes, _)| wishes) {
+        wishes.retain(|w| w.knob != wish.knob);
+        wishes.push(wish.clone());
+    }
+    course.undo_kept()?;
+    let plan = judge::plan(course.bench.host(), wishes)?;
+    let total = last(course, &plan, &mut document.notes)?;
+    let harm =
+        |v: &Verdict| matches!(v.outcome, Outcome::Worse | Outcome::Mixed | Outcome::GuardWorse);
+    let harmful = total.as_ref().is_some_and(harm);
+    document.total = total;
+    if harmful {
+        document.notes.push("together they do harm: everything was undone".into());
+        let kept = document.candidates.iter_mut().filter(|c| c.fate == Fate::Kept);
+        kept.for_each(|c| {
+            c.fate = Fate::Undone;
+            c.why = format!("{}; but not with the others", c.why);
+        });
+        return Ok(());
+    }
+    let id = course.bench.try_out(&plan).map_err(tune_failure)?;
+    course.bench.keep(id).map_err(tune_failure)?;
+    document.kept = Some(id);
+    document.changes = judge::changes(&plan.changes);
+    Ok(())
+}
+
+/// The last experiment, if there is time for it.
+fn last(
+    course: &mut Course<'_>,
+    plan: &Plan,
+    notes: &mut Vec<String>,
+) -> Result<Option<Verdict>, Failure> {
+    if course.window.was_cut_short() {
+        notes.push("ended by hand: all of it together was not compared with before".into());
+        return Ok(None);
+    }
+    let shortest = course.shortest();
+    match course.experiment(plan.clone(), "all of it", shortest.mul_f64(2.0))? {
+        Came::Failed(why) => {
+            notes.push(format!("all of it together was not compared with before: {why}"));
+            Ok(None)
+        }
+        Came::Ended(document) => Ok(document.map(|d| d.verdict)),
+        Came::Told(document) => {
+            if !matches!(document.verdict.outcome, Outcome::Better) {
+                notes.push(
+                    "each was shown to help by itself; all of it together was not shown to, in \
+                     the runs of the last experiment"
+                        .into(),
+                );
+            }
+            Ok(Some(document.verdict))
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `netwright fix` on hosts with planted faults and decoys: remedies kept, decoys undone,
+//! everything else byte for byte as it was.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::process::CommandExt,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use support::{
+    serve::Serve,
+    tuned::{Practice, on_a_host, same},
+};
+
+/// A workload made up of the host's settings: each fault costs it something, the decoys nothing.
+/// No noise, for one decoy in forty would be kept by chance, and no traffic.
+const WORKLOAD: &str = "t=1000; set -- $(cat /proc/sys/net/ipv4/tcp_rmem); \
+    test $3 -lt 1000000 && t=$((t - 400)); \
+    test $(cat /proc/sys/net/ipv4/tcp_sack) = 0 && t=$((t - 200)); \
+    grep -q '[1-9a-f]' /sys/class/net/v1/queues/rx-0/rps_cpus && t=$((t - 100)); \
+    sleep 0.01; echo tps = $t";
+const METRIC: &str = "tps=/tps = ([0-9]+)/:higher";
+
+fn plant(file: &str, value: &str) {
+    fs::write(file, value).unwrap_or_else(|e| panic!("{file}: {e}"));
+}
+
+/// A buffer far below what it was, RPS on a CPU that has enough to do, a hostile sysctl; and a
+/// short accept queue that nothing here fills.
+fn faults() {
+    plant("/proc/sys/net/ipv4/tcp_rmem", "4096 16384 65536");
+    plant("/proc/sys/net/ipv4/tcp_sack", "0");
+    plant("/sys/class/net/v1/queues/rx-0/rps_cpus", "1");
+    plant("/proc/sys/net/core/somaxconn", "64");
+}
+
+/// Beyond what doctor finds.
+const MORE: [&str; 4] =
+    ["--try", "nic.v1.queue.rx-0.rps_cpus=0", "--try", "sysctl.net.ipv4.tcp_keepalive_intvl=60"];
+
+fn fix(host: &Practice, args: &[&str]) -> Command {
+    host.netwright(&[&["fix", "--window", "200ms"][..], args].concat())
+}
+
+fn model(host: &Practice, args: &[&str]) -> Command {
+    let fixed = ["--command", WORKLOAD, "--metric", METRIC, "--runs", "28"];
+    fix(host, &[&fixed[..], &MORE, args].concat())
+}
+
+fn complaint(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn document(out: &Output) -> Value {
+    serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", complaint(out)))
+}
+
+fn candidate<'d>(d: &'d Value, knob: &str) -> &'d Value {
+    let all = d["candidates"].as_array().unwrap();
+    let is = |c: &&Value| c["changes"].as_array().unwrap().iter().any(|c| c["knob"] == knob);
+    all.iter().find(is).unwrap_or_else(|| panic!("{knob} is no candidate: {d:#}"))
+}
+
+/// Files that differ from before.
+fn differ(
+    before: &std::collections::BTreeMap<String, String>,
+    host: &Practice,
+) -> BTreeSet<String> {
+    let now = host.print();
+    now.iter().filter(|(k, v)| before.get(*k) != Some(v)).map(|(k, _)| k.clone()).collect()
+}
+
+#[test]
+fn remedies_are_kept_and_decoys_undone() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = model(host, &["--yes", "--json"]).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        for (knob, fate) in [
+            ("sysctl.net.ipv4.tcp_rmem", "kept"),
+            ("sysctl.net.ipv4.tcp_sack", "kept"),
+            ("nic.v1.queue.rx-0.rps_cpus", "kept"),
+            ("sysctl.net.core.somaxconn", "undone"),
+            ("sysctl.net.ipv4.tcp_keepalive_intvl", "undone"),
+        ] {
+            assert_eq!(candidate(&d, knob)["fate"], fate, "{knob}: {d:#}");
+        }
+        assert_eq!(d["total"]["outcome"], "better", "{d:#}");
+        // 300 to 1000.
+        let gain = d["total"]["effect"].as_f64().unwrap();
+        assert!((gain - 7.0 / 3.0).abs() < 0.01, "{gain}");
+        let changed: BTreeSet<String> = differ(&before, host);
+        let expected = [
+            "/proc/sys/net/ipv4/tcp_rmem",
+            "/proc/sys/net/ipv4/tcp_sack",
+            "/sys/class/net/v1/queues/rx-0/rps_cpus",
+        ];
+        assert_eq!(changed, expected.map(str::to_owned).into_iter().collect(), "{d:#}");
+        // All of it is one change set, and goes with one command.
+        let id = d["kept"].as_u64().unwrap().to_string();
+        let (code, status, _) = host.tune(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&status).unwrap();
+        assert_eq!(code, 0, "{status}");
+        assert_eq!(status["sets"].as_array().unwrap().len(), 1, "{status}");
+        assert_eq!(host.tune(&["rollback", &id]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn nothing_helps_and_nothing_is_changed() {
+    on_a_host(|host| {
+        let before = host.print();
+        let args = ["--command", "echo x = 5", "--metric", "x=/x = ([0-9]+)/:higher"];
+        let args = [&args[..], &["--runs", "24", "--yes", "--json"], &MORE].concat();
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
+        assert!(d["kept"].is_null() && d["ended"] == "nothing more helps", "{d:#}");
+        let keepalive = candidate(&d, "sysctl.net.ipv4.tcp_keepalive_intvl");
+        assert_eq!(keepalive["verdict"]["outcome"], "no_difference_shown");
+        same(&before, &host.print(), "after a fix that helped nothing");
+    });
+}
+
+#[test]
+fn a_real_stream_is_remedied() {
+    on_a_host(|host| {
+        plant("/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096");
+        // What the practice host has set up beside is no part of this.
+        for file in ["rx-3/rps_cpus", "rx-2/rps_flow_cnt", "tx-3/xps_cpus", "tx-0/xps_cpus"] {
+            plant(&format!("/sys/class/net/v0/queues/{file}"), "0");
+        }
+        let serve = Serve::start(&[]);
+        let before = host.print();
+        let url = format!("stream://{} --duration 60ms --warmup 10ms", serve.target());
+        // More than are needed: it ends when the answer is clear, and a run that others on the
+        // machine starve costs a block.
+        let args = ["--workload", &url, "--runs", "80", "--yes", "--json"];
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept", "{d:#}");
+        assert_eq!(d["goal"], "bits_per_s");
+        assert!(differ(&before, host).contains("/proc/sys/net/ipv4/tcp_rmem"));
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn it_asks_first_and_a_dry_run_changes_nothing() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = model(host, &[]).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(out.status.code(), Some(2));
+        assert!(complaint(&out).contains("--yes lets it"), "{}", complaint(&out));
+        // Whoever says nothing wants nothing.
+        let out = model(host, &["--ask", "--json"]).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
+        let fate = |d: &Value| candidate(d, "sysctl.net.ipv4.tcp_sack")["fate"].clone();
+        assert_eq!(fate(&document(&out)), "declined");
+        let out = model(host, &["--dry-run", "--json"]).output().unwrap();
+        let d = document(&out);
+        assert_eq!((out.status.code(), &d["dry_run"]), (Some(0), &true.into()));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["why"], "would be tried");
+        let journals = fs::read_dir(host.state.path().join("journal")).unwrap().count();
+        assert_eq!(journals, 0, "a change was made");
+        let refused = ["--try", "sysctl.net.ipv4.tcp_timestamps=0", "--dry-run", "--json"];
+        let d = document(&model(host, &refused).output().unwrap());
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_timestamps")["fate"], "refused");
+        same(&before, &host.print(), "after asking");
+    });
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !there() {
+        assert!(Instant::now() < until, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// Sends a signal while the last decoy is being tried: then something has been kept already.
+fn cut_short(host: &Practice, with: i32) -> Output {
+    let mut command = model(host, &["--yes", "--json"]);
+    // Whoever runs the tests may have told them to ignore it (`nohup`, a script's background).
+    // SAFETY: between fork and exec; signal(2) may be called there.
+    unsafe {
+        command.pre_exec(move || {
+            libc::signal(with, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let decoy = || fs::read_to_string("/proc/sys/net/ipv4/tcp_keepalive_intvl").unwrap();
+    wait_for("the decoy", || {
+        signal(&child, libc::SIGSTOP);
+        let set = decoy() == "60\n";
+        if !set {
+            signal(&child, libc::SIGCONT);
+        }
+        set
+    });
+    signal(&child, with);
+    signal(&child, libc::SIGCONT);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn kill_9_is_named_and_undone() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        cut_short(host, libc::SIGKILL);
+        let notice = || complaint(&host.netwright(&["schema", "fix"]).output().unwrap());
+        let mut undone = 0;
+        while notice().contains("netwright fix was cut short") {
+            let (code, _, said) = host.tune(&["rollback"]);
+            assert_eq!(code, 0, "{said}");
+            undone += 1;
+            assert!(undone < 10, "{}", notice());
+        }
+        assert!(undone >= 1, "{}", notice());
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_proven() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = cut_short(host, libc::SIGINT);
+        let d = document(&out);
+        assert_eq!(d["ended"], "ended early by hand", "{d:#}");
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept");
+        assert!(!differ(&before, host).iter().any(|f| f.contains("keepalive")));
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}

@@ -1,0 +1,164 @@
+//! `fix` as text: what was kept, what was undone and why, what it gained.
+
+use model::fix::{Candidate, Fate, FixDocument};
+
+use crate::{
+    prove::{change, says},
+    text::{Ink, Line, Look, Page},
+    words::many,
+};
+
+/// The whole result.
+pub fn text(d: &FixDocument, look: Look) -> String {
+    let mut page = Page::new(look);
+    page.line(head(d), 2);
+    page.line(Line::plain(format!("Under: {} ({} decides)", d.workload, d.goal)), 2);
+    for (fate, title) in [
+        (Fate::Kept, "KEPT"),
+        (Fate::Undone, "TRIED AND UNDONE"),
+        (Fate::NotTried, if d.dry_run { "WOULD BE TRIED" } else { "NOT TRIED" }),
+        (Fate::Declined, "DECLINED"),
+        (Fate::Refused, "REFUSED"),
+    ] {
+        let all: Vec<&Candidate> = d.candidates.iter().filter(|c| c.fate == fate).collect();
+        if !all.is_empty() {
+            page.heading(title);
+        }
+        all.into_iter().for_each(|c| candidate(c, &mut page));
+    }
+    if !d.notes.is_empty() {
+        page.gap();
+    }
+    for note in &d.notes {
+        page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
+    }
+    if let Some(id) = d.kept {
+        page.gap();
+        page.line(
+            Line::plain(format!(
+                "Change {id} is in force until the next boot; `netwright tune rollback {id}` puts \
+                 everything back."
+            )),
+            2,
+        );
+    }
+    page.finish()
+}
+
+fn head(d: &FixDocument) -> Line {
+    let took = format!("{} in {:.0} s", d.ended, d.took_s);
+    let tried = d.candidates.iter().filter(|c| c.verdict.is_some()).count();
+    let tried = format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"));
+    if d.dry_run {
+        return Line::new().ink(Ink::Strong, "dry run").text(": nothing was changed.");
+    }
+    if d.kept.is_none() {
+        let line = Line::new().ink(Ink::Warn, "nothing helped");
+        return line.text(format!(": {tried}, all is as it was; {took}."));
+    }
+    let line = Line::new().ink(Ink::Good, format!("{} kept", many(d.changes.len(), "change")));
+    let gain = match &d.total {
+        Some(v) => format!(": all of it: {}, {}", says(v), change(v)),
+        None => String::new(),
+    };
+    line.text(format!("{gain}; {tried}; {took}."))
+}
+
+fn candidate(c: &Candidate, page: &mut Page) {
+    let name = |k: &str, new: &str| format!("{k}={new}");
+    for (i, ch) in c.changes.iter().enumerate() {
+        let mut line = Line::plain("  ").ink(Ink::Strong, name(&ch.knob, &ch.new)).text(
+            match ch.old.as_str() {
+                "" => String::new(),
+                old => format!("  (was {old})"),
+            },
+        );
+        if i == 0 && !c.asked_by.is_empty() {
+            line = line.ink(Ink::Faint, format!("  {}", c.asked_by));
+        }
+        page.line(line, 6);
+    }
+    if c.changes.is_empty() {
+        page.line(Line::plain("  ").ink(Ink::Faint, &c.asked_by), 6);
+    }
+    let why = match &c.verdict {
+        Some(v) => format!("      {}, {} ({})", c.why, change(v), many(c.runs, "run")),
+        None => format!("      {}", c.why),
+    };
+    page.line(Line::plain(why), 6);
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{
+        fix::FixChange,
+        prove::{Outcome, Verdict},
+    };
+
+    use super::*;
+
+    fn verdict(outcome: Outcome, effect: f64) -> Verdict {
+        Verdict {
+            outcome,
+            effect,
+            low: Some(effect - 0.01),
+            high: Some(effect + 0.01),
+            difference: false,
+            method: String::new(),
+            blocks: 6,
+            p: 0.03,
+        }
+    }
+
+    fn a_candidate(knob: &str, fate: Fate, verdict: Option<Verdict>, why: &str) -> Candidate {
+        Candidate {
+            asked_by: "finding x".into(),
+            title: String::new(),
+            changes: vec![FixChange {
+                knob: knob.into(),
+                old: "1".into(),
+                new: "2".into(),
+                unit: String::new(),
+                radius: None,
+            }],
+            fate,
+            why: why.into(),
+            verdict,
+            runs: 24,
+        }
+    }
+
+    #[test]
+    fn what_was_kept_and_what_was_undone_stand_apart() {
+        let better = verdict(Outcome::Better, 0.5);
+        let d = FixDocument {
+            schema_version: 1,
+            started_unix_s: 0,
+            took_s: 12.0,
+            workload: "w".into(),
+            goal: "tps".into(),
+            candidates: vec![
+                a_candidate("a", Fate::Kept, Some(better.clone()), "better"),
+                a_candidate("b", Fate::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
+                a_candidate("c", Fate::Refused, None, "c: does harm"),
+            ],
+            kept: Some(7),
+            changes: vec![],
+            total: Some(better),
+            dry_run: false,
+            ended: "nothing more helps".into(),
+            notes: vec![],
+        };
+        let look = Look { colour: false, width: 100, verbose: false };
+        let text = text(&d, look);
+        let kept = text.find("KEPT").unwrap();
+        let (undone, refused) = (text.find("UNDONE").unwrap(), text.find("REFUSED").unwrap());
+        assert!(kept < text.find("a=2").unwrap() && text.find("a=2").unwrap() < undone, "{text}");
+        assert!(
+            undone < text.find("b=2").unwrap() && refused < text.find("c=2").unwrap(),
+            "{text}"
+        );
+        assert!(text.contains("+50.0% (+49.0% to +51.0%)"), "{text}");
+        assert!(text.contains("netwright tune rollback 7"), "{text}");
+    }
+}
