@@ -91,6 +91,10 @@ pub struct Elsewhere {
     /// What the server takes longer because it has nothing to do for longer between two requests,
     /// beyond what the responder does: measured here with requests by schedule.
     pub idle_ns: f64,
+    /// CPU time of this host that the path takes beyond what this one does: a tunnel's process, a
+    /// driver. Measured with so many at once that something is full; None where it was not.
+    #[serde(default)]
+    pub cpu_ns: Option<f64>,
 }
 
 /// A part of the time.

@@ -6,9 +6,12 @@
 mod support;
 
 use std::{
+    io::Write,
+    net::TcpListener,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use lab::{pair::PairSpec, testing::TestLab};
@@ -17,11 +20,21 @@ use model::{
     explain::ExplainDocument,
     measure::{PgDocument, RttDocument},
 };
-use support::{NETWRIGHT, capture::Capture, needs_root, postgres::Postgres, serve::Serve};
+use support::{
+    NETWRIGHT,
+    capture::Capture,
+    needs_root,
+    postgres::{Postgres, Setup},
+    serve::Serve,
+};
 
 /// One server for all, with pgbench's tables.
 static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
-    let server = Postgres::start();
+    let server = Postgres::with(&Setup {
+        hba: "host all locked 127.0.0.1/32 scram-sha-256",
+        ..Setup::default()
+    });
+    server.sql("create role locked login password 'right'");
     let made = server.tool("pgbench").args(["-i", "-q", "-s", "1"]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     server.sql(
@@ -271,10 +284,98 @@ fn what_cannot_be_explained_is_said_in_a_line() {
         assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
         assert!(out.stdout.is_empty() && !said.contains("geheim"), "{said}");
     }
+    // What the server says of a statement has to wait until it has let the session in.
+    let (missing, wrong) =
+        (script("select * from nosuch;\n"), script("select 1;\nselect 2 from;\n"));
+    let (half, of) = (script("select 1;\n\\set x 1 +\n"), |f: &tempfile::NamedTempFile| {
+        f.path().to_str().unwrap().to_owned()
+    });
+    let (missing, wrong, half) = (of(&missing), of(&wrong), of(&half));
+    let (refused, other) = (SERVER.url("locked:geheim"), strangers(b"NWT9\0\0\0\x02{}"));
+    for (args, code, says) in [
+        (&[url.as_str(), "--script", &missing][..], 4, format!("{missing}:1: ")),
+        (&[&url, "--script", &missing], 4, "\"nosuch\" does not exist".into()),
+        (&[&url, "--script", &wrong], 4, format!("{wrong}:2: ")),
+        (&[&url, "--script", &half], 2, format!("{half}:2:11: ")),
+        (&[&refused], 3, "password authentication failed for user \"locked\"".into()),
+        (&[&url, "--script", "select1", "--responder", &other], 4, "another version".into()),
+    ] {
+        let out = netwright(&[&["explain", "--quiet", "--round", "60ms"], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(&says) && said.trim().lines().count() == 1, "{args:?}: {said}");
+        assert!(out.stdout.is_empty() && !said.contains("geheim"), "{said}");
+    }
     let _alone = alone();
     let all = ["explain", &url, "--script", "select1", "--duration", "1s", "--round", "60ms"];
     // Others may have all CPUs for a round.
     let text = (0..LOOKS).map(|_| String::from_utf8(netwright(&all).stdout).unwrap());
     let text = text.into_iter().find(|t| !t.is_empty()).unwrap();
     assert!(text.contains("postgres@127.0.0.1") && !text.contains("geheim"), "{text}");
+}
+
+/// Whoever connects is told this.
+fn strangers(words: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let mut open = vec![];
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(words);
+            open.push(stream);
+        }
+    });
+    address
+}
+
+/// What a server that is not there for a while leaves: rounds before and after, or, where it stays
+/// away for longer than is tried, what was measured until then.
+#[test]
+fn a_server_that_restarts_in_the_middle_leaves_what_was_measured() {
+    let _alone = alone();
+    let mut server = Postgres::start();
+    let url = server.url("postgres");
+    let child = Command::new(NETWRIGHT)
+        .args(["explain", &url, "--json", "--quiet", "--script", "select1", "--round", "60ms"])
+        .args(["--duration", "30s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(8));
+    server.stop();
+    server.run();
+    std::thread::sleep(Duration::from_secs(4));
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let read = serde_json::from_slice(&out.stdout);
+    let d: ExplainDocument = read.unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert!(d.rounds >= 3 && d.cut_short, "{d:?}");
+    match out.status.code() {
+        Some(4) => {
+            assert!(said.contains("127.0.0.1") && said.trim().lines().count() == 1, "{said}")
+        }
+        code => assert_eq!(code, Some(i32::from(!d.sum.conclusive)), "{said}"),
+    }
+}
+
+#[test]
+fn one_cpu_for_all_is_enough() {
+    let _alone = alone();
+    let looks = (0..LOOKS).map(|_| {
+        let all = [NETWRIGHT, "explain", &SERVER.url("postgres"), "--json", "--quiet"];
+        let more = ["--script", "select1", "--duration", "1s", "--clients", "1,2"];
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).args(all).args(more).output().unwrap()
+    });
+    // Where others have that CPU, too, a round may come to nothing.
+    let out = looks.into_iter().find(|out| out.status.code() != Some(4)).unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let read = serde_json::from_slice(&out.stdout);
+    let d: ExplainDocument = read.unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)), "{said}");
+    let levels: Vec<u32> = d.levels.iter().map(|l| l.clients).collect();
+    assert_eq!(levels, [1, 2]);
 }

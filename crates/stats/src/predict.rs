@@ -33,6 +33,19 @@ pub struct Known {
     pub client_threads: u32,
     /// Servers at once, where that is known.
     pub server_threads: Option<u32>,
+    /// CPUs of this host, which client and server share where both are here.
+    pub cpus: Option<u32>,
+}
+
+/// What another path adds to a transaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Added {
+    /// Time in all; negative for a faster one.
+    pub ns: f64,
+    /// Of it, what the server takes because it idles for longer, which nobody adds by hand.
+    pub idle_ns: f64,
+    /// Of it, CPU time of this host.
+    pub cpu_ns: f64,
 }
 
 /// The model of one number of clients.
@@ -131,27 +144,22 @@ impl Model {
         Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
     }
 
-    /// Throughput on a path whose network takes longer by `added_ns` for a transaction; 0 is the
-    /// measured one. Of that the server takes `idle`, which nobody adds by hand.
+    /// Throughput on a path that adds so much to a transaction; nothing is the measured one. CPU
+    /// time of this host is shared with client and server where theirs is known.
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn predict(
-        &self,
-        path: &str,
-        added: f64,
-        idle: f64,
-        clients: u32,
-    ) -> Result<Prediction, NoNetwork> {
-        let (low, high) = match added >= 0.0 {
+    pub fn predict(&self, path: &str, added: Added, clients: u32) -> Result<Prediction, NoNetwork> {
+        let (curve, cpu_ns) = self.shared(added)?;
+        let delay = added.ns - cpu_ns;
+        let (low, high) = match added.ns >= 0.0 {
             true => {
-                let (a, b) =
-                    (self.curve.fluctuating(clients, added)?, self.curve.steady(clients, added)?);
+                let (a, b) = (curve.fluctuating(clients, delay)?, curve.steady(clients, delay)?);
                 // Where more clients spare wake-ups the curve bends the other way.
                 (a.min(b), a.max(b))
             }
             false => {
-                let x = self.faster(clients, added)?;
+                let x = self.faster(clients, added.ns)?;
                 (x, x)
             }
         };
@@ -162,12 +170,27 @@ impl Model {
             predicted_per_s: (low + high) / 2.0,
             low_per_s: low * (1.0 - spread),
             high_per_s: high * (1.0 + spread),
-            simple_per_s: Some(self.simple(clients, added - idle))
+            simple_per_s: Some(self.simple(clients, added.ns - added.idle_ns))
                 .filter(|x| x.is_finite() && *x > 0.0),
-            limiting: self.limit(clients, added),
+            limiting: self.limit(clients, added.ns),
             measured_per_s: None,
             error: None,
         })
+    }
+
+    /// The curve with a path's CPU time in it, and how much that is; as it is where nobody knows
+    /// what the rest takes.
+    fn shared(&self, added: Added) -> Result<(Curve, f64), NoNetwork> {
+        let cpu_ns = added.cpu_ns.min(added.ns);
+        let own = |l: &Level| Some(l.client_cpu_ns? + l.server_cpu_ns?);
+        let known = self.known.levels.iter().all(|l| own(l).is_some());
+        match self.known.cpus.filter(|_| known && cpu_ns > 0.0) {
+            Some(cpus) => {
+                let of = |n: f64| self.level(n as u32).and_then(own).unwrap_or_default();
+                Ok((self.curve.burdened(cpus, of, cpu_ns)?, cpu_ns))
+            }
+            None => Ok((self.curve.clone(), 0.0)),
+        }
     }
 
     /// A path that is faster by `-added_ns`.
@@ -255,8 +278,38 @@ mod tests {
             own_ns: 2_000.0,
             client_threads: 1,
             server_threads: Some(4),
+            cpus: None,
         };
         (truth, known)
+    }
+
+    fn delay(ns: f64) -> Added {
+        Added { ns, ..Added::default() }
+    }
+
+    /// Client, server and the path's carrier on the same two CPUs: a delay alone says far too much.
+    #[test]
+    fn a_path_that_takes_cpu_time_of_this_host_leaves_less_for_the_rest() {
+        let of = |cpu: f64, wire: f64| {
+            let cpus = Station::servers("CPUs", 2, cpu);
+            Network::new(vec![cpus, Station::delay(PATH, wire)]).unwrap()
+        };
+        let (here, there) = (of(46_000.0, 20_000.0), of(86_000.0, 100_000.0));
+        let (_, mut known) = known(64);
+        for level in &mut known.levels {
+            level.per_s = here.solve(level.clients).unwrap().per_s;
+        }
+        let added = Added { ns: 120_000.0, idle_ns: 0.0, cpu_ns: 40_000.0 };
+        let at = |known: &Known, n| Model::new(known.clone()).unwrap().predict("x", added, n);
+        known.cpus = Some(2);
+        for n in [1, 4, 16, 64] {
+            let truth = there.solve(n).unwrap().per_s;
+            let p = at(&known, n).unwrap();
+            assert!((p.predicted_per_s / truth - 1.0).abs() < 0.06, "{n}: {truth} {p:?}");
+        }
+        let truth = there.solve(64).unwrap().per_s;
+        known.cpus = None;
+        assert!(at(&known, 64).unwrap().predicted_per_s > truth * 1.5, "nobody told of CPUs");
     }
 
     #[test]
@@ -266,14 +319,14 @@ mod tests {
         for (rtt, added) in [(105_000.0, 80_000.0), (2_025_000.0, 2e6), (15_000.0, -10_000.0)] {
             let there = truth.with_demand(PATH, 20_000.0 + added).unwrap();
             for n in [1, 3, 8, 64] {
-                let p = model.predict("x", rtt - 25_000.0, 0.0, n).unwrap();
+                let p = model.predict("x", delay(rtt - 25_000.0), n).unwrap();
                 let truth = there.solve(n).unwrap().per_s;
                 assert!((p.predicted_per_s / truth - 1.0).abs() < 0.08, "{n}: {truth} {p:?}");
                 // Between measured levels the curve is a straight line.
                 assert!(p.low_per_s < truth * 1.02 && truth * 0.98 < p.high_per_s, "{truth} {p:?}");
             }
         }
-        let one = model.predict("x", 80_000.0, 0.0, 1).unwrap();
+        let one = model.predict("x", delay(80_000.0), 1).unwrap();
         assert!((one.predicted_per_s / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "{one:?}");
         assert_eq!(one.limiting.as_deref(), Some(PATH));
         let simple = one.simple_per_s.unwrap();

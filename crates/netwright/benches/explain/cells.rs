@@ -13,7 +13,7 @@ pub struct Cell {
     pub range: (f64, f64),
     /// By hand.
     pub simple: f64,
-    /// Transactions a second over the wire, pass by pass.
+    /// Transactions a second over the wire, pass by pass: as many before the prediction as after.
     pub measured: Vec<f64>,
 }
 
@@ -38,10 +38,17 @@ impl Cell {
         (most - least) / self.measured()
     }
 
+    /// How far what was measured afterwards is off what was measured before: no prediction can be
+    /// told to be closer than that.
+    fn again(&self) -> f64 {
+        let (before, after) = self.measured.split_at(self.measured.len() / 2);
+        median(after) / median(before) - 1.0
+    }
+
     /// As a row of a table in Markdown.
     pub fn print(&self) {
         println!(
-            "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% |",
+            "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% | {:+.1}% |",
             self.work,
             self.delay,
             self.clients,
@@ -51,6 +58,7 @@ impl Cell {
             self.range.1,
             self.measured(),
             self.spread() * 100.0,
+            self.again() * 100.0,
             self.error() * 100.0,
             self.by_hand() * 100.0,
         );
@@ -60,14 +68,16 @@ impl Cell {
 /// All of them and what they come to.
 pub fn table(cells: &[Cell]) {
     println!(
-        "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | error | by hand |\n|---|---|---|---|---|---|---|---|---|---|"
+        "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | again | error | by hand |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
     cells.iter().for_each(Cell::print);
     let errors = |of: fn(&Cell) -> f64| cells.iter().map(|c| of(c).abs()).collect::<Vec<_>>();
     let sum = |all: &[f64]| (median(all) * 100.0, all.iter().copied().fold(0.0, f64::max) * 100.0);
     let (ours, hand) = (sum(&errors(Cell::error)), sum(&errors(Cell::by_hand)));
+    let again = sum(&errors(Cell::again));
     let apart = median(&cells.iter().map(Cell::spread).collect::<Vec<_>>()) * 100.0;
     println!("\n{} cells: median error {:.1}%, worst {:.1}%", cells.len(), ours.0, ours.1);
     println!("by hand: median error {:.1}%, worst {:.1}%", hand.0, hand.1);
+    println!("measured again: median {:.1}%, worst {:.1}%", again.0, again.1);
     println!("passes of one cell lie {apart:.0}% apart in the median");
 }

@@ -110,6 +110,12 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     });
     let cells: Vec<Cell> = cells.collect();
     cells.iter().for_each(Cell::print);
-    println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
+    let found = document.elsewhere.first().and_then(|e| Some((e.added_ns, e.cpu_ns?)));
+    let found = found.map_or("nothing".into(), |(added, cpu)| {
+        format!("{:.1} µs of CPU in {:.1} µs more", cpu / 1e3, added / 1e3)
+    });
+    println!(
+        "  (the wire takes {frame_us:.1} µs of CPU for a frame; a transaction's path {found})"
+    );
     Ok(cells)
 }

@@ -67,6 +67,9 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
             let idle = time(path.idle_ns);
             text += &format!(", and the server {idle} longer: it is idle for longer in between");
         }
+        if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
+            text += &format!(", and {} of this host's CPU time of it", time(cpu));
+        }
         page.line(Line::plain(text + "."), 2);
     }
 }

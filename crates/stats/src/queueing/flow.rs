@@ -37,6 +37,40 @@ impl Curve {
         Some(Self { points })
     }
 
+    /// The curve as it would have been measured had each transaction taken `more_ns` of CPU time
+    /// besides: from so many CPUs, which all of it shares, and each measured point's own CPU time
+    /// by transaction. What that leaves of a point's cycle is a delay, so long that the point comes
+    /// out as measured; with the CPU time added the same is solved again.
+    ///
+    /// # Errors
+    /// No CPUs, or CPU times that are none.
+    pub fn burdened(
+        &self,
+        cpus: u32,
+        cpu_ns: impl Fn(f64) -> f64,
+        more_ns: f64,
+    ) -> Result<Self, NoNetwork> {
+        let burdened = |&(n, cycle): &(f64, f64)| {
+            let clients = n as u32;
+            // No more than there was: all CPUs all the time, and one client's whole cycle.
+            let own = cpu_ns(n).min(cycle * f64::from(cpus) / n).min(cycle);
+            let solve = |cpu: f64, delay: f64| {
+                let cpus = Station::servers("CPUs", cpus, cpu);
+                Network::new(vec![cpus, Station::delay("rest", delay)])?.solve(clients)
+            };
+            let (mut low, mut high) = (0.0, cycle);
+            for _ in 0..60 {
+                let middle = (low + high) / 2.0;
+                if solve(own, middle)?.cycle_ns < cycle { low = middle } else { high = middle }
+            }
+            // What the model alone says too much or too little of the point it says of both.
+            let rest = (low + high) / 2.0;
+            let by = solve(own + more_ns, rest)?.cycle_ns / solve(own, rest)?.cycle_ns;
+            Ok((n, cycle * by))
+        };
+        Ok(Self { points: self.points.iter().map(burdened).collect::<Result<_, _>>()? })
+    }
+
     /// The time of a cycle with `n` clients, which may be a fraction: a straight line between
     /// measured points, as that of a saturated station is (Denning and Buzen 1978). Below the
     /// first as at the first; beyond the last as if saturated there.
@@ -141,6 +175,28 @@ mod tests {
             close(curve.steady(n, added).unwrap(), truth, 1e-2);
             assert!(curve.fluctuating(n, added).unwrap() <= truth * 1.000_001);
         }
+    }
+
+    #[test]
+    fn cpu_time_that_another_path_takes_is_shared_with_the_rest() {
+        // Two CPUs, 20 µs of them by transaction, 30 µs elsewhere; 15 µs more of the same CPUs.
+        let with = |more: f64| {
+            let cpus = Station::servers("CPUs", 2, 20_000.0 + more);
+            Network::new(vec![cpus, Station::delay("rest", 30_000.0)]).unwrap()
+        };
+        let alone = with(0.0).per_s(64).unwrap();
+        let measured: Vec<(u32, f64)> = (1..).zip(alone.into_iter().skip(1)).collect();
+        let curve = Curve::new(&measured).unwrap();
+        let more = curve.burdened(2, |_| 20_000.0, 15_000.0).unwrap();
+        for n in [1, 2, 5, 64] {
+            close(more.per_s(n.into()), with(15_000.0).solve(n).unwrap().per_s, 1e-3);
+        }
+        // A CPU time that others' work is in, too, takes no more than there is.
+        let one = curve.burdened(2, |_| 1e9, 15_000.0).unwrap();
+        close(one.per_s(1.0), 1e9 / 65_000.0, 1e-9);
+        close(one.per_s(64.0), with(15_000.0).solve(64).unwrap().per_s, 2e-2);
+        assert_eq!(curve.burdened(2, |_| 20_000.0, 0.0).unwrap().per_s(8.0), curve.per_s(8.0));
+        assert!(curve.burdened(0, |_| 20_000.0, 0.0).is_err());
     }
 
     #[test]

@@ -110,6 +110,13 @@ impl Inbox {
     pub fn next<T: DeserializeOwned>(&mut self, most: usize) -> Result<Option<T>> {
         let begun = self.bytes.len().min(MAGIC.len());
         if self.bytes.get(..begun) != MAGIC.get(..begun) {
+            // The last byte of ours is the protocol's version.
+            if begun == MAGIC.len() && self.bytes.get(..begun - 1) == MAGIC.get(..begun - 1) {
+                return Err(Error::Environment(
+                    "a netwright of another version answers there; run the same at both ends"
+                        .into(),
+                ));
+            }
             let head: String = self.bytes.iter().take(16).map(|b| char::from(*b)).collect();
             return Err(Error::Environment(format!(
                 "something other than netwright answers there (it says {head:?})"
@@ -150,6 +157,9 @@ mod tests {
         let mut ssh: &[u8] = b"SSH-2.0-OpenSSH_9.2\r\n";
         let e = receive::<Vec<String>>(&mut ssh, SMALL).unwrap_err().to_string();
         assert!(e.contains("something other than netwright") && e.contains("SSH-2.0"), "{e}");
+        let mut other: &[u8] = b"NWT9\0\0\0\x02{}";
+        let e = receive::<Vec<String>>(&mut other, SMALL).unwrap_err().to_string();
+        assert!(e.contains("another version"), "{e}");
         let mut ends: &[u8] = b"NW";
         let e = receive::<Vec<String>>(&mut ends, SMALL).unwrap_err().to_string();
         assert!(e.contains("closed"), "{e}");

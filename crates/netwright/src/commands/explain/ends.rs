@@ -1,6 +1,9 @@
 //! From what was typed to the two things that take turns: the workload and the network alone.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::{
+    cell::Cell,
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
+};
 
 use model::{
     Nanos,
@@ -15,7 +18,7 @@ use traffic::{Secret, is_here};
 use super::{
     args::ExplainArgs,
     http::Http,
-    pg::Pg,
+    pg::{BEGINNING_NS, Pg},
     responder::Responder,
     rtt::Rtt,
     workload::{Observed, Workload},
@@ -179,6 +182,7 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
             driver: PgDriver::default(),
         },
         password: traffic::pg::without_password(&args.target)?.1,
+        beginning_ns: Cell::new(BEGINNING_NS),
     })
 }
 

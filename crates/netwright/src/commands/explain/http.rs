@@ -62,6 +62,7 @@ impl Workload for Http {
                 sends: 1.0,
                 receives,
             },
+            host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

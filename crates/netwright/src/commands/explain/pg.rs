@@ -1,5 +1,7 @@
 //! `pg://`: transactions of a PostgreSQL server.
 
+use std::{cell::Cell, sync::atomic::Ordering};
+
 use model::{
     CpuId, Nanos,
     explain::Exchange,
@@ -10,8 +12,9 @@ use stats::decompose::Round;
 use super::workload::{Observed, Workload, others, steal};
 use crate::exit::Failure;
 
-/// What a session's beginning takes of a CPU, generously: a process there and its caches.
-const BEGINNING_NS: u64 = 8_000_000;
+/// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
+/// round saw it take longer, that counts from then on.
+pub const BEGINNING_NS: u64 = 8_000_000;
 /// The longest warm-up.
 const LONGEST_NS: u64 = 2_000_000_000;
 
@@ -26,31 +29,54 @@ pub struct Pg {
     pub spec: PgSpec,
     /// The password that stood in the connection string.
     pub password: Option<String>,
+    /// What the beginning of a session was seen to take, so far.
+    pub beginning_ns: Cell<u64>,
 }
 
-impl Workload for Pg {
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+impl Pg {
+    /// A round; tried again with longer for its sessions to begin where nothing came and nothing
+    /// failed: they were not there yet when it counted.
+    fn measured(
+        &self,
+        clients: u32,
+        window: Nanos,
+        run: traffic::Run<'_>,
+    ) -> Result<(String, PgRun), Failure> {
         let mut spec = self.spec.clone();
         spec.clients = vec![clients];
         spec.common.duration_ns = window;
         spec.common.threads = spec.common.threads.min(clients);
-        // Each round has sessions of its own: all of them shall be there when it counts.
-        let beginning = BEGINNING_NS.saturating_mul(clients.into()).min(LONGEST_NS);
-        spec.common.warmup_ns.0 = spec.common.warmup_ns.0.saturating_add(beginning);
-        let measured = traffic::measure_pg(&spec, self.password.as_deref(), None, run)?;
-        if let Some(why) = measured.broken {
-            return Err(why.into());
+        loop {
+            let one = self.beginning_ns.get();
+            let all = one.saturating_mul(clients.into()).min(LONGEST_NS);
+            spec.common.warmup_ns.0 = self.spec.common.warmup_ns.0.saturating_add(all);
+            let measured = traffic::measure_pg(&spec, self.password.as_deref(), None, run)?;
+            if let Some(why) = measured.broken {
+                return Err(why.into());
+            }
+            let server = measured.document.peer.address;
+            let done = measured.document.runs.into_iter().next();
+            let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
+            if done.transactions > 0 {
+                let each = done.connect_ns.max / u64::from(clients.max(1));
+                self.beginning_ns.set(one.max(each).min(LONGEST_NS));
+                return Ok((server, done));
+            }
+            if done.failed > 0 || all == LONGEST_NS || run.stop.load(Ordering::Relaxed) {
+                let why = done.failures.keys().next().cloned();
+                return Err(Failure::Environment(format!(
+                    "{server}: no transaction was answered{}",
+                    why.map_or_else(String::new, |w| format!(": {w}"))
+                )));
+            }
+            self.beginning_ns.set(one.saturating_mul(4).min(LONGEST_NS));
         }
-        let server = measured.document.peer.address;
-        let done = measured.document.runs.into_iter().next();
-        let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
-        if done.transactions == 0 {
-            let why = done.failures.keys().next().cloned();
-            return Err(Failure::Environment(format!(
-                "{server}: no transaction was answered{}",
-                why.map_or_else(String::new, |w| format!(": {w}"))
-            )));
-        }
+    }
+}
+
+impl Workload for Pg {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+        let (server, done) = self.measured(clients, window, run)?;
         let mut warnings = done.warnings.clone();
         if done.failed > 0 {
             warnings.push(format!("{} transactions failed", done.failed));
@@ -69,6 +95,7 @@ impl Workload for Pg {
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: if done.placement.same_host { others(&done.cpu.local) } else { None },
             exchange: exchange(&done),
+            host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

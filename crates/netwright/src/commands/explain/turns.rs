@@ -119,6 +119,14 @@ impl Turns<'_> {
     /// # Errors
     /// The workload failed; what came before is of no use.
     pub fn levels(&self, clients: &[u32]) -> Result<Vec<Level>, Failure> {
+        self.levels_of(self.workload, clients)
+    }
+
+    /// The same of another.
+    ///
+    /// # Errors
+    /// See [`Turns::levels`].
+    pub fn levels_of(&self, what: &dyn Workload, clients: &[u32]) -> Result<Vec<Level>, Failure> {
         let mut all: Vec<Vec<Observed>> = clients.iter().map(|_| vec![]).collect();
         for pass in 0..LEVEL_ROUNDS {
             (self.run.progress)("explain, levels", pass as f64 / LEVEL_ROUNDS as f64);
@@ -126,7 +134,7 @@ impl Turns<'_> {
                 if self.over() {
                     return Ok(vec![]);
                 }
-                match self.round(self.workload, *n) {
+                match self.round(what, *n) {
                     Err(_) if self.over() => return Ok(vec![]),
                     other => rounds.push(other?),
                 }

@@ -10,7 +10,7 @@ use model::{
 use stats::{
     decompose::{Decomposition, decompose},
     paired::{centre, median},
-    predict::{Known, Model, THIS},
+    predict::{Added, Known, Model, THIS},
 };
 
 use super::{
@@ -59,6 +59,9 @@ impl Found<'_> {
             service_ns: parts.service.value,
             own_ns: parts.client.value,
             client_threads: self.args.threads,
+            cpus: std::thread::available_parallelism()
+                .ok()
+                .and_then(|n| u32::try_from(n.get()).ok()),
             server_threads: self.args.target.starts_with("rtt:").then_some(self.args.threads),
         };
         let model = Model::new(known)?;
@@ -203,16 +206,21 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
 }
 
 fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<Prediction> {
-    let here = args.clients.0.iter().filter_map(|n| model.predict(THIS, 0.0, 0.0, *n).ok());
+    let here = Added::default();
+    let asked = args.clients.0.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
     let between = if args.verify { between(&args.clients.0) } else { vec![] };
-    let between = between.iter().filter_map(|n| model.predict(THIS, 0.0, 0.0, *n).ok());
-    let mut all: Vec<Prediction> = here.chain(between).collect();
+    let between = between.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
+    let mut all: Vec<Prediction> = asked.chain(between).collect();
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
     for path in others {
-        let added = path.added_ns + path.idle_ns;
+        let added = Added {
+            ns: path.added_ns + path.idle_ns,
+            idle_ns: path.idle_ns,
+            cpu_ns: path.cpu_ns.unwrap_or(0.0),
+        };
         let clients = args.clients.0.iter();
-        all.extend(clients.filter_map(|n| model.predict(&path.path, added, path.idle_ns, *n).ok()));
+        all.extend(clients.filter_map(|n| model.predict(&path.path, added, *n).ok()));
     }
     all
 }

@@ -42,6 +42,8 @@ pub struct Observed {
     pub client_cpu_ns: Option<f64>,
     /// CPU time of the server by transaction, where somebody tells.
     pub server_cpu_ns: Option<f64>,
+    /// CPU time of this host by transaction, all that was busy.
+    pub host_cpu_ns: Option<f64>,
     /// What one transaction moved.
     pub exchange: Exchange,
     /// What the far end spun on purpose, by its own clock.
@@ -74,9 +76,10 @@ impl Observed {
         };
         self.round.transactions = ((self.round.transactions as f64 / by).round() as u64).max(1);
         self.round.mean_ns *= by;
-        for ns in [&mut self.client_cpu_ns, &mut self.server_cpu_ns, &mut self.injected_ns] {
-            *ns = ns.map(|ns| ns * by);
-        }
+        self.client_cpu_ns = self.client_cpu_ns.map(|ns| ns * by);
+        self.server_cpu_ns = self.server_cpu_ns.map(|ns| ns * by);
+        self.host_cpu_ns = self.host_cpu_ns.map(|ns| ns * by);
+        self.injected_ns = self.injected_ns.map(|ns| ns * by);
         self
     }
 }
@@ -129,6 +132,7 @@ mod tests {
             quantiles: Quantiles { count: transactions, p50: 900, mean: 1e3, ..Default::default() },
             client_cpu_ns: Some(10.0),
             server_cpu_ns: None,
+            host_cpu_ns: None,
             exchange: Exchange {
                 request_bytes,
                 round_trips,
