@@ -262,6 +262,7 @@ pub fn conclude(
         }
         notes::places(experiment, goal, runs, &mut document.notes);
     }
+    notes::noise(&document.verdict, experiment.smallest, &mut document.notes);
     notes::runs(runs, &mut document.notes);
     document
 }

@@ -1,9 +1,12 @@
 //! What a reader wants to know besides the verdict: how the host behaved meanwhile.
 
-use model::prove::Run;
+use model::prove::{Outcome, Run, Verdict};
 use stats::trial::{looks, two_places};
 
 use crate::{Experiment, experiment::Metric};
+
+/// A difference that most would want to see, where nobody says which.
+const MATTERS: f64 = 0.05;
 
 /// Drift of the blocks' levels, and neighbours that resemble one another.
 pub(crate) fn host(metric: &str, levels: &[f64], difference: bool, notes: &mut Vec<String>) {
@@ -41,6 +44,26 @@ pub(crate) fn effects(effects: &[f64], notes: &mut Vec<String>) {
             which.join(", ")
         ));
     }
+}
+
+/// A figure too noisy for the budget: how many blocks would show what matters. An interval narrows
+/// with the root of their number.
+pub(crate) fn noise(found: &Verdict, smallest: Option<f64>, notes: &mut Vec<String>) {
+    let (Some(low), Some(high), false) = (found.low, found.high, found.difference) else { return };
+    let half = (high - low) / 2.0;
+    let wanted = smallest.map_or(MATTERS, f64::exp_m1);
+    if found.outcome != Outcome::NoDifferenceShown || half <= wanted {
+        return;
+    }
+    let times = (half / wanted).powi(2);
+    let needed = (found.blocks as f64 * times).ceil();
+    notes.push(format!(
+        "too noisy to tell {} from nothing: the interval reaches {} to each side after {} blocks; \
+         about {needed:.0} blocks would do, or longer runs, a steadier figure, a quieter host",
+        percent(wanted),
+        percent(half),
+        found.blocks
+    ));
 }
 
 /// Runs in two places, at each combination.

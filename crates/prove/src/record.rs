@@ -20,6 +20,8 @@ use crate::{ProveError, spec::Spec};
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Begun(Box<Begun>),
+    /// The boot of the host under which the lines after it were written.
+    Boot(String),
     /// About to be set; `undo` undoes it.
     Setting {
         undo: String,
@@ -56,6 +58,20 @@ pub struct Past {
     pub pending: Vec<String>,
     /// Why it ended, if it did.
     pub ended: Option<String>,
+    /// The boot of the host under which it was last written.
+    pub boot_id: Option<String>,
+}
+
+impl Past {
+    /// Whether the host was booted since.
+    pub fn rebooted(&self) -> bool {
+        self.boot_id.as_ref().zip(boot_id()).is_some_and(|(then, now)| *then != now)
+    }
+}
+
+/// **Source**: `/proc/sys/kernel/random/boot_id`.
+fn boot_id() -> Option<String> {
+    probe::Root::live().word("/proc/sys/kernel/random/boot_id").into_known()
 }
 
 /// A record that is being written, locked against a second writer.
@@ -82,6 +98,13 @@ impl Record {
         let mut record = Self { path: path.to_owned(), file };
         record.lock()?;
         record.write(&Entry::Begun(Box::new(begun.clone())))?;
+        record.booted()?;
+        // The name too outlives a loss of power, or nobody would know what is to be undone.
+        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            File::open(folder)
+                .and_then(|f| f.sync_all())
+                .map_err(|e| ProveError::file(folder, e))?;
+        }
         Ok(record)
     }
 
@@ -94,6 +117,19 @@ impl Record {
         let record = Self { path: path.to_owned(), file };
         record.lock()?;
         Ok(record)
+    }
+
+    /// One that was broken off, to go on with.
+    ///
+    /// **Errors**: as of [`Self::open`].
+    pub fn resume(path: &Path) -> Result<Self, ProveError> {
+        let mut record = Self::open(path)?;
+        record.booted()?;
+        Ok(record)
+    }
+
+    fn booted(&mut self) -> Result<(), ProveError> {
+        boot_id().map_or(Ok(()), |id| self.write(&Entry::Boot(id)))
     }
 
     fn lock(&self) -> Result<(), ProveError> {
@@ -146,10 +182,12 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = text.lines().map(serde_json::from_str::<Entry>);
     let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
-    let mut past = Past { begun: *begun, runs: vec![], pending: vec![], ended: None };
+    let mut past =
+        Past { begun: *begun, runs: vec![], pending: vec![], ended: None, boot_id: None };
     for entry in lines.map_while(Result::ok) {
         match entry {
             Entry::Begun(_) => return Err(no_record()),
+            Entry::Boot(id) => past.boot_id = Some(id),
             Entry::Setting { undo } => past.pending.insert(0, undo),
             Entry::Undone { undo } => {
                 if let Some(at) = past.pending.iter().position(|p| *p == undo) {
@@ -231,6 +269,22 @@ mod tests {
         assert_eq!((found.pending, found.ended), (vec!["undo b".to_owned()], None));
         std::fs::write(&path, "hello\n").unwrap();
         assert!(read(&path).is_err());
+    }
+
+    #[test]
+    fn a_record_from_before_a_boot_is_known_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        Record::create(&path, &begun()).unwrap().run(&a_run(0)).unwrap();
+        let same = read(&path).unwrap();
+        assert!(!same.rebooted() && same.boot_id.is_some());
+        let now = same.boot_id.unwrap();
+        let text = std::fs::read_to_string(&path).unwrap().replace(&now, "another boot");
+        std::fs::write(&path, text).unwrap();
+        let past = read(&path).unwrap();
+        assert!(past.rebooted() && past.runs.len() == 1);
+        drop(Record::resume(&path).unwrap());
+        assert!(!read(&path).unwrap().rebooted());
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod paired;
 pub mod predict;
 pub mod queueing;
 pub mod random;
+pub mod rate;
 mod scale;
 pub mod series;
 pub mod student;

@@ -178,3 +178,26 @@ fn too_few_blocks_or_no_counters_name_nothing_and_say_why() {
     let none = said(&e, &runs(&e, 9, |_| (100.0, 0.0))).evidence;
     assert_eq!(none.why_not.as_deref(), Some("no counters were read"));
 }
+
+#[test]
+fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
+    let e = experiment(&format!(
+        "command = \"w {{v}}\"\nsmallest = \"1%\"\n[[factor]]\nname = \"v\"\n\
+         levels = [1, 2]\n{METRICS}"
+    ));
+    let mut noisy = runs(&e, 8, |_| (100.0, 0.0));
+    let mut random = SplitMix64::new(4);
+    for run in &mut noisy {
+        run.figures.insert("ms".into(), 100.0 * (1.0 + random.unit()));
+    }
+    let found = said(&e, &noisy);
+    assert_eq!(found.verdict.outcome, Outcome::NoDifferenceShown);
+    let note = found.notes.iter().find(|n| n.starts_with("too noisy to tell 1% from nothing"));
+    let note = note.unwrap_or_else(|| panic!("{:?}", found.notes));
+    let words: Vec<&str> = note.split(' ').collect();
+    let needed = words.windows(2).find(|w| w[0] == "about").and_then(|w| w[1].parse::<f64>().ok());
+    // Intervals of a quarter need some hundred times as many for a hundredth.
+    assert!(needed.unwrap() > 8.0 * 50.0, "{note}");
+    let calm = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
+    assert!(!calm.notes.iter().any(|n| n.starts_with("too noisy")), "{:?}", calm.notes);
+}

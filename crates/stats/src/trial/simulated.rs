@@ -6,7 +6,10 @@ use super::{
     decide::{Finding, Metric, Outcome, Rule, judge},
     order,
 };
-use crate::random::{SplitMix64, draws::Ar1};
+use crate::{
+    random::{SplitMix64, draws::Ar1},
+    rate::wilson,
+};
 
 /// A host whose runs' logarithms are noise of deviation `noise` with a habit.
 #[derive(Debug, Clone, Copy)]
@@ -119,27 +122,19 @@ fn tally(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> Tall
     t
 }
 
-/// Wilson's 95% interval of a rate (Journal of the American Statistical Association 22, 1927).
-fn rate(hits: usize, of: usize) -> (f64, f64, f64) {
-    let (n, p, z) = (of as f64, hits as f64 / of as f64, 1.96);
-    let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
-    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-    (p, middle - half, middle + half)
-}
-
 fn shown((p, low, high): (f64, f64, f64)) -> String {
     format!("{:.1}% ({:.1}% to {:.1}%)", 100.0 * p, 100.0 * low, 100.0 * high)
 }
 
-/// More under `cargo test -p stats --release trial -- --ignored --nocapture`.
+/// More under `make bench BENCHES=prove`.
 fn a_change_of_nothing(runs: u64) {
     for habit in HABITS {
         let t = tally(habit, 0.02, 0.0, 20, runs);
-        let called = rate(t.better + t.worse, t.runs);
+        let called = wilson(t.better + t.worse, t.runs);
         println!("A/A {habit:?}: better or worse in {}", shown(called));
         // Two deviations above 5% would be chance in one of 40; the seeds are fixed.
         assert!(called.1 <= 0.05, "{habit:?}: {t:?}");
-        let held = rate(t.held, t.runs);
+        let held = wilson(t.held, t.runs);
         println!("A/A {habit:?}: the interval held the truth in {}", shown(held));
         assert!(held.2 >= 0.92 && held.1 <= 0.98, "{habit:?}: {t:?}");
     }
@@ -149,7 +144,7 @@ fn a_change_of_a_twentieth(runs: u64) {
     let truth = 1.05f64.ln();
     for habit in HABITS {
         let t = tally(habit, 0.01, truth, 30, runs);
-        let (found, held) = (rate(t.worse, t.runs), rate(t.held, t.runs));
+        let (found, held) = (wilson(t.worse, t.runs), wilson(t.held, t.runs));
         println!(
             "5% {habit:?}: found in {}, held in {}, {:.1} of 30 blocks",
             shown(found),
@@ -175,7 +170,7 @@ fn a_change_of_a_twentieth_is_found_with_its_sign() {
 }
 
 #[test]
-#[ignore = "minutes: `cargo test -p stats --release trial -- --ignored --nocapture`"]
+#[ignore = "minutes: `make bench BENCHES=prove`"]
 fn both_many_times() {
     a_change_of_nothing(20_000);
     a_change_of_a_twentieth(5_000);

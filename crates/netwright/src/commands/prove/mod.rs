@@ -151,7 +151,10 @@ fn begin(
             let path = path.display();
             return Err(Failure::Usage(format!("{path}: is the record of another experiment")));
         }
-        return Ok((past.begun, past.runs, Record::open(path).map_err(failure)?));
+        if past.rebooted() && !args.output.talk.quiet {
+            note("the host was booted since: levels are compared within blocks, each of one boot");
+        }
+        return Ok((past.begun, past.runs, Record::resume(path).map_err(failure)?));
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun = Begun {
