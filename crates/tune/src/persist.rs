@@ -1,4 +1,4 @@
-//! Values that outlive a reboot: [`subject`] says what a value is a setting of in words that a
+//! Values that outlive a reboot: `subject` says what a value is a setting of in words that a
 //! reboot does not change, [`render`] makes the distribution's own files of it, [`files`] writes
 //! them. A file that is not ours, or is no longer as we wrote it, is never touched.
 
