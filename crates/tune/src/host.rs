@@ -16,7 +16,10 @@ use std::{
 use model::{Reading, tune::HostId};
 use probe::Root;
 
-use crate::TuneError;
+use crate::{
+    TuneError,
+    netns::{self, Namespace},
+};
 
 /// A host to change. Everything is read through probe's [`Root`]; every write is one of the
 /// functions here.
@@ -24,12 +27,28 @@ pub struct Host {
     root: Root,
     /// Set for a tree: where its files really are.
     tree: Option<PathBuf>,
+    /// The network namespace that this process went to for it.
+    namespace: Option<String>,
 }
 
 impl Host {
     /// The running host.
     pub fn live() -> Self {
-        Self { root: Root::live(), tree: None }
+        Self { root: Root::live(), tree: None, namespace: None }
+    }
+
+    /// The running host as it is seen from a network namespace; this process goes there for good.
+    ///
+    /// # Errors
+    /// As [`Namespace::enter`].
+    pub fn from(namespace: &Namespace) -> Result<Self, TuneError> {
+        namespace.enter()?;
+        Ok(Self { root: Root::live(), tree: None, namespace: Some(namespace.name.clone()) })
+    }
+
+    /// The network namespace that this process went to for it.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// A directory tree.
@@ -45,12 +64,12 @@ impl Host {
         }
         let tree = path.canonicalize().map_err(|e| TuneError::io(&name.to_string(), &e))?;
         let root = Root::open(&tree).map_err(|e| TuneError::Environment(e.to_string()))?;
-        Ok(Self { root, tree: Some(tree) })
+        Ok(Self { root, tree: Some(tree), namespace: None })
     }
 
     /// A host that is only looked at, such as a snapshot: every write is refused.
     pub fn read_only(root: Root) -> Self {
-        Self { root, tree: Some(PathBuf::new()) }
+        Self { root, tree: Some(PathBuf::new()), namespace: None }
     }
 
     /// Where it is read from.
@@ -76,6 +95,10 @@ impl Host {
             boot_id: self.root.word("/proc/sys/kernel/random/boot_id"),
             net_namespace: namespace
                 .map_or_else(|| Reading::absent("/proc/self/ns/net: no such link"), Reading::Known),
+            net_cookie: self.is_live().then(netns::cookie).flatten().map_or_else(
+                || Reading::absent("SO_NETNS_COOKIE: not on this kernel"),
+                Reading::Known,
+            ),
         }
     }
 

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod knob;
 pub mod knobs;
 pub mod lock;
+pub mod netns;
 pub mod persist;
 pub mod plan;
 pub mod profile;

@@ -10,7 +10,7 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, harmful},
-    knobs, profile,
+    knobs, netns, profile,
     wish::{self, Mode, Wish, Wishes},
 };
 
@@ -209,7 +209,8 @@ pub fn still_fits(made: &Plan, now: &Plan) -> Result<(), TuneError> {
     if made.host.boot_id.known() != now.host.boot_id.known() {
         return Err(differs("boot of this host"));
     }
-    if made.host.net_namespace.known() != now.host.net_namespace.known() {
+    let known = made.host.net_namespace.is_known() == now.host.net_namespace.is_known();
+    if !known || !netns::same(&made.host, &now.host) {
         return Err(differs("network namespace"));
     }
     for (i, change) in made.changes.iter().enumerate() {

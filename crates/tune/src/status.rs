@@ -2,10 +2,16 @@
 
 use model::{
     Facts, Reading, SCHEMA_VERSION,
-    tune::{ChangeSet, Drift, Log, Now, State, Status},
+    tune::{ChangeSet, Drift, HostId, Log, Now, State, Status},
 };
 
-use crate::{Host, Store, TuneError, guard, journal::Set, knob::owns, knobs};
+use crate::{
+    Host, Store, TuneError, guard,
+    journal::{self, Set},
+    knob::{Knob, owns},
+    knobs,
+    netns::{self, Found},
+};
 
 /// Every set with its state, ascending.
 pub fn standing(host: &Host, store: &Store) -> (Vec<(Set, State)>, Vec<String>) {
@@ -54,10 +60,9 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     let here = host.id();
     let mut values: Vec<(&Set, Now)> = Vec::new();
     for (set, _) in &sets {
-        for write in &set.writes {
+        for now in of_set(host, set, &here, facts) {
             // Of several sets that wrote one knob, the last counts.
-            values.retain(|(s, v)| v.knob != write.saved.knob || s.shares(set).is_none());
-            let now = value(host, set, write.n, &write.saved.old, !set.is_of(&here), facts);
+            values.retain(|(s, v)| v.knob != now.knob || s.shares(set).is_none());
             values.push((set, now));
         }
     }
@@ -70,24 +75,45 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     }
 }
 
-fn value(
-    host: &Host,
-    set: &Set,
-    n: usize,
-    old: &str,
-    elsewhere: bool,
-    facts: Option<&Facts>,
-) -> Now {
+/// The values of a set, read where it was made.
+fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
+    let all = |place: Seen| -> Vec<Now> {
+        let value = |w: &journal::Made| value(host, set, w.n, &w.saved.old, place, facts);
+        set.writes.iter().map(value).collect()
+    };
+    let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
+    if !host.is_live() || set.is_of(here) {
+        return all(Seen::Here);
+    }
+    match netns::again(there, set.host.net_cookie.get()) {
+        Found::There(namespace) => {
+            netns::within(&namespace, || all(Seen::Here)).unwrap_or_else(|_| all(Seen::Not))
+        }
+        Found::Gone => all(Seen::Gone),
+        Found::Unknown => all(Seen::Not),
+    }
+}
+
+/// Whether a set's namespace can be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Here,
+    Not,
+    Gone,
+}
+
+fn value(host: &Host, set: &Set, n: usize, old: &str, seen: Seen, facts: Option<&Facts>) -> Now {
     let change = set.changes.get(n);
     let name = change.map_or("", |c| c.knob.as_str());
     let written = set.written(n).to_owned();
     let knob = knobs::find(name);
     let read = match knob {
-        _ if elsewhere && !name.starts_with("process.") => {
+        _ if !netns::is_of_namespace(name) => read_of(host, knob, name),
+        _ if seen == Seen::Not => {
             Err(TuneError::Environment("set in another network namespace".into()))
         }
-        Some(knob) => knob.read(host, name),
-        None => Err(TuneError::Usage(format!("{name}: this netwright has no such knob"))),
+        _ if seen == Seen::Gone => Err(TuneError::Absent(netns::GONE.into())),
+        _ => read_of(host, knob, name),
     };
     let (now, drift) = match (read, knob) {
         (Ok(now), Some(knob)) => {
@@ -99,7 +125,7 @@ fn value(
             };
             (Reading::Known(knob.show(&now)), drift)
         }
-        (Err(e), _) if elsewhere => (Reading::absent(e.to_string()), Drift::None),
+        (Err(e), _) if seen == Seen::Not => (Reading::absent(e.to_string()), Drift::None),
         (Err(e), _) => (Reading::absent(e.to_string()), Drift::Gone { why: e.to_string() }),
         (Ok(now), None) => (Reading::Known(now), Drift::None),
     };
@@ -111,6 +137,13 @@ fn value(
         now,
         unit: change.map(|c| c.unit.clone()).unwrap_or_default(),
         drift,
+    }
+}
+
+fn read_of(host: &Host, knob: Option<&dyn Knob>, name: &str) -> Result<String, TuneError> {
+    match knob {
+        Some(knob) => knob.read(host, name),
+        None => Err(TuneError::Usage(format!("{name}: this netwright has no such knob"))),
     }
 }
 

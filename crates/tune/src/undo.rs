@@ -9,7 +9,7 @@ use crate::{
     Host, TuneError,
     journal::{Journal, Set},
     knob::Undone,
-    knobs,
+    knobs, netns,
 };
 
 /// The reason when somebody asked for it.
@@ -38,9 +38,12 @@ impl Report {
 pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
     let mut report = Report::default();
     note(&mut report, journal.sync(Event::Undoing { why: why.into() }));
+    let gone = |s: &Saved| set.namespace_gone && netns::is_of_namespace(&s.knob);
     for write in set.writes.iter().rev() {
-        one(host, journal, &mut report, &write.saved, set.written(write.n));
-        for saved in &write.companions {
+        if !gone(&write.saved) {
+            one(host, journal, &mut report, &write.saved, set.written(write.n));
+        }
+        for saved in write.companions.iter().filter(|s| !gone(s)) {
             let written = set.changes.iter().find(|c| c.knob == saved.knob);
             // A companion that reads as it was is no event.
             if !is_there(host, saved) {

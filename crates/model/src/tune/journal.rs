@@ -123,6 +123,8 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The network namespace that it was made in is gone, and what was set there with it.
+    NamespaceGone,
     /// All is as it was before.
     RolledBack,
     /// The host was booted since: what was written is gone with it.

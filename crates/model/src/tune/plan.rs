@@ -18,6 +18,10 @@ pub struct HostId {
     pub boot_id: Reading<String>,
     /// Inode of the network namespace. **Source**: `/proc/self/ns/net`.
     pub net_namespace: Reading<u64>,
+    /// A number that no other network namespace of this boot ever has, unlike the inode; since
+    /// kernel 5.14. **Source**: `SO_NETNS_COOKIE`.
+    #[serde(default)]
+    pub net_cookie: Reading<u64>,
 }
 
 /// How far a change reaches, the mildest first.

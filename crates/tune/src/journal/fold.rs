@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::netns;
 use model::{
     Reading,
     tune::{By, ChangeSet, Event, HostId, Planned, Record, Saved, State},
@@ -18,11 +19,6 @@ pub struct Write {
     pub companions: Vec<Saved>,
     /// Whether it was made and held.
     pub held: bool,
-}
-
-/// Whether each network namespace has such a knob of its own.
-fn is_of_a_namespace(knob: &str) -> bool {
-    knob.starts_with("nic.") || knob.starts_with("sysctl.net.")
 }
 
 /// A guard that stands by.
@@ -67,6 +63,8 @@ pub struct Set {
     pub not_undone: Vec<(String, String)>,
     /// Noted as gone with a reboot.
     pub gone: bool,
+    /// Its network namespace is gone.
+    pub namespace_gone: bool,
     /// What went wrong, in order.
     pub trouble: Vec<String>,
 }
@@ -92,6 +90,7 @@ impl Set {
             rolled_back: false,
             not_undone: vec![],
             gone: false,
+            namespace_gone: false,
             trouble: vec![],
         };
         for record in records {
@@ -135,6 +134,10 @@ impl Set {
                 self.rolled_back = true;
             }
             Event::GoneWithBoot => self.gone = true,
+            Event::NamespaceGone => {
+                self.namespace_gone = true;
+                self.trouble.push(crate::netns::GONE.into());
+            }
         }
     }
 
@@ -186,17 +189,14 @@ impl Set {
 
     /// Whether it was made in that network namespace; one that is not known counts as the same.
     pub fn is_of(&self, host: &HostId) -> bool {
-        match (self.host.net_namespace.known(), host.net_namespace.known()) {
-            (Some(then), Some(now)) => then == now,
-            _ => true,
-        }
+        netns::same(&self.host, host)
     }
 
     /// A knob that both wrote.
     pub fn shares(&self, other: &Self) -> Option<&str> {
         let one_namespace = self.is_of(&other.host);
         let both = |k: &&str| other.knobs().contains(k);
-        self.knobs().into_iter().filter(both).find(|k| one_namespace || !is_of_a_namespace(k))
+        self.knobs().into_iter().filter(both).find(|k| one_namespace || !netns::is_of_namespace(k))
     }
 
     /// What a change wrote over its knob.

@@ -34,9 +34,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if let Some(asked) = args.confirm.filter(|c| !(SHORTEST..=LONGEST).contains(c)) {
         return Err(Failure::Usage(format!("--confirm {asked}: from 1s to 1h")));
     }
-    let place_args =
-        super::PlaceArgs { state_dir: args.place.state_dir.take(), root: args.place.root.take() };
-    let place = Place::open(place_args)?;
+    let place = Place::open(std::mem::take(&mut args.place))?;
     if args.dry_run {
         return dry(&args, &place);
     }

@@ -40,7 +40,7 @@ pub enum TuneCommand {
 }
 
 /// Which host, and where its journal is.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Host and journal")]
 pub struct PlaceArgs {
     /// Where the journal is kept [default: NETWRIGHT_STATE or /var/lib/netwright].
@@ -49,6 +49,12 @@ pub struct PlaceArgs {
     /// Work on this folder, laid out like a host's root, instead of the running host.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Go to this network namespace: a name of `ip netns`, or a path such as /proc/PID/ns/net.
+    #[arg(long, value_name = "NAME-or-PATH", conflicts_with = "root")]
+    pub netns: Option<String>,
+    /// Go to the network namespace of this container, or of this process.
+    #[arg(long, value_name = "NAME|ID|PID", conflicts_with_all = ["root", "netns"])]
+    pub container: Option<String>,
 }
 
 /// A profile to take changes from.

@@ -3,10 +3,16 @@
 use std::time::Duration;
 
 use model::tune::{Event, HostId, State};
-use tune::{journal::Set, lock::Lock, status, undo};
+use tune::{
+    Host,
+    journal::Set,
+    lock::Lock,
+    netns::{self, Found},
+    status, undo,
+};
 
 use super::{
-    Place, PlaceArgs,
+    Place,
     args::{ConfirmArgs, RollbackArgs},
     failure, standing, tell,
 };
@@ -43,6 +49,26 @@ pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
     )))
 }
 
+/// Goes to the network namespace that a set was made in; whether that is gone.
+fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
+    let here = place.host.id();
+    let away = !netns::same(&set.host, &here);
+    let machine = set.host.machine_id.known() == here.machine_id.known();
+    let needs = set.knobs().iter().any(|k| netns::is_of_namespace(k));
+    let Some(then) = set.host.net_namespace.get().filter(|_| away && machine && needs) else {
+        // What is the whole host's can be put back from anywhere.
+        return if machine && !needs { Ok(false) } else { same_place(place, set).map(|()| false) };
+    };
+    match netns::again(then, set.host.net_cookie.get()) {
+        Found::There(namespace) => {
+            place.host = Host::from(&namespace).map_err(failure)?;
+            Ok(false)
+        }
+        Found::Gone => Ok(true),
+        Found::Unknown => same_place(place, set).map(|()| false),
+    }
+}
+
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
 pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
     let boot = place.host.id().boot_id;
@@ -61,7 +87,7 @@ pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
 /// Puts back what a change wrote.
 pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let mut place = Place::open(args.place)?;
     if place.store.ids().is_empty() {
         return nothing(&args.output, args.id);
     }
@@ -92,19 +118,28 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         }
         _ => {}
     }
-    same_place(&place, set)?;
+    let gone = go_there(&mut place, set)?;
     not_overwritten(set, &sets)?;
     if args.dry_run {
         let old = |w: &tune::journal::Made| {
             let shown = tune::knobs::find(&w.saved.knob).map(|k| k.show(&w.saved.old));
             format!("{} would be {} again.", w.saved.knob, shown.unwrap_or_default())
         };
-        let lines = set.writes.iter().rev().map(old).collect();
+        let stays = |w: &&tune::journal::Made| !(gone && netns::is_of_namespace(&w.saved.knob));
+        let mut lines: Vec<String> = set.writes.iter().rev().filter(stays).map(old).collect();
+        if gone {
+            lines.push(format!("Change {id}: {}.", netns::GONE));
+        }
         tell(&args.output, standing(&place, id), true, lines)?;
         return Ok(Done::Yes);
     }
     let mut journal = place.store.resume(id, &lock).map_err(failure)?;
-    let report = undo::all(&place.host, &mut journal, set, undo::ASKED);
+    let mut set = set.clone();
+    if gone {
+        journal.sync(Event::NamespaceGone).map_err(failure)?;
+        set.namespace_gone = true;
+    }
+    let report = undo::all(&place.host, &mut journal, &set, undo::ASKED);
     drop(lock);
     conclude(&args.output, &place, id, &report)
 }
@@ -149,7 +184,13 @@ fn conclude(
 ) -> Result<Done, Failure> {
     let whole = report.is_whole();
     let mut lines = if whole {
-        vec![format!("Change {id} is rolled back: every value was put back and read again.")]
+        let gone = standing(place, id).is_some_and(|s| s.trouble.iter().any(|t| t == netns::GONE));
+        let mut lines =
+            vec![format!("Change {id} is rolled back: every value was put back and read again.")];
+        if gone {
+            lines = vec![format!("Change {id} is closed: {}.", netns::GONE)];
+        }
+        lines
     } else {
         vec![format!("Change {id} is not wholly rolled back.")]
     };
@@ -177,7 +218,7 @@ fn conclude(
 /// Says that all is well.
 pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let place = Place::open(args.place)?;
     if place.store.ids().is_empty() {
         return Err(Failure::Usage("there is no change to confirm".into()));
     }

@@ -8,13 +8,20 @@ pub mod plan;
 mod show;
 pub mod trial;
 
-use std::{path::PathBuf, sync::atomic::AtomicBool};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
 
 use model::{
     Reading,
     tune::{By, ChangeSet, Outcome, RefusedAs},
 };
-use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, status};
+use probe::{
+    Root,
+    facts::{self, Request, Selector},
+};
+use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, netns::Namespace, status};
 
 use crate::{
     exit::{Done, Failure},
@@ -76,14 +83,42 @@ struct Place {
 
 impl Place {
     fn open(args: PlaceArgs) -> Result<Self, Failure> {
-        let Some(root) = args.root else {
-            return Ok(Self { host: Host::live(), store: store(args.state_dir), tree: None });
+        let Some(root) = args.root.clone() else {
+            let host = live(&args)?;
+            return Ok(Self { host, store: store(args.state_dir), tree: None });
         };
         let tree = std::path::absolute(&root).unwrap_or(root);
         let host = Host::tree(&tree).map_err(failure)?;
         let inside = || Some(tree.join(DEFAULT_STATE.trim_start_matches('/')));
         let store = store(args.state_dir.or_else(inside));
         Ok(Self { host, store, tree: Some(tree) })
+    }
+}
+
+/// The running host, from the network namespace that was asked for. Called before there is any
+/// other thread: it moves this one.
+fn live(args: &PlaceArgs) -> Result<Host, Failure> {
+    let namespace = match (&args.netns, &args.container) {
+        (Some(name), _) => Namespace::named(name),
+        (None, Some(name)) => container(name),
+        (None, None) => return Ok(Host::live()),
+    };
+    Host::from(&namespace.map_err(failure)?).map_err(failure)
+}
+
+fn container(name: &str) -> Result<Namespace, TuneError> {
+    if let Ok(pid) = name.parse::<u32>()
+        && Path::new(&format!("/proc/{pid}")).exists()
+    {
+        return Namespace::of_process(pid, &format!("of process {pid}"));
+    }
+    let request = Request { processes: vec![Selector::Container(name.to_owned())] };
+    let facts = facts::collect(&Root::live(), &request);
+    match facts.processes.first() {
+        Some(first) => Namespace::of_process(first.pid, &format!("of container {name}")),
+        None => Err(TuneError::Absent(format!(
+            "there is no container {name:?} (by name or the beginning of its id), nor a process"
+        ))),
     }
 }
 
@@ -161,6 +196,7 @@ fn stand(args: &GuardArgs) -> Result<Done, Failure> {
     let place = Place::open(PlaceArgs {
         state_dir: args.place.state_dir.clone(),
         root: args.place.root.clone(),
+        ..PlaceArgs::default()
     })?;
     let orders = guard::Orders {
         id: args.id,

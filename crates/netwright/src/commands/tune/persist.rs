@@ -13,7 +13,7 @@ use tune::{
 };
 
 use super::{
-    Place, PlaceArgs,
+    Place,
     args::{Format, PersistArgs},
     back, failure,
 };
@@ -33,10 +33,7 @@ struct Work {
 /// Keeps, shows, prints or removes.
 pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let host = Place::open(PlaceArgs {
-        state_dir: args.place.state_dir.clone(),
-        root: args.place.root.clone(),
-    })?;
+    let host = Place::open(args.place.clone())?;
     if args.format.is_some() || args.dry_run {
         let work = look(args, &host)?;
         if let Some(form) = args.format {

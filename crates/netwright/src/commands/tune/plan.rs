@@ -13,7 +13,7 @@ use probe::{
 use tune::{
     Host, TuneError,
     knob::Case,
-    profile,
+    netns, profile,
     session::Session,
     wish::{self, Wishes},
 };
@@ -32,7 +32,7 @@ pub fn run(args: PlanArgs) -> Result<Done, Failure> {
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
     let host = match args.place.root {
-        None => Host::live(),
+        None => super::live(&args.place)?,
         Some(path) if path.is_dir() => Host::tree(&path).map_err(failure)?,
         Some(path) => {
             let root = Root::open(&path).map_err(|e| Failure::Environment(e.to_string()))?;
@@ -115,8 +115,15 @@ pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, 
     }
     wish::split(&mut wishes.wishes, facts);
     wish::name_processes(&mut wishes.wishes, facts);
+    if let Some(name) = host.namespace() {
+        only_of_namespace(&mut wishes, name);
+    }
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    let session = Session::find(host.root(), facts, ssh.as_deref());
+    let mut session = Session::find(host.root(), facts, ssh.as_deref());
+    if host.namespace().is_some() && session.devices.is_empty() {
+        // It ends in another namespace.
+        session.remote = None;
+    }
     let case = Case { facts, session: &session };
     let seen = tune::plan::look(host, &wishes.wishes);
     let plan = tune::plan::make(&case, host.id(), &wishes, &seen);
@@ -124,6 +131,25 @@ pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, 
         tune::plan::still_fits(made, &plan).map_err(failure)?;
     }
     Ok(plan)
+}
+
+/// What is the whole host's is not changed in passing, from a namespace that asked for itself.
+fn only_of_namespace(wishes: &mut Wishes, name: &str) {
+    let (own, hosts) = std::mem::take(&mut wishes.wishes).into_iter().partition::<Vec<_>, _>(|w| {
+        // A name that is nobody's is refused as such.
+        netns::is_of_namespace(&w.knob) || tune::knobs::find(&w.knob).is_none()
+    });
+    wishes.wishes = own;
+    wishes.refused.extend(hosts.into_iter().map(|w| Refused {
+        asked_by: w.asked_by,
+        knob: w.knob,
+        new: w.value,
+        kind: RefusedAs::Environment,
+        why: format!(
+            "is the whole host's, not network namespace {name}'s: ask for it without \
+             --netns or --container"
+        ),
+    }));
 }
 
 /// What plans for these wishes rest on.

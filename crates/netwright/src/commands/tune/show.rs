@@ -5,7 +5,7 @@ use probe::facts::{self, Request};
 use tune::{profile, status};
 
 use super::{
-    Place, PlaceArgs,
+    Place,
     args::{LogArgs, ProfilesArgs, StatusArgs},
     failure,
 };
@@ -16,7 +16,7 @@ use crate::{
 
 /// What is in force, and what of it no longer holds.
 pub fn status(args: StatusArgs) -> Result<Done, Failure> {
-    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let place = Place::open(args.place)?;
     let mut document = status::status(&place.host, &place.store, None);
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
     if !holds(&document) {
@@ -36,7 +36,7 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
 
 /// Every change set there ever was.
 pub fn log(args: LogArgs) -> Result<Done, Failure> {
-    let place = Place::open(PlaceArgs { state_dir: args.place.state_dir, root: args.place.root })?;
+    let place = Place::open(args.place)?;
     let document = status::log(&place.host, &place.store);
     let sink = Sink::new(args.output.output);
     if args.output.json {

@@ -1,0 +1,258 @@
+//! Other network namespaces: found by name, path, container or number, and entered.
+
+use std::{
+    fs::{self, File},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use model::{Reading, tune::HostId};
+
+use crate::TuneError;
+
+/// Where `ip netns`, podman and CNI keep names.
+const NAMES: &str = "/run/netns";
+
+/// Said of a change whose namespace is gone.
+pub const GONE: &str = "its network namespace is gone, and what was set there with it";
+
+/// A namespace that somebody asked for.
+#[derive(Debug)]
+pub struct Namespace {
+    /// Keeps it alive.
+    file: File,
+    /// Its inode.
+    pub inode: u64,
+    /// As it was asked for.
+    pub name: String,
+}
+
+/// What looking for a namespace by number came to.
+#[derive(Debug)]
+pub enum Found {
+    /// It is there.
+    There(Namespace),
+    /// Nothing holds it any more.
+    Gone,
+    /// Not seen, but not everything may be looked at.
+    Unknown,
+}
+
+fn open(path: &Path, name: &str) -> Result<Namespace, TuneError> {
+    let shown = path.display().to_string();
+    let file = File::open(path).map_err(|e| TuneError::io(&shown, &e))?;
+    // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
+    let mut system: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open and `system` outlives the call.
+    let done = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) };
+    #[allow(clippy::unnecessary_cast, reason = "its width differs by architecture")]
+    let is_namespace = done == 0 && system.f_type as i64 == 0x6e73_6673;
+    let inode = file.metadata().map_err(|e| TuneError::io(&shown, &e))?.ino();
+    if is_namespace {
+        return Ok(Namespace { file, inode, name: name.to_owned() });
+    }
+    Err(TuneError::Usage(format!("{shown}: is no network namespace")))
+}
+
+impl Namespace {
+    /// By the name that `ip netns` gives, or by a path such as `/proc/4711/ns/net`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(name: &str) -> Result<Self, TuneError> {
+        if name.contains('/') {
+            return open(Path::new(name), name);
+        }
+        let path = Path::new(NAMES).join(name);
+        if !path.exists() {
+            return Err(TuneError::Absent(format!(
+                "there is no network namespace {name:?} (ip netns list)"
+            )));
+        }
+        open(&path, name)
+    }
+
+    /// That of a process.
+    ///
+    /// # Errors
+    /// When it is gone, or may not be looked at.
+    pub fn of_process(pid: u32, name: &str) -> Result<Self, TuneError> {
+        open(Path::new(&format!("/proc/{pid}/ns/net")), name)
+    }
+
+    /// Moves this thread into it, with a view of `/sys` that shows its interfaces. Of a process
+    /// with one thread, which stays with it; of another thread, until that ends.
+    ///
+    /// # Errors
+    /// Without `CAP_SYS_ADMIN`.
+    pub fn enter(&self) -> Result<(), TuneError> {
+        let failed = |what: &str| {
+            let e = std::io::Error::last_os_error();
+            match e.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => TuneError::Denied(format!(
+                    "network namespace {}: {what}: not permitted; CAP_SYS_ADMIN (or root) is needed",
+                    self.name
+                )),
+                _ => TuneError::io(&format!("network namespace {}: {what}", self.name), &e),
+            }
+        };
+        // SAFETY: takes numbers only, and moves nothing but this thread.
+        if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+            return Err(failed("setns"));
+        }
+        // SAFETY: takes a number only.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            return Err(failed("unshare"));
+        }
+        // What is mounted outside still comes in, and nothing of ours goes out.
+        if !mount(c"none", c"/", c"", libc::MS_REC | libc::MS_SLAVE) {
+            return Err(failed("mount"));
+        }
+        let groups = File::open("/sys/fs/cgroup");
+        let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        if !mount(c"sysfs", c"/sys", c"sysfs", safe) {
+            return Err(failed("mount /sys"));
+        }
+        // The new /sys lies over the control groups; they are not the namespace's.
+        if let Ok(groups) = groups
+            && let Ok(from) =
+                std::ffi::CString::new(format!("/proc/self/fd/{}", groups.as_raw_fd()))
+        {
+            mount(&from, c"/sys/fs/cgroup", c"", libc::MS_BIND | libc::MS_REC);
+        }
+        Ok(())
+    }
+}
+
+fn mount(
+    source: &std::ffi::CStr,
+    target: &std::ffi::CStr,
+    kind: &std::ffi::CStr,
+    flags: libc::c_ulong,
+) -> bool {
+    // SAFETY: every text ends with NUL and outlives the call.
+    let done = unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
+    };
+    done == 0
+}
+
+/// A number that no other namespace of this boot ever has, unlike an inode; since kernel 5.14.
+/// **Source**: `SO_NETNS_COOKIE` of a socket made here.
+pub fn cookie() -> Option<u64> {
+    const SO_NETNS_COOKIE: libc::c_int = 71;
+    // SAFETY: takes numbers only.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return None;
+    }
+    let (mut value, mut length) = (0u64, 8);
+    // SAFETY: the pointers are to our own values, of the length told.
+    let done = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    // SAFETY: the descriptor is ours.
+    unsafe { libc::close(fd) };
+    (done == 0).then_some(value)
+}
+
+/// Looks for a namespace by its inode: names, mounts, processes, their threads and open files.
+pub fn search(inode: u64) -> Found {
+    let label = format!("net:[{inode}]");
+    let try_open = |path: &Path| open(path, &label).ok().filter(|n| n.inode == inode);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    for line in mounts.lines().filter(|l| l.contains(&label)) {
+        if let Some(found) = line.split(' ').nth(4).and_then(|p| try_open(Path::new(p))) {
+            return Found::There(found);
+        }
+    }
+    let mut denied = false;
+    let mut pids: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.as_bytes().iter().all(u8::is_ascii_digit) {
+            pids.push(entry.path());
+        }
+    }
+    let is_it = |link: &Path| fs::read_link(link).map(|l| l.as_os_str() == label.as_str());
+    for pid in &pids {
+        let link = pid.join("ns/net");
+        match is_it(&link) {
+            Ok(true) => {
+                if let Some(found) = try_open(&link) {
+                    return Found::There(found);
+                }
+            }
+            // Whoever is refused a look at process 1 is in a container with it, or beside it.
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                denied |= !pid.ends_with("1");
+            }
+            _ => {}
+        }
+    }
+    for pid in &pids {
+        for part in ["fd", "task"] {
+            for entry in fs::read_dir(pid.join(part)).into_iter().flatten().flatten() {
+                let link = if part == "fd" { entry.path() } else { entry.path().join("ns/net") };
+                if is_it(&link).unwrap_or(false)
+                    && let Some(found) = try_open(&link)
+                {
+                    return Found::There(found);
+                }
+            }
+        }
+    }
+    if denied { Found::Unknown } else { Found::Gone }
+}
+
+/// As [`search`], and what has the inode now must be what had it then.
+pub fn again(inode: u64, then: Option<u64>) -> Found {
+    match (search(inode), then) {
+        (Found::There(found), Some(then)) => {
+            let now = within(&found, cookie);
+            match now {
+                Ok(Some(now)) if now != then => Found::Gone,
+                _ => Found::There(found),
+            }
+        }
+        (found, _) => found,
+    }
+}
+
+/// Whether both are one namespace; where one of them is not known, they are taken for one.
+pub fn same(a: &HostId, b: &HostId) -> bool {
+    let differ = |a: &Reading<u64>, b: &Reading<u64>| matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b);
+    !differ(&a.net_namespace, &b.net_namespace) && !differ(&a.net_cookie, &b.net_cookie)
+}
+
+/// Does something in a namespace, in a thread of its own that ends with it.
+///
+/// # Errors
+/// When it cannot be entered.
+pub fn within<T: Send>(
+    namespace: &Namespace,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, TuneError> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            namespace.enter()?;
+            Ok(work())
+        });
+        let lost = || TuneError::Environment("a thread ended in the middle".into());
+        thread.join().map_err(|_| lost())?
+    })
+}
+
+/// Whether a knob is a network namespace's own, and not the whole host's.
+pub fn is_of_namespace(knob: &str) -> bool {
+    knob.starts_with("nic.") || knob.starts_with("sysctl.net.") || knob.starts_with("sysctl.net/")
+}
