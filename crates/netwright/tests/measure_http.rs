@@ -160,14 +160,17 @@ fn a_stall_is_seen_by_all_the_requests_that_the_schedule_had_in_it() {
     let args = ["--rate", "200", "--duration", "3s"];
     let run = one(&[&[server.url("/").as_str()], &args[..]].concat());
     sound(&run);
-    // 100 of 600 were due while the server stood still, and waited 250 ms in the mean.
-    assert_eq!(run.transactions, 600, "every one that was due");
+    // 100 of 600 were due while the server stood still, and waited 250 ms in the mean. The window
+    // ends when its end is noticed, and the last ones may not have been begun by then.
+    let due = run.window_ns.0 as f64 * 200.0 / 1e9;
+    let told = run.transactions + run.not_begun + run.unfinished;
+    assert!((told as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
     assert!(run.latency_ns.p90 > 100_000_000, "{:?}", run.latency_ns);
     assert!(run.latency_ns.max >= 490_000_000, "{:?}", run.latency_ns);
     let sent = run.latency_from_send_ns.as_ref().unwrap();
     assert!(sent.p90 < run.latency_ns.p90 / 2, "from sending a single one shows it: {sent:?}");
     assert!(run.send_lag_ns.unwrap().max >= 400_000_000);
-    assert_eq!((run.failed, run.not_begun, run.unfinished), (0, 0, 0));
+    assert_eq!(run.failed, 0);
 }
 
 fn chunked(r: &Request, to: &mut TcpStream) -> bool {
