@@ -111,7 +111,7 @@ fn moved(args: &[&str], transactions: u32) -> ([u64; 4], [u64; 4]) {
     let seen = capture.end();
     let run = serde_json::from_slice::<PgDocument>(&out.stdout).unwrap().runs.remove(0);
     assert_eq!(run.transactions, u64::from(transactions));
-    let m = run.moved;
+    let m = run.moved.known().unwrap();
     let ours = [m.sends, m.receives, m.sent_bytes, m.received_bytes];
     (ours, [seen.to.segments, seen.from.segments, seen.to.bytes, seen.from.bytes])
 }

@@ -137,9 +137,9 @@ pub(crate) fn of_host(samples: &Samples) -> Counters {
     family(&samples.conntrack, "conntrack.", &mut found);
     for nic in &samples.nics {
         family(&nic.statistics, &format!("{}.", nic.name), &mut found);
-        let qdiscs = nic.qdiscs.known().into_iter().flatten();
-        let tops = qdiscs.filter(|q| q.parent == "root");
-        let drops = sum(tops.map(|q| q.drops.clone()));
+        let drops = nic.qdiscs.known().and_then(|all| {
+            sum(all.iter().filter(|q| q.parent == "root").map(|q| q.drops.clone()))
+        });
         put(format!("{}.qdisc_drops", nic.name), drops, &mut found);
     }
     found

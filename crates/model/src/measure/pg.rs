@@ -9,7 +9,7 @@ use super::{
     BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, TlsRun, Transport,
     Wait,
 };
-use crate::Nanos;
+use crate::{Nanos, Reading};
 
 /// How statements are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -244,11 +244,12 @@ pub struct PgRun {
     pub tls_handshake_ns: Option<Quantiles>,
     /// What both ends agreed on; `None` without TLS, or where no handshake was made.
     pub tls: Option<TlsRun>,
-    /// Statements whose response was whole within the window.
-    pub statements: u64,
-    /// What the transactions of the window moved.
+    /// Statements whose response was whole within the window. Absent where another program made the
+    /// transactions: it does not tell.
+    pub statements: Reading<u64>,
+    /// What the transactions of the window moved; absent as `statements` is.
     #[serde(default)]
-    pub moved: PgMoved,
+    pub moved: Reading<PgMoved>,
     /// Transactions that failed.
     pub failed: u64,
     /// The same by what happened: the server's SQLSTATE and message, or what became of the

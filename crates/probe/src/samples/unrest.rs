@@ -30,8 +30,9 @@ pub struct Unrest {
     pub frequency_khz: Reading<u64>,
     /// By policy: governor and upper limit. **Source**: `scaling_governor`, `scaling_max_freq`.
     limits: Reading<Limits>,
-    /// Times that cores were throttled. **Source**: `thermal_throttle/core_throttle_count`.
-    throttles: Reading<u64>,
+    /// By CPU's folder: times that its core was throttled. **Source**:
+    /// `thermal_throttle/core_throttle_count`.
+    throttles: Reading<BTreeMap<String, u64>>,
 }
 
 /// Clocks at one moment, in nanoseconds beside `CLOCK_MONOTONIC`.
@@ -90,14 +91,14 @@ impl Unrest {
             Some((a, b)) => Reading::Known(pick(&b).saturating_sub(pick(&a))),
             None => Reading::absent("clocks are the running host's only"),
         };
-        let pair = |a: &Reading<u64>, b: &Reading<u64>| {
-            a.clone().and_then(|a| b.clone().map(|b| b.saturating_sub(a)))
-        };
         Unrested {
             clock_step_ns: of_clocks(|c| c.real_ns),
             suspended_ns: of_clocks(|c| c.boot_ns).map(|ns| u64::try_from(ns).unwrap_or(0)),
             limits: self.limits.as_ref().and_then(|a| later.limits.as_ref().map(|b| changed(a, b))),
-            throttles: pair(&self.throttles, &later.throttles),
+            throttles: self
+                .throttles
+                .as_ref()
+                .and_then(|a| later.throttles.as_ref().and_then(|b| throttled(a, b))),
         }
     }
 }
@@ -128,19 +129,37 @@ fn policies(root: &Root) -> Reading<Vec<String>> {
     })
 }
 
-fn throttles(root: &Root) -> Reading<u64> {
-    let file = |cpu: &str| format!("{CPUS}/{cpu}/thermal_throttle/core_throttle_count");
-    let first: Reading<u64> = root.number(&file("cpu0"));
-    if first.get().is_none() {
-        return first;
-    }
-    reading(root.entries(CPUS)).map(|names| {
-        let is_cpu = |n: &&String| {
+/// Whichever CPUs there are: the first may be missing, or offline, which takes its file away.
+fn throttles(root: &Root) -> Reading<BTreeMap<String, u64>> {
+    const COUNT: &str = "thermal_throttle/core_throttle_count";
+    reading(root.entries(CPUS)).and_then(|names| {
+        let is_cpu = |n: &String| {
             n.strip_prefix("cpu").is_some_and(|id| id.bytes().all(|b| b.is_ascii_digit()))
         };
-        let counts = names.iter().filter(is_cpu).filter_map(|n| root.number(&file(n)).into_known());
-        counts.fold(0u64, |a, b: u64| a.saturating_add(b))
+        let count = |n: String| {
+            let times = root.number(&format!("{CPUS}/{n}/{COUNT}")).into_known()?;
+            Some((n, times))
+        };
+        let all: BTreeMap<_, _> = names.into_iter().filter(is_cpu).filter_map(count).collect();
+        match all.is_empty() {
+            true => Reading::absent(format!("{CPUS}: no CPU has {COUNT}")),
+            false => Reading::Known(all),
+        }
     })
+}
+
+/// How often CPUs that were there both times were throttled in between; one that went and came
+/// back may count from 0 again.
+fn throttled(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> Reading<u64> {
+    let mut times = 0u64;
+    for (cpu, now) in after {
+        let Some(then) = before.get(cpu) else { continue };
+        match now.checked_sub(*then) {
+            Some(n) => times = times.saturating_add(n),
+            None => return Reading::absent(format!("{cpu}: its count went from {then} to {now}")),
+        }
+    }
+    Reading::Known(times)
 }
 
 fn clocks() -> Clocks {
@@ -223,6 +242,24 @@ mod tests {
             ])
         );
         assert!(told.clock_step_ns.why_not().is_some());
+    }
+
+    /// CPU 0 has none, CPU 2 goes and CPU 3 comes: neither is heat. A count that falls is not known.
+    #[test]
+    fn cpus_that_come_and_go_are_not_throttled() {
+        let counts = |of: &[(u32, u64)]| {
+            let dir = tempfile::tempdir().unwrap();
+            for (cpu, n) in of {
+                let folder = format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle");
+                fs::create_dir_all(dir.path().join(&folder)).unwrap();
+                let file = dir.path().join(folder).join("core_throttle_count");
+                fs::write(file, format!("{n}\n")).unwrap();
+            }
+            Unrest::read(&Root::open(dir.path()).unwrap())
+        };
+        let between = |a: &[(u32, u64)], b: &[(u32, u64)]| counts(a).until(&counts(b)).throttles;
+        assert_eq!(between(&[(1, 5), (2, 90)], &[(1, 8), (3, 70)]), Reading::Known(3));
+        assert!(between(&[(1, 5), (2, 9)], &[(1, 8), (2, 0)]).why_not().is_some());
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Workload for Pg {
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: if done.placement.same_host { others(&done.cpu.local) } else { None },
-            exchange: exchange(&done),
+            exchange: exchange(&done)?,
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
@@ -119,15 +119,18 @@ impl Workload for Pg {
 }
 
 /// What a transaction moved, in the mean.
-fn exchange(done: &PgRun) -> Exchange {
+fn exchange(done: &PgRun) -> Result<Exchange, Failure> {
+    let moved = done.moved.known().ok_or_else(|| {
+        Failure::Environment("what a transaction moves was not counted".to_owned())
+    })?;
     let each = |n: u64| n as f64 / done.transactions.max(1) as f64;
-    let (sends, receives) = (each(done.moved.sends), each(done.moved.receives));
-    Exchange {
-        request_bytes: each(done.moved.sent_bytes).round() as u64,
-        response_bytes: each(done.moved.received_bytes).round() as u64,
+    let (sends, receives) = (each(moved.sends), each(moved.receives));
+    Ok(Exchange {
+        request_bytes: each(moved.sent_bytes).round() as u64,
+        response_bytes: each(moved.received_bytes).round() as u64,
         messages: (sends + receives).round() as u32,
-        round_trips: each(done.moved.round_trips),
+        round_trips: each(moved.round_trips),
         sends,
         receives,
-    }
+    })
 }

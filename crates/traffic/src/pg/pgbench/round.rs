@@ -41,6 +41,7 @@ use crate::{
 /// transactions.
 const GRACE_NS: u64 = 60_000_000_000;
 const NOT_ASKED: &str = "pgbench's threads are not asked";
+const NOT_TOLD: &str = "pgbench does not tell";
 
 /// What a run of pgbench is made of.
 #[derive(Clone, Copy)]
@@ -196,6 +197,8 @@ impl By<'_> {
             result::pg_run(&spec, self.clients, self.shape, self.seats, self.same_host, sums);
         run.tls_handshake_ns = None;
         run.tls = self.tls.cloned();
+        run.statements = Reading::absent(NOT_TOLD);
+        run.moved = Reading::absent(NOT_TOLD);
         run.placement.local.migrations = Reading::absent(NOT_ASKED);
         run.placement.local.ran_on.clear();
         run.cpu.local = host::per_unit(used(run.cpu.local, over), transactions);
