@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 
+mod cases;
 mod support;
 
 use std::{
@@ -223,6 +224,7 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
         .find(|i| i["nic"] == "eth0" && i["queue"] == "rx-0");
     assert_eq!(irq.unwrap()["numa_node"], 1);
     assert!(facts["storage"].as_array().unwrap().iter().any(|s| s["name"] == "nvme0"));
+    cases::queues::is_worked(&lab);
 
     drop(lab);
     assert_eq!(new_since(&before), BTreeSet::new());

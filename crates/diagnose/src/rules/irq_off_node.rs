@@ -20,7 +20,8 @@ pub static RULE: Rule = Rule {
         "interrupts tied to queues",
         "/proc/interrupts over a window",
     ],
-    explained_by: &[],
+    // A change of channels hands the interrupts out anew.
+    explained_by: &["few_channels"],
     judge,
 };
 

@@ -1,0 +1,3 @@
+//! Field cases worked from beginning to end: `doctor`, `tune plan`, `tune apply`, `tune rollback`.
+
+pub mod queues;
