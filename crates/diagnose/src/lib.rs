@@ -18,6 +18,7 @@ mod queues;
 mod rate;
 mod rule;
 pub mod rules;
+mod seats;
 mod softnet;
 mod spread;
 mod text;
