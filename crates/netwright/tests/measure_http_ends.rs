@@ -1,16 +1,24 @@
 //! What stands around HTTP requests: the far host's CPU from a responder beside the server, and
-//! rounds until the interval is as narrow as was asked for.
+//! rounds until the interval is as narrow as was asked for; and servers on Unix sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
 
-use std::io::Write;
+use std::{
+    io::Write,
+    os::{
+        fd::AsRawFd,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use model::measure::{EndCpu, HttpDocument, HttpRun};
+use model::measure::{EndCpu, HttpDocument, HttpRun, Transport};
 use support::{
     NETWRIGHT,
-    http::{Server, plain},
+    http::{Nginx, Server, plain},
     output, run,
     serve::Serve,
 };
@@ -119,4 +127,104 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let out =
         output(NETWRIGHT, &["measure", "http", &url, "--confidence", "2%", "--requests", "5"]);
     assert_eq!(out.status.code(), Some(2));
+}
+
+/// The URL of a socket.
+fn at_socket(path: &Path, rest: &str) -> String {
+    format!("http+unix://{}{rest}", path.display().to_string().replace('/', "%2F"))
+}
+
+#[test]
+fn nginx_on_a_unix_socket_logs_as_many_requests_as_were_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("a.sock");
+    let server = "keepalive_requests 100; location / { return 200 $host; }";
+    let listen = format!("listen unix:{}; {server}", socket.display());
+    let mut nginx = Nginx::start(folder.path(), &listen);
+    let url = at_socket(&socket, "/a?b");
+    let mut all = 0;
+    for args in [
+        &["--requests", "1000", "--flows", "4", "--threads", "2"][..],
+        &["--requests", "300", "--new-connections", "--flows", "5"],
+        &["--requests", "400", "--pipeline", "8", "--flows", "2"],
+        &["--requests", "200", "--rate", "1000", "--flows", "2"],
+        // What is of TCP alone changes nothing.
+        &["--requests", "50", "--dscp", "8", "--bind", "127.0.0.1", "-6"],
+    ] {
+        let document = http(&[&[&url[..]], args].concat());
+        assert!(document.peer.program.starts_with("nginx/"), "{args:?}");
+        assert_eq!(document.peer.address, format!("unix:{}", socket.display()));
+        let run = &document.runs[0];
+        assert_eq!((run.transport, run.placement.same_host), (Transport::Unix, true));
+        assert_eq!((run.failed, run.unfinished, run.statuses[&200]), (0, 0, run.transactions));
+        let connects = if run.new_connections { run.transactions } else { run.clients.into() };
+        assert!(run.connect_ns.count >= connects, "{args:?}: {:?}", run.connect_ns);
+        all += run.transactions;
+    }
+    let text = run(NETWRIGHT, &["measure", "http", &url, "--requests", "100"]);
+    assert!(text.contains("over a Unix socket to http+unix://"), "{text}");
+    nginx.stop();
+    let log = nginx.log();
+    assert_eq!((log.len() as u64, all), (all + 100, 1_950));
+    let odd = log.iter().find(|line| !line.starts_with("200 GET /a "));
+    assert_eq!(odd, None);
+}
+
+#[test]
+fn a_unix_socket_without_a_server_or_with_one_that_stands_still_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (none, still) = (folder.path().join("none"), folder.path().join("still"));
+    let url = at_socket(&none, "/");
+    let listener = UnixListener::bind(&still).unwrap();
+    // SAFETY: a listening socket's queue is made shorter.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let _waits = UnixStream::connect(&still).unwrap();
+    let stills = at_socket(&still, "/");
+    let serve = format!("unix:{}", still.display());
+    for (args, code, word) in [
+        (&["http", &url[..]][..], 4, "no server listens"),
+        (&["http", "http+unix:///run/a.sock/"], 2, "%2Frun%2Fapp.sock"),
+        (&["http", &url, "http://localhost/"], 2, "two servers"),
+        (&["http", &url, "--insecure"], 2, "TLS"),
+        // Not for ever.
+        (&["http", &stills], 4, "stand still"),
+        (&["rtt", &serve], 4, "stand still"),
+    ] {
+        let begun = Instant::now();
+        let out = output(NETWRIGHT, &[&["measure"], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(word) && said.lines().count() == 1, "{args:?}: {said}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{args:?}");
+    }
+}
+
+/// The server stands still once it was reached: a connection for each request finds its queue full.
+#[test]
+fn a_unix_socket_whose_queue_stays_full_fails_by_the_time_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("still");
+    let listener = UnixListener::bind(&path).unwrap();
+    // SAFETY: a listening socket's queue is made shorter.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let url = at_socket(&path, "/");
+    for more in [&["--new-connections"][..], &[]] {
+        let accepts = listener.try_clone().unwrap();
+        // The look before the first run is taken, and nothing after it.
+        let first = std::thread::spawn(move || accepts.accept().unwrap());
+        let args = ["measure", "http", "--json", &url, "--requests", "6", "--flows", "3"];
+        let limits = ["--timeout", "300ms", "--duration", "60s"];
+        let begun = Instant::now();
+        let out = output(NETWRIGHT, &[&args[..], more, &limits].concat());
+        assert_eq!(out.status.code(), Some(4), "{}", String::from_utf8_lossy(&out.stderr));
+        assert!(begun.elapsed() < Duration::from_secs(40), "{more:?}");
+        let document: HttpDocument = serde_json::from_slice(&out.stdout).unwrap();
+        let failures = &document.runs[0].failures;
+        assert!(failures.contains_key("not connected in 300 ms"), "{more:?}: {failures:?}");
+        drop(first.join().unwrap());
+        // What waits in the queue is taken, for the next look.
+        listener.set_nonblocking(true).unwrap();
+        while listener.accept().is_ok() {}
+        listener.set_nonblocking(false).unwrap();
+    }
 }

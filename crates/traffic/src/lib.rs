@@ -28,7 +28,7 @@ pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
-pub use http::measure::measure as measure_http;
+pub use http::{measure::measure as measure_http, url::Url};
 pub use net::{
     exact_timers,
     target::{PORT, Target},

@@ -78,13 +78,14 @@ pub fn conduct(
     sleep_until(begun + common.warmup_ns.0, &over, &mut || look(None));
     // The looks come before the window, not within: what they cost shall not be in its samples.
     let mut silent = None;
-    let mut ask_peer = || match (silent.is_some(), peer.map(Peer::mark)) {
-        (false, Some(Ok(counters))) => Some(counters),
-        (false, Some(Err(e))) => {
+    // One that did not answer is not waited for again.
+    let mut ask_peer = || match peer.filter(|_| silent.is_none()).map(Peer::mark) {
+        Some(Ok(counters)) => Some(counters),
+        Some(Err(e)) => {
             silent = Some(e);
             None
         }
-        _ => None,
+        None => None,
     };
     let first = Mark::take(&team.tids(), &root);
     let peer_first = ask_peer();

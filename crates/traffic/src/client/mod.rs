@@ -24,12 +24,15 @@ use crate::{
     },
     host, host_identity,
     net::target::{PORT, Target, local_address, resolve},
+    served::dial::within,
 };
 
 /// How long a connection and a greeting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an answer in a test may take: the far end gathers connections meanwhile.
 const LONG_PATIENCE: Duration = Duration::from_secs(25);
+/// How long a far end whose test is under way may take for a look at itself: longer stands still.
+const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A far end that will serve us.
 #[derive(Debug)]
@@ -134,6 +137,7 @@ impl Peer {
     /// # Errors
     /// It is gone.
     pub fn mark(&self) -> Result<Counters> {
+        let _ = self.socket.set_read_timeout(Some(LOOK_PATIENCE));
         self.send(&ToServer::Mark)?;
         match self.receive()? {
             ToClient::Marked(counters) => Ok(*counters),
@@ -159,6 +163,7 @@ impl Peer {
     /// # Errors
     /// The far end is gone.
     pub fn finish(&self) -> Result<FarReport> {
+        let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
         self.send(&ToServer::Finish)?;
         match self.receive()? {
             ToClient::Report(report) => Ok(*report),
@@ -181,7 +186,13 @@ fn reach(target: &Target, common: &Common) -> Result<(Socket, Option<SocketAddr>
         Target::Unix(path) => {
             let what = || format!("cannot connect to {}", path.display());
             let socket = Socket::new(Domain::UNIX, Type::STREAM, None).doing(what)?;
-            socket.connect(&SockAddr::unix(path).doing(what)?).map_err(|e| match e.kind() {
+            let to = SockAddr::unix(path).doing(what)?;
+            within(&socket, &to, PATIENCE).map_err(|e| match e.kind() {
+                std::io::ErrorKind::TimedOut => Error::Environment(format!(
+                    "{}: its queue is full, and no connection was accepted in {} s; does the far end stand still?",
+                    path.display(),
+                    PATIENCE.as_secs()
+                )),
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
                     let run = format!("netwright serve --unix {}", path.display());
                     Error::Environment(format!(

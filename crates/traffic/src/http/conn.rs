@@ -45,6 +45,8 @@ pub struct Conn {
     pub phase: Phase,
     /// When it began to connect.
     pub begun_ns: u64,
+    /// Since when the queue of the server's Unix socket has no place for it.
+    pub full_ns: Option<u64>,
     /// When it was connected and the handshake began.
     pub shaking_ns: u64,
     /// Under way, the oldest first.
@@ -68,6 +70,7 @@ impl Conn {
             link: Link::default(),
             phase: Phase::Closed,
             begun_ns: 0,
+            full_ns: None,
             shaking_ns: 0,
             asked: VecDeque::with_capacity(pipeline as usize),
             written: 0,
@@ -83,7 +86,7 @@ impl Conn {
     pub fn take(&mut self, socket: Socket, begun_ns: u64) {
         (self.link, self.phase, self.begun_ns) = (Link::new(socket), Phase::Connecting, begun_ns);
         (self.written, self.offset, self.bytes, self.answered) = (0, 0, 0, 0);
-        self.closing = false;
+        (self.closing, self.full_ns) = (false, None);
         self.parser.reset();
     }
 

@@ -1,12 +1,12 @@
 //! `measure http`: one run for each number of connections.
 
-use std::{net::SocketAddr, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use model::measure::{End, FarProgram, HttpDocument, HttpRun, HttpSpec, Transport};
 
 use super::{
     near::{Near, Shape},
-    reach::{reach, tls_of},
+    reach::{Door, reach, tls_of},
     recorder::Recorder,
     request, result,
 };
@@ -39,17 +39,17 @@ pub fn measure(
     check(spec)?;
     let requests = request::of(spec)?;
     let tls = tls_of(spec, &requests.server)?;
-    let (to, local) = reach(spec, &requests.server, tls.as_ref())?;
+    let door = reach(spec, &requests.server, tls.as_ref())?;
     let onlooker = match &spec.responder {
         Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
         None => None,
     };
-    let same_host = is_here(to);
+    let same_host = door.ip.is_none_or(is_here);
     let common = &spec.common;
-    let seats = seats::near(&common.pin, common.threads, same_host, Some(to))?;
+    let seats = seats::near(&common.pin, common.threads, same_host, door.ip)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     let shape = Shape {
-        way: Way::new(to.into(), Transport::Tcp, common, spec.new_connections)?,
+        way: Way::new(door.to.clone(), door.transport, common, spec.new_connections)?,
         tls,
         requests: requests.bytes,
         is_head: requests.is_head,
@@ -62,9 +62,9 @@ pub fn measure(
         kind: "http".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local,
+        local: door.local.clone(),
         peer: End {
-            address: to.to_string(),
+            address: door.name.clone(),
             ..onlooker.as_ref().map_or_else(End::default, |o| o.end.clone())
         },
         floor: calibration.certificate([]),
@@ -72,7 +72,8 @@ pub fn measure(
         cut_short: false,
     };
     let mut broken = None;
-    let place = Place { shape: &shape, to, seats: &seats, same_host, onlooker: onlooker.as_ref() };
+    let place =
+        Place { shape: &shape, door: &door, seats: &seats, same_host, onlooker: onlooker.as_ref() };
     for &flows in &spec.flows {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
             document.cut_short = true;
@@ -99,7 +100,7 @@ pub fn measure(
 /// What all runs have in common.
 struct Place<'a> {
     shape: &'a Shape,
-    to: SocketAddr,
+    door: &'a Door,
     seats: &'a Seats,
     same_host: bool,
     onlooker: Option<&'a Peer>,
@@ -133,8 +134,9 @@ fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<O
     let requests = &shape.requests;
     let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len().max(1) as f64;
     let mut run = result::http_run(spec, flows, seats, place.same_host, mean, &sums);
+    run.transport = place.door.transport;
     run.warnings.extend(why);
-    run.warnings.extend(onlooker.and_then(|peer| peer.elsewhere(place.to)));
+    run.warnings.extend(onlooker.zip(place.door.ip).and_then(|(peer, ip)| peer.elsewhere(ip)));
     let server = result::server(&sums.all);
     Ok(One { run, server, cut_short: sums.cut_short, broken })
 }
@@ -142,8 +144,10 @@ fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<O
 fn check(spec: &HttpSpec) -> Result<()> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
-    if common.transport != Transport::Tcp || common.far != FarProgram::Server {
-        return usage("HTTP is measured over TCP, against a server of its own".into());
+    if common.transport == Transport::Udp || common.far != FarProgram::Server {
+        return usage(
+            "HTTP is measured over TCP or a Unix socket, against a server of its own".into(),
+        );
     }
     if spec.flows.is_empty() || common.threads == 0 {
         return usage("no number of flows or threads is given".into());

@@ -18,4 +18,4 @@ mod recorder;
 mod request;
 mod response;
 mod result;
-mod url;
+pub mod url;

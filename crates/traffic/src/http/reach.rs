@@ -3,9 +3,9 @@
 use std::{net::SocketAddr, os::fd::AsRawFd, time::Duration};
 
 use model::measure::{End, HttpSpec, Transport};
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 
-use super::url::Url;
+use super::url::{Url, name_of};
 use crate::{
     Doing, Error, Result,
     net::{
@@ -56,26 +56,61 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
     }
 }
 
-/// The server's address that answers, and this end with the address that it has towards it.
+/// A server that answers.
+#[derive(Debug)]
+pub struct Door {
+    /// Where connections go.
+    pub to: SockAddr,
+    /// Over what.
+    pub transport: Transport,
+    /// The same for people.
+    pub name: String,
+    /// Its address; none of a Unix socket.
+    pub ip: Option<SocketAddr>,
+    /// This end, with the address that it has towards it.
+    pub local: End,
+}
+
+/// The server's address that answers, with TLS where it is spoken.
 ///
 /// # Errors
 /// No server, or one that TLS cannot be spoken with: what to do.
-pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>) -> Result<(SocketAddr, End)> {
+pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>) -> Result<Door> {
     let mut last = Error::Environment(format!("{} has no address", server.host));
-    for address in resolve(&server.host, server.port, spec.common.family)? {
-        match dial(&address.into(), Transport::Tcp, &address.to_string(), &spec.common, PATIENCE) {
+    for mut door in doors(spec, server)? {
+        match dial(&door.to, door.transport, &door.name, &spec.common, PATIENCE) {
             Ok(socket) => {
                 if let Some(tls) = tls {
                     shake(tls, &socket, &server.authority())?;
                 }
                 let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
-                let ours = ours.map_or_else(String::new, |a| a.ip().to_string());
-                return Ok((address, End { address: ours, ..crate::host_identity().end }));
+                door.local.address = ours.map_or_else(String::new, |a| a.ip().to_string());
+                return Ok(door);
             }
             Err(e) => last = e,
         }
     }
     Err(last)
+}
+
+/// Where it may be.
+fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<Door>> {
+    let local = crate::host_identity().end;
+    let Some(path) = &server.socket else {
+        let all = resolve(&server.host, server.port, spec.common.family)?.into_iter();
+        return Ok(all
+            .map(|ip| Door {
+                to: ip.into(),
+                transport: Transport::Tcp,
+                name: ip.to_string(),
+                ip: Some(ip),
+                local: local.clone(),
+            })
+            .collect());
+    };
+    let name = name_of(path);
+    let to = SockAddr::unix(path).map_err(|e| Error::io(&name, &e))?;
+    Ok(vec![Door { to, transport: Transport::Unix, name, ip: None, local }])
 }
 
 /// A whole handshake, on a socket that blocks.

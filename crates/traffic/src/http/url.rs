@@ -1,6 +1,11 @@
-//! `http://HOST[:PORT]/PATH` and `https://…`.
+//! `http://HOST[:PORT]/PATH`, `https://…` and `http+unix://SOCKET/PATH`.
 
-use std::str::FromStr;
+use std::{
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use crate::{Error, Result, Target};
 
@@ -9,7 +14,10 @@ use crate::{Error, Result, Target};
 pub struct Url {
     /// Whether TLS is spoken: `https`.
     pub tls: bool,
-    /// A name or address, an IPv6 address without its brackets.
+    /// The Unix socket that is connected to instead of a host: `http+unix://%2Frun%2Fapp.sock/`,
+    /// where a `/` of its path is written `%2F` as in other clients that know the scheme.
+    pub socket: Option<PathBuf>,
+    /// A name or address, an IPv6 address without its brackets; of a Unix socket `localhost`.
     pub host: String,
     /// 80 where none is named, with TLS 443.
     pub port: u16,
@@ -30,10 +38,11 @@ impl FromStr for Url {
                 text.trim_start_matches('/')
             )));
         };
-        let tls = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            _ => return Err(wrong("only http and https are spoken")),
+        let (tls, unix) = match scheme.to_ascii_lowercase().as_str() {
+            "http" => (false, false),
+            "https" => (true, false),
+            "http+unix" => (false, true),
+            _ => return Err(wrong("only http, https and http+unix are spoken")),
         };
         if !rest.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(wrong("a space or a letter beyond ASCII must be written as %20 is"));
@@ -43,6 +52,14 @@ impl FromStr for Url {
         let (authority, path) = rest.split_at(at);
         if authority.contains('@') {
             return Err(wrong("a user is given by --header 'Authorization: …'"));
+        }
+        let path = match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("/{path}"),
+        };
+        if unix {
+            let socket = Some(socket(authority).map_err(|why| unix_wrong(text, why))?);
+            return Ok(Self { tls, socket, host: "localhost".into(), port: usual(tls), path });
         }
         // Where a port begins could not be told.
         if !authority.starts_with('[') && authority.matches(':').count() > 1 {
@@ -54,12 +71,40 @@ impl FromStr for Url {
             Err(Error::Usage(why)) => return Err(Error::Usage(format!("{text}: {why}"))),
             Err(e) => return Err(e),
         };
-        let path = match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("/{path}"),
-        };
-        Ok(Self { tls, host, port, path })
+        Ok(Self { tls, socket: None, host, port, path })
     }
+}
+
+fn unix_wrong(text: &str, why: &str) -> Error {
+    Error::Usage(format!(
+        "{text:?} is no URL: {why}; write http+unix://%2Frun%2Fapp.sock/PATH, where %2F is a / of \
+         the socket's path"
+    ))
+}
+
+/// A socket's path, whose `/` and whatever else means something in a URL are written `%2F`.
+fn socket(authority: &str) -> Result<PathBuf, &'static str> {
+    let mut bytes = authority.bytes();
+    let mut path = vec![];
+    while let Some(byte) = bytes.next() {
+        path.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                let (high, low) = (digit(), digit());
+                let both = high.zip(low).and_then(|(h, l)| u8::try_from(h * 16 + l).ok());
+                both.ok_or("after % come two hexadecimal digits")?
+            }
+            byte => byte,
+        });
+    }
+    if path.first() != Some(&b'/') {
+        return Err("the socket's whole path stands where a host would");
+    }
+    // The kernel's own bound, with the zero that ends it.
+    if path.contains(&0) || path.len() > 107 {
+        return Err("a socket's path has at most 107 bytes, and no zero among them");
+    }
+    Ok(OsString::from_vec(path).into())
 }
 
 fn usual(tls: bool) -> u16 {
@@ -69,12 +114,16 @@ fn usual(tls: bool) -> u16 {
 impl Url {
     /// Whether another names the same server, spoken to in the same way.
     pub fn same_server(&self, other: &Self) -> bool {
-        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
+        (self.tls, &self.socket, &self.host, self.port)
+            == (other.tls, &other.socket, &other.host, other.port)
     }
 
     /// `https://host:8443`: the server, for people.
     pub fn origin(&self) -> String {
-        format!("http{}://{}", if self.tls { "s" } else { "" }, self.authority())
+        match &self.socket {
+            Some(path) => name_of(path),
+            None => format!("http{}://{}", if self.tls { "s" } else { "" }, self.authority()),
+        }
     }
 
     /// `host`, `host:8080`, `[::1]`: as a Host header and for people.
@@ -85,6 +134,11 @@ impl Url {
             (port, _) => Target::Host(self.host.clone(), port).to_string(),
         }
     }
+}
+
+/// `unix:/run/app.sock`: a socket, for people.
+pub fn name_of(path: &Path) -> String {
+    format!("unix:{}", path.display())
 }
 
 #[cfg(test)]
@@ -112,10 +166,26 @@ mod tests {
     }
 
     #[test]
+    fn sockets() {
+        let url: Url = "HTTP+unix://%2Frun%2fa%20b.sock/x?y#z".parse().unwrap();
+        assert_eq!(url.socket.as_deref(), Some(Path::new("/run/a b.sock")));
+        assert_eq!((url.authority().as_str(), url.path.as_str()), ("localhost", "/x?y"));
+        assert_eq!(url.origin(), "unix:/run/a b.sock");
+        let all =
+            ["http+unix://%2Frun%2Fa.sock", "http+unix://%2Frun%2Fb.sock", "http://localhost"];
+        let all = all.map(|u| u.parse::<Url>().unwrap());
+        assert!(!all[0].same_server(&all[1]) && !all[0].same_server(&all[2]));
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_with_what_to_write() {
         for (text, says) in [
             ("db1/x", "write http://db1/x"),
-            ("ftp://a/", "only http and https"),
+            ("ftp://a/", "only http, https and http+unix"),
+            ("http+unix:///run/a.sock/x", "%2Frun%2Fapp.sock"),
+            ("http+unix://a.sock/x", "whole path"),
+            ("http+unix://%2Frun%2/x", "two hexadecimal"),
+            ("http+unix://%2Frun%00a/x", "no zero"),
             ("http://u:p@a/", "Authorization"),
             ("http:///x", "no host name"),
             ("http://a:0/", "a port is"),

@@ -104,7 +104,7 @@ pub fn dial(
         socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
     }
     let connected = match transport {
-        Transport::Unix => socket.connect(to),
+        Transport::Unix => within(&socket, to, patience),
         _ => socket.connect_timeout(to, patience),
     };
     match connected {
@@ -116,6 +116,10 @@ pub fn dial(
             io::ErrorKind::NotFound => {
                 Error::Environment(format!("{name}: no server listens there"))
             }
+            io::ErrorKind::TimedOut if transport == Transport::Unix => Error::Environment(format!(
+                "{name}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
+                patience.as_secs()
+            )),
             io::ErrorKind::TimedOut => Error::Environment(format!(
                 "{name}: no answer in {} s; is a firewall between?",
                 patience.as_secs()
@@ -123,6 +127,17 @@ pub fn dial(
             _ => Error::io(what(), &e),
         }),
     }
+}
+
+/// Connects a Unix socket, which waits where the server's queue is full, but not for ever.
+pub fn within(socket: &Socket, to: &SockAddr, patience: Duration) -> io::Result<()> {
+    socket.set_write_timeout(Some(patience))?;
+    let connected = socket.connect(to).map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+        _ => e,
+    });
+    socket.set_write_timeout(None)?;
+    connected
 }
 
 /// Whether an address is one of this network namespace's: only such can be sent from.

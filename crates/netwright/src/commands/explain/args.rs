@@ -22,6 +22,7 @@ use crate::{
     "  netwright explain rtt://db1                            # a far end with a service time of its own
   netwright explain http://localhost/ --clients 8        # a server on this host
   netwright explain http://web1/ --responder web1        # `netwright serve` runs beside it
+  netwright explain http+unix://%2Frun%2Fapp.sock/       # over a Unix socket
   netwright explain http://localhost/ --path rtt=80us --path rtt=1ms --clients 1,8,64
   netwright explain http://localhost/ --clients 1,8,64 --verify
   netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like --protocol prepared --path rtt=500us
@@ -32,7 +33,8 @@ use crate::{
 Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
 pub struct ExplainArgs {
-    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH`, or
+    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH`,
+    /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, or
     /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
     /// (PGHOST, PGUSER, PGPASSWORD…).
     #[arg(default_value = "", hide_default_value = true)]

@@ -13,7 +13,7 @@ use model::{
         SocketOptions, TlsSpec, Transport,
     },
 };
-use traffic::{Secret, is_here};
+use traffic::{Secret, Url, is_here};
 
 use super::{
     args::ExplainArgs,
@@ -49,7 +49,10 @@ impl Target {
             Some(("rtt", rest)) if !rest.is_empty() => {
                 Ok(Self::Rtt(rest.trim_end_matches('/').into()))
             }
-            Some(("http", rest)) if !rest.is_empty() => Ok(Self::Http(text.into())),
+            Some(("http" | "http+unix", _)) => {
+                text.parse::<Url>()?;
+                Ok(Self::Http(text.into()))
+            }
             Some(("https", _)) => Err(Failure::Usage(
                 "https is not explained yet (its handshake and cipher are no network); name a plain http:// URL".into(),
             )),
@@ -57,8 +60,8 @@ impl Target {
                 Ok(Self::Pg(traffic::pg::without_password(text)?.0))
             }
             _ => Err(Failure::Usage(format!(
-                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or \
-                 pg://USER@HOST/DATABASE"
+                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH, \
+                 http+unix://%2Frun%2Fapp.sock/PATH or pg://USER@HOST/DATABASE"
             ))),
         }
     }
@@ -133,7 +136,10 @@ pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
 pub fn http(args: &ExplainArgs, url: &str) -> Http {
     Http {
         spec: HttpSpec {
-            common: common(args, url.into(), FarProgram::Server),
+            common: Common {
+                transport: measure::http::transport(url),
+                ..common(args, url.into(), FarProgram::Server)
+            },
             urls: vec![url.into()],
             method: "GET".into(),
             headers: args.header.clone(),
@@ -224,9 +230,10 @@ pub fn responder(
     match (target, &args.responder) {
         (_, Some(given)) => Ok(Responder::given(given.clone(), secret()?)),
         (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret()?)),
-        (Target::Http(url), None) => match here(url) {
-            Some(ip) => Responder::start(&ip.to_string()),
-            None => Err(elsewhere()),
+        (Target::Http(url), None) => match here(url)? {
+            Here::Address(ip) => Responder::start(&ip.to_string()),
+            Here::Socket => Responder::start_on_unix_socket(),
+            Here::No => Err(elsewhere()),
         },
         (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
             Ok(address) if is_here(address) => Responder::start(&address.ip().to_string()),
@@ -244,7 +251,7 @@ pub fn responder(
 /// It is.
 pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
     match target {
-        Target::Http(url) if args.responder.is_none() && here(url).is_none() => Err(elsewhere()),
+        Target::Http(url) if args.responder.is_none() && here(url)? == Here::No => Err(elsewhere()),
         _ => Ok(()),
     }
 }
@@ -257,14 +264,25 @@ fn elsewhere() -> Failure {
     )
 }
 
-/// The URL's address, where it is one of this network namespace's.
-fn here(url: &str) -> Option<IpAddr> {
-    let host = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
-    let named = match host.ends_with(']') || !host.contains(':') {
-        true => format!("{host}:80"),
-        false => host.to_owned(),
-    };
-    named.to_socket_addrs().ok()?.find(|a| is_here(*a)).map(|a| a.ip())
+/// Where of this host a URL's server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Here {
+    /// At an address of this network namespace's.
+    Address(IpAddr),
+    /// At a Unix socket.
+    Socket,
+    /// Elsewhere, as far as can be told.
+    No,
+}
+
+fn here(url: &str) -> Result<Here, Failure> {
+    let url: Url = url.parse()?;
+    if url.socket.is_some() {
+        return Ok(Here::Socket);
+    }
+    // A name that is none is said when it is asked.
+    let mut all = (url.host.as_str(), url.port).to_socket_addrs().into_iter().flatten();
+    Ok(all.find(|a| is_here(*a)).map_or(Here::No, |a| Here::Address(a.ip())))
 }
 
 /// The workload of a target.
@@ -298,8 +316,9 @@ mod tests {
     #[test]
     fn a_server_of_this_host_is_known_by_its_address() {
         for url in ["http://127.0.0.1/", "http://127.0.0.1:8080/x", "http://[::1]:99/"] {
-            assert!(here(url).is_some_and(|ip| ip.is_loopback()), "{url}");
+            assert!(matches!(here(url), Ok(Here::Address(ip)) if ip.is_loopback()), "{url}");
         }
-        assert_eq!(here("http://192.0.2.1/"), None);
+        assert!(matches!(here("http://192.0.2.1/"), Ok(Here::No)));
+        assert!(matches!(here("http+unix://%2Frun%2Fa.sock/"), Ok(Here::Socket)));
     }
 }

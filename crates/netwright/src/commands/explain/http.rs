@@ -32,7 +32,7 @@ impl Workload for Http {
         if done.transactions == 0 {
             let why = done.failures.keys().next().cloned();
             return Err(Failure::Environment(format!(
-                "{}: no request was answered{}",
+                "{}: no request was answered in {window}{}",
                 spec.common.target,
                 why.map_or_else(String::new, |w| format!(": {w}"))
             )));

@@ -2,6 +2,7 @@
 //! another path.
 
 pub mod args;
+mod disturbed;
 mod ends;
 mod http;
 mod passive;

@@ -65,7 +65,7 @@ impl Pg {
             if done.failed > 0 || all == LONGEST_NS || run.stop.load(Ordering::Relaxed) {
                 let why = done.failures.keys().next().cloned();
                 return Err(Failure::Environment(format!(
-                    "{server}: no transaction was answered{}",
+                    "{server}: no transaction was answered in {window}{}",
                     why.map_or_else(String::new, |w| format!(": {w}"))
                 )));
             }

@@ -17,8 +17,9 @@ use crate::exit::Failure;
 /// Rounds of a level for the predictions.
 const LEVEL_ROUNDS: usize = 3;
 
-/// How often a round is tried.
-const TRIES: u32 = 4;
+/// How long a round that came to nothing is tried again: a server may restart. Who was silent for
+/// longer stands still.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The wait between.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -83,13 +84,12 @@ impl Turns<'_> {
         (all, None)
     }
 
-    /// A round; tried again where nothing was answered: a server may restart.
+    /// A round; tried again for a while where nothing was answered.
     fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed, Failure> {
-        let mut tries = 0;
+        let begun = Instant::now();
         loop {
-            tries += 1;
             match what.run(clients, self.round, self.quiet()) {
-                Err(Failure::Environment(_)) if tries < TRIES && !self.over() => {
+                Err(Failure::Environment(_)) if begun.elapsed() < PATIENCE && !self.over() => {
                     std::thread::sleep(PAUSE);
                 }
                 other => return other,

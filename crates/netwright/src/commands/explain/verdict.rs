@@ -15,6 +15,7 @@ use stats::{
 
 use super::{
     args::{ExplainArgs, PathArg},
+    disturbed,
     turns::{Pairs, level, of, quantiles},
     workload::Observed,
 };
@@ -122,9 +123,6 @@ impl Found<'_> {
 
     /// Adds what is known to have disturbed it, where it does not add up.
     fn disturbed(&self, all: &Pairs, parts: &mut Decomposition) {
-        let rounds = || all.workload.iter().chain(&all.network);
-        let steal: u64 = rounds().map(|o| o.steal_ns).sum();
-        let time: f64 = rounds().map(|o| o.round.window_ns).sum();
         let sum = &mut parts.sum;
         if self.ones.pairs.len() < 5 {
             sum.conclusive = false;
@@ -133,11 +131,9 @@ impl Found<'_> {
         if sum.conclusive {
             return;
         }
-        let share = steal as f64 * 100.0 / time;
-        if share >= 0.5 {
-            sum.disturbed.push(format!("the hypervisor took {share:.1}% of a CPU"));
-        }
-        sum.disturbed.extend(frequent(rounds(), self.ones.pairs.len()));
+        sum.disturbed.extend(disturbed::by(all));
+        let rounds = all.workload.iter().chain(&all.network);
+        sum.disturbed.extend(frequent(rounds, self.ones.pairs.len()));
         if sum.disturbed.is_empty() {
             sum.disturbed.push("single rounds were slower, and nothing says why".into());
         }

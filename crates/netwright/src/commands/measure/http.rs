@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use model::{
     Nanos,
-    measure::{HttpSpec, TlsSpec},
+    measure::{Common, HttpSpec, TlsSpec, Transport},
 };
 
 use super::{
@@ -30,11 +30,13 @@ use crate::{
   netwright measure http http://web1/a http://web1/b     # in turn
   netwright measure http http://web1/ --responder web1 --confidence 2%   # and the server's CPU
   netwright measure http http://web1/ --new-connections  # a connection for each request
+  netwright measure http http+unix://%2Frun%2Fapp.sock/health   # over the Unix socket /run/app.sock
   netwright measure http https://web1/ --ca ours.pem     # TLS, with an authority of one's own
   netwright measure http http://web1/api --body '{}' --header 'Content-Type: application/json'"
 ))]
 pub struct HttpArgs {
-    /// What to ask for: `http://HOST[:PORT]/PATH` or `https://…`; several of one server in turn.
+    /// What to ask for: `http://HOST[:PORT]/PATH`, `https://…`, or `http+unix://%2Frun%2Fapp.sock/PATH`
+    /// over a Unix socket; several of one server in turn.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
     /// The method [default: GET, with a body POST].
@@ -96,7 +98,10 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     let method = if has_body { "POST" } else { "GET" };
     let target = args.urls.first().cloned().unwrap_or_default();
     Ok(HttpSpec {
-        common: args.near.common(target, args.duration, args.requests.is_some())?,
+        common: Common {
+            transport: transport(&target),
+            ..args.near.common(target, args.duration, args.requests.is_some())?
+        },
         urls: args.urls.clone(),
         tls: TlsSpec {
             ca: named(args.ca.as_deref())?,
@@ -115,6 +120,15 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
         requests: args.requests,
         timeout_ns: args.timeout,
     })
+}
+
+/// What carries requests to a URL.
+pub fn transport(url: &str) -> Transport {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    match scheme.eq_ignore_ascii_case("http+unix") {
+        true => Transport::Unix,
+        false => Transport::Tcp,
+    }
 }
 
 /// A file by its name, as a request keeps it.

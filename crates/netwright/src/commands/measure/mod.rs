@@ -3,7 +3,7 @@
 pub mod args;
 mod connect;
 pub mod counts;
-mod http;
+pub mod http;
 mod near;
 pub mod pg;
 mod spec;

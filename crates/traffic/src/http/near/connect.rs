@@ -1,5 +1,7 @@
 //! Connections made: at first, anew, and those that do not come about.
 
+use model::measure::Transport;
+
 use super::{Near, State, answer::talking};
 use crate::{
     Error,
@@ -12,12 +14,30 @@ impl Near<'_> {
     pub(super) fn connect(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
         let (socket, begun) = match self.shape.way.connect()? {
             Ok(connecting) => connecting,
+            // A Unix socket's queue is full: no failure, only a wait.
+            Err(libc::EAGAIN) if self.shape.way.transport == Transport::Unix => {
+                return self.queue_full(state, key);
+            }
             Err(errno) => return self.unconnected(state, key, Failed::Connecting(errno)),
         };
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.take(socket, begun);
         // One that is established already is told of, too.
         state.epoll.add_once(conn.link.fd(), key).map_err(|e| Error::io("epoll", &e))
+    }
+
+    /// Tried again soon, until that has taken too long. The kernel has no way to be told of a place.
+    #[cold]
+    fn queue_full(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+        let now = now_ns();
+        let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
+        let since = *conn.full_ns.get_or_insert(now);
+        if now.saturating_sub(since) >= self.shape.timeout_ns {
+            conn.full_ns = None;
+            return self.unconnected(state, key, Failed::NoConnection);
+        }
+        state.resting.add(now + REST_NS / 10, key);
+        Ok(())
     }
 
     /// A connection is established: TLS follows, or requests.

@@ -1,0 +1,217 @@
+//! `explain` of servers that change while they are looked at, stand still or are on a Unix socket:
+//! what does not add up is inconclusive and says why, and what was measured is kept.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    io::Write,
+    net::TcpStream,
+    process::{Child, Command, Output, Stdio},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use model::explain::ExplainDocument;
+use support::{
+    NETWRIGHT,
+    http::{Nginx, Request, Server},
+    output,
+    serve::Serve,
+};
+
+/// Rounds that take turns with another test's say little.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn document(out: &Output) -> ExplainDocument {
+    serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)))
+}
+
+fn begin(target: &str, args: &[&str]) -> Child {
+    Command::new(NETWRIGHT)
+        .args(["explain", "--json", "--quiet", target])
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// 20 ms for each request, for 300 ms of every 900.
+fn slow_at_times(_: &Request, to: &mut TcpStream) -> bool {
+    static SINCE: OnceLock<Instant> = OnceLock::new();
+    if SINCE.get_or_init(Instant::now).elapsed().as_millis() % 900 < 300 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
+}
+
+/// Medians of rounds leave out what the mean over all rounds has: a third of them is over ten times
+/// as slow, and whichever side the median is on, it is nowhere near the mean.
+#[test]
+fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
+    let _alone = alone();
+    let server = Server::start(slow_at_times);
+    let args = ["explain", &server.url("/"), "--duration", "4s", "--round", "60ms"];
+    let out = output(NETWRIGHT, &[&args[..], &["--json"]].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stderr));
+    let sum = document(&out).sum;
+    assert!(!sum.conclusive && sum.error.abs() > sum.allowed, "{sum:?}");
+    let said = |words: &str| sum.disturbed.iter().any(|d| d.contains(words));
+    assert!(said("rounds were over 10% slower than the median"), "{sum:?}");
+    // Where others have the CPUs the network beside may have been slower by chance.
+    let why = ["points to the server", "slower, too", "not point to", "something else ran"];
+    assert!(why.iter().any(|w| said(w)), "{sum:?}");
+    let text = output(NETWRIGHT, &args);
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(text.contains("Inconclusive: ") && text.contains("10% slower"), "{text}");
+}
+
+/// Stopped, not ended: connections stay, and nothing comes.
+#[test]
+fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {
+    let _alone = alone();
+    let serve = Serve::start(&["--service-time", "50us"]);
+    let target = format!("rtt://{}", serve.target());
+    let explain = || begin(&target, &["--duration", "60s", "--round", "50ms"]);
+    let (waits, ended) = (explain(), explain());
+    std::thread::sleep(Duration::from_secs(6));
+    serve.signal(libc::SIGSTOP);
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(500));
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(i32::try_from(ended.id()).unwrap(), libc::SIGTERM) }, 0);
+    let outs = [waits, ended].map(|child| child.wait_with_output().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(40), "{outs:?}");
+    serve.signal(libc::SIGCONT);
+    for (out, code) in outs.iter().zip([Some(4), None]) {
+        let said = String::from_utf8_lossy(&out.stderr);
+        let d = document(out);
+        assert!(d.cut_short && d.rounds >= 3, "{d:?}");
+        let code = code.unwrap_or(i32::from(!d.sum.conclusive));
+        assert_eq!(out.status.code(), Some(code), "{said}");
+        let lines = usize::from(code == 4);
+        assert!(
+            said.lines().count() == lines && (code != 4 || said.contains("is silent")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("a.sock");
+    let server = "location / { return 200 hello; }";
+    let nginx = Nginx::start(folder.path(), &format!("listen unix:{}; {server}", socket.display()));
+    let at = socket.display().to_string().replace('/', "%2F");
+    let url = format!("http+unix://{at}/");
+    let out = begin(&url, &["--duration", "1500ms", "--round", "60ms", "--clients", "1,2"]);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    assert!(d.responder.starts_with("unix:/"), "{}", d.responder);
+    let responder = std::path::Path::new(d.responder.trim_start_matches("unix:"));
+    assert!(!responder.exists(), "it leaves its socket");
+    assert_eq!(d.levels.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 2]);
+    // The same request by TCP, but for the name that it asks for.
+    let text = support::run(
+        NETWRIGHT,
+        &[
+            "measure",
+            "http",
+            &nginx.url("/"),
+            "-H",
+            "Host: localhost",
+            "--json",
+            "--requests",
+            "10",
+        ],
+    );
+    let tcp: model::measure::HttpDocument = serde_json::from_str(&text).unwrap();
+    assert_eq!(d.exchange.request_bytes, tcp.runs[0].request_bytes / 10);
+    // nginx ends a connection now and then, and says so in a shorter response.
+    assert!(d.exchange.response_bytes.abs_diff(tcp.runs[0].response_bytes / 10) <= 3, "{d:?}");
+}
+
+/// Stands before the C library: each look at the time of day says another year, forth and back, as
+/// no clock that is set would.
+const JUMPS: &str = r"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <sys/time.h>
+static long jump(void) { static long n; return (n++ % 3 - 1) * 31536000L; }
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, __func__);
+  int failed = real(id, t);
+  if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI) t->tv_sec += jump();
+  return failed;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  t->tv_sec = now.tv_sec, t->tv_usec = now.tv_nsec / 1000;
+  return 0;
+}
+time_t time(time_t *t) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (t) *t = now.tv_sec;
+  return now.tv_sec;
+}
+";
+
+/// All durations are of the clock that nobody sets. The machine's own is left alone: its time of
+/// day jumps for both ends alone.
+#[test]
+fn a_clock_that_jumps_changes_no_figure() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("jumps.c"), folder.path().join("jumps.so"));
+    std::fs::write(&source, JUMPS).unwrap();
+    let [source, library] = [source, library].map(|path| path.display().to_string());
+    support::run("cc", &["-shared", "-fPIC", "-o", &library, &source, "-ldl"]);
+    let jumping = |args: &[&str]| {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args).env("LD_PRELOAD", &library);
+        command
+    };
+    let serve = ["serve", "--json", "--port", "0", "--service-time", "3ms"];
+    let serve = Serve::of(jumping(&serve));
+    let mut years = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let args = ["measure", "rtt", serve.target(), "--json", "--duration", "500ms"];
+        let begun = Instant::now();
+        let out = jumping(&args).output().unwrap();
+        let took = begun.elapsed();
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        let d: model::measure::RttDocument = serde_json::from_slice(&out.stdout).unwrap();
+        let run = &d.runs[0];
+        assert!(run.window_ns.0 >= 500_000_000 && u128::from(run.window_ns.0) < took.as_nanos());
+        // As many as there is room for, and none shorter than what each takes or longer than all.
+        assert!((1..=run.window_ns.0 / 2_990_000 + 1).contains(&run.transactions), "{run:?}");
+        assert!(run.rtt_ns.min >= 2_990_000 && run.rtt_ns.max < run.window_ns.0 * 2, "{run:?}");
+        years.insert(d.started_unix_s / 31_536_000);
+    }
+    let target = format!("rtt://{}", serve.target());
+    let args = ["explain", "--json", &target, "--duration", "1500ms", "--round", "60ms"];
+    let begun = Instant::now();
+    let out = jumping(&args).output().unwrap();
+    let d = document(&out);
+    assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+    years.insert(d.started_unix_s / 31_536_000);
+    assert!(d.injected_service_ns.is_some_and(|ns| (2_990_000.0..60e6).contains(&ns)), "{d:?}");
+    assert!(d.sum.measured_ns > 2_990_000.0 && d.sum.measured_ns < 60e6, "{:?}", d.sum);
+    // It did jump.
+    let today = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() / 31_536_000;
+    assert!(years.iter().any(|year| *year != today), "{years:?}");
+}
