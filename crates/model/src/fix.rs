@@ -24,8 +24,11 @@ pub enum Fate {
 /// A knob of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FixChange {
-    /// The knob's full name.
+    /// The knob's full name; one of the far end begins with `far:`.
     pub knob: String,
+    /// Whose it is: the responder as it was named, or nothing for this host.
+    #[serde(default)]
+    pub host: String,
     /// What it was before; empty where that was not read.
     pub old: String,
     /// What was wanted.
@@ -73,7 +76,13 @@ pub struct FixDocument {
     /// The change set with everything that was kept, for `netwright tune rollback` and
     /// `persist`; absent where nothing was.
     pub kept: Option<u64>,
-    /// What of this host is now another than before.
+    /// The responder whose host was tuned as well, as it was named.
+    #[serde(default)]
+    pub responder: Option<String>,
+    /// The change set in the responder's own journal with everything that was kept there.
+    #[serde(default)]
+    pub kept_far: Option<u64>,
+    /// What of this host, or the responder's, is now another than before.
     pub changes: Vec<FixChange>,
     /// All that was kept against before, by a last experiment of its own; absent where there was
     /// none.

@@ -25,6 +25,11 @@ impl Window {
         Self { before: SIGNALS.map(listen) }
     }
 
+    /// What [`Window::stop`] gives, where somebody else holds the window.
+    pub fn stopped() -> &'static AtomicBool {
+        &STOP
+    }
+
     /// Set by the first Ctrl-C.
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::tune::Plan;
-use tune::trial::Bench;
+use tune::trial::Trials;
 
 use crate::{
     ProveError, child,
@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub struct Knobs<'a> {
     /// Sets and undoes.
-    pub bench: &'a Bench,
+    pub bench: &'a dyn Trials,
     /// Each combination's plan, in the order of [`crate::Experiment::wishes`], all made for the
     /// host as it is between two combinations. Empty where a combination leaves all as it is.
     pub plans: &'a [Plan],

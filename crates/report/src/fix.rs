@@ -32,6 +32,17 @@ pub fn text(d: &FixDocument, look: Look) -> String {
     for note in &d.notes {
         page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
     }
+    if let (Some(id), Some(far)) = (d.kept_far, &d.responder) {
+        page.gap();
+        page.line(
+            Line::plain(format!(
+                "At {far}, change {id} is in force until its next boot; `netwright tune rollback \
+                 {id}` there, or `netwright tune rollback {id} --responder {far}` here, puts \
+                 everything back."
+            )),
+            2,
+        );
+    }
     if let Some(id) = d.kept {
         page.gap();
         page.line(
@@ -52,7 +63,7 @@ fn head(d: &FixDocument) -> Line {
     if d.dry_run {
         return Line::new().ink(Ink::Strong, "dry run").text(": nothing was changed.");
     }
-    if d.kept.is_none() {
+    if d.kept.is_none() && d.kept_far.is_none() {
         let line = Line::new().ink(Ink::Warn, "nothing helped");
         return line.text(format!(": {tried}, all is as it was; {took}."));
     }
@@ -73,6 +84,9 @@ fn candidate(c: &Candidate, page: &mut Page) {
                 old => format!("  (was {old})"),
             },
         );
+        if !ch.host.is_empty() {
+            line = line.text(format!("  at {}", ch.host));
+        }
         if i == 0 && !c.asked_by.is_empty() {
             line = line.ink(Ink::Faint, format!("  {}", c.asked_by));
         }
@@ -116,6 +130,7 @@ mod tests {
             title: String::new(),
             changes: vec![FixChange {
                 knob: knob.into(),
+                host: String::new(),
                 old: "1".into(),
                 new: "2".into(),
                 unit: String::new(),
@@ -128,27 +143,32 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_was_kept_and_what_was_undone_stand_apart() {
-        let better = verdict(Outcome::Better, 0.5);
-        let d = FixDocument {
+    fn a_document(candidates: Vec<Candidate>) -> FixDocument {
+        FixDocument {
             schema_version: 1,
             started_unix_s: 0,
             took_s: 12.0,
             workload: "w".into(),
             goal: "tps".into(),
-            candidates: vec![
-                a_candidate("a", Fate::Kept, Some(better.clone()), "better"),
-                a_candidate("b", Fate::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
-                a_candidate("c", Fate::Refused, None, "c: does harm"),
-            ],
+            candidates,
             kept: Some(7),
+            responder: None,
+            kept_far: None,
             changes: vec![],
-            total: Some(better),
+            total: Some(verdict(Outcome::Better, 0.5)),
             dry_run: false,
             ended: "nothing more helps".into(),
             notes: vec![],
-        };
+        }
+    }
+
+    #[test]
+    fn what_was_kept_and_what_was_undone_stand_apart() {
+        let d = a_document(vec![
+            a_candidate("a", Fate::Kept, Some(verdict(Outcome::Better, 0.5)), "better"),
+            a_candidate("b", Fate::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
+            a_candidate("c", Fate::Refused, None, "c: does harm"),
+        ]);
         let look = Look { colour: false, width: 100, verbose: false };
         let text = text(&d, look);
         let kept = text.find("KEPT").unwrap();
@@ -160,5 +180,18 @@ mod tests {
         );
         assert!(text.contains("+50.0% (+49.0% to +51.0%)"), "{text}");
         assert!(text.contains("netwright tune rollback 7"), "{text}");
+    }
+
+    #[test]
+    fn what_is_the_far_ends_is_said_to_be() {
+        let better = verdict(Outcome::Better, 0.5);
+        let mut there = a_candidate("far:a", Fate::Kept, Some(better.clone()), "better");
+        there.changes[0].host = "db1".into();
+        let mut d = a_document(vec![there]);
+        (d.kept, d.kept_far, d.responder) = (None, Some(3), Some("db1".into()));
+        let text = text(&d, Look { colour: false, width: 200, verbose: false });
+        assert!(text.contains("far:a=2  (was 1)  at db1"), "{text}");
+        assert!(text.contains("netwright tune rollback 3 --responder db1"), "{text}");
+        assert!(!text.contains("nothing helped"), "{text}");
     }
 }

@@ -24,7 +24,10 @@ mod served;
 mod stream;
 mod team;
 
-pub use client::conduct::{Progress, Run};
+pub use client::{
+    conduct::{Progress, Run},
+    remote::Remote,
+};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};

@@ -78,6 +78,7 @@ impl Far {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
+            steward: None,
         })
         .unwrap();
         let Some(Listen::Tcp(address)) = server.listening().first().cloned() else { panic!() };

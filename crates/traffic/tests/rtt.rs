@@ -58,6 +58,7 @@ fn options(listen: Listen) -> Options {
         limits: Limits::default(),
         service_ns: Nanos(0),
         pin: Pin::No,
+        steward: None,
     }
 }
 

@@ -37,6 +37,7 @@ impl Far {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
+            steward: None,
         };
         let server = Server::bind(options).unwrap();
         let target = match server.listening().first().unwrap() {

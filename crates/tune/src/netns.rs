@@ -252,6 +252,20 @@ pub fn within<T: Send>(
     })
 }
 
+/// Whether this is the machine's first network namespace, seen from its first process namespace:
+/// what is the whole host's is ours to change only there.
+///
+/// **Source**: `/proc/self/ns/pid`, whose first one has the fixed inode `PROC_PID_INIT_INO`
+/// (include/linux/proc_ns.h), and `/proc/1/ns/net` beside our own. What cannot be read is no
+/// sign of it.
+pub fn is_first(root: &probe::Root) -> bool {
+    let own = |name: &str| root.link(&format!("/proc/self/ns/{name}")).ok();
+    let net = own("net");
+    own("pid").as_deref() == Some("pid:[4026531836]")
+        && net.is_some()
+        && net == root.link("/proc/1/ns/net").ok()
+}
+
 /// Whether a knob is a network namespace's own, and not the whole host's.
 pub fn is_of_namespace(knob: &str) -> bool {
     knob.starts_with("nic.") || knob.starts_with("sysctl.net.") || knob.starts_with("sysctl.net/")

@@ -12,8 +12,44 @@ use crate::{
     journal::Set,
     knobs,
     lock::Lock,
+    status,
     undo::{self, Report},
 };
+
+/// Where an experiment makes its changes.
+pub trait Trials: std::fmt::Debug + Sync {
+    /// Makes a plan's changes, on trial; a number to name them by.
+    ///
+    /// # Errors
+    /// The first change that failed; then all is as it was, or the text says what is not.
+    fn try_out(&self, plan: &Plan) -> Result<u64, TuneError>;
+
+    /// Whether what was made is still there.
+    ///
+    /// # Errors
+    /// The first value that is another one now.
+    fn holds(&self, id: u64) -> Result<(), TuneError>;
+
+    /// Undoes it and reads everything back.
+    ///
+    /// # Errors
+    /// Names what could not be put back, and how to try again.
+    fn take_back(&self, id: u64) -> Result<(), TuneError>;
+}
+
+impl Trials for Bench {
+    fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
+        Self::try_out(self, plan)
+    }
+
+    fn holds(&self, id: u64) -> Result<(), TuneError> {
+        Self::holds(self, id)
+    }
+
+    fn take_back(&self, id: u64) -> Result<(), TuneError> {
+        Self::take_back(self, id)
+    }
+}
 
 /// A host on which an experiment makes changes. It holds the lock as long as it lives: nobody
 /// else changes the host meanwhile.
@@ -181,6 +217,35 @@ impl Bench {
         let set = self.work().set(id)?;
         let mut journal = self.store.resume(id, &self.lock)?;
         whole(id, &undo::all(&self.host, &mut journal, &set, undo::ASKED))
+    }
+
+    /// Undoes a set that an experiment of this name made and kept; `whose` begins the name.
+    ///
+    /// # Errors
+    /// There is none, it is somebody else's, a later set wrote the same knob, or as
+    /// [`Bench::take_back`].
+    pub fn roll_back(&self, id: u64, whose: &str) -> Result<(), TuneError> {
+        let sets = self.sets()?;
+        let own = |(s, _): &&(Set, State)| {
+            s.id == id && s.trial.as_deref().is_some_and(|t| t.starts_with(whose))
+        };
+        let Some((set, state)) = sets.iter().find(own) else {
+            return Err(TuneError::Denied(format!("change {id} was not made by {whose}…")));
+        };
+        if matches!(state, State::RolledBack | State::GoneWithBoot) {
+            return Ok(());
+        }
+        self.here(set)?;
+        let after = |(s, state): &&(Set, State)| s.id > id && status::is_open(*state);
+        for (later, _) in sets.iter().filter(after) {
+            if let Some(knob) = later.shares(set) {
+                return Err(TuneError::Environment(format!(
+                    "change {} wrote {knob} after change {id}; roll that back first",
+                    later.id
+                )));
+            }
+        }
+        self.take_back(id)
     }
 
     /// Ends a trial: its changes stay, as those of `tune apply` do.

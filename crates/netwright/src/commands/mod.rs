@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod explain;
+pub mod far;
 pub mod fix;
 pub mod inspect;
 pub mod lab;

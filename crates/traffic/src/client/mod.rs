@@ -5,6 +5,7 @@ pub mod confidence;
 pub mod ends;
 pub mod flows;
 pub mod onlooker;
+pub mod remote;
 
 use std::{
     net::SocketAddr,
@@ -20,6 +21,7 @@ use crate::{
         ToClient, ToServer,
         frame::{self, LARGE, SMALL},
         message::{Counters, FarReport, PROTOCOL, Ready, Test},
+        seal::Seals,
         secret::{Secret, Who, nonce},
     },
     host, host_identity,
@@ -48,6 +50,8 @@ pub struct Peer {
     pub same_host: bool,
     /// As it was named.
     pub name: String,
+    /// There where it lets itself be tuned.
+    seals: Option<Seals>,
 }
 
 impl Peer {
@@ -57,8 +61,17 @@ impl Peer {
     /// One line: the name does not resolve, nobody listens, somebody else does, the secret is
     /// wrong.
     pub fn connect(common: &Common, secret: Option<&Secret>) -> Result<Self> {
-        let target: Target = common.target.parse()?;
-        let (socket, address) = reach(&target, common)?;
+        let from = From { family: common.family, bind: common.bind.clone() };
+        Self::dial(&common.target, &from, secret)
+    }
+
+    /// The same, where there is nothing to measure.
+    ///
+    /// # Errors
+    /// As [`Peer::connect`].
+    fn dial(target: &str, from: &From, secret: Option<&Secret>) -> Result<Self> {
+        let target: Target = target.parse()?;
+        let (socket, address) = reach(&target, from)?;
         let timeouts = || {
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.set_write_timeout(Some(PATIENCE))
@@ -180,8 +193,17 @@ fn named(name: &str, e: Error) -> Error {
     }
 }
 
+/// Where a connection begins.
+#[derive(Debug, Default)]
+struct From {
+    /// Only addresses of this family: 4 or 6.
+    family: Option<u8>,
+    /// Local address to send from.
+    bind: Option<String>,
+}
+
 /// A connected control socket: the first address that answers.
-fn reach(target: &Target, common: &Common) -> Result<(Socket, Option<SocketAddr>)> {
+fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)> {
     match target {
         Target::Unix(path) => {
             let what = || format!("cannot connect to {}", path.display());
@@ -217,7 +239,7 @@ fn reach(target: &Target, common: &Common) -> Result<(Socket, Option<SocketAddr>
     }
 }
 
-fn dial(address: SocketAddr, common: &Common) -> Result<Socket> {
+fn dial(address: SocketAddr, common: &From) -> Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let what = || format!("cannot connect to {address}");
     let socket = Socket::new(domain, Type::STREAM, None).doing(what)?;
@@ -278,7 +300,7 @@ fn greet(
     };
     frame::send(&mut &socket, &hello).map_err(|e| named(&name, e))?;
     match receive()? {
-        ToClient::Welcome { proof, end, boot_id } => {
+        ToClient::Welcome { proof, end, boot_id, tunes } => {
             let real = used.is_none_or(|s| {
                 s.accepts(Who::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
             });
@@ -286,11 +308,12 @@ fn greet(
                 return Err(Error::Denied(format!("{name} does not know the secret itself")));
             }
             let same_host = host::same_host(&boot_id, &me.boot_id);
-            let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+            let here = socket.local_addr().ok().and_then(|a| a.as_socket());
             // Of a Unix socket both ends have the one path.
-            let ours = ours.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
-            let local = End { address: ours, ..me.end };
-            Ok(Peer { socket, address, end, local, same_host, name })
+            let here = here.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
+            let local = End { address: here, ..me.end };
+            let seals = used.filter(|_| tunes).map(|s| Seals::new(s, Who::Client, &theirs, &ours));
+            Ok(Peer { socket, address, end, local, same_host, name, seals })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),
         ToClient::Failed { why } => Err(Error::Environment(format!("{name}: {why}"))),

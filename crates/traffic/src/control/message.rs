@@ -11,6 +11,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::seal::Sealed;
 use crate::Error;
 
 /// Version of the protocol; the ends must agree.
@@ -44,6 +45,9 @@ pub enum ToClient {
         end: End,
         /// Tells whether both ends are one host.
         boot_id: String,
+        /// Whether it lets itself be tuned.
+        #[serde(default)]
+        tunes: bool,
     },
     /// Not with this secret.
     Denied {
@@ -67,6 +71,8 @@ pub enum ToClient {
     },
     /// The answer to a mark.
     Marked(Box<Counters>),
+    /// The answer to `Tune`.
+    Tuned(Sealed),
     /// The answer to `Finish`.
     Report(Box<FarReport>),
     /// The test broke off.
@@ -154,6 +160,8 @@ pub enum ToServer {
     Quiet,
     /// The test is over.
     Finish,
+    /// About the far end's settings.
+    Tune(Sealed),
 }
 
 /// What the far end must know of a test.

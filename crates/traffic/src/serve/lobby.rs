@@ -11,12 +11,13 @@ use std::{
 
 use socket2::Socket;
 
-use super::{Options, endpoint::Near};
+use super::{Options, endpoint::Near, wrong::Wrong};
 use crate::{
     Doing, Error, Result,
     control::{
         frame::{self, Inbox, SMALL},
         message::{PROTOCOL, ToClient, ToServer},
+        seal::Seals,
         secret::{Who, nonce},
     },
     host, host_identity,
@@ -38,6 +39,8 @@ struct Waiting {
     since: Instant,
     /// Whether it has greeted as it must, and runs on this host.
     admitted: Option<bool>,
+    /// For what it may ask of our settings.
+    seals: Option<Seals>,
 }
 
 /// A connection that may ask for tests.
@@ -46,6 +49,8 @@ pub struct Admitted {
     pub near: Near,
     pub same_host: bool,
     pub inbox: Inbox,
+    /// There where it may ask about our settings.
+    pub seals: Option<Seals>,
 }
 
 /// All of them.
@@ -57,6 +62,7 @@ pub struct Lobby<'a> {
     most: usize,
     options: &'a Options,
     swept: Instant,
+    wrong: Wrong,
 }
 
 fn watch(epoll: &OwnedFd, fd: RawFd) -> io::Result<()> {
@@ -88,7 +94,8 @@ impl<'a> Lobby<'a> {
         let limit = descriptor_limit();
         let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
         let (waiting, most) = (HashMap::new(), options.limits.waiting.min(room));
-        Ok(Self { epoll, listeners, waiting, most, options, swept: Instant::now() })
+        let (swept, wrong) = (Instant::now(), Wrong::default());
+        Ok(Self { epoll, listeners, waiting, most, options, swept, wrong })
     }
 
     /// Sleeps up to `most` and gives those that were admitted and those that were turned away
@@ -177,8 +184,9 @@ impl<'a> Lobby<'a> {
         let fd = socket.as_raw_fd();
         if watch(&self.epoll, fd).is_ok() {
             let (inbox, since) = (Inbox::default(), Instant::now());
-            let admitted = None;
-            self.waiting.insert(fd, Waiting { socket, near, nonce, inbox, since, admitted });
+            let (admitted, seals) = (None, None);
+            let new = Waiting { socket, near, nonce, inbox, since, admitted, seals };
+            self.waiting.insert(fd, new);
         }
     }
 
@@ -233,19 +241,25 @@ impl<'a> Lobby<'a> {
                  version at both ends"
             )));
         }
-        let proof = match &self.options.secret {
-            None => None,
-            Some(secret) => {
-                let theirs = proof.as_deref().unwrap_or_default();
-                if !secret.accepts(Who::Client, &waiting.nonce, nonce, theirs) {
-                    return Err(deny(match proof {
-                        None => "a secret is demanded: --secret-file FILE or NETWRIGHT_SECRET",
-                        Some(_) => "the secret is not the one that this server knows",
-                    }));
-                }
-                Some(secret.proof(Who::Server, &waiting.nonce, nonce))
+        let (mut ours, mut seals) = (None, None);
+        if let Some(secret) = &self.options.secret {
+            if self.wrong.too_many(&waiting.near) {
+                return Err(deny("too many wrong secrets came from this address: wait a minute"));
             }
-        };
+            let theirs = proof.as_deref().unwrap_or_default();
+            if !secret.accepts(Who::Client, &waiting.nonce, nonce, theirs) {
+                if proof.is_some() {
+                    self.wrong.count(&waiting.near);
+                }
+                return Err(deny(match proof {
+                    None => "a secret is demanded: --secret-file FILE or NETWRIGHT_SECRET",
+                    Some(_) => "the secret is not the one that this server knows",
+                }));
+            }
+            ours = Some(secret.proof(Who::Server, &waiting.nonce, nonce));
+            let steward = self.options.steward.is_some();
+            seals = steward.then(|| Seals::new(secret, Who::Server, &waiting.nonce, nonce));
+        }
         let me = host_identity();
         let same_host = host::same_host(boot_id, &me.boot_id);
         let mut end = me.end;
@@ -253,10 +267,12 @@ impl<'a> Lobby<'a> {
             Near::Ip(ours, _) => ours.to_string(),
             Near::Unix(path) => path.display().to_string(),
         };
-        let welcome = frame::encode(&ToClient::Welcome { proof, end, boot_id: me.boot_id })?;
+        let (boot_id, tunes) = (me.boot_id, seals.is_some());
+        let welcome = frame::encode(&ToClient::Welcome { proof: ours, end, boot_id, tunes })?;
         waiting.socket.send(&welcome).map_err(|e| Error::io("broke off", &e))?;
         if let Some(waiting) = self.waiting.get_mut(&fd) {
             (waiting.admitted, waiting.since) = (Some(same_host), Instant::now());
+            waiting.seals = seals;
         }
         Ok(())
     }
@@ -267,7 +283,8 @@ impl<'a> Lobby<'a> {
         // SAFETY: both descriptors are open; the socket lives on with the session.
         unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
         let same_host = w.admitted.unwrap_or(false);
-        Some(Admitted { socket: w.socket, near: w.near, same_host, inbox: w.inbox })
+        let Waiting { socket, near, inbox, seals, .. } = w;
+        Some(Admitted { socket, near, same_host, inbox, seals })
     }
 
     /// Forgets those whose time is over, once a second.

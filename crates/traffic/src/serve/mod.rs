@@ -1,4 +1,5 @@
-//! The far end: it sends, receives and reports for whoever may ask, and nothing else.
+//! The far end: it sends, receives and reports for whoever may ask, and nothing else, unless its
+//! operator gave it a [`Steward`].
 //!
 //! `lobby` is one thread for all connections that have not asked yet; each client that has
 //! gets a thread (`session`) which runs its tests (`far`) on sockets of their own
@@ -9,13 +10,15 @@ mod far;
 pub(crate) mod limits;
 mod lobby;
 mod session;
+mod steward;
+mod wrong;
 
 use std::{
     net::SocketAddr,
     ops::RangeInclusive,
     path::PathBuf,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -31,6 +34,7 @@ use crate::{
     seats,
 };
 pub use limits::Limits;
+pub use steward::{Attendant, Caller, LEASE, Steward};
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +60,9 @@ pub struct Options {
     pub service_ns: Nanos,
     /// Where the far threads run, unless the client asks for something else.
     pub pin: Pin,
+    /// Who answers about this host's settings, where it lets itself be tuned. Nobody is
+    /// answered who did not prove a secret.
+    pub steward: Option<Arc<dyn Steward>>,
 }
 
 /// What happened, for the log.
@@ -140,6 +147,7 @@ impl Server {
                         near: client.near,
                         same_host: client.same_host,
                         inbox: client.inbox,
+                        seals: client.seals,
                         options: &self.options,
                         stop,
                         taken: &taken,

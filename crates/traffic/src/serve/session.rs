@@ -17,12 +17,14 @@ use super::{
     Options,
     endpoint::{Endpoint, Near},
     far::{self, FarTest},
+    steward::{Attendant, Caller, LEASE},
 };
 use crate::{
     Error, Result,
     control::{
         frame::{self, Inbox, LARGE},
         message::{Ready, RefusalKind, Test, ToClient, ToServer},
+        seal::{Sealed, Seals},
     },
     seats::Seats,
 };
@@ -35,6 +37,8 @@ pub struct Session<'a> {
     /// Whether the client runs on this very host.
     pub same_host: bool,
     pub inbox: Inbox,
+    /// There where the client may ask about our settings.
+    pub seals: Option<Seals>,
     pub options: &'a Options,
     pub stop: &'a AtomicBool,
     /// CPUs that tests of all sessions are pinned to now.
@@ -158,18 +162,30 @@ impl Session<'_> {
             let _ = control.set_tcp_nodelay(true);
         }
         let mut tests = 0;
+        // Dropped however this ends: what it has on trial is put back then.
+        let mut attendant = None;
         loop {
-            match self.next(self.options.limits.idle) {
-                Ok(Some(ToServer::Test(test))) => match self.options.limits.refuse(&test) {
-                    Some(why) => self.refuse(&Error::Usage(why))?,
-                    None => match self.one(&test) {
-                        Ok(()) => tests += 1,
-                        Err(e) => {
-                            let _ = self.send(&ToClient::Failed { why: e.to_string() });
-                            return Err(e);
-                        }
-                    },
-                },
+            let idle = if attendant.is_some() { LEASE } else { self.options.limits.idle };
+            match self.next(idle) {
+                Ok(Some(ToServer::Tune(sealed))) => {
+                    if let Err(e) = self.tune(&mut attendant, &sealed) {
+                        let _ = self.send(&ToClient::Failed { why: e.to_string() });
+                        return Err(e);
+                    }
+                    tests += 1;
+                }
+                Ok(Some(ToServer::Test(test))) if attendant.is_none() => {
+                    match self.options.limits.refuse(&test) {
+                        Some(why) => self.refuse(&Error::Usage(why))?,
+                        None => match self.one(&test) {
+                            Ok(()) => tests += 1,
+                            Err(e) => {
+                                let _ = self.send(&ToClient::Failed { why: e.to_string() });
+                                return Err(e);
+                            }
+                        },
+                    }
+                }
                 Ok(Some(_)) => {
                     let why = OUT_OF_TURN.to_owned();
                     let _ = self.send(&ToClient::Failed { why: why.clone() });
@@ -184,6 +200,20 @@ impl Session<'_> {
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// One request about our settings; the first finds somebody to answer it.
+    fn tune(&mut self, attendant: &mut Option<Box<dyn Attendant>>, sealed: &Sealed) -> Result<()> {
+        let (Some(seals), Some(steward)) = (&mut self.seals, &self.options.steward) else {
+            return Err(Error::Denied(
+                "this far end does not let itself be tuned: `netwright serve --allow-tune`".into(),
+            ));
+        };
+        let request = seals.open(sealed)?;
+        let new = || steward.attend(&Caller::of(&self.near));
+        let answer = attendant.get_or_insert_with(new).answer(request);
+        let answer = seals.seal(answer);
+        self.send(&ToClient::Tuned(answer))
     }
 
     /// One test from its request to its report.

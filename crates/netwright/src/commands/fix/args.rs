@@ -1,5 +1,7 @@
 //! What was typed after `fix`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use model::Nanos;
 use prove::figure::Goal;
@@ -14,6 +16,7 @@ use crate::args::OutputArgs;
   netwright fix --workload rtt://db1 --goal p99 --dry-run # only what would be tried
   netwright fix --command 'pgbench -T 2 bench' --metric 'tps=/tps = ([0-9.]+)/:higher' --yes
   netwright fix --workload rtt://db1 --try nic.eth0.coalesce.rx_usecs=0 --yes
+  netwright fix --workload stream://db1 --responder db1 --secret-file F --yes   # both hosts
 
 Exit code 0 says that something was kept; 1 that nothing helped."
 ))]
@@ -31,7 +34,13 @@ pub struct FixArgs {
     /// A figure, where it is and which way is good, as for `netwright prove`.
     #[arg(long, value_name = "NAME=WHERE:higher|lower")]
     pub metric: Vec<String>,
-    /// Try this as well, after what the findings ask for.
+    /// Tune the host of this far end as well: its operator runs `netwright serve --allow-tune`.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub responder: Option<String>,
+    /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    #[arg(long, value_name = "FILE", requires = "responder")]
+    pub secret_file: Option<PathBuf>,
+    /// Try this as well, after what the findings ask for; `far:KNOB=VALUE` at the far end.
     #[arg(long = "try", value_name = "KNOB=VALUE")]
     pub also: Vec<String>,
     /// How long all may take.

@@ -17,9 +17,13 @@ use prove::{
     record::{Begun, Record},
     spec::Spec,
 };
-use tune::{trial::Bench, wish::Wish};
+use tune::{trial::Trials, wish::Wish};
 
-use super::{Attempt, args::FixArgs, judge};
+use super::{
+    Attempt,
+    args::FixArgs,
+    hosts::{Hosts, Made},
+};
 use crate::{
     commands::{
         prove::{failure, spec::of_changes},
@@ -41,8 +45,8 @@ const MOST: f64 = 4.0;
 pub struct Course<'a> {
     /// What was typed.
     pub args: &'a FixArgs,
-    /// The host.
-    pub bench: &'a Bench,
+    /// This host, and the far end's where it may be tuned.
+    pub hosts: &'a Hosts<'a>,
     /// Whether somebody wants an end.
     pub window: &'a Window,
     /// When all began,
@@ -53,7 +57,7 @@ pub struct Course<'a> {
     pub spec: Spec,
     /// How long a run takes.
     pub run: Duration,
-    /// What helped, in order: its wishes and its change set, which is on trial.
+    /// What helped, in order: its wishes and its change, which is on trial.
     pub kept: Vec<(Vec<Wish>, u64)>,
     /// Experiments made.
     pub made: usize,
@@ -101,7 +105,7 @@ impl Course<'_> {
         let begun =
             Begun { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
         let file = format!("{}-{}.jsonl", self.started_unix_s, self.made);
-        let path = self.bench.state().join("fix").join(file);
+        let path = self.hosts.near().state().join("fix").join(file);
         let mut record = Record::create(&path, &begun).map_err(failure)?;
         let plans = [Plan { changes: vec![], ..plan.clone() }, plan];
         let shown = Mutex::new(Progress::new(self.args.output.talk.quiet, ""));
@@ -115,7 +119,7 @@ impl Course<'_> {
         let means = Means {
             ours: Path::new(&ours),
             stop: self.window.stop(),
-            knobs: Some(Knobs { bench: self.bench, plans: &plans }),
+            knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
             progress: &progress,
         };
         let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);
@@ -132,11 +136,17 @@ impl Course<'_> {
 
     /// After an experiment only what was kept is set.
     fn nothing_is_left(&self) -> Result<(), Failure> {
-        let kept = |id: &u64| self.kept.iter().any(|(_, k)| k == id);
-        match self.bench.on_trial().map_err(tune_failure)?.iter().find(|id| !kept(id)) {
+        let kept = |id: u64| self.kept.iter().any(|(_, k)| *k == id);
+        let left = |(id, made): (u64, Made)| (!kept(id)).then_some(made);
+        match self.hosts.on_trial().into_iter().find_map(left) {
             None => Ok(()),
-            Some(id) => Err(Failure::Environment(format!(
+            Some(Made { near: Some(id), .. }) => Err(Failure::Environment(format!(
                 "change {id} could not be put back; `netwright tune rollback {id}` tries again"
+            ))),
+            Some(_) => Err(Failure::Environment(format!(
+                "a change of the far end could not be put back; when we are gone it does so by \
+                 itself, within {} s",
+                traffic::serve::LEASE.as_secs()
             ))),
         }
     }
@@ -175,8 +185,8 @@ impl Course<'_> {
     }
 
     fn keep(&mut self, c: &mut Candidate, wishes: &[Wish]) -> Result<(), Failure> {
-        let plan = judge::plan(self.bench.host(), wishes.to_vec())?;
-        match self.bench.try_out(&plan) {
+        let plan = self.hosts.plan(self.args.own_connection, wishes.to_vec())?;
+        match self.hosts.try_out(&plan) {
             Ok(id) => {
                 self.kept.push((wishes.to_vec(), id));
                 c.fate = Fate::Kept;
@@ -188,11 +198,12 @@ impl Course<'_> {
 
     /// Undoes what was kept, the last first.
     pub fn undo_kept(&mut self) -> Result<(), Failure> {
-        while let Some((_, id)) = self.kept.last() {
-            self.bench.take_back(*id).map_err(tune_failure)?;
-            self.kept.pop();
+        // Where one is left, the others are not.
+        let mut undone = Ok(());
+        while let Some((_, id)) = self.kept.pop() {
+            undone = undone.and(self.hosts.take_back(id).map_err(tune_failure));
         }
-        Ok(())
+        undone
     }
 }
 

@@ -24,7 +24,11 @@ use tune::{
 
 use super::{Attempt, args::FixArgs};
 use crate::{
-    commands::{prove::failure, tune::plan},
+    commands::{
+        far::{FAR, near::Far},
+        prove::failure,
+        tune::plan,
+    },
     exit::Failure,
     interrupt::Window,
     request::readings,
@@ -38,8 +42,13 @@ pub struct Look {
     pub run: Duration,
 }
 
-/// Watches the host while the workload runs, and judges.
-pub fn look(args: &FixArgs, probe: &Experiment, window: &Window) -> Result<Look, Failure> {
+/// Watches the host while the workload runs, and judges; the far end's at the same time.
+pub fn look(
+    args: &FixArgs,
+    probe: &Experiment,
+    window: &Window,
+    far: Option<&Far>,
+) -> Result<Look, Failure> {
     let root = Root::live();
     let facts = facts::collect(&root, &Request { processes: vec![] });
     let ours = super::ours()?;
@@ -49,26 +58,53 @@ pub fn look(args: &FixArgs, probe: &Experiment, window: &Window) -> Result<Look,
         readings: readings(args.window),
         pids: vec![],
     };
-    let softirq = OverWindow::begin(&root);
-    let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
-    let samples = reading(taken.map(|samples| softirq.end(samples)));
+    let goal = args.goal.of_findings();
+    let (samples, theirs) = std::thread::scope(|threads| {
+        let theirs = threads.spawn(|| far.map(|f| f.look(args.window, goal)).transpose());
+        let softirq = OverWindow::begin(&root);
+        let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
+        let samples = reading(taken.map(|samples| softirq.end(samples)));
+        let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
+        (samples, theirs.join().unwrap_or_else(lost))
+    });
     let mut took = load.end().map_err(failure)?;
     took.sort_unstable();
-    let case = Case { facts: &facts, samples: &samples, goal: args.goal.of_findings() };
+    let ours = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
     Ok(Look {
-        findings: diagnose(&case).findings,
+        findings: merged(ours, theirs?.unwrap_or_default()),
         // None was whole within the window: then one takes that long at least.
         run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(args.window.0)),
     })
 }
 
+/// Findings of both hosts, each host's in its own order: the more severe and sure first, this
+/// host's before the other's. The other's knobs are named as such.
+fn merged(ours: Vec<Finding>, theirs: Vec<Finding>) -> Vec<Finding> {
+    let weight = |f: &Finding| (f.severity, f.confidence);
+    let mut theirs = theirs.into_iter().map(far_knobs).peekable();
+    let mut all = Vec::new();
+    for finding in ours {
+        while let Some(their) = theirs.next_if(|t| weight(t) > weight(&finding)) {
+            all.push(their);
+        }
+        all.push(finding);
+    }
+    all.extend(theirs);
+    all
+}
+
+fn far_knobs(mut finding: Finding) -> Finding {
+    for change in finding.changes.iter_mut().filter(|c| !c.knob.is_empty()) {
+        change.knob.insert_str(0, FAR);
+    }
+    finding
+}
+
 /// What the findings and the operator ask for, in order: each finding's changes together. What
 /// waits or has no knob is told as such.
 pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wish>)> {
-    let mut ordered: Vec<&Finding> = findings.iter().collect();
-    ordered.sort_by_key(|f| f.rank);
     let mut all: Vec<(Candidate, Vec<Wish>)> = Vec::new();
-    for finding in ordered {
+    for finding in findings {
         let asked = wish::findings(std::slice::from_ref(finding));
         let taken = |w: &Wish| all.iter().any(|(_, other)| other.iter().any(|o| o.knob == w.knob));
         let (again, fresh): (Vec<Wish>, Vec<Wish>) = asked.wishes.into_iter().partition(taken);
@@ -126,6 +162,7 @@ pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<Wish>)> {
 fn change(knob: &str, new: &str) -> FixChange {
     FixChange {
         knob: knob.to_owned(),
+        host: String::new(),
         old: String::new(),
         new: new.to_owned(),
         unit: String::new(),
@@ -145,9 +182,10 @@ fn candidate(title: &str, wishes: &[Wish]) -> Candidate {
     }
 }
 
-/// Plans a candidate on the host as it is now; what `tune plan` refuses is refused in its words.
+/// Plans a candidate on the hosts as they are now, by `plan`; what `tune plan` refuses is refused
+/// in its words.
 pub fn planned(
-    host: &Host,
+    plan: impl FnOnce(Vec<Wish>) -> Result<Plan, Failure>,
     own_connection: bool,
     (candidate, wishes): (Candidate, Vec<Wish>),
 ) -> Result<Attempt, Failure> {
@@ -155,7 +193,7 @@ pub fn planned(
     if attempt.wishes.is_empty() {
         return Ok(attempt);
     }
-    let plan = plan(host, attempt.wishes.clone())?;
+    let plan = plan(attempt.wishes.clone())?;
     let c = &mut attempt.candidate;
     if let Some(refused) = plan.refused.first() {
         (c.fate, c.why) = (Fate::Refused, format!("{}: {}", refused.knob, refused.why));
@@ -181,6 +219,7 @@ pub fn plan(host: &Host, wishes: Vec<Wish>) -> Result<Plan, Failure> {
 pub fn changes(planned: &[Planned]) -> Vec<FixChange> {
     let one = |p: &Planned| FixChange {
         knob: p.knob.clone(),
+        host: String::new(),
         old: p.old.clone(),
         new: p.new.clone(),
         unit: p.unit.clone(),

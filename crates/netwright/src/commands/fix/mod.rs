@@ -2,6 +2,7 @@
 
 pub mod args;
 mod course;
+mod hosts;
 mod judge;
 
 use std::{
@@ -20,16 +21,18 @@ use model::{
 use prove::{Experiment, figure, spec::Spec};
 use tune::{
     Host,
-    trial::Bench,
+    trial::Trials,
     wish::{self, Wish},
 };
 
 use self::{
     args::FixArgs,
     course::{Came, Course},
+    hosts::Hosts,
 };
 use crate::{
     commands::{
+        far::{FAR, near::Far},
         prove::{failure, spec::metric},
         tune::{failure as tune_failure, trial},
     },
@@ -65,21 +68,36 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
     let (spec, also) = asked(args)?;
     let began = Instant::now();
     let window = Window::open();
-    let host;
-    let document = if args.dry_run {
-        host = Host::live();
-        list(args, &host, spec, &also, &window, began)?
-    } else {
+    if !args.dry_run {
         consent(args)?;
+    }
+    let far = |name: &String| Far::connect(name, args.secret_file.clone());
+    let far = args.responder.as_ref().map(far).transpose()?;
+    let mut document = if args.dry_run {
+        list(args, &Host::live(), far.as_ref(), spec, &also, &window, began)?
+    } else {
         let bench = trial::bench("netwright fix", args.output.talk.quiet)?;
-        fix(args, &bench, spec, &also, &window, began)?
+        let hosts = Hosts::open(&bench, far.as_ref()).map_err(tune_failure)?;
+        fix(args, &hosts, spec, &also, &window, began)?
     };
+    whose(&mut document);
     match args.output.json {
         true => sink.json(&document)?,
         false => sink.text(&report::fix::text(&document, sink.look(args.output.talk.verbose)))?,
     }
-    let helped = document.kept.is_some() || document.dry_run;
+    let helped = document.kept.is_some() || document.kept_far.is_some() || document.dry_run;
     Ok(if helped { Done::Yes } else { Done::No })
+}
+
+/// Names the host of each change.
+fn whose(document: &mut FixDocument) {
+    let Some(far) = &document.responder else { return };
+    let candidates = document.candidates.iter_mut().flat_map(|c| &mut c.changes);
+    for change in candidates.chain(&mut document.changes) {
+        if change.knob.starts_with(FAR) {
+            change.host.clone_from(far);
+        }
+    }
 }
 
 /// The experiment without its factor, and what is to be tried beside the findings.
@@ -88,7 +106,7 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
         return Err(Failure::Usage(format!("--window {}: from 100ms", args.window)));
     }
     let mut spec = Spec {
-        workload: args.workload.clone(),
+        workload: args.workload.as_ref().map(|w| with_secret(args, w)),
         command: args.command.clone(),
         metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
@@ -104,6 +122,20 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
         also.into_iter().map(|w| Wish { asked_by: w.asked_by.replace("argument", "--try"), ..w });
     // What is wrong with it is said before anything is done.
     probe(&spec).map(|_| (spec, also.collect()))
+}
+
+/// The far end that is tuned demands its secret of measurements as well.
+fn with_secret(args: &FixArgs, workload: &str) -> String {
+    let ours = ["stream", "rtt", "connect"].iter().any(|kind| {
+        let rest = workload.trim_start().trim_start_matches("measure").trim_start();
+        rest.starts_with(kind)
+    });
+    match &args.secret_file {
+        Some(file) if ours && !workload.contains("--secret-file") => {
+            format!("{workload} --secret-file '{}'", file.display())
+        }
+        _ => workload.to_owned(),
+    }
 }
 
 /// The experiment with a factor that stands for what will be tried.
@@ -140,7 +172,9 @@ fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
         workload: experiment.shown(),
         goal: goal.map_or_else(String::new, |m| m.name.clone()),
         candidates: vec![],
+        responder: args.responder.clone(),
         kept: None,
+        kept_far: None,
         changes: vec![],
         total: None,
         dry_run: args.dry_run,
@@ -153,15 +187,18 @@ fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
 fn list(
     args: &FixArgs,
     host: &Host,
+    far: Option<&Far>,
     spec: Spec,
     also: &[Wish],
     window: &Window,
     began: Instant,
 ) -> Result<FixDocument, Failure> {
     let mut document = empty(args, &spec)?;
-    let look = judge::look(args, &probe(&spec)?, window)?;
+    let look = judge::look(args, &probe(&spec)?, window, far)?;
+    let own = args.own_connection;
     for one in judge::candidates(&look.findings, also) {
-        let mut attempt = judge::planned(host, args.own_connection, one)?;
+        let plan = |wishes| hosts::plan(host, far, own, wishes).map(|(plan, _)| plan);
+        let mut attempt = judge::planned(plan, own, one)?;
         if attempt.plan.is_some() {
             attempt.candidate.why = "would be tried".into();
         }
@@ -174,7 +211,7 @@ fn list(
 
 fn fix(
     args: &FixArgs,
-    bench: &Bench,
+    hosts: &Hosts<'_>,
     spec: Spec,
     also: &[Wish],
     window: &Window,
@@ -183,7 +220,7 @@ fn fix(
     let mut document = empty(args, &spec)?;
     let mut course = Course {
         args,
-        bench,
+        hosts,
         window,
         began,
         started_unix_s: document.started_unix_s,
@@ -213,7 +250,7 @@ fn rounds(
     let mut also = also;
     loop {
         let probe = probe(&course.spec)?;
-        let look = judge::look(course.args, &probe, course.window)?;
+        let look = judge::look(course.args, &probe, course.window, course.hosts.far())?;
         course.run = look.run;
         let (kept, mut fresh) = (course.kept.len(), Vec::new());
         for (candidate, wishes) in judge::candidates(&look.findings, also) {
@@ -256,8 +293,8 @@ fn tried(
         }
         if goes_on && !attempt.wishes.is_empty() {
             let own = course.args.own_connection;
-            attempt =
-                judge::planned(course.bench.host(), own, (attempt.candidate, attempt.wishes))?;
+            let plan = |wishes| course.hosts.plan(own, wishes);
+            attempt = judge::planned(plan, own, (attempt.candidate, attempt.wishes))?;
             let slice = course.slice(left + 1);
             let c = &mut attempt.candidate;
             match (&attempt.plan, slice) {
@@ -310,7 +347,7 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
         wishes.push(wish.clone());
     }
     course.undo_kept()?;
-    let plan = judge::plan(course.bench.host(), wishes)?;
+    let plan = course.hosts.plan(course.args.own_connection, wishes)?;
     let total = last(course, &plan, &mut document.notes)?;
     let harm =
         |v: &Verdict| matches!(v.outcome, Outcome::Worse | Outcome::Mixed | Outcome::GuardWorse);
@@ -325,9 +362,9 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
         });
         return Ok(());
     }
-    let id = course.bench.try_out(&plan).map_err(tune_failure)?;
-    course.bench.keep(id).map_err(tune_failure)?;
-    document.kept = Some(id);
+    let id = course.hosts.try_out(&plan).map_err(tune_failure)?;
+    let made = course.hosts.keep(id).map_err(tune_failure)?;
+    (document.kept, document.kept_far) = (made.near, made.far);
     document.changes = judge::changes(&plan.changes);
     Ok(())
 }

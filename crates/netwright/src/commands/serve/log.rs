@@ -18,6 +18,7 @@ const WAITING: usize = 4096;
 /// How long the last ones may take to be written when the server ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+#[derive(Debug)]
 enum Line {
     /// For standard output.
     Out(String),
@@ -26,6 +27,7 @@ enum Line {
 }
 
 /// The writer.
+#[derive(Debug)]
 pub struct Log {
     to: Option<SyncSender<Line>>,
     left_out: Arc<AtomicU64>,

@@ -1,13 +1,14 @@
 //! `netwright serve`: the far end of measurements.
 
 pub mod args;
+mod consent;
 mod foreign;
-mod log;
+pub mod log;
 mod qperf;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -31,6 +32,8 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     traffic::exact_timers();
     let window = Window::open();
     let (secret, printed) = demanded(args)?;
+    consent::check(args, secret.as_ref())?;
+    let log = Arc::new(Log::start());
     if args.softirq {
         traffic::host::softirq::attach()?;
     }
@@ -51,6 +54,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
             (None, true) => Pin::No,
             (None, false) => Pin::Auto,
         },
+        steward: consent::steward(args, &log),
     })?;
     let iperf3 = foreign::iperf3(args, &ips(args))?;
     let qperf = qperf::listen(args, &ips(args))?;
@@ -58,7 +62,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     foreign::announce(args, &iperf3)?;
     qperf::announce(args, &qperf)?;
     let stop = window.stop();
-    let log = &Log::start();
+    let log = &*log;
     std::thread::scope(|scope| {
         // If one cannot go on, none does.
         let ending = |result| {

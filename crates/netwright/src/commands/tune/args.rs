@@ -37,6 +37,9 @@ pub enum TuneCommand {
     /// Undo a change unless it is confirmed in time.
     #[command(hide = true)]
     Guard(GuardArgs),
+    /// Undo what a server has on trial once it is gone.
+    #[command(hide = true)]
+    Warden(WardenArgs),
 }
 
 /// Which host, and where its journal is.
@@ -213,11 +216,24 @@ pub struct ConfirmArgs {
     pub output: OutputArgs,
 }
 
+/// A host that lets itself be tuned from here.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Far end")]
+pub struct FarArgs {
+    /// Ask this far end, where `netwright serve --allow-tune` runs.
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["state_dir", "root"])]
+    pub responder: Option<String>,
+    /// Read its secret from this file; else from the environment's NETWRIGHT_SECRET.
+    #[arg(long, value_name = "FILE", requires = "responder")]
+    pub secret_file: Option<PathBuf>,
+}
+
 /// `netwright tune rollback`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune rollback       # the last change that is in force or was cut short
   netwright tune rollback 7
+  netwright tune rollback 7 --responder db1 --secret-file F   # what `fix` kept there
 
 Exit code 1: not everything could be put back; each such value is named."
 ))]
@@ -230,6 +246,8 @@ pub struct RollbackArgs {
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]
     pub no_wait: bool,
+    #[command(flatten)]
+    pub far: FarArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -244,6 +262,8 @@ pub struct RollbackArgs {
 Exit code 1: a value is no longer what was written, or a change was cut short."
 ))]
 pub struct StatusArgs {
+    #[command(flatten)]
+    pub far: FarArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -277,4 +297,12 @@ pub struct GuardArgs {
     pub maker_start: u64,
     #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+/// `netwright tune warden`: what `serve --allow-tune` starts.
+#[derive(Debug, Args)]
+pub struct WardenArgs {
+    /// Where the journal is kept.
+    #[arg(long)]
+    pub state_dir: PathBuf,
 }

@@ -17,6 +17,7 @@ use super::{
     failure, standing, tell,
 };
 use crate::{
+    commands::far::near::Far,
     exit::{Done, Failure},
     output::{Sink, note},
 };
@@ -87,6 +88,9 @@ pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
 /// Puts back what a change wrote.
 pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
+    if let Some(name) = &args.far.responder {
+        return afar(name, &args);
+    }
     let mut place = Place::open(args.place)?;
     if place.store.ids().is_empty() {
         return nothing(&args.output, args.id);
@@ -142,6 +146,23 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     let report = undo::all(&place.host, &mut journal, &set, undo::ASKED);
     drop(lock);
     conclude(&args.output, &place, id, &report)
+}
+
+/// At a far end, what `fix` kept there.
+fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
+    let Some(id) = args.id.filter(|_| !args.dry_run) else {
+        return Err(Failure::Usage(
+            "--responder: name the change, as `netwright fix` or `tune status --responder` tells \
+             it; --dry-run is only for this host"
+                .into(),
+        ));
+    };
+    let far = Far::connect(name, args.far.secret_file.clone())?;
+    far.begin().map_err(failure)?;
+    far.roll_back(id).map_err(failure)?;
+    let text = "is rolled back: every value was put back and read again";
+    tell(&args.output, None, true, vec![format!("Change {id} at {name} {text}.")])?;
+    Ok(Done::Yes)
 }
 
 /// What is rolled back when none is named: the newest of this namespace, or else of another one,

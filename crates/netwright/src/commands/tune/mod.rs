@@ -42,6 +42,7 @@ pub fn run(args: TuneArgs) -> Result<Done, Failure> {
         TuneCommand::Persist(a) => persist::run(&a),
         TuneCommand::Profiles(a) => show::profiles(&a),
         TuneCommand::Guard(a) => stand(&a),
+        TuneCommand::Warden(a) => super::far::warden::stand(&a.state_dir),
     }
 }
 

@@ -102,7 +102,18 @@ pub fn make(host: &Host, wishes: Wishes) -> Result<(Plan, Facts), Failure> {
 }
 
 /// The plan for what is there now.
-pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, Failure> {
+pub fn of_facts(host: &Host, facts: &Facts, wishes: Wishes) -> Result<Plan, Failure> {
+    let ssh = std::env::var("SSH_CONNECTION").ok();
+    of_session(host, facts, wishes, ssh.as_deref())
+}
+
+/// The same for an operator whose connection is this one: `REMOTE PORT LOCAL PORT`, as ssh says.
+pub fn of_session(
+    host: &Host,
+    facts: &Facts,
+    mut wishes: Wishes,
+    connection: Option<&str>,
+) -> Result<Plan, Failure> {
     if host.is_live()
         && let Some(why) = facts::elsewhere(host.root())
     {
@@ -118,8 +129,7 @@ pub fn of_facts(host: &Host, facts: &Facts, mut wishes: Wishes) -> Result<Plan, 
     if let Some(name) = host.namespace() {
         only_of_namespace(&mut wishes, name);
     }
-    let ssh = std::env::var("SSH_CONNECTION").ok();
-    let mut session = Session::find(host.root(), facts, ssh.as_deref());
+    let mut session = Session::find(host.root(), facts, connection);
     if host.namespace().is_some() && session.devices.is_empty() {
         // It ends in another namespace.
         session.remote = None;

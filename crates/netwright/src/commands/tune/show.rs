@@ -10,20 +10,28 @@ use super::{
     failure,
 };
 use crate::{
+    commands::far::near::Far,
     exit::{Done, Failure},
     output::Sink,
 };
 
 /// What is in force, and what of it no longer holds.
 pub fn status(args: StatusArgs) -> Result<Done, Failure> {
-    let place = Place::open(args.place)?;
-    let mut document = status::status(&place.host, &place.store, None);
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
-    if !holds(&document) {
-        // Only now is it worth asking who else is about.
-        let facts = facts::collect(place.host.root(), &Request::default());
-        document = status::status(&place.host, &place.store, Some(&facts));
-    }
+    let document = match &args.far.responder {
+        Some(name) => Far::connect(name, args.far.secret_file)?.status()?,
+        None => {
+            let place = Place::open(args.place)?;
+            let document = status::status(&place.host, &place.store, None);
+            if holds(&document) {
+                document
+            } else {
+                // Only now is it worth asking who else is about.
+                let facts = facts::collect(place.host.root(), &Request::default());
+                status::status(&place.host, &place.store, Some(&facts))
+            }
+        }
+    };
     let sink = Sink::new(args.output.output);
     if args.output.json {
         sink.json(&document)?;

@@ -1,8 +1,16 @@
 //! Changes on trial, for `prove` and `fix`.
 
-use model::tune::Plan;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use model::{
+    Reading,
+    tune::{By, Plan},
+};
 use tune::{
-    Host,
+    Host, Store, TuneError,
     trial::Bench,
     wish::{Wish, Wishes},
 };
@@ -26,6 +34,43 @@ pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
     for line in bench.clear().map_err(failure)? {
         note(&format!("netwright: {line}"));
     }
+    Ok(bench)
+}
+
+/// The journal, for a look.
+pub fn journal(state_dir: Option<PathBuf>) -> Store {
+    store(state_dir)
+}
+
+/// What stands in the journal of changes that were made from afar, before the address.
+pub const LENT: &str = "netwright fix at ";
+
+/// Puts back what one who was killed had on trial; waits until the kernel has let go of the
+/// lock.
+pub fn lent_and_lost(state_dir: &Path) -> Result<(), Failure> {
+    let host = Host::live();
+    let by = by(&host)?;
+    let store = store(Some(state_dir.to_owned()));
+    let bench = Bench::open(host, store, by, "the warden", &mut |_| {}).map_err(failure)?;
+    bench.clear().map_err(failure)?;
+    Ok(())
+}
+
+/// This host for somebody at the other end of a connection, who does not wait for it. `state_dir`
+/// as for `tune`.
+pub fn lent(state_dir: Option<PathBuf>, to: &str) -> Result<Bench, Failure> {
+    let host = Host::live();
+    let by = By { login: Reading::Known(format!("{to}, from the far end")), ..by(&host)? };
+    let store = store(state_dir);
+    let busy = |e: TuneError| {
+        Failure::Environment(format!(
+            "{e}; two ends on one machine need a journal each: serve --state-dir DIR"
+        ))
+    };
+    drop(store.lock(Some(Duration::from_secs(1)), &mut |_| {}).map_err(busy)?);
+    let what = format!("{LENT}{to}");
+    let bench = Bench::open(host, store, by, &what, &mut |_| {}).map_err(failure)?;
+    bench.clear().map_err(failure)?;
     Ok(bench)
 }
 

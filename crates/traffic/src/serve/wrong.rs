@@ -1,0 +1,88 @@
+//! Wrong secrets, counted by the address that they came from: nobody tries out many.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    time::{Duration, Instant},
+};
+
+use super::endpoint::Near;
+
+/// So many from one address
+const MOST: u32 = 10;
+/// within so long; then nothing more is looked at until it is over.
+const WITHIN: Duration = Duration::from_secs(60);
+/// Addresses remembered; beyond them the oldest is forgotten.
+const ADDRESSES: usize = 4096;
+
+/// See above.
+#[derive(Debug, Default)]
+pub struct Wrong {
+    by: HashMap<IpAddr, (Instant, u32)>,
+}
+
+/// Whoever has an IPv6 address has a network of them.
+fn whose(near: &Near) -> Option<IpAddr> {
+    match near {
+        Near::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
+            let network = u128::from(*a) >> 64 << 64;
+            Some(IpAddr::V6(Ipv6Addr::from(network)))
+        }
+        Near::Ip(_, a) => Some(a.to_canonical()),
+        Near::Unix(_) => None,
+    }
+}
+
+impl Wrong {
+    /// Whether so many came from there that no more are looked at now.
+    pub fn too_many(&self, near: &Near) -> bool {
+        let known = whose(near).and_then(|a| self.by.get(&a));
+        known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)
+    }
+
+    /// One more.
+    pub fn count(&mut self, near: &Near) {
+        let Some(address) = whose(near) else { return };
+        let now = Instant::now();
+        if !self.by.contains_key(&address) && self.by.len() >= ADDRESSES {
+            let oldest = self.by.iter().min_by_key(|(_, (first, _))| *first).map(|(a, _)| *a);
+            oldest.map(|a| self.by.remove(&a));
+        }
+        let (first, n) = self.by.entry(address).or_insert((now, 0));
+        if first.elapsed() >= WITHIN {
+            (*first, *n) = (now, 0);
+        }
+        *n += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(address: &str) -> Near {
+        Near::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
+    }
+
+    #[test]
+    fn one_address_is_held_up_and_no_other() {
+        let mut wrong = Wrong::default();
+        for n in 0..MOST {
+            assert!(!wrong.too_many(&near("10.0.0.2")), "{n}");
+            wrong.count(&near("10.0.0.2"));
+        }
+        assert!(wrong.too_many(&near("10.0.0.2")) && wrong.too_many(&near("::ffff:10.0.0.2")));
+        assert!(!wrong.too_many(&near("10.0.0.3")));
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_and_the_table_stays_small() {
+        let mut wrong = Wrong::default();
+        (0..MOST).for_each(|n| wrong.count(&near(&format!("2001:db8::{n:x}"))));
+        assert!(wrong.too_many(&near("2001:db8::ffff")) && !wrong.too_many(&near("2001:db9::1")));
+        for n in 0..2 * ADDRESSES as u32 {
+            wrong.count(&near(&std::net::Ipv4Addr::from(n).to_string()));
+        }
+        assert_eq!(wrong.by.len(), ADDRESSES);
+    }
+}
