@@ -139,22 +139,28 @@ fn nics(a: &mut Arguments, spec: &ServerSpec) {
             Arch::X86_64 => format!("{port},slot={nic}"),
             Arch::Aarch64 => port,
         });
-        let queues = if spec.queues > 1 && spec.nic == NicModel::Virtio {
+        let model = spec.model(nic);
+        let queues = if spec.queues > 1 && model.is_multi_queue() {
             format!(",queues={}", spec.queues)
         } else {
             String::new()
         };
         a.add(&format!("-netdev tap,id=n{nic},ifname=tap{nic},script=no,downscript=no{queues}"));
-        let mac = format!("52:54:00:6e:77:{nic:02x}");
-        a.add(&match spec.nic {
-            NicModel::Virtio => format!(
-                "-device virtio-net-pci,netdev=n{nic},mq=on,vectors={},bus=rp{nic},romfile=,mac={mac}",
-                2 * spec.queues + 2
-            ),
-            NicModel::Vmxnet3 => {
-                format!("-device vmxnet3,netdev=n{nic},bus=rp{nic},romfile=,mac={mac}")
-            }
-        });
+        a.add(&format!(
+            "-device {},netdev=n{nic},bus=rp{nic},romfile=,mac=52:54:00:6e:77:{nic:02x}",
+            device(model, spec.queues)
+        ));
+    }
+}
+
+fn device(model: NicModel, queues: u32) -> String {
+    let virtio = format!("virtio-net-pci,mq=on,vectors={}", 2 * queues + 2);
+    match model {
+        NicModel::Virtio => virtio,
+        NicModel::VirtioRss => virtio + ",rss=on,hash=on",
+        NicModel::Vmxnet3 => "vmxnet3".into(),
+        NicModel::E1000e => "e1000e".into(),
+        NicModel::E1000 => "e1000".into(),
     }
 }
 
@@ -221,7 +227,7 @@ mod tests {
                 "-numa node,nodeid=0,cpus=0-3,memdev=m0",
                 "-numa node,nodeid=3,cpus=12-15,memdev=m3",
                 "-netdev tap,id=n0,ifname=tap0,script=no,downscript=no,queues=4",
-                "-device virtio-net-pci,netdev=n0,mq=on,vectors=10,bus=rp0,romfile=,mac=52:54:00:6e:77:00",
+                "-device virtio-net-pci,mq=on,vectors=10,netdev=n0,bus=rp0,romfile=,mac=52:54:00:6e:77:00",
             ],
         );
         assert!(line.contains("console=ttyAMA0 "), "{line}");

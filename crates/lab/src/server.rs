@@ -22,8 +22,30 @@ use crate::{
 pub enum NicModel {
     /// Multi-queue virtio-net.
     Virtio,
+    /// The same whose receive hash can be set: table, key and fields.
+    VirtioRss,
     /// VMware's vmxnet3.
     Vmxnet3,
+    /// Intel's 82574, on PCI Express: interrupt rates, pause, read requests.
+    E1000e,
+    /// Intel's 82540, of the time of PCI.
+    E1000,
+}
+
+impl NicModel {
+    /// Whether it has as many queues as asked for; the others have one.
+    pub(crate) const fn is_multi_queue(self) -> bool {
+        matches!(self, Self::Virtio | Self::VirtioRss)
+    }
+
+    /// Its driver, where the initramfs does not load it.
+    const fn module(self) -> Option<&'static str> {
+        match self {
+            Self::E1000e => Some("e1000e"),
+            Self::E1000 => Some("e1000"),
+            Self::Virtio | Self::VirtioRss | Self::Vmxnet3 => None,
+        }
+    }
 }
 
 /// What stands behind the disk.
@@ -61,8 +83,8 @@ pub struct ServerSpec {
     /// Node of the NICs. Not used on aarch64: that board tells a PCI bus's node by ACPI only,
     /// which needs firmware, so the NICs have none there.
     pub nic_node: u32,
-    /// NIC model.
-    pub nic: NicModel,
+    /// Models of the NICs in turn; those beyond have the last one's.
+    pub models: Vec<NicModel>,
     /// Disk model.
     pub disk: DiskModel,
     /// A raw image as one more disk, the last virtio one: what is written there outlives the guest.
@@ -90,7 +112,7 @@ impl ServerSpec {
             queues: 4,
             nics: 1,
             nic_node: 1,
-            nic: NicModel::Virtio,
+            models: vec![NicModel::Virtio],
             disk: DiskModel::None,
             image: None,
             agent: agent.into(),
@@ -113,6 +135,12 @@ impl ServerSpec {
         }
     }
 
+    /// The model of a NIC.
+    pub(crate) fn model(&self, nic: u32) -> NicModel {
+        let of = |n| self.models.get(n).copied();
+        of(nic as usize).or_else(|| self.models.last().copied()).unwrap_or(NicModel::Virtio)
+    }
+
     pub(crate) fn packages(&self) -> u32 {
         self.packages.unwrap_or(self.nodes)
     }
@@ -129,7 +157,7 @@ impl ServerSpec {
         within("--threads", self.threads, 1, 2)?;
         within("--nodes", self.nodes, 1, 8)?;
         within("--queues", self.queues, 1, 16)?;
-        within("--nics", self.nics, 1, 4)?;
+        within("--nics", self.nics, 1, 8)?;
         within("--memory", self.memory_mib, 256, 65_536)?;
         within("--nic-node", self.nic_node, 0, self.nodes - 1)?;
         within("--packages", self.packages(), 1, 8)?;
@@ -143,6 +171,9 @@ impl ServerSpec {
                 Err(LabError::Usage("--cluster needs --arch aarch64: q35 describes none".into()))
             }
             Arch::X86_64 => Ok(()),
+            Arch::Aarch64 if self.models.iter().any(|m| m.module().is_some()) => Err(
+                LabError::Usage("--nic e1000e and e1000 need an x86-64 guest, which has their drivers".into()),
+            ),
             Arch::Aarch64 => arch::check_guest_program(&self.agent),
         }
     }
@@ -189,7 +220,7 @@ pub fn up(
     let mut addresses = Vec::new();
     for nic in 0..spec.nics {
         let multi =
-            if spec.queues > 1 && spec.nic == NicModel::Virtio { " multi_queue" } else { "" };
+            if spec.queues > 1 && spec.model(nic).is_multi_queue() { " multi_queue" } else { "" };
         tool::ip(&format!("-n {client} tuntap add dev tap{nic} mode tap{multi}"))?;
         netns::address(&client, &format!("tap{nic}"), &[&format!("10.97.{nic}.1/24")])?;
         addresses.push(format!("10.97.{nic}.2"));
@@ -320,6 +351,12 @@ fn last_lines(log: &[u8]) -> String {
 
 /// Gives the guest's NICs their addresses.
 fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), LabError> {
+    let drivers: String = spec
+        .models
+        .iter()
+        .filter_map(|m| m.module())
+        .map(|m| format!("busybox modprobe {m} || exit 1; "))
+        .collect();
     // Names by MAC: the kernel's own order of names is not ours to know.
     let script = (0..spec.nics)
         .map(|n| {
@@ -330,7 +367,7 @@ fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), Lab
             )
         })
         .collect::<String>();
-    let argv = ["sh", "-c", &format!("ip link set lo up; {script}")].map(str::to_owned);
+    let argv = ["sh", "-c", &format!("ip link set lo up; {drivers}{script}")].map(str::to_owned);
     let done = first.output(&argv, Duration::from_secs(30))?;
     if done.code != 0 {
         let console = fs::read(folder.join("console.log")).unwrap_or_default();

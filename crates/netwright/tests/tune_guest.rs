@@ -1,5 +1,6 @@
-//! `tune` in a guest with a NIC of four queues: interrupts, rings, channels, threaded NAPI,
-//! settings of the whole host, and the guard. One guest serves all, for a boot is dear.
+//! `tune` in a guest with NICs of three drivers: interrupts, rings, channels, threaded NAPI, receive
+//! hashing, coalescing, pause, PCI Express, settings of the whole host, the guard, and the real
+//! irqbalance. One guest serves all, for a boot is dear.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -7,36 +8,57 @@ mod support;
 
 use std::time::Duration;
 
-use lab::{server::ServerSpec, testing::TestLab};
+use lab::{
+    server::{NicModel, ServerSpec},
+    testing::TestLab,
+};
 use support::{NETWRIGHT, needs_root};
 
 #[test]
 fn what_no_namespace_has_is_changed_and_undone_exactly() {
     needs_root();
-    let lab = TestLab::server(&ServerSpec::new(NETWRIGHT)).unwrap();
+    let models = vec![NicModel::VirtioRss, NicModel::Vmxnet3, NicModel::E1000e];
+    let spec = ServerSpec { nics: 3, models, ..ServerSpec::new(NETWRIGHT) };
+    let lab = TestLab::server(&spec).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/tune.sh");
-    let argv = ["timeout", "280", "bash", script, NETWRIGHT];
+    let argv = ["timeout", "900", "bash", script, NETWRIGHT];
     let out = lab.output_within("server", &argv, Duration::from_secs(290)).unwrap();
     let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert_eq!(out.code, 0, "{said}{told}");
     let lines: Vec<&str> = said.lines().collect();
     let (changes, facts): (Vec<&str>, Vec<&str>) = lines.iter().partition(|l| l.contains('|'));
-    assert_eq!(changes.len(), 2, "{said}{told}");
+    assert_eq!(changes.len(), 4, "{said}{told}");
     for line in changes {
         // Applied, rolled back, another host in between, the same afterwards.
         assert!(line.ends_with("|0|0|differs|same"), "{line}\n{told}");
     }
+    let key = format!("key: {}", ["6d:5a"; 20].join(":"));
     let seen = [
         "interrupts on CPU 2: 4", // by the policy
         "interrupts on CPU 3: 4",
         "fq: 4", // one at each queue
         "group: 3 1 0::/netwright-N",
+        "table: 0: 0 1 0 1 0 1 0 1 120: 0 1 0 1 0 1 0 1",
+        &key,
+        "fields: TCP over IPV4 flows use these fields for computing Hash flow key: IP SA IP DA",
+        "hashing: receive-hashing: on receive-hashing: off",
+        "vmxnet3: 8: 2 0 1 2 0 1 2 0 RX: 512 large-receive-offload: off",
+        "e1000e: Autonegotiate: off RX: off TX: on rx-usecs: 50 TX: 512",
+        "read request: read_request  128 -> 512 bytes, setpci 0000",
+        "clamped: 4, 512 was written and the kernel made 128 of it",
     ];
-    assert_eq!(facts[..4], seen, "{said}{told}");
+    assert_eq!(facts[..seen.len()], seen, "{said}{told}");
+    let facts = &facts[seen.len()..];
     // What irqbalance does is its own business; what it did is told.
     let held = [
         "irqbalance: 0, banned 0, other stays, status 0",
         "irqbalance: 0, banned 0, other moved, status 1, irqbalance",
     ];
-    assert!(held.contains(&facts[4]), "{said}{told}");
+    assert!(held.contains(&facts[0]), "{said}{told}");
+    let balance = [
+        "banned CPUs: 0, 0-1, 0, none",
+        "paused: 0, 0, S", // a question that nobody waited for would have ended it
+        "no service manager runs this irqbalance",
+    ];
+    assert_eq!(facts[1..], balance, "{said}{told}");
 }

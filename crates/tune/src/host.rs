@@ -5,6 +5,7 @@ mod affinity;
 mod ethtool;
 pub mod irqbalance;
 pub mod qdisc;
+pub mod service;
 
 use std::{
     fs::OpenOptions,

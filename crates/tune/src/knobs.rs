@@ -5,6 +5,8 @@ mod cpu_governor;
 mod cpu_idle_limit;
 mod irq_affinity;
 mod irqbalance;
+mod irqbalance_cpus;
+mod irqbalance_running;
 mod nic_channels;
 mod nic_coalesce;
 mod nic_defer_hard_irqs;
@@ -36,6 +38,8 @@ pub const ALL: &[&dyn Knob] = &[
     &cpu_idle_limit::KNOB,
     &irq_affinity::IrqAffinity,
     &irqbalance::Irqbalance,
+    &irqbalance_cpus::IrqbalanceCpus,
+    &irqbalance_running::IrqbalanceRunning,
     &nic_channels::NicChannels,
     &nic_coalesce::NicCoalesce,
     &nic_defer_hard_irqs::KNOB,
@@ -108,6 +112,8 @@ mod tests {
             ("nic.eth0.rss.hash_fields.udp4", "rss_hash_fields"),
             ("irq.38.affinity", "irq_affinity"),
             ("irqbalance.paused", "irqbalance"),
+            ("irqbalance.banned_cpus", "irqbalance_cpus"),
+            ("irqbalance.running", "irqbalance_running"),
             ("cpu.0.governor", "cpu_governor"),
             ("cpu.127.idle_limit", "cpu_idle_limit"),
             ("cpu.1.energy_preference", "cpu_energy_preference"),

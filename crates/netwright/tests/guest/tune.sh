@@ -5,10 +5,15 @@ cd "$(mktemp -d)" || exit 1
 export NETWRIGHT_STATE=$PWD/state
 print() {
   for irq in /proc/irq/*/smp_affinity_list; do echo "$irq $(cat "$irq")"; done
-  ethtool -l eth0; ethtool -g eth0; ethtool -k eth0; tc -d qdisc show dev eth0
+  tc -d qdisc show dev eth0
   grep . /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us
   cat /proc/$sleeper/cgroup /sys/fs/cgroup/cgroup.subtree_control; ls -d /sys/fs/cgroup/netwright*
   grep allowed_list /proc/$sleeper/status
+  for what in "eth0 g" "eth0 k" "eth0 l" "eth0 x" "eth1 g" "eth1 k" "eth1 x" "eth2 a" "eth2 c" "eth2 g" "eth2 k"; do
+    echo "$what"; ethtool -${what#* } ${what% *}
+  done
+  echo "eth0 n"; ethtool -n eth0 rx-flow-hash tcp4
+  cat /sys/class/net/eth[12]/{mtu,tx_queue_len}; setpci -s 83:0.0 CAP_EXP+8.w
   grep -r . /sys/class/net/eth0/queues/*/{r,x}ps_* /sys/class/net/eth0/{threaded,mtu,tx_queue_len} \
     /proc/sys/net/core/rps_sock_flow_entries /proc/sys/net/core/rmem_max /proc/sys/kernel/numa_balancing
 } 2> /dev/null
@@ -38,6 +43,36 @@ for cpu in 2 3; do
 done
 echo "fq: $(grep -c 'qdisc fq .*limit 20000p flow_limit 200p' during)"
 echo "group: $(grep allowed_list during | awk '{print $2}' | xargs) $(grep ^0:: during | sed "s/$sleeper/N/")"
+# NICs that take what virtio-net alone does not: its receive hash, vmxnet3, e1000e.
+until grep -q 1 /sys/class/net/eth2/carrier; do sleep 0.25; done # it negotiates
+"$1" tune apply --no-confirm "nic.eth0.rss.table=equal 2" nic.eth0.rss.key=symmetric \
+  "nic.eth0.rss.hash_fields.tcp4=src_ip dst_ip" nic.eth0.features.rx-hashing=on \
+  "nic.eth1.rss.table=equal 3" nic.eth1.rings.rx=512 nic.eth1.mtu=1400 nic.eth1.features.rx-lro=off \
+  nic.eth2.coalesce.rx_usecs=50us nic.eth2.rings.tx=512 \
+  nic.eth2.features.rx-hashing=off >&2; applied=$?
+print > during; cp during devices
+"$1" tune rollback >&2
+say devices $applied $?
+# By itself: when e1000e's link comes back after a reset, the driver decides about pause anew.
+until grep -q 1 /sys/class/net/eth2/carrier; do sleep 0.25; done
+"$1" tune apply --no-confirm nic.eth2.pause.autoneg=off nic.eth2.pause.rx=off >&2; applied=$?
+ethtool -a eth2 > pause; print > during
+"$1" tune rollback >&2
+say pause $applied $?
+seen() { # the words that are the value, of the lines of one NIC's part
+  sed -n "/^$1 $2\$/,/^eth/p" devices | grep -E "$3" | xargs
+}
+echo "table: $(seen eth0 x '^ +(0|120):')"
+echo "key: $(seen eth0 x '^6d:')"
+echo "fields: $(sed -n '/^TCP over IPV4/,/^$/p' devices | xargs)"
+echo "hashing: $(seen eth0 k ^receive-hashing) $(seen eth2 k ^receive-hashing)"
+echo "vmxnet3: $(seen eth1 x '^ +8:') $(seen eth1 g ^RX: | cut -d' ' -f3,4) $(seen eth1 k ^large-receive)"
+echo "e1000e: $(grep -E '^(Auto|RX|TX)' pause | xargs) $(seen eth2 c ^rx-usecs:) $(seen eth2 g ^TX: | cut -d' ' -f3,4)"
+# A real PCI Express capability: read as setpci reads it; QEMU's do not take another size.
+"$1" tune plan --i-understand pci.0000:83:00.0.read_request=512 > plan
+echo "read request: $(grep -o 'read_request .*' plan), setpci $(setpci -s 83:0.0 CAP_EXP+8.w)"
+"$1" tune apply --no-confirm --i-understand pci.0000:83:00.0.read_request=512 2> said
+echo "clamped: $?, $(grep -o '512 was written and the kernel made 128 of it' said)"
 # Changes that may cut the operator's own connection: the guard undoes them.
 own="10.97.0.1 50000 10.97.0.2 22"
 SSH_CONNECTION=$own "$1" tune apply nic.eth0.rings.rx=128 nic.eth0.channels=2 nic.eth0.qdisc=default \
@@ -62,4 +97,19 @@ other=$(cat /proc/irq/$3/smp_affinity_list)
 cat status irqbalance.log >&2
 echo "irqbalance: $applied, banned $(cat /proc/irq/$2/smp_affinity_list), other $([ "$other" = 0 ] &&
   echo "stays, status $held" || echo "moved, status $held, $(grep -o 'irqbalance' status | tail -1)")"
+"$1" tune rollback >&2
+# CPUs that it keeps free, and back; then stopped and looked at, which must not end it.
+"$1" tune apply --no-confirm irqbalance.banned_cpus=+0-1 >&2; applied=$?
+"$1" inspect --json > facts
+"$1" tune rollback >&2; back=$?
+"$1" inspect --json > facts2
+bans() { python3 -c 'import json,sys
+print("none" if not (b := next(r["banned_cpus"] for r in json.load(open(sys.argv[1]))["rivals"] if r["kind"]=="irqbalance")) else b)' "$1"; }
+echo "banned CPUs: $applied, $(bans facts), $back, $(bans facts2)"
+"$1" tune apply --no-confirm irqbalance.paused=on >&2; applied=$?
+"$1" inspect --json > facts
+"$1" tune rollback >&2; back=$?
+sleep 1.5
+echo "paused: $applied, $back, $(cut -d' ' -f3 /proc/$balancer/stat)"
+"$1" tune plan irqbalance.running=off 2>&1 | grep -om1 'no service manager runs this irqbalance'
 kill $balancer $sleeper

@@ -128,7 +128,8 @@ impl Host {
         self.ethtool_set(nic, "-K", &words)
     }
 
-    /// `ethtool -X … weight`: the table of the default context; key and function stay.
+    /// `ethtool -X … weight`: the table of the default context; key and function stay. An empty
+    /// one is `default`: all queues in turn, and the kernel forgets that it was ever set.
     ///
     /// # Errors
     /// As the driver answered.

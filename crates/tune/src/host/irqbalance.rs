@@ -1,21 +1,26 @@
 //! The running irqbalance: its socket, and stopping it for a while.
 
 use std::{
-    io::{Read, Write},
-    os::unix::net::UnixStream,
-    time::Duration,
+    io::ErrorKind,
+    time::{Duration, Instant},
 };
 
-use model::IrqId;
-use parse::irqbalance_setup;
+use model::{CpuSet, IrqId};
+use parse::{
+    hexmask,
+    irqbalance_setup::{self, Setup},
+};
+use probe::irqbalance as socket;
 
 use super::Host;
 use crate::TuneError;
 
-/// It answers between two looks at the interrupts.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Its answer is a few hundred bytes.
-const LONGEST: u64 = 64 << 10;
+/// After a change it sleeps for its interval before it listens again; 10 s by default.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// It reads 500 bytes.
+const LONGEST_LIST: usize = 480;
+/// Seconds; one that looks more seldom is not waited for.
+const LONGEST_INTERVAL: u64 = 60;
 
 /// One process of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,7 @@ impl Host {
         let all = self.root().entries("/proc").map_err(|e| TuneError::read(&e))?;
         let named = |pid: &u32| {
             self.text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c.trim() == "irqbalance")
+                && self.state_of(*pid).is_ok_and(|s| s != 'Z')
         };
         let pid = all.iter().filter_map(|n| n.parse::<u32>().ok()).find(named);
         let pid = pid.ok_or_else(|| TuneError::Absent("irqbalance does not run here".into()))?;
@@ -43,23 +49,92 @@ impl Host {
 
     /// What it is told on its socket, and what it says.
     fn ask_irqbalance(&self, it: Irqbalance, text: &str) -> Result<String, TuneError> {
-        let path = format!("/run/irqbalance/irqbalance{}.sock", it.pid);
+        let path = socket::path(it.pid);
         if !self.is_live() {
             return Err(TuneError::Environment(format!("{path}: a folder has no sockets")));
         }
-        let failed = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::WouldBlock => {
-                TuneError::Environment(format!("{path}: no answer within {PATIENCE:?}"))
-            }
+        if self.is_paused(it)? {
+            return Err(TuneError::Environment(format!("{path}: irqbalance is stopped")));
+        }
+        socket::ask(it.pid, text, PATIENCE).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => TuneError::Environment(format!(
+                "{path}: nobody listened for {PATIENCE:?}; it sleeps for its whole interval now and then"
+            )),
             _ => TuneError::io(&path, &e),
+        })
+    }
+
+    fn setup(&self, it: Irqbalance) -> Result<Setup, TuneError> {
+        let answer = self.ask_irqbalance(it, "setup")?;
+        irqbalance_setup::parse(answer.as_bytes())
+            .map_err(|e| TuneError::Environment(format!("irqbalance's answer to setup: {e}")))
+    }
+
+    /// CPUs that it keeps free, as it last looked.
+    ///
+    /// # Errors
+    /// When its socket cannot be had.
+    pub fn banned_cpus(&self, it: Irqbalance) -> Result<CpuSet, TuneError> {
+        Ok(self.setup(it)?.banned_cpus)
+    }
+
+    /// CPUs that it keeps free when nobody tells it otherwise: those of its environment, else the
+    /// isolated and the `nohz_full` ones.
+    ///
+    /// # Errors
+    /// When its environment cannot be read.
+    pub fn irqbalance_own_cpus(&self, it: Irqbalance) -> Result<CpuSet, TuneError> {
+        let path = format!("/proc/{}/environ", it.pid);
+        let bytes = self.root().read(&path).map_err(|e| TuneError::read(&e))?;
+        let value = |name: &str| {
+            let entry = bytes.split(|b| *b == 0).find_map(|e| e.strip_prefix(name.as_bytes()));
+            entry.filter(|v| !v.is_empty()).map(|v| String::from_utf8_lossy(v).into_owned())
         };
-        let mut stream = UnixStream::connect(&path).map_err(failed)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
-        stream.write_all(text.as_bytes()).map_err(failed)?;
-        let mut answer = String::new();
-        stream.take(LONGEST).read_to_string(&mut answer).map_err(failed)?;
-        Ok(answer)
+        let odd = |text: &str| TuneError::Environment(format!("{path}: {text:?} names no CPUs"));
+        if let Some(mask) = value("IRQBALANCE_BANNED_CPUS=") {
+            return hexmask::parse(mask.as_bytes()).map_err(|_| odd(&mask));
+        }
+        if let Some(list) = value("IRQBALANCE_BANNED_CPULIST=") {
+            return list.parse().map_err(|_| odd(&list));
+        }
+        let cpus = |file: &str| {
+            let list = self.root().list(&format!("/sys/devices/system/cpu/{file}"));
+            list.into_known().unwrap_or_default()
+        };
+        Ok(cpus("isolated").union(&cpus("nohz_full")))
+    }
+
+    /// Tells it which CPUs to keep free, `None` for its own, and waits until it does: it hears of
+    /// them at its next look, and sleeps for its interval in it.
+    ///
+    /// # Errors
+    /// When its socket cannot be had, or it does not take them within two intervals.
+    pub fn ban_cpus(&self, it: Irqbalance, cpus: Option<&CpuSet>) -> Result<(), TuneError> {
+        let list = cpus.map_or_else(|| "NULL".into(), ToString::to_string);
+        // An empty list is its end: it looks into the first word of none.
+        if list.is_empty() || list.len() > LONGEST_LIST {
+            return Err(TuneError::Environment(format!(
+                "irqbalance's socket takes no list of {} bytes",
+                list.len()
+            )));
+        }
+        let wanted = cpus.map_or_else(|| self.irqbalance_own_cpus(it), |c| Ok(c.clone()))?;
+        let interval = self.setup(it)?.interval_s.unwrap_or(10).min(LONGEST_INTERVAL);
+        self.ask_irqbalance(it, &format!("settings cpus {list}"))?;
+        let deadline = Instant::now() + Duration::from_secs(2 * interval + 5);
+        loop {
+            let now = self.banned_cpus(it);
+            if now.as_ref().is_ok_and(|n| *n == wanted) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let now = now.map_or_else(|e| e.to_string(), |n| format!("it bans {n} now"));
+                return Err(TuneError::Environment(format!(
+                    "irqbalance did not take the CPUs within two of its looks; {now}"
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Interrupts that it was told to leave alone, on its command line or since; not those that a
@@ -68,10 +143,7 @@ impl Host {
     /// # Errors
     /// When its socket cannot be had.
     pub fn banned_irqs(&self, it: Irqbalance) -> Result<Vec<IrqId>, TuneError> {
-        let answer = self.ask_irqbalance(it, "setup")?;
-        let setup = irqbalance_setup::parse(answer.as_bytes())
-            .map_err(|e| TuneError::Environment(format!("irqbalance's answer to setup: {e}")))?;
-        Ok(setup.banned_irqs)
+        Ok(self.setup(it)?.banned_irqs)
     }
 
     /// Tells it the whole list.
@@ -89,10 +161,14 @@ impl Host {
     /// # Errors
     /// Absent when it is gone.
     pub fn is_paused(&self, it: Irqbalance) -> Result<bool, TuneError> {
-        let path = format!("/proc/{}/stat", it.pid);
+        Ok(matches!(self.state_of(it.pid)?, 'T' | 't'))
+    }
+
+    fn state_of(&self, pid: u32) -> Result<char, TuneError> {
+        let path = format!("/proc/{pid}/stat");
         let text = self.text(&path)?;
         let state = text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-        Ok(matches!(state, Some('T' | 't')))
+        state.ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
     /// Stops it, or lets it go on.

@@ -22,6 +22,19 @@ fn file(knob: &str) -> String {
     format!("/proc/irq/{}/smp_affinity_list", number(knob).unwrap_or_default())
 }
 
+/// The names of all interrupts' affinities.
+pub(super) fn all(host: &Host) -> Vec<String> {
+    let mut irqs: Vec<u32> = host
+        .root()
+        .entries("/proc/irq")
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|n| n.parse().ok())
+        .collect();
+    irqs.sort_unstable();
+    irqs.iter().map(|n| format!("irq.{n}.affinity")).collect()
+}
+
 fn irq<'c>(case: &Case<'c>, knob: &str) -> Option<&'c Irq> {
     let id = IrqId(number(knob)?);
     case.facts.irqs.known()?.iter().find(|i| i.irq == id)

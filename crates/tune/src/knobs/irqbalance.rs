@@ -16,15 +16,40 @@ pub struct Irqbalance;
 const BANNED: &str = "irqbalance.banned_irqs";
 const PAUSED: &str = "irqbalance.paused";
 
-fn exact(it: Process, value: &str) -> String {
+pub(super) fn exact(it: Process, value: &str) -> String {
     format!("{} {} {value}\n", it.pid, it.start)
 }
 
 /// Process and value of an exact value.
-fn parsed(exact: &str) -> Option<(Process, &str)> {
+pub(super) fn parsed(exact: &str) -> Option<(Process, &str)> {
     let mut words = exact.trim_end().splitn(3, ' ');
     let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Some((Process { pid, start }, words.next()?))
+}
+
+/// What came of an irqbalance that is another one now, or none.
+///
+/// # Errors
+/// When the journal's value makes no sense, or processes cannot be read.
+pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>, TuneError> {
+    let Some((then, _)) = parsed(old) else {
+        return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
+    };
+    match host.irqbalance() {
+        Ok(now) if now == then => Ok(None),
+        Ok(_) => Ok(Some(Undone::Gone("irqbalance was started anew since".into()))),
+        Err(TuneError::Absent(why)) => Ok(Some(Undone::Gone(why))),
+        Err(e) => Err(e),
+    }
+}
+
+/// The files that it is started with.
+pub(super) fn settings_files(case: &Case<'_>) -> String {
+    let it = case.facts.rivals.iter().find(|r| r.kind == "irqbalance");
+    match it.map(|r| r.settings_files.join(", ")) {
+        Some(files) if !files.is_empty() => format!("{files}, when it is started anew"),
+        _ => String::new(),
+    }
 }
 
 fn spelled(irqs: &[IrqId]) -> String {
@@ -114,25 +139,20 @@ impl Knob for Irqbalance {
 
     /// One that was started since has neither.
     fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        let Some((then, value)) = parsed(old) else {
-            return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
-        };
-        match host.irqbalance() {
-            Ok(now) if now == then => {}
-            Ok(_) => return Ok(Undone::Gone("irqbalance was started anew since".into())),
-            Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
-            Err(e) => return Err(e),
+        if let Some(gone) = gone(host, knob, old)? {
+            return Ok(gone);
         }
         // A stopped one does not answer.
         if knob == PAUSED || self.read(host, knob)? != old {
-            self.write(host, knob, value)?;
+            self.write(host, knob, &self.show(old))?;
         }
         let back = self.read(host, knob)?;
         if back == old {
             return Ok(Undone::Restored(back));
         }
         Err(TuneError::Environment(format!(
-            "{knob}: was {value}, and after putting it back reads {}",
+            "{knob}: was {}, and after putting it back reads {}",
+            self.show(old),
             self.show(&back)
         )))
     }
@@ -153,12 +173,7 @@ impl Knob for Irqbalance {
     }
 
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        let it = case.facts.rivals.iter().find(|r| r.kind == "irqbalance");
-        let files = it.map(|r| r.settings_files.join(", ")).unwrap_or_default();
-        if knob == PAUSED || files.is_empty() {
-            return String::new();
-        }
-        format!("{files}, when it is started anew")
+        if knob == PAUSED { String::new() } else { settings_files(case) }
     }
 
     fn command(&self, knob: &str, new: &str) -> String {

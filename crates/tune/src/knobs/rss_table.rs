@@ -4,7 +4,7 @@ use model::tune::{Radius, Reach};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
+    knob::{Case, Knob, Refusal, Undone, cannot, nic_of, number, usage},
 };
 
 /// `ethtool -x` and `-X`, the default context. A value is the queues in order, or `equal N`.
@@ -16,6 +16,12 @@ fn nic(knob: &str) -> &str {
 
 fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split_whitespace().map(|w| w.parse().ok()).collect()
+}
+
+/// Whether all queues come in turn, as in a table that nobody set.
+fn is_in_turn(table: &[u32]) -> bool {
+    let queues = table.iter().max().map_or(1, |m| m.saturating_add(1));
+    (0u32..).zip(table).all(|(i, q)| i % queues == *q)
 }
 
 impl Knob for RssTable {
@@ -78,6 +84,33 @@ impl Knob for RssTable {
         host.set_rss_table(nic(knob), &table)
     }
 
+    /// The kernel refuses fewer channels than a table that was set by hand uses: one that looks as
+    /// the kernel makes it is put back by the kernel, so that this is over too.
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let in_turn = numbers(old).is_some_and(|t| is_in_turn(&t));
+        match self.read(host, knob) {
+            Ok(now) if now == old => return Ok(Undone::Restored(now)),
+            Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
+            _ => {}
+        }
+        if !in_turn || host.set_rss_table(nic(knob), &[]).is_err() || self.read(host, knob)? != old
+        {
+            self.write(host, knob, old)?;
+        }
+        let back = self.read(host, knob)?;
+        if back == old {
+            return Ok(Undone::Restored(back));
+        }
+        Err(TuneError::Environment(format!(
+            "{knob}: was {old}, and after putting it back reads {back}"
+        )))
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "the old table is written back, one of all queues in turn as `ethtool -X default` does"
+            .into()
+    }
+
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
         let why = "flows change their queue once, and their packets their order";
         case.nic_radius(nic(knob), Reach::BriefStall, why)
@@ -93,5 +126,20 @@ impl Knob for RssTable {
 
     fn command(&self, knob: &str, new: &str) -> String {
         format!("ethtool -X {} … (queues in order: {new})", nic(knob))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_table_is_known() {
+        for table in [&[0, 1, 2, 3, 0, 1, 2, 3][..], &[0, 1, 2, 0], &[0, 0]] {
+            assert!(is_in_turn(table), "{table:?}");
+        }
+        for table in [&[0, 1, 2, 3, 3, 2, 1, 0][..], &[1, 1], &[0, 2, 0, 2], &[u32::MAX]] {
+            assert!(!is_in_turn(table), "{table:?}");
+        }
     }
 }

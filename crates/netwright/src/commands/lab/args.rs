@@ -177,15 +177,15 @@ pub struct ServerArgs {
     /// Queues of each NIC.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub queues: u32,
-    /// NICs.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub nics: u32,
+    /// NICs; as many as --nic names by default.
+    #[arg(long, value_name = "N")]
+    pub nics: Option<u32>,
     /// Node of the NICs; the last by default. Not with aarch64, whose board tells none.
     #[arg(long, value_name = "NODE")]
     pub nic_node: Option<u32>,
-    /// NIC model.
-    #[arg(long, value_enum, default_value = "virtio")]
-    pub nic: NicKind,
+    /// NIC model, or one for each NIC: virtio,e1000e.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "virtio")]
+    pub nic: Vec<NicKind>,
     /// A disk with managed interrupts.
     #[arg(long, value_enum, default_value = "none")]
     pub disk: DiskKind,
@@ -219,11 +219,18 @@ pub enum ShapeKind {
 
 /// NIC models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "kebab-case")]
 pub enum NicKind {
     /// Multi-queue virtio-net.
     Virtio,
+    /// The same whose receive hash can be set.
+    VirtioRss,
     /// vmxnet3.
     Vmxnet3,
+    /// Intel's 82574, one queue.
+    E1000e,
+    /// Intel's 82540, one queue.
+    E1000,
 }
 
 /// Disk models.

@@ -137,12 +137,9 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
     Ok(ServerSpec {
         memory_mib: mib,
         queues: a.queues,
-        nics: a.nics,
+        nics: a.nics.unwrap_or_else(|| u32::try_from(a.nic.len()).unwrap_or(u32::MAX)),
         nic_node: a.nic_node.unwrap_or_else(|| base.nodes.saturating_sub(1)),
-        nic: match a.nic {
-            NicKind::Virtio => NicModel::Virtio,
-            NicKind::Vmxnet3 => NicModel::Vmxnet3,
-        },
+        models: a.nic.iter().map(|k| model(*k)).collect(),
         disk: match a.disk {
             DiskKind::None => DiskModel::None,
             DiskKind::Virtio => DiskModel::Virtio,
@@ -241,4 +238,14 @@ pub fn wire_lines(folder: &Path) -> Vec<String> {
         .collect();
     lines.sort();
     lines
+}
+
+const fn model(kind: NicKind) -> NicModel {
+    match kind {
+        NicKind::Virtio => NicModel::Virtio,
+        NicKind::VirtioRss => NicModel::VirtioRss,
+        NicKind::Vmxnet3 => NicModel::Vmxnet3,
+        NicKind::E1000e => NicModel::E1000e,
+        NicKind::E1000 => NicModel::E1000,
+    }
 }

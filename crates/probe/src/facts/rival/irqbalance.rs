@@ -3,7 +3,7 @@
 //! **Source**: its process, of its environment the `IRQBALANCE_*` variables and no others, the
 //! files its unit reads, and its socket's answer to `setup` (needs root). See irqbalance(1).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::ErrorKind, time::Duration};
 
 use model::{CpuSet, IrqId, Reading, rival::Rival};
 use parse::{hexmask, irqbalance_setup, shell_vars};
@@ -14,9 +14,10 @@ use super::{
     scan::Scan,
     unit::{self, Unit},
 };
-use crate::{ReadError, Root, error::reading};
+use crate::{ReadError, Root, error::reading, irqbalance as socket};
 
-mod socket;
+/// It is asleep for its whole interval after each change of what is banned: not waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Files that distributions give it, where no unit names one: Debian, Red Hat and SUSE, Arch
 /// and upstream, Gentoo and Alpine.
@@ -109,6 +110,24 @@ fn variables(root: &Root, unit: Option<&Unit>, files: &[String]) -> BTreeMap<Str
     all
 }
 
+/// What it answers to `setup`, a question that changes nothing. It answers root only, and would
+/// log that others asked.
+fn setup(root: &Root, pid: u32) -> Result<String, ReadError> {
+    root.ask(&format!("irqbalance/{pid}/setup"), || {
+        // SAFETY: takes nothing, changes nothing.
+        if unsafe { libc::geteuid() } != 0 {
+            return Err(ReadError::Denied { path: socket::path(pid) });
+        }
+        socket::ask(pid, "setup", PATIENCE).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => ReadError::Failed {
+                path: format!("{} (not asked, for it sleeps)", socket::path(pid)),
+                errno: libc::EAGAIN,
+            },
+            _ => ReadError::from_io(&socket::path(pid), &e),
+        })
+    })
+}
+
 /// The running one: its own environment, command line and socket.
 fn as_it_runs(root: &Root, pid: u32, rival: &mut Rival) {
     let environment = environment(root, pid);
@@ -119,7 +138,7 @@ fn as_it_runs(root: &Root, pid: u32, rival: &mut Rival) {
     let words = rival.arguments.get().unwrap_or_default();
     let options = Options::of(words.get(1..).unwrap_or_default());
     rival.evidence.extend(options.notes.iter().map(|n| format!("/proc/{pid}/cmdline: {n}")));
-    let answer = socket::setup(root, pid).and_then(|text| {
+    let answer = setup(root, pid).and_then(|text| {
         irqbalance_setup::parse(text.as_bytes())
             .map_err(|error| ReadError::Unparsable { path: socket::path(pid), error })
     });
@@ -187,7 +206,7 @@ fn banned_cpus(root: &Root, variable: impl Fn(&str) -> Option<String>) -> Readin
     if let Some(mask) = variable(MASK).filter(|m| !m.is_empty()) {
         return parsed(MASK, hexmask::parse(mask.as_bytes()).ok(), &mask);
     }
-    if let Some(list) = variable(LIST) {
+    if let Some(list) = variable(LIST).filter(|l| !l.is_empty()) {
         return parsed(LIST, list.parse().ok(), &list);
     }
     let cpus = |file: &str| {

@@ -1,0 +1,139 @@
+//! Services, by the manager that runs this host.
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use super::Host;
+use crate::TuneError;
+
+/// systemd kills what does not stop within 90 s.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// Between the manager's word and the process.
+const SETTLING: Duration = Duration::from_secs(5);
+
+const UNIT_FOLDERS: &[&str] = &[
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// Who starts and stops services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manager {
+    /// systemd.
+    Systemd,
+    /// OpenRC.
+    OpenRc,
+}
+
+impl Manager {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd",
+            Self::OpenRc => "openrc",
+        }
+    }
+
+    fn command(self, service: &str, on: bool) -> (&'static str, Vec<String>) {
+        let verb = if on { "start" } else { "stop" };
+        match self {
+            Self::Systemd => (
+                "systemctl",
+                vec!["--no-ask-password".into(), verb.into(), format!("{service}.service")],
+            ),
+            Self::OpenRc => ("rc-service", vec![service.into(), verb.into()]),
+        }
+    }
+}
+
+/// The manager that runs a service, or would start it; `pid` is its process. One that was started
+/// by hand is nobody's.
+pub fn manager(host: &Host, service: &str, pid: Option<u32>) -> Option<Manager> {
+    let there = |path: &str| host.root().exists(path);
+    if there("/run/systemd/system") {
+        let unit = format!("{service}.service");
+        let runs = match pid {
+            Some(pid) => host
+                .text(&format!("/proc/{pid}/cgroup"))
+                .is_ok_and(|c| c.lines().any(|l| l.ends_with(&format!("/{unit}")))),
+            None => UNIT_FOLDERS.iter().any(|f| there(&format!("{f}/{unit}"))),
+        };
+        return runs.then_some(Manager::Systemd);
+    }
+    let runs = there("/run/openrc/softlevel")
+        && there(&format!("/etc/init.d/{service}"))
+        && there(&format!("/run/openrc/started/{service}")) == pid.is_some();
+    runs.then_some(Manager::OpenRc)
+}
+
+/// Starts or stops it, and waits until the manager says that it is done.
+///
+/// # Errors
+/// What the manager says, or that it did not end in time.
+pub fn run(host: &Host, manager: Manager, service: &str, on: bool) -> Result<(), TuneError> {
+    let (program, arguments) = manager.command(service, on);
+    let what = format!("{program} {}", arguments.join(" "));
+    if !host.is_live() {
+        return Err(TuneError::Environment(format!("{what}: a folder has no services")));
+    }
+    let mut command = Command::new(program);
+    command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|e| TuneError::io(&what, &e))?;
+    let begin = Instant::now();
+    loop {
+        match child.try_wait().map_err(|e| TuneError::io(&what, &e))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => {
+                let why = format!("{what}: {status}; {program} says why");
+                return Err(TuneError::Environment(why));
+            }
+            None if begin.elapsed() >= PATIENCE => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(TuneError::Environment(format!("{what}: not done in {PATIENCE:?}")));
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Waits a while for what the manager began; what is then is read by whoever asks.
+pub fn settle(done: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !done() && begin.elapsed() < SETTLING {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_its_managers_or_nobodys() {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let of = |pid| manager(&Host::tree(tree.path()).unwrap(), "irqbalance", pid);
+        put("proc/7/cgroup", "0::/system.slice/irqbalance.service\n");
+        put("proc/8/cgroup", "0::/user.slice/user-0.slice\n");
+        assert_eq!(of(Some(7)), None);
+        put("run/systemd/system/x", "");
+        assert_eq!((of(Some(7)), of(Some(8)), of(None)), (Some(Manager::Systemd), None, None));
+        put("lib/systemd/system/irqbalance.service", "");
+        assert_eq!(of(None), Some(Manager::Systemd));
+        std::fs::remove_dir_all(tree.path().join("run")).unwrap();
+        put("run/openrc/softlevel", "");
+        put("etc/init.d/irqbalance", "");
+        assert_eq!((of(None), of(Some(8))), (Some(Manager::OpenRc), None));
+        put("run/openrc/started/irqbalance", "");
+        assert_eq!((of(None), of(Some(8))), (None, Some(Manager::OpenRc)));
+    }
+}

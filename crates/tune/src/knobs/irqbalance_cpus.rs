@@ -1,0 +1,157 @@
+//! `irqbalance.banned_cpus`: CPUs that the running irqbalance keeps free of interrupts.
+
+use model::{CpuSet, tune::Radius};
+
+use super::{
+    irq_affinity,
+    irqbalance::{exact, gone, parsed, settings_files},
+};
+use crate::{
+    Host, TuneError,
+    knob::{Case, Knob, Refusal, Undone, cannot, harmful, list_of},
+};
+
+/// Told to its socket; holds until it ends. **Source**: the socket's `setup`, its environment. An
+/// exact value is number and start of the process, the CPUs, and those that it keeps free by its
+/// own settings: where the two are the same it is told to follow its settings again.
+pub struct IrqbalanceCpus;
+
+const NAME: &str = "irqbalance.banned_cpus";
+const OWN: &str = " its own: ";
+
+fn spelled(cpus: &CpuSet) -> String {
+    if cpus.is_empty() { "none".into() } else { cpus.to_string() }
+}
+
+fn cpus(text: &str) -> Result<CpuSet, Refusal> {
+    if text == "none" { Ok(CpuSet::default()) } else { list_of(text) }
+}
+
+/// The CPUs of an exact value, and its own.
+fn parts(exact: &str) -> Option<(&str, &str)> {
+    parsed(exact)?.1.split_once(OWN)
+}
+
+impl Knob for IrqbalanceCpus {
+    fn name(&self) -> &'static str {
+        "irqbalance_cpus"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "irqbalance.banned_cpus=CPUS|+CPUS|none"
+    }
+
+    /// Before any interrupt is moved, so that undoing moves them back first.
+    fn phase(&self) -> u8 {
+        5
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        knob == NAME
+    }
+
+    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+        let it = host.irqbalance()?;
+        let own = host.irqbalance_own_cpus(it)?;
+        let now = host.banned_cpus(it)?;
+        Ok(exact(it, &format!("{}{OWN}{}", spelled(&now), spelled(&own))))
+    }
+
+    fn show(&self, exact: &str) -> String {
+        parts(exact).map_or_else(|| exact.trim().to_owned(), |(now, _)| now.to_owned())
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        _: &str,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let (now, own) = parts(old).unwrap_or(("none", "none"));
+        let (now, own) = (cpus(now)?, cpus(own)?);
+        let all = match wanted.strip_prefix('+') {
+            Some(more) => now.union(&list_of(more)?),
+            None => cpus(wanted)?,
+        };
+        case.online(&all.difference(&now))?;
+        if all.is_empty() && !own.is_empty() {
+            return cannot(format!(
+                "its settings ban {own}, and over its socket it can be told another list, not an empty one"
+            ));
+        }
+        if case.facts.host.cpus_online.known().is_some_and(|online| online.is_subset(&all)) {
+            return harmful("no CPU would be left for interrupts");
+        }
+        Ok(spelled(&all))
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let it = host.irqbalance()?;
+        let cpus = cpus(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        let own = host.irqbalance_own_cpus(it)?;
+        host.ban_cpus(it, if cpus == own { None } else { Some(&cpus) })
+    }
+
+    /// One that was started since follows its settings.
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        if let Some(gone) = gone(host, knob, old)? {
+            return Ok(gone);
+        }
+        if self.read(host, knob)? != old {
+            self.write(host, knob, &self.show(old))?;
+        }
+        let back = self.read(host, knob)?;
+        if back == old {
+            return Ok(Undone::Restored(back));
+        }
+        Err(TuneError::Environment(format!(
+            "{knob}: was {}, and after putting it back reads {}",
+            self.show(old),
+            self.show(&back)
+        )))
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "it is told the old list, and interrupts that it moved are moved back; each takes up to two of its looks (20 s by default)".into()
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+        settings_files(case)
+    }
+
+    fn command(&self, _: &str, new: &str) -> String {
+        let list = if new == "none" { "NULL" } else { new };
+        format!("irqbalance-ui, or \"settings cpus {list}\" to its socket")
+    }
+
+    /// It moves the interrupts of these CPUs.
+    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+        irq_affinity::all(host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::irqbalance::Irqbalance as Process;
+
+    #[test]
+    fn an_exact_value_names_its_own_cpus_too() {
+        let it = Process { pid: 7, start: 99 };
+        let text = exact(it, "0-1,8 its own: none");
+        assert_eq!(parts(&text), Some(("0-1,8", "none")));
+        assert_eq!(IrqbalanceCpus.show(&text), "0-1,8");
+        assert!(IrqbalanceCpus.verify("0-1,8", &text) && !IrqbalanceCpus.verify("0-1", &text));
+        assert_eq!(spelled(&cpus("none").unwrap()), "none");
+        assert!(cpus("all").is_err());
+    }
+}

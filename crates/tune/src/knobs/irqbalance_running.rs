@@ -1,0 +1,111 @@
+//! `irqbalance.running`: whether irqbalance runs, by the service manager that runs it.
+
+use model::tune::Radius;
+
+use super::{irq_affinity, irqbalance::settings_files};
+use crate::{
+    Host, TuneError,
+    host::service::{self, Manager},
+    knob::{Case, Knob, Refusal, cannot, switch},
+};
+
+/// `systemctl` or `rc-service`. **Source**: `/proc`, and which manager runs the host. An exact value
+/// is `on` or `off` and the manager, `-` where none would do it.
+pub struct IrqbalanceRunning;
+
+const NAME: &str = "irqbalance.running";
+const SERVICE: &str = "irqbalance";
+
+impl Knob for IrqbalanceRunning {
+    fn name(&self) -> &'static str {
+        "irqbalance_running"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "irqbalance.running=on|off"
+    }
+
+    /// Before what is told to it, and before any interrupt is moved.
+    fn phase(&self) -> u8 {
+        4
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        knob == NAME
+    }
+
+    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+        let pid = match host.irqbalance() {
+            Ok(it) => Some(it.pid),
+            Err(TuneError::Absent(_)) => None,
+            Err(e) => return Err(e),
+        };
+        let manager = service::manager(host, SERVICE, pid).map_or("-", Manager::name);
+        Ok(format!("{} {manager}\n", if pid.is_some() { "on" } else { "off" }))
+    }
+
+    fn show(&self, exact: &str) -> String {
+        exact.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    fn validate(&self, _: &Case<'_>, _: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+        let wanted = if switch(wanted)? == "1" { "on" } else { "off" };
+        if old.trim_end().ends_with('-') {
+            return cannot(match self.show(old).as_str() {
+                "on" => {
+                    "no service manager runs this irqbalance, so it could not be started again as it was; irqbalance.paused=on stops it for a window"
+                }
+                _ => "there is no service manager here that has an irqbalance to start",
+            });
+        }
+        Ok(wanted.into())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let on = self.show(value) == "on";
+        let pid = host.irqbalance().ok().map(|it| it.pid);
+        let Some(manager) = service::manager(host, SERVICE, pid) else {
+            return Err(TuneError::Environment(format!("{knob}: no service manager runs it")));
+        };
+        service::run(host, manager, SERVICE, on)?;
+        service::settle(|| host.irqbalance().is_ok() == on);
+        Ok(())
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "it is started or stopped again, and interrupts that were moved are moved back; one that was stopped starts with its settings files: what it was told while it ran is lost".into()
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+        settings_files(case)
+    }
+
+    fn command(&self, _: &str, new: &str) -> String {
+        format!("systemctl {} irqbalance", if self.show(new) == "on" { "start" } else { "stop" })
+    }
+
+    /// One that starts moves interrupts.
+    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+        irq_affinity::all(host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_the_state_whoever_manages_it() {
+        let knob = IrqbalanceRunning;
+        assert_eq!(knob.show("on systemd\n"), "on");
+        assert!(knob.verify("off", "off systemd\n") && !knob.verify("on", "off -\n"));
+    }
+}
