@@ -230,3 +230,28 @@ pub fn changes(planned: &[Planned]) -> Vec<FixChange> {
 
 /// The shortest window that is any good.
 pub const SHORTEST: Nanos = Nanos(100_000_000);
+
+#[cfg(test)]
+mod tests {
+    use model::Severity;
+
+    use super::*;
+
+    #[test]
+    fn findings_of_both_hosts_stand_in_one_order() {
+        let finding = |rule: &str, severity| -> Finding {
+            serde_json::from_value(serde_json::json!({
+                "rule": rule, "number": 1, "title": "", "severity": severity,
+                "confidence": "high", "rank": 1, "subject": "", "explanation": "",
+                "expected_gain": "", "evidence": [], "caused_by": [],
+                "changes": [{ "knob": "k", "old": "", "new": "", "command": "", "risk": "" }],
+            }))
+            .unwrap()
+        };
+        let ours = vec![finding("a", Severity::Warning), finding("b", Severity::Info)];
+        let theirs = vec![finding("c", Severity::Critical), finding("d", Severity::Info)];
+        let all = merged(ours, theirs);
+        let names: Vec<_> = all.iter().map(|f| (&*f.rule, &*f.changes[0].knob)).collect();
+        assert_eq!(names, [("c", "far:k"), ("a", "k"), ("b", "k"), ("d", "far:k")]);
+    }
+}
