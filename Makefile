@@ -47,9 +47,10 @@ check:
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:
-# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http; BENCHES=explain holds explain's
-# predictions against what is measured on slow wires (as root; docs/explain.md); BENCHES=prove counts how
-# often prove is wrong, on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md). neper is compared with where
+# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http. As root:
+# BENCHES=explain holds explain's predictions against what is measured on slow wires, BENCHES=decompose
+# its parts against known service times (docs/explain.md). BENCHES=prove counts how often prove is wrong,
+# on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md). neper is compared with where
 # NEPER=path/to/tcp_rr says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps

@@ -259,7 +259,7 @@ fn a_path_that_was_interrupted_is_not_predicted() {
 #[test]
 fn what_cannot_be_explained_is_refused_in_a_line() {
     for (args, code, word) in [
-        (&["https://127.0.0.1/"][..], 2, "http:// URL"),
+        (&["https://127.0.0.1:1/"][..], 4, "connection refused"),
         (&["db1"], 2, "rtt://HOST"),
         (&["http://192.0.2.1/"], 2, "--responder HOST"),
         (&["rtt://127.0.0.1:1"], 4, "connection refused"),

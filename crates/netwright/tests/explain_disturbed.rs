@@ -19,6 +19,7 @@ use support::{
     http::{Nginx, Request, Server},
     output,
     serve::Serve,
+    tls::Authority,
 };
 
 /// Rounds that take turns with another test's say little.
@@ -139,6 +140,33 @@ fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
     assert_eq!(d.exchange.request_bytes, tcp.runs[0].request_bytes / 10);
     // nginx ends a connection now and then, and says so in a shorter response.
     assert!(d.exchange.response_bytes.abs_diff(tcp.runs[0].response_bytes / 10) <= 3, "{d:?}");
+}
+
+/// What the cipher takes here is a part of its own; the server's is in its service, which is said.
+#[test]
+fn https_has_a_part_for_the_cipher() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path());
+    authority.signs("s", "IP:127.0.0.1", 30);
+    std::fs::write(folder.path().join("page"), "x".repeat(200_000)).unwrap();
+    let nginx = Nginx::start_tls(folder.path(), "s", "location / { }");
+    let url = nginx.url("/page");
+    let ca = folder.path().join("ca.crt").display().to_string();
+    let args = ["--duration", "1500ms", "--round", "60ms", "--ca", &ca];
+    let out = begin(&url, &args).wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    let names: Vec<&str> = d.components.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["network", "tls", "service", "client"]);
+    let (sum, tls) = (d.components.iter().map(|c| c.ns).sum::<f64>(), d.components[1].ns);
+    assert!((sum - d.sum.sum_ns).abs() < 1.0 && tls > 0.0 && tls < d.sum.measured_ns, "{d:?}");
+    assert!(d.warnings.iter().any(|w| w.starts_with("this is under TLS")), "{:?}", d.warnings);
+    // Without the authority nobody is trusted.
+    let out = output(NETWRIGHT, &["explain", "--quiet", &url]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("certificate"), "{said}");
 }
 
 /// Stands before the C library: each look at the time of day says another year, forth and back, as

@@ -220,3 +220,25 @@ fn it_reads_well() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
 }
+
+/// Of the cipher's time at this end: where there are bytes, there is more of it, and never more
+/// than the requests took.
+#[test]
+fn the_cipher_takes_longer_for_more_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("page"), "x".repeat(1_000_000)).unwrap();
+    let (nginx, ca) = nginx(folder.path(), "location = /hi { return 200 hi; }");
+    let cipher = |path: &str| {
+        let run = one(&[&nginx.url(path), "--requests", "200", "--ca", &ca]);
+        let ns = run.tls.unwrap().cipher_per_unit_ns.unwrap();
+        assert!(ns > 0 && (ns as f64) < run.latency_ns.mean, "{ns} of {:?}", run.latency_ns);
+        ns
+    };
+    let mut seen = vec![];
+    let good = (0..5).any(|_| {
+        let (little, much) = (cipher("/hi"), cipher("/page"));
+        seen.push((little, much));
+        much > little * 5
+    });
+    assert!(good, "{seen:?}");
+}

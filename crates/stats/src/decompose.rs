@@ -73,6 +73,41 @@ pub struct Decomposition {
     pub network_all: Centre,
     /// What the client takes itself.
     pub client: Centre,
+    /// Of the service, what was split off for TLS here.
+    pub tls_ns: f64,
+}
+
+impl Decomposition {
+    /// Takes what the cipher takes at this end out of the service, which has it else: a part of
+    /// its own, and the sum as before. No more than there is of it.
+    pub fn split_tls(&mut self, tls: Centre) {
+        let ns = tls.value.min(self.service.value).max(0.0);
+        let Some(at) = self.components.iter().position(|c| c.name == "service") else { return };
+        let Some(service) = self.components.get_mut(at) else { return };
+        let part = if service.ns > 0.0 { ns / service.ns } else { 0.0 };
+        let share = service.share * part;
+        service.ns -= ns;
+        service.low_ns -= ns;
+        service.high_ns -= ns;
+        service.share -= share;
+        let Centre { low, high, .. } = tls;
+        self.components.insert(
+            at,
+            Component {
+                name: "tls".into(),
+                about: "encrypting and decrypting at this end; the server's is in its service"
+                    .into(),
+                ns,
+                low_ns: low.min(ns),
+                high_ns: high.max(ns),
+                share,
+            },
+        );
+        self.service.value -= ns;
+        self.service.low -= ns;
+        self.service.high -= ns;
+        self.tls_ns = ns;
+    }
 }
 
 fn of(pairs: &[Pair], what: impl Fn(&Pair) -> f64) -> Option<Centre> {
@@ -120,6 +155,7 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         network_one,
         network_all,
         client,
+        tls_ns: 0.0,
     })
 }
 
@@ -224,6 +260,24 @@ mod tests {
         let d = decompose(&all, &all).unwrap();
         assert!(!d.sum.conclusive && d.sum.error < -0.02, "{:?}", d.sum);
         assert!(d.sum.disturbed[0].starts_with("4 of 12 rounds"), "{:?}", d.sum.disturbed);
+    }
+
+    #[test]
+    fn what_tls_takes_here_is_no_service() {
+        let all = pairs(12, 1, 25_000.0, 50_000.0);
+        let mut d = decompose(&all, &all).unwrap();
+        let before = d.clone();
+        d.split_tls(Centre { value: 4_000.0, low: 3_900.0, high: 4_200.0 });
+        let of = |d: &Decomposition, name: &str| {
+            d.components.iter().find(|c| c.name == name).map(|c| (c.ns, c.share)).unwrap()
+        };
+        assert_eq!(of(&d, "tls").0, 4_000.0);
+        assert!((of(&d, "service").0 + 4_000.0 - of(&before, "service").0).abs() < 1e-6);
+        assert!((d.components.iter().map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!((d.service.value - (before.service.value - 4_000.0)).abs() < 1e-6);
+        // There is no more of it than there is service.
+        d.split_tls(Centre { value: 1e9, low: 1e9, high: 1e9 });
+        assert!(d.components.iter().all(|c| c.ns > -1e-6), "{:?}", d.components);
     }
 
     #[test]

@@ -79,6 +79,10 @@ pub struct TlsRun {
     pub handshakes: u64,
     /// How many of them took up an earlier session.
     pub resumed: u64,
+    /// Nanoseconds that this end takes to encrypt and decrypt by request or transaction, in the
+    /// mean, no handshake; absent where the driver does not tell.
+    #[serde(default)]
+    pub cipher_per_unit_ns: Option<u64>,
 }
 
 /// The document of `measure http --json`.

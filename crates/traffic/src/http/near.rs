@@ -15,7 +15,7 @@ use crate::{
         epoll::{Epoll, Ready},
         incoming::Looks,
         now_ns,
-        tls::Tls,
+        tls::{Tls, conn::take_spent_ns},
     },
     served::{
         crew::Duty,
@@ -104,6 +104,7 @@ impl Near<'_> {
         }
         self.drain(&mut state)?;
         self.duty.member.see(|seen| state.looks.tell(seen));
+        state.recorder.handshakes.ciphered(take_spent_ns(), state.settled);
         state.recorder.server = state.conns.iter_mut().find_map(|c| c.parser.server.take());
         Ok(())
     }

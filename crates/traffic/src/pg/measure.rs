@@ -302,6 +302,7 @@ fn untold(agreed: Agreed, verified: bool) -> TlsRun {
         verified,
         handshakes: 0,
         resumed: 0,
+        cipher_per_unit_ns: None,
     }
 }
 

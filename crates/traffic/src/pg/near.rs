@@ -18,7 +18,7 @@ use crate::{
         epoll::{Epoll, Ready},
         incoming::Looks,
         now_ns,
-        tls::Tls,
+        tls::{Tls, conn::take_spent_ns},
     },
     served::{
         crew::Duty,
@@ -111,6 +111,7 @@ impl Near<'_> {
         }
         self.drain(&mut state)?;
         self.duty.member.see(|seen| state.looks.tell(seen));
+        state.recorder.handshakes.ciphered(take_spent_ns(), state.settled);
         state.conns.iter_mut().for_each(Conn::close);
         Ok(())
     }

@@ -14,12 +14,16 @@ pub struct Handshakes {
     resumed: u64,
     /// What the first of them agreed on.
     agreed: Option<Agreed>,
+    /// What the cipher took here, and how many requests or transactions it was for: all of them,
+    /// also those outside of the window.
+    cipher_ns: u64,
+    ciphered: u64,
 }
 
 impl Handshakes {
     /// None yet.
     pub fn new() -> Self {
-        Self { took: Histogram::new(), resumed: 0, agreed: None }
+        Self { took: Histogram::new(), resumed: 0, agreed: None, cipher_ns: 0, ciphered: 0 }
     }
 
     /// One that is done.
@@ -29,10 +33,17 @@ impl Handshakes {
         self.agreed.get_or_insert(agreed);
     }
 
+    /// What the cipher took for so many requests or transactions.
+    pub fn ciphered(&mut self, ns: u64, n: u64) {
+        self.cipher_ns += ns;
+        self.ciphered += n;
+    }
+
     /// Adds another's.
     pub fn add(&mut self, other: &Self) {
         self.took.add(&other.took);
         self.resumed += other.resumed;
+        self.ciphered(other.cipher_ns, other.ciphered);
         self.agreed = self.agreed.or(other.agreed);
     }
 
@@ -46,6 +57,7 @@ impl Handshakes {
             verified,
             handshakes: self.took.count(),
             resumed: self.resumed,
+            cipher_per_unit_ns: self.cipher_ns.checked_div(self.ciphered),
         })
     }
 }

@@ -33,7 +33,7 @@ use crate::{
 Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
 pub struct ExplainArgs {
-    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH`,
+    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
     /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, or
     /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
     /// (PGHOST, PGUSER, PGPASSWORD…).
@@ -56,6 +56,12 @@ pub struct ExplainArgs {
     /// http: a header line of each request: 'Name: value'; again for more.
     #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Workload")]
     pub header: Vec<String>,
+    /// https: trust the certificates in this PEM file instead of the system's.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Workload")]
+    pub ca: Option<String>,
+    /// https: do not check the server's certificate.
+    #[arg(long, help_heading = "Workload")]
+    pub insecure: bool,
     /// pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; again
     /// for more, NAME@3 for a weight [default: select-only, which changes nothing].
     #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Workload")]

@@ -95,6 +95,7 @@ mod tests {
             server_cpu_ns: None,
             host_cpu_ns: Some(cpus * 1e9 / transactions as f64),
             exchange: Exchange::default(),
+            tls_ns: None,
             injected_ns: None,
             pinned: vec![],
             steal_ns,

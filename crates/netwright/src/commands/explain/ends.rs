@@ -49,13 +49,10 @@ impl Target {
             Some(("rtt", rest)) if !rest.is_empty() => {
                 Ok(Self::Rtt(rest.trim_end_matches('/').into()))
             }
-            Some(("http" | "http+unix", _)) => {
+            Some(("http" | "https" | "http+unix", _)) => {
                 text.parse::<Url>()?;
                 Ok(Self::Http(text.into()))
             }
-            Some(("https", _)) => Err(Failure::Usage(
-                "https is not explained yet (its handshake and cipher are no network); name a plain http:// URL".into(),
-            )),
             Some(("pg" | "postgres" | "postgresql", _)) => {
                 Ok(Self::Pg(traffic::pg::without_password(text)?.0))
             }
@@ -149,7 +146,7 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
             pipeline: 1,
             new_connections: false,
             rate_per_s: None,
-            tls: TlsSpec::default(),
+            tls: TlsSpec { ca: args.ca.clone(), insecure: args.insecure, resume: false },
             responder: None,
             requests: None,
             timeout_ns: TIMEOUT,
@@ -308,7 +305,7 @@ mod tests {
         assert_eq!(Target::parse(url).ok(), Some(Target::Http(url.into())));
         let plain = Target::Pg("pg://app@db1/shop".into());
         assert_eq!(Target::parse("pg://app:secret@db1/shop").ok(), Some(plain));
-        for wrong in ["db1", "rtt://", "https://web1/", "ftp://x", ""] {
+        for wrong in ["db1", "rtt://", "https:///x", "ftp://x", ""] {
             assert!(matches!(Target::parse(wrong), Err(Failure::Usage(_))), "{wrong}");
         }
     }

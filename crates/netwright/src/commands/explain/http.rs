@@ -7,7 +7,7 @@ use model::{
 };
 use stats::decompose::Round;
 
-use super::workload::{Observed, Workload, others, steal};
+use super::workload::{Observed, UNDER_TLS, Workload, cipher, others, steal};
 use crate::exit::Failure;
 
 /// Requests to a server.
@@ -41,6 +41,9 @@ impl Workload for Http {
         if done.failed > 0 {
             warnings.push(format!("{} requests failed", done.failed));
         }
+        if done.tls.is_some() {
+            warnings.push(UNDER_TLS.into());
+        }
         let same_host = done.placement.same_host;
         let receives = done.receives as f64 / done.transactions as f64;
         let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
@@ -63,6 +66,7 @@ impl Workload for Http {
                 receives,
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
+            tls_ns: cipher(done.tls.as_ref()),
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

@@ -9,7 +9,7 @@ use model::{
 };
 use stats::decompose::Round;
 
-use super::workload::{Observed, Workload, others, steal};
+use super::workload::{Observed, UNDER_TLS, Workload, cipher, others, steal};
 use crate::exit::Failure;
 
 /// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
@@ -17,10 +17,6 @@ use crate::exit::Failure;
 pub const BEGINNING_NS: u64 = 8_000_000;
 /// The longest warm-up.
 const LONGEST_NS: u64 = 2_000_000_000;
-
-/// libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
-const UNDER_TLS: &str = "this is under TLS, and the network alone was measured in clear: what both \
-     ends take to encrypt counts as the server's service. sslmode=disable explains the same without";
 
 /// Transactions of a server.
 #[derive(Clone)]
@@ -82,7 +78,8 @@ impl Workload for Pg {
             warnings.push(format!("{} transactions failed", done.failed));
         }
         if done.tls.is_some() {
-            warnings.push(UNDER_TLS.into());
+            // libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
+            warnings.push(format!("{UNDER_TLS}. sslmode=disable explains the same without"));
         }
         let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
         Ok(Observed {
@@ -96,6 +93,7 @@ impl Workload for Pg {
             server_cpu_ns: if done.placement.same_host { others(&done.cpu.local) } else { None },
             exchange: exchange(&done)?,
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
+            tls_ns: cipher(done.tls.as_ref()),
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

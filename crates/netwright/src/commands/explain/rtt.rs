@@ -90,6 +90,7 @@ impl Workload for Rtt {
                 receives: 1.0,
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
+            tls_ns: None,
             injected_ns: done.peer_service_ns.map(|ns| ns * trips),
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

@@ -9,7 +9,7 @@ use model::{
 };
 use stats::{
     decompose::{Decomposition, decompose},
-    paired::{centre, median},
+    paired::{Centre, centre, median},
     predict::{Added, Known, Model, THIS},
 };
 
@@ -51,6 +51,9 @@ impl Found<'_> {
     pub fn document(self) -> Option<ExplainDocument> {
         let all = self.all.unwrap_or(self.ones);
         let mut parts = decompose(&self.ones.pairs, &all.pairs)?;
+        if let Some(tls) = cipher(&self.ones.workload) {
+            parts.split_tls(tls);
+        }
         let clients = all.workload.first()?.round.clients;
         self.disturbed(all, &mut parts);
         let levels = self.curve(all);
@@ -58,7 +61,7 @@ impl Found<'_> {
             levels: levels.clone(),
             network_ns: parts.network_one.value,
             service_ns: parts.service.value,
-            own_ns: parts.client.value,
+            own_ns: parts.client.value + parts.tls_ns,
             client_threads: self.args.threads,
             cpus: std::thread::available_parallelism()
                 .ok()
@@ -148,6 +151,11 @@ impl Found<'_> {
         }));
         all
     }
+}
+
+/// What the cipher takes here, over rounds.
+fn cipher(rounds: &[Observed]) -> Option<Centre> {
+    centre(&rounds.iter().map(|o| o.tls_ns).collect::<Option<Vec<f64>>>()?)
 }
 
 /// The longest that a responder is told to compute.

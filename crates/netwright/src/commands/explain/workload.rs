@@ -3,7 +3,7 @@
 use model::{
     CpuId, Nanos,
     explain::Exchange,
-    measure::{EndCpu, Quantiles},
+    measure::{EndCpu, Quantiles, TlsRun},
 };
 use stats::decompose::Round;
 
@@ -46,6 +46,8 @@ pub struct Observed {
     pub host_cpu_ns: Option<f64>,
     /// What one transaction moved.
     pub exchange: Exchange,
+    /// What the cipher took here by transaction, where TLS is spoken.
+    pub tls_ns: Option<f64>,
     /// What the far end spun on purpose, by its own clock.
     pub injected_ns: Option<f64>,
     /// Where the threads here were.
@@ -79,6 +81,7 @@ impl Observed {
         self.client_cpu_ns = self.client_cpu_ns.map(|ns| ns * by);
         self.server_cpu_ns = self.server_cpu_ns.map(|ns| ns * by);
         self.host_cpu_ns = self.host_cpu_ns.map(|ns| ns * by);
+        self.tls_ns = self.tls_ns.map(|ns| ns * by);
         self.injected_ns = self.injected_ns.map(|ns| ns * by);
         self
     }
@@ -111,10 +114,19 @@ pub const WARMUP: Nanos = Nanos(40_000_000);
 /// See [`WARMUP`].
 pub const COOLDOWN: Nanos = Nanos(5_000_000);
 
+/// Of a workload under TLS.
+pub const UNDER_TLS: &str = "this is under TLS, and the network alone was measured in clear: what the \
+     server takes to encrypt counts as its service; handshakes are left out";
+
 /// What this host spent beside our threads: on a host with nothing else to do, the server.
 pub fn others(cpu: &EndCpu) -> Option<f64> {
     let (busy, ours) = (cpu.host_busy_per_unit_ns.known()?, cpu.threads_per_unit_ns.known()?);
     Some((busy - ours).max(0.0))
+}
+
+/// What the cipher took here by transaction.
+pub fn cipher(tls: Option<&TlsRun>) -> Option<f64> {
+    Some(tls?.cipher_per_unit_ns? as f64)
 }
 
 /// The hypervisor's part of a host's time.
@@ -139,6 +151,7 @@ mod tests {
                 sends: round_trips,
                 ..Default::default()
             },
+            tls_ns: None,
             injected_ns: None,
             pinned: vec![],
             steal_ns: 0,

@@ -1,6 +1,7 @@
 //! One connection under TLS, over a descriptor.
 
 use std::{
+    cell::Cell,
     io::{self, IoSlice, Read, Write},
     os::fd::RawFd,
 };
@@ -8,6 +9,7 @@ use std::{
 use rustls::{HandshakeKind, ProtocolVersion, client::ClientConnection};
 
 use super::{binding, fault::Fault};
+use crate::net::now_ns;
 
 /// Room for what TLS can hand over after one read of `raw` bytes: those, and a record (16 KiB)
 /// of which the beginning came before.
@@ -123,10 +125,12 @@ impl TlsConn {
         }
         let drained = got < raw.len();
         let mut rest = raw.get(..got).unwrap_or_default();
+        let begun = now_ns();
         while !rest.is_empty() && !self.ended {
             self.take(fd, &mut rest)?;
             n += self.plain(room.get_mut(n..).unwrap_or_default())?;
         }
+        spend(begun);
         // An answer to a change of keys.
         self.flush(fd)?;
         Ok(Received::Bytes { n, drained })
@@ -139,7 +143,10 @@ impl TlsConn {
 
     /// Takes bytes for sending, as many as it has room for; [`Self::flush`] sends them.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
-        self.inner.writer().write(bytes).unwrap_or(0)
+        let begun = now_ns();
+        let n = self.inner.writer().write(bytes).unwrap_or(0);
+        spend(begun);
+        n
     }
 
     /// Sends what was taken; whether all of it went.
@@ -237,4 +244,19 @@ impl Write for To {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+thread_local! {
+    /// What this thread spent on the cipher.
+    static SPENT_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn spend(begun: u64) {
+    SPENT_NS.set(SPENT_NS.get().saturating_add(now_ns().saturating_sub(begun)));
+}
+
+/// Nanoseconds that this thread spent on encrypting and decrypting since it was asked last: no
+/// handshake, and no call of the kernel.
+pub fn take_spent_ns() -> u64 {
+    SPENT_NS.take()
 }
