@@ -9,6 +9,9 @@ use crate::{Case, case::by_id, load, queues, spread};
 
 /// Share of a CPU from which a thread wants one by itself. Our proposal.
 const WHOLE: f64 = 0.5;
+/// What all threads of a group may use beyond full CPUs before one more is wanted: clocks differ,
+/// and main threads do a little.
+const SPARE: f64 = 0.1;
 
 /// What is placed as one: a container or a system's service by its control group, or one process.
 pub(crate) struct Group<'a> {
@@ -81,7 +84,8 @@ fn wants(case: &Case<'_>, group: &Group<'_>) -> usize {
     let shares: Vec<f64> =
         ours.filter_map(|t| Some(t.cpu_ns.get()? as f64 / samples.window_ns.0 as f64)).collect();
     let whole = shares.iter().filter(|s| **s >= WHOLE).count();
-    whole.max(shares.iter().sum::<f64>().ceil() as usize).max(1)
+    let together = (shares.iter().sum::<f64>() - SPARE).ceil() as usize;
+    whole.max(together).max(1)
 }
 
 /// CPUs on which a group may run now: no remedy gives it others. What the threads of a control group
@@ -103,7 +107,14 @@ fn allowed(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
 
 /// CPUs that may be given away.
 fn free(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
-    let placed = |p: &Process| groups.iter().any(|g| g.members.iter().any(|m| m.pid == p.pid));
+    // The others of a control group are limited with it.
+    let within = |p: &Process, g: &Group<'_>| {
+        g.confined && p.cgroup.is_known() && g.leader.cgroup.known() == p.cgroup.known()
+    };
+    let placed = |p: &Process| {
+        let member = |g: &Group<'_>| g.members.iter().any(|m| m.pid == p.pid);
+        groups.iter().any(|g| member(g) || within(p, g))
+    };
     let mut free = case.housekeeping();
     let all = free.clone();
     for p in case.facts.processes.iter().filter(|p| !placed(p)) {
@@ -114,8 +125,11 @@ fn free(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
             }
         }
     }
-    let packets = |c: &CpuId| load::load(case, *c).is_ok_and(|l| l.network >= WHOLE);
-    free.iter().filter(|c| !packets(c)).collect()
+    // Softirqs that a process makes by itself (loopback, veth) go with it; a NIC's stay.
+    let nics = packets(case).unwrap_or_default();
+    let full =
+        |c: &CpuId| nics.contains(*c) && load::load(case, *c).is_ok_and(|l| l.network >= WHOLE);
+    free.iter().filter(|c| !full(c)).collect()
 }
 
 /// The CPUs by their distance from where the packets come: the L3, then the node, of the busiest

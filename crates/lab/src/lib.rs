@@ -26,6 +26,7 @@ pub mod server;
 pub mod state;
 pub mod testing;
 pub mod tool;
+pub mod wander;
 pub mod wire;
 
 pub use error::LabError;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{BitsPerSec, Nanos};
 
-use crate::{Lab, LabError, channel::Channel, netns, pair::PairSpec, state::Reach};
+use crate::{Lab, LabError, channel::Channel, netns, pair::PairSpec, state::Reach, wander};
 
 /// A situation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Preset {
     Softirq,
     /// A slower path beside loopback.
     Latency,
-    /// Two containers whose processes may wander over all CPUs.
+    /// Two containers whose threads something sends from CPU to CPU.
     Migration,
     /// Small buffers and a small MTU on a fast, long wire.
     Tengig,
@@ -90,7 +90,12 @@ impl Preset {
                 lab.note("both hosts: TCP buffers of at most 128 KiB; the path holds 500 KB");
             }
             Self::Latency => lab.note("left to right is 40 µs slower each way than loopback"),
-            Self::Migration => lab.note("the containers' cpusets allow all CPUs"),
+            Self::Migration => {
+                wander::start(lab)?;
+                lab.note(
+                    "the containers' cpusets allow all CPUs; their threads are moved every 4 ms",
+                );
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Component, Path, PathBuf},
+    process::Command,
 };
 
 use serde_json::Value;
@@ -169,5 +170,23 @@ fn nothing_names_a_place_of_whoever_wrote_it() {
         for place in ["/work/", "/root/", "/home/", "../shared"] {
             assert!(!text.contains(place), "{} names {place}", document.display());
         }
+    }
+}
+
+/// The experiments that the pages name are ones that `prove` takes.
+#[test]
+fn shipped_experiments_are_understood() {
+    let folder = repository().join("docs/lab");
+    let files = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path());
+    let files: Vec<PathBuf> =
+        files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    for file in files {
+        let mut peek = Command::new(env!("CARGO_BIN_EXE_netwright"));
+        peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
+        let out = peek.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        // There is no record yet; a mistake in the file would be 2.
+        assert_eq!(out.status.code(), Some(4), "{}: {said}", file.display());
     }
 }

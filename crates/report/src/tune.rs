@@ -78,11 +78,11 @@ fn one(i: usize, c: &Planned, page: &mut Page) {
 }
 
 fn disturbs(r: &Radius) -> Line {
-    if r.reach == Reach::None {
-        return Line::plain("nothing");
-    }
     let ink = if r.reach >= Reach::LinkReset || r.own_connection { Ink::Bad } else { Ink::Warn };
-    let mut line = Line::new().ink(ink, r.reach).text(format!(": {}", r.why));
+    let mut line = match r.reach {
+        Reach::None => Line::plain("nothing"),
+        reach => Line::new().ink(ink, reach).text(format!(": {}", r.why)),
+    };
     for also in &r.also {
         line = line.text(format!("; {also}"));
     }

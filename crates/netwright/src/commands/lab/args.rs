@@ -44,6 +44,12 @@ pub enum LabCommand {
         /// A `WireSpec` as JSON.
         spec: String,
     },
+    /// What moves the threads of the preset `migration`.
+    #[command(hide = true)]
+    Wander {
+        /// Cgroup folders.
+        folders: Vec<std::path::PathBuf>,
+    },
     /// The guest's own process.
     #[command(hide = true)]
     Agent,

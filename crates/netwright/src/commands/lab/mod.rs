@@ -18,6 +18,9 @@ pub fn run(args: LabArgs) -> Result<Done, Failure> {
         LabCommand::List(a) => list(&a),
         LabCommand::Down(a) => down(a),
         LabCommand::Wire { spec } => wire(&spec),
+        LabCommand::Wander { folders } => {
+            lab::wander::run(&folders).map(|()| Done::Yes).map_err(failure)
+        }
         LabCommand::Agent => lab::agent::serve().map(|()| Done::Yes).map_err(failure),
     }
 }

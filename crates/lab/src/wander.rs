@@ -1,0 +1,110 @@
+//! Something that never lets containers' threads stay: the situation of the preset `migration`,
+//! which a scheduler of two CPUs does not make by itself.
+//!
+//! Every 4 ms each thread is sent to the next CPU by its affinity, as a scheduler that balances too
+//! much would. The containers go round in step, each with an offset that is drawn anew every second:
+//! so two of them are together on one CPU in some seconds and apart in others. A cpuset that holds a
+//! thread elsewhere wins, for the kernel refuses an affinity outside it.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use crate::{
+    LabError,
+    state::{Lab, Reach},
+    tool,
+};
+
+/// From one move to the next.
+const STEP: Duration = Duration::from_millis(4);
+/// Moves from one offset to the next.
+const ROUND: u64 = 250;
+
+/// Starts it for all containers of a lab.
+///
+/// # Errors
+/// When this program cannot be started again.
+pub fn start(lab: &mut Lab) -> Result<(), LabError> {
+    let failed = |e| LabError::failed("starting what moves the threads", e);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = tool::gated(&program.to_string_lossy());
+    command.args(["lab", "wander"]);
+    for host in &lab.state.hosts {
+        if let Reach::Namespace { cgroups, .. } = &host.reach {
+            // The first is the cpuset controller's.
+            command.args(cgroups.first());
+        }
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn().map_err(failed)?;
+    lab.release(&mut child, "what moves the containers' threads")
+}
+
+/// Moves the threads of these cgroups until it is ended.
+///
+/// # Errors
+/// When this process's own CPUs cannot be read.
+pub fn run(folders: &[PathBuf]) -> Result<(), LabError> {
+    let cpus = own_cpus().map_err(|e| LabError::failed("reading the CPUs", e))?;
+    // In time also where others compete for the CPUs. Without the right to it, it is as it is.
+    // SAFETY: takes numbers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
+    let mut drawn = u64::from(std::process::id());
+    let mut offsets: Vec<usize> = vec![0; folders.len()];
+    for step in 0u64.. {
+        if step % ROUND == 0 {
+            offsets.iter_mut().for_each(|o| *o = draw(&mut drawn));
+        }
+        for (folder, offset) in folders.iter().zip(&offsets) {
+            let at = (step as usize).wrapping_add(*offset) % cpus.len().max(1);
+            if let Some(cpu) = cpus.get(at) {
+                threads(folder).into_iter().for_each(|tid| send(tid, *cpu));
+            }
+        }
+        std::thread::sleep(STEP);
+    }
+    Ok(())
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+fn draw(state: &mut u64) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as usize
+}
+
+/// A cgroup's threads: `cgroup.threads`, of the first version `tasks`.
+fn threads(folder: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(folder.join("tasks"))
+        .or_else(|_| fs::read_to_string(folder.join("cgroup.threads")))
+        .unwrap_or_default();
+    text.lines().filter_map(|l| l.parse().ok()).collect()
+}
+
+/// The CPUs that this process may run on.
+fn own_cpus() -> std::io::Result<Vec<usize>> {
+    // SAFETY: a set of bits, of which all zeros are one.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes at most the size given.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the numbers stay within the set.
+    Ok((0..libc::CPU_SETSIZE as usize).filter(|&c| unsafe { libc::CPU_ISSET(c, &set) }).collect())
+}
+
+/// One that is gone meanwhile, or may not run there, stays as it is.
+fn send(tid: i32, cpu: usize) {
+    // SAFETY: as in `own_cpus`; `cpu` is from such a set.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(tid, size_of_val(&set), &set);
+    }
+}

@@ -1,0 +1,21 @@
+#!/bin/sh
+# The question of queues.toml without Netwright's prove: ethtool and pgbench, eight blocks of runs with one and with
+# four channels, each A B B A or B A A B by a coin. From this repository's root, the lab being up:
+#   sudo sh docs/lab/queues.sh
+# Prints each block's ratio of transactions a second (four channels to one), their median, and how many are above 1.
+netwright=${NETWRIGHT:-netwright} lab=${LAB:-queues} blocks=${1:-8}
+server() { $netwright lab exec $lab/server -- "$@"; }
+server sh "$PWD/docs/lab/postgres.sh" || exit
+tps() {
+  server ethtool -L eth0 combined $1 > /dev/null 2>&1
+  $netwright lab exec $lab/client -- pgbench -h 10.97.0.2 -U postgres -n -S -M prepared -c 8 -j 1 -T 3 postgres |
+    sed -n 's/^tps = \([0-9.]*\) (without.*/\1/p'
+}
+block=0
+while [ $((block += 1)) -le $blocks ]; do
+  if [ $(($(od -An -N1 -tu1 /dev/urandom) % 2)) = 0 ]; then order="1 4 4 1"; else order="4 1 1 4"; fi
+  for channels in $order; do echo "$channels $(tps $channels)"; done |
+    awk '{sum[$1] += log($2)} END {printf "%.3f\n", exp((sum[4] - sum[1]) / 2)}'
+done | sort -n | awk '{print; r[NR] = $1; above += $1 > 1}
+  END {print "median of", NR, "blocks:", (r[int((NR + 1) / 2)] + r[int(NR / 2) + 1]) / 2 "; above 1:", above}'
+server ethtool -L eth0 combined 1 > /dev/null 2>&1
