@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{prove::Verdict, tune::Radius};
+use crate::{
+    prove::{HeldStill, Verdict},
+    tune::Radius,
+};
 
 /// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +90,9 @@ pub struct FixDocument {
     /// All that was kept against before, by a last experiment of its own; absent where there was
     /// none.
     pub total: Option<Verdict>,
+    /// What was held still meanwhile; absent where this was not asked for.
+    #[serde(default)]
+    pub held_still: Option<HeldStill>,
     /// Whether nothing was tried, only listed.
     pub dry_run: bool,
     /// Why it ended.

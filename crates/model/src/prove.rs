@@ -212,6 +212,40 @@ pub struct Evidence {
     pub why_not: Option<String>,
 }
 
+/// A setting that was held while an experiment went on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// `irqbalance.paused` or `cpu.governor`.
+    pub knob: String,
+    /// How many there are of it: one for each CPU.
+    pub settings: u64,
+    /// What it was before; several values joined by a comma.
+    pub old: String,
+    /// What it was held at; the same as `old` where it was so already.
+    pub new: String,
+    /// What was found at the end, where something else had changed it meanwhile; absent where it
+    /// was held until then.
+    pub until: Option<String>,
+}
+
+/// A setting that could not be held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotHeld {
+    /// See [`Held`].
+    pub knob: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What `--hold-still` did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldStill {
+    /// What was held, and was put back at the end.
+    pub held: Vec<Held>,
+    /// What was not.
+    pub not_held: Vec<NotHeld>,
+}
+
 /// The document of `netwright prove --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProveDocument {
@@ -241,6 +275,9 @@ pub struct ProveDocument {
     /// Which kernel counters moved between the two levels of `verdict`.
     #[serde(default)]
     pub evidence: Evidence,
+    /// What was held still meanwhile; absent where this was not asked for.
+    #[serde(default)]
+    pub held_still: Option<HeldStill>,
     /// Why it ended.
     pub ended: String,
     /// Runs that were repeated because something else disturbed them.

@@ -679,6 +679,29 @@ fn the_recipe_of_2008_is_refused_line_by_line() {
     });
 }
 
+#[test]
+fn all_changes_go_with_one_command_the_last_first() {
+    on_a_host(|host| {
+        let before = host.print();
+        for value in ["30", "31", "32"] {
+            let change = format!("sysctl.net.ipv4.tcp_keepalive_intvl={value}");
+            assert_eq!(host.tune(&["apply", &change]).0, 0);
+        }
+        assert_eq!(host.tune(&["apply", "sysctl.net.core.somaxconn=8192"]).0, 0);
+        assert_eq!(host.tune(&["rollback", "4"]).0, 0);
+        let (code, out, _) = host.tune(&["rollback", "--all", "--dry-run"]);
+        assert!(code == 0 && out.contains("would be 31 again"), "{out}");
+        let (code, out, err) = host.tune(&["rollback", "--all"]);
+        assert_eq!(code, 0, "{err}");
+        let ids: Vec<&str> = out.lines().filter_map(|l| l.split(' ').nth(1)).collect();
+        assert_eq!(ids, ["3", "2", "1"], "{out}");
+        same(&before, &host.print(), "after all went back");
+        let (code, out, _) = host.tune(&["rollback", "--all"]);
+        assert!(code == 0 && out.contains("Nothing of ours is in force"), "{out}");
+        assert_eq!(host.tune(&["rollback", "--all", "2"]).0, 2);
+    });
+}
+
 /// Exit code and standard error of `netwright tune ARGS` on a folder.
 fn tune_folder(tree: &Path, args: &[&str]) -> (i32, String) {
     let out = std::process::Command::new(support::NETWRIGHT)

@@ -241,6 +241,7 @@ pub fn conclude(
         best: None,
         effects: vec![],
         evidence: Evidence::default(),
+        held_still: None,
         ended: ending.why.clone(),
         spoiled_runs: runs.iter().filter(|r| r.spoiled.is_some()).count(),
         notes: vec![],

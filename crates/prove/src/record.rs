@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::prove::Run;
+use model::prove::{HeldStill, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::{ProveError, spec::Spec};
@@ -30,6 +30,8 @@ enum Entry {
     Undone {
         undo: String,
     },
+    /// What is held still, or was, the last one telling.
+    Held(HeldStill),
     Run(Box<Run>),
     Ended(String),
 }
@@ -58,6 +60,8 @@ pub struct Past {
     pub pending: Vec<String>,
     /// Why it ended, if it did.
     pub ended: Option<String>,
+    /// What was held still.
+    pub held: Option<HeldStill>,
     /// The boot of the host under which it was last written.
     pub boot_id: Option<String>,
 }
@@ -165,6 +169,13 @@ impl Record {
         self.write(&Entry::Run(Box::new(run.clone())))
     }
 
+    /// What is held still, or was until the end.
+    ///
+    /// **Errors**: the file cannot be written.
+    pub fn held(&mut self, held: &HeldStill) -> Result<(), ProveError> {
+        self.write(&Entry::Held(held.clone()))
+    }
+
     /// The end.
     pub(crate) fn ended(&mut self, why: &str) -> Result<(), ProveError> {
         self.write(&Entry::Ended(why.to_owned()))
@@ -182,8 +193,14 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = text.lines().map(serde_json::from_str::<Entry>);
     let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
-    let mut past =
-        Past { begun: *begun, runs: vec![], pending: vec![], ended: None, boot_id: None };
+    let mut past = Past {
+        begun: *begun,
+        runs: vec![],
+        pending: vec![],
+        ended: None,
+        held: None,
+        boot_id: None,
+    };
     for entry in lines.map_while(Result::ok) {
         match entry {
             Entry::Begun(_) => return Err(no_record()),
@@ -194,6 +211,7 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
                     past.pending.remove(at);
                 }
             }
+            Entry::Held(held) => past.held = Some(held),
             Entry::Run(run) => past.runs.push(*run),
             Entry::Ended(why) => past.ended = Some(why),
         }

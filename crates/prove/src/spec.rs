@@ -36,6 +36,9 @@ pub struct Spec {
     pub smallest: Option<String>,
     /// What the order of the runs is drawn from [default: the clock].
     pub seed: Option<u64>,
+    /// Whether what moves interrupts and frequencies by itself is stopped meanwhile.
+    #[serde(default)]
+    pub hold_still: bool,
     /// How long one run may take [default: 10m].
     pub timeout: Option<String>,
     /// What is varied.

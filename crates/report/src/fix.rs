@@ -3,7 +3,7 @@
 use model::fix::{Candidate, Fate, FixDocument};
 
 use crate::{
-    prove::{change, says},
+    prove::{change, says, still},
     text::{Ink, Line, Look, Page},
     words::many,
 };
@@ -13,6 +13,7 @@ pub fn text(d: &FixDocument, look: Look) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);
     page.line(Line::plain(format!("Under: {} ({} decides)", d.workload, d.goal)), 2);
+    still(d.held_still.as_ref(), &mut page);
     for (fate, title) in [
         (Fate::Kept, "KEPT"),
         (Fate::Undone, "TRIED AND UNDONE"),
@@ -145,6 +146,7 @@ mod tests {
 
     fn a_document(candidates: Vec<Candidate>) -> FixDocument {
         FixDocument {
+            held_still: None,
             schema_version: 1,
             started_unix_s: 0,
             took_s: 12.0,

@@ -167,11 +167,7 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
             State::Unfinished if set.undoing => Some(format!(
                 "the undoing of change {id} was cut short; `netwright tune rollback {id}` ends it"
             )),
-            State::Unfinished if set.trial.is_some() => Some(format!(
-                "{} was cut short, and change {id} of it is still in force; `netwright tune \
-                 rollback {id}` undoes it",
-                set.trial.as_deref().unwrap_or_default()
-            )),
+            State::Unfinished if set.trial.is_some() => Some(left(set, &sets)),
             State::Unfinished => Some(format!(
                 "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}` \
                  undoes it, `netwright tune apply --finish {id}` completes it",
@@ -187,6 +183,21 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
         }
     });
     of_set.or_else(|| if store.is_locked() { None } else { crate::persist::notice(store.state()) })
+}
+
+/// What an experiment that was cut short left.
+fn left(last: &Set, sets: &[(Set, State)]) -> String {
+    let on_trial = |(s, state): &&(Set, State)| *state == State::Unfinished && s.trial.is_some();
+    let ids: Vec<String> = sets.iter().filter(on_trial).map(|(s, _)| s.id.to_string()).collect();
+    let what = last.trial.as_deref().unwrap_or_default();
+    let (changes, them) = match ids.len() {
+        1 => (format!("change {} of it is", last.id), "it"),
+        _ => (format!("changes {} of it are", ids.join(", ")), "them all"),
+    };
+    format!(
+        "{what} was cut short, and {changes} still in force; `netwright tune rollback \
+         --unfinished` undoes {them}"
+    )
 }
 
 fn waits(host: &Host, set: &Set) -> String {

@@ -214,9 +214,25 @@ impl Bench {
     /// # Errors
     /// Names what could not be put back, and how to try again.
     pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
+        whole(id, &self.undone(id)?)
+    }
+
+    /// The same of what may go meanwhile, as a process does: then nothing is to be put back.
+    ///
+    /// # Errors
+    /// As of [`Self::take_back`].
+    pub fn let_go(&self, id: u64) -> Result<(), TuneError> {
+        let mut report = self.undone(id)?;
+        if report.gone == report.not_restored.len() {
+            report.not_restored.clear();
+        }
+        whole(id, &report)
+    }
+
+    fn undone(&self, id: u64) -> Result<Report, TuneError> {
         let set = self.work().set(id)?;
         let mut journal = self.store.resume(id, &self.lock)?;
-        whole(id, &undo::all(&self.host, &mut journal, &set, undo::ASKED))
+        Ok(undo::all(&self.host, &mut journal, &set, undo::ASKED))
     }
 
     /// Undoes a set that an experiment of this name made and kept; `whose` begins the name.

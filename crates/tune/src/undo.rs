@@ -22,6 +22,8 @@ pub struct Report {
     pub restored: Vec<String>,
     /// Knobs that are not, with the reason.
     pub not_restored: Vec<(String, String)>,
+    /// How many of these are not for want of what they were settings of.
+    pub gone: usize,
     /// What the journal could not be told; the next command will say that the set is
     /// unfinished.
     pub journal: Option<String>,
@@ -73,7 +75,10 @@ fn one(host: &Host, journal: &mut Journal, report: &mut Report, saved: &Saved, w
             report.restored.push(name.clone());
             Event::Undone { knob: name.clone(), read_back }
         }
-        Ok(Undone::Gone(why)) => not(report, name, format!("gone ({why})")),
+        Ok(Undone::Gone(why)) => {
+            report.gone += 1;
+            not(report, name, format!("gone ({why})"))
+        }
         Err(e) => not(report, name, e.to_string()),
     };
     let told = journal.append(event);

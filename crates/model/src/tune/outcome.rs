@@ -135,6 +135,10 @@ pub struct Outcome {
     pub schema_version: u32,
     /// The change set, as it stands now; absent when there was nothing to do.
     pub set: Reading<ChangeSet>,
+    /// All change sets that it was about, in the order in which they were dealt with; `set` is the
+    /// first of them.
+    #[serde(default)]
+    pub sets: Vec<ChangeSet>,
     /// Whether what was asked for was done.
     pub done: bool,
     /// What happened, one line each, for people.

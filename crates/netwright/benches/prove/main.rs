@@ -1,33 +1,66 @@
 //! `prove`'s promises on live noise: how often two far ends that are alike are called different,
-//! how often one that serves 5% longer is found within a minute, and how often with the wrong
-//! sign. Everything on this host, over loopback.
+//! how often one that serves 5% longer is found within a minute, how often one that serves 2%
+//! longer in three, and how often with the wrong sign. Everything on this host, over loopback.
 //!
-//! Experiments take turns: alike, slower, alike, faster. Options: `--minutes 25`, or `--trials N`
-//! of each kind, whichever comes first; `--null-budget 12s` and `--budget 60s` of one experiment;
-//! `--service 400` µs.
+//! Experiments take turns: of ten four are of nothing, four of 5%, two of 2%. Options:
+//! `--minutes 25`, or `--trials N` of nothing and of 5% each, whichever comes first;
+//! `--null-runs 40`, `--budget 60s` and `--small-budget 180s` of one experiment;
+//! `--service 400` µs; `--record FILE` keeps every experiment as a line, and goes on with what is
+//! there (`--minutes 0` only shows it).
+
+mod tally;
 
 use std::{
-    collections::BTreeMap,
     io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use model::prove::{Outcome, ProveDocument};
+use model::prove::ProveDocument;
 use serde_json::Value;
-use stats::rate::wilson;
+use tally::{Kind, Tally, Trial};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
-/// How much longer the slow one serves.
-const LONGER: f64 = 1.05;
+/// How much longer the slow ones serve.
+const LONGER: [f64; 2] = [1.05, 1.02];
+
+/// Whose turn it is.
+const TURNS: [Kind; 10] = [
+    Kind::Alike,
+    Kind::Slower,
+    Kind::Alike,
+    Kind::Faster,
+    Kind::SlightlySlower,
+    Kind::Alike,
+    Kind::Slower,
+    Kind::Alike,
+    Kind::Faster,
+    Kind::SlightlyFaster,
+];
+
+/// So many experiments in a row may fail.
+const MOST_FAILURES: usize = 5;
 
 struct Options {
     minutes: f64,
     trials: usize,
     budget: String,
-    null_budget: String,
+    null_runs: usize,
+    small_budget: String,
     service_us: f64,
+    record: Option<PathBuf>,
+}
+
+impl Options {
+    /// What the figures depend on.
+    fn made(&self) -> String {
+        format!(
+            "service {} µs, {} runs for nothing, {} for 5%, {} for 2%",
+            self.service_us, self.null_runs, self.budget, self.small_budget
+        )
+    }
 }
 
 fn main() -> ExitCode {
@@ -45,8 +78,10 @@ fn options() -> io::Result<Options> {
         minutes: 25.0,
         trials: 200,
         budget: "60s".into(),
-        null_budget: "12s".into(),
+        null_runs: 40,
+        small_budget: "180s".into(),
         service_us: 400.0,
+        record: None,
     };
     // Cargo adds --bench.
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
@@ -56,8 +91,10 @@ fn options() -> io::Result<Options> {
             "--minutes" => o.minutes = value.parse().map_err(io::Error::other)?,
             "--trials" => o.trials = value.parse().map_err(io::Error::other)?,
             "--budget" => o.budget = value,
-            "--null-budget" => o.null_budget = value,
+            "--null-runs" => o.null_runs = value.parse().map_err(io::Error::other)?,
+            "--small-budget" => o.small_budget = value,
             "--service" => o.service_us = value.parse().map_err(io::Error::other)?,
+            "--record" => o.record = Some(value.into()),
             _ => return Err(io::Error::other(format!("{name} is no option"))),
         }
     }
@@ -95,114 +132,64 @@ impl Drop for Far {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Alike,
-    Slower,
-    Faster,
-}
-
-/// What experiments of one kind said.
-#[derive(Debug, Default)]
-struct Tally {
-    all: usize,
-    better: usize,
-    worse: usize,
-    held: usize,
-    named: usize,
-    took_s: Vec<f64>,
-}
-
-impl Tally {
-    fn take(&mut self, said: &ProveDocument, took: Duration) {
-        self.all += 1;
-        self.better += usize::from(said.verdict.outcome == Outcome::Better);
-        self.worse += usize::from(said.verdict.outcome == Outcome::Worse);
-        let (low, high) = (said.verdict.low.unwrap_or(-1.0), said.verdict.high.unwrap_or(1.0));
-        self.held += usize::from(low <= 0.0 && 0.0 <= high);
-        self.named += usize::from(!said.evidence.moved.is_empty());
-        self.took_s.push(took.as_secs_f64());
-    }
-}
-
 fn run(o: &Options) -> io::Result<()> {
+    let mut tally = Tally::open(o.record.as_deref(), &o.made())?;
     let (one, other) = (Far::start(o.service_us)?, Far::start(o.service_us)?);
-    let slow = Far::start(o.service_us * LONGER)?;
+    let [slow, slightly] = LONGER.map(|by| Far::start(o.service_us * by));
+    let (slow, slightly) = (slow?, slightly?);
     let folder = std::env::temp_dir().join(format!("netwright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let began = Instant::now();
-    let mut tallies: BTreeMap<Kind, Tally> = BTreeMap::new();
-    let (mut loads, mut turns) =
-        (vec![], [Kind::Alike, Kind::Slower, Kind::Alike, Kind::Faster].into_iter().cycle());
-    while began.elapsed().as_secs_f64() < o.minutes * 60.0
-        && tallies.get(&Kind::Alike).map_or(0, |t| t.all) < o.trials
-    {
-        let Some(kind) = turns.next() else { break };
-        let (first, second, budget) = match kind {
-            Kind::Alike => (&one, &other, &o.null_budget),
-            Kind::Slower => (&one, &slow, &o.budget),
-            Kind::Faster => (&slow, &one, &o.budget),
+    let enough =
+        |t: &Tally| t.count(&[Kind::Alike]).min(t.count(&[Kind::Slower, Kind::Faster])) >= o.trials;
+    let null_runs = o.null_runs.to_string();
+    let mut failed = 0;
+    while began.elapsed().as_secs_f64() < o.minutes * 60.0 && !enough(&tally) {
+        let Some(&kind) = TURNS.get(tally.trials.len() % TURNS.len()) else { break };
+        let (first, second, extent) = match kind {
+            Kind::Alike => (&one, &other, ["--runs", &null_runs]),
+            Kind::Slower => (&one, &slow, ["--budget", &o.budget]),
+            Kind::Faster => (&slow, &one, ["--budget", &o.budget]),
+            Kind::SlightlySlower => (&one, &slightly, ["--budget", &o.small_budget]),
+            Kind::SlightlyFaster => (&slightly, &one, ["--budget", &o.small_budget]),
         };
         let at = Instant::now();
-        let said = experiment(&folder, &first.target, &second.target, budget)?;
-        loads.push(load());
-        tallies.entry(kind).or_default().take(&said, at.elapsed());
-        eprint!("\r{kind:?}: {:?}    ", said.verdict.outcome);
+        match experiment(&folder, [&first.target, &second.target], extent) {
+            Ok(said) => {
+                tally.take(Trial::of(kind, &said, at.elapsed().as_secs_f64()))?;
+                eprint!("\r{}: {kind:?}: {:?}    ", tally.trials.len(), said.verdict.outcome);
+                failed = 0;
+            }
+            // Hours are not lost for one; it is made again.
+            Err(e) if failed < MOST_FAILURES => {
+                failed += 1;
+                eprintln!("{kind:?}: {e}");
+            }
+            Err(e) => return Err(e),
+        }
     }
     eprintln!();
     std::fs::remove_dir_all(&folder)?;
-    show(o, &tallies, &mut loads);
+    println!("live, figure rtt min, {}", o.made());
+    tally.show();
     Ok(())
 }
 
-fn experiment(
-    folder: &std::path::Path,
-    first: &str,
-    second: &str,
-    budget: &str,
-) -> io::Result<ProveDocument> {
+fn experiment(folder: &Path, levels: [&str; 2], extent: [&str; 2]) -> io::Result<ProveDocument> {
     let workload = "measure rtt {level} --duration 100ms --warmup 10ms";
     let out = Command::new(NETWRIGHT)
         .current_dir(folder)
         .args(["prove", "--json", "--quiet", "--record", "r.jsonl", "--workload", workload])
-        .args(["--level", first, "--level", second, "--budget", budget])
+        .args(levels.iter().flat_map(|level| ["--level", level]))
+        .args(extent)
         .args(["--metric", "rtt_min_ns=runs.0.rtt_ns.min:lower"])
         .output()?;
-    serde_json::from_slice(&out.stdout).map_err(|e| {
-        io::Error::other(format!("{e}: {}", String::from_utf8_lossy(&out.stderr).trim()))
-    })
-}
-
-/// Programs that want a CPU, over the last minute.
-fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().and_then(|w| w.parse().ok()).unwrap_or(f64::NAN)
-}
-
-fn show(o: &Options, tallies: &BTreeMap<Kind, Tally>, loads: &mut [f64]) {
-    let rate = |hits: usize, of: usize| {
-        let (p, low, high) = wilson(hits, of);
-        format!("{hits} of {of}: {:.1}% ({:.1}% to {:.1}%)", 100.0 * p, 100.0 * low, 100.0 * high)
-    };
-    loads.sort_by(f64::total_cmp);
-    let middle = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN);
-    println!("live, service {:.0} µs, figure rtt min, load {:.1}", o.service_us, middle(loads));
-    if let Some(t) = tallies.get(&Kind::Alike) {
-        println!("alike, budget {}", o.null_budget);
-        println!("  called better or worse   {}", rate(t.better + t.worse, t.all));
-        println!("  interval holds 0         {}", rate(t.held, t.all));
-        println!("  a counter is named       {}", rate(t.named, t.all));
+    let complaint = String::from_utf8_lossy(&out.stderr);
+    let said = serde_json::from_slice(&out.stdout)
+        .map_err(|e| io::Error::other(format!("{e}: {}", complaint.trim())))?;
+    // What broke off says something, too, but was not to be counted on.
+    match complaint.trim() {
+        "" => Ok(said),
+        why => Err(io::Error::other(why.to_owned())),
     }
-    let (mut found, mut wrong, mut all, mut took) = (0, 0, 0, vec![]);
-    for (kind, t) in tallies.iter().filter(|(k, _)| **k != Kind::Alike) {
-        let (right, other) =
-            if *kind == Kind::Slower { (t.worse, t.better) } else { (t.better, t.worse) };
-        (found, wrong, all) = (found + right, wrong + other, all + t.all);
-        took.extend(&t.took_s);
-    }
-    took.sort_by(f64::total_cmp);
-    println!("5% of service, budget {}", o.budget);
-    println!("  found                    {}", rate(found, all));
-    println!("  with the wrong sign      {}", rate(wrong, all));
-    println!("  median time              {:.0} s", middle(&took));
 }

@@ -1,5 +1,6 @@
 //! `prove` as text.
 
+mod held;
 mod matrix;
 mod moved;
 #[cfg(test)]
@@ -7,6 +8,7 @@ mod tests;
 
 use model::prove::{Design, LevelResult, Outcome, ProveDocument, Verdict};
 
+pub(crate) use self::held::still;
 use crate::{
     text::{Ink, Line, Look, Page, Table},
     words::many,
@@ -47,6 +49,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
         format!("{blocks} in random mirrored order, {}; {}.", many(d.runs.len(), "run"), d.ended);
     page.line(Line::plain(runs), 2);
     page.line(Line::plain(format!("Each run: {}", d.workload)), 2);
+    still(d.held_still.as_ref(), page);
 }
 
 /// What a verdict says in words.

@@ -45,6 +45,7 @@ fn document(design: Design) -> ProveDocument {
         best: None,
         effects: vec![],
         evidence: Evidence::default(),
+        held_still: None,
         ended: "the answer is clear".into(),
         spoiled_runs: 0,
         notes: vec!["drifted".into()],
@@ -96,5 +97,36 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     let said = text(&d, LOOK);
     for part in ["####################", "50.0% worse", "the best", "-30.0% (-31.0% to -28.0%)"] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
+}
+
+#[test]
+fn what_was_held_still_and_what_not_is_said() {
+    let held = |knob: &str, old: &str, new: &str, settings| model::prove::Held {
+        knob: knob.into(),
+        settings,
+        old: old.into(),
+        new: new.into(),
+        until: None,
+    };
+    let mut d = document(Design::Ab);
+    d.held_still = Some(model::prove::HeldStill {
+        held: vec![
+            model::prove::Held {
+                until: Some("irqbalance does not run here".into()),
+                ..held("irqbalance.paused", "off", "on", 1)
+            },
+            held("cpu.governor", "performance", "performance", 4),
+        ],
+        not_held: vec![model::prove::NotHeld { knob: "x".into(), why: "there is none".into() }],
+    });
+    let said = text(&d, Look { width: 200, ..LOOK });
+    for line in [
+        "Held still and put back: irqbalance.paused on (was off); cpu.governor (4 of them) was \
+         performance already.\n",
+        "Not held until the end: irqbalance does not run here.\n",
+        "Not held: x: there is none.\n",
+    ] {
+        assert!(said.contains(line), "{said}");
     }
 }

@@ -52,6 +52,10 @@ pub struct FixArgs {
     /// How long the counters are watched under the workload before each judgement.
     #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
     pub window: Nanos,
+    /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
+    /// are put back at the end.
+    #[arg(long, help_heading = "Extent")]
+    pub hold_still: bool,
     /// Ask before each change; this is so on a terminal.
     #[arg(long, conflicts_with_all = ["yes", "dry_run"], help_heading = "Consent")]
     pub ask: bool,

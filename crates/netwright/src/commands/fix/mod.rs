@@ -34,7 +34,11 @@ use crate::{
     commands::{
         far::{FAR, near::Far},
         prove::{failure, spec::metric},
-        tune::{failure as tune_failure, trial},
+        tune::{
+            failure as tune_failure,
+            hold::{self, Hold},
+            trial,
+        },
     },
     exit::{Done, Failure},
     interrupt::Window,
@@ -177,6 +181,7 @@ fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
         kept_far: None,
         changes: vec![],
         total: None,
+        held_still: None,
         dry_run: args.dry_run,
         ended: String::new(),
         notes: vec![],
@@ -229,13 +234,17 @@ fn fix(
         kept: vec![],
         made: 0,
     };
+    let hold = args.hold_still.then(|| Hold::begin(hosts.near(), &[])).transpose()?;
     let went = rounds(&mut course, also, &mut document);
-    if went.is_ok() {
-        settle(&mut course, &mut document)?;
-    } else {
-        course.undo_kept()?;
-    }
+    let settled = match &went {
+        Ok(()) => settle(&mut course, &mut document),
+        Err(_) => course.undo_kept(),
+    };
+    let (still, went_on) = hold.map(Hold::end).unzip();
+    document.held_still = still;
+    settled?;
     went?;
+    went_on.unwrap_or(Ok(()))?;
     document.took_s = began.elapsed().as_secs_f64();
     Ok(document)
 }
@@ -297,6 +306,10 @@ fn tried(
             attempt = judge::planned(plan, own, (attempt.candidate, attempt.wishes))?;
             let slice = course.slice(left + 1);
             let c = &mut attempt.candidate;
+            if course.args.hold_still && c.changes.iter().any(|ch| hold::holds(&ch.knob)) {
+                attempt.plan = None;
+                (c.fate, c.why) = (Fate::NotTried, "--hold-still holds it meanwhile".into());
+            }
             match (&attempt.plan, slice) {
                 (None, _) => {}
                 (Some(_), None) => {

@@ -69,6 +69,10 @@ pub struct ProveArgs {
     /// What the order of the runs is drawn from [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,
+    /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
+    /// are put back at the end.
+    #[arg(long, help_heading = "Extent")]
+    pub hold_still: bool,
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Extent")]
     pub own_connection: bool,

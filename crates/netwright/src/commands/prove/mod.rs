@@ -24,7 +24,7 @@ use tune::trial::Bench;
 
 use self::args::ProveArgs;
 use crate::{
-    commands::tune::trial,
+    commands::tune::{hold::Hold, trial},
     exit::{Done, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
@@ -39,7 +39,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     if args.peek {
         return peek(args, &path, &sink);
     }
-    let conducted = {
+    let (mut conducted, still, went_on) = {
         let window = Window::open();
         undo_killed(args, &path)?;
         let Some(tuned) = Tuned::of(args, &experiment)? else { return Ok(Done::No) };
@@ -56,15 +56,25 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
             .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))?;
         let knobs = tuned.bench.as_ref().map(|bench| Knobs { bench, plans: &tuned.plans });
         let means = Means { ours: &ours, stop: window.stop(), knobs, progress: &progress };
-        conduct::conduct(&experiment, &begun, before, &mut record, &means)
+        let hold = tuned.hold(&experiment)?;
+        if let Some(hold) = &hold {
+            record.held(hold.told()).map_err(failure)?;
+        }
+        let conducted = conduct::conduct(&experiment, &begun, before, &mut record, &means);
+        let (still, went_on) = hold.map(Hold::end).unzip();
+        let told = still.as_ref().map_or(Ok(()), |still| record.held(still).map_err(failure));
+        (conducted, still, went_on.unwrap_or(Ok(())).and(told))
     };
+    if let Some(document) = &mut conducted.document {
+        document.held_still = still;
+    }
     let done = match &conducted.document {
         Some(document) => show(args, document, &sink)?,
         None => Done::No,
     };
     match conducted.broken {
         Some(why) => Err(failure(why)),
-        None => Ok(done),
+        None => went_on.map(|()| done),
     }
 }
 
@@ -90,11 +100,17 @@ impl Tuned {
     /// told.
     fn of(args: &ProveArgs, experiment: &Experiment) -> Result<Option<Self>, Failure> {
         let wishes = experiment.wishes();
-        if wishes.iter().all(Vec::is_empty) {
+        let changes_nothing = wishes.iter().all(Vec::is_empty);
+        let quiet = args.output.talk.quiet;
+        let what = format!("the experiment {}", experiment.name);
+        if changes_nothing && !experiment.spec.hold_still {
+            trial::clear(&what, quiet)?;
             return Ok(Some(Self { bench: None, plans: vec![] }));
         }
-        let quiet = args.output.talk.quiet;
-        let bench = trial::bench(&format!("the experiment {}", experiment.name), quiet)?;
+        let bench = trial::bench(&what, quiet)?;
+        if changes_nothing {
+            return Ok(Some(Self { bench: Some(bench), plans: vec![] }));
+        }
         let Ok(plans) = trial::plans(bench.host(), wishes, args.own_connection)? else {
             return Ok(None);
         };
@@ -110,6 +126,16 @@ impl Tuned {
         }
         Ok(Some(Self { bench: Some(bench), plans }))
     }
+
+    /// Holds the host still, where this is wanted.
+    fn hold(&self, experiment: &Experiment) -> Result<Option<Hold<'_>>, Failure> {
+        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.hold_still) else {
+            return Ok(None);
+        };
+        let varied: Vec<&str> =
+            self.plans.iter().flat_map(|p| &p.changes).map(|c| c.knob.as_str()).collect();
+        Hold::begin(bench, &varied).map(Some)
+    }
 }
 
 /// How it stands.
@@ -118,7 +144,9 @@ fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
     let ending = past.ended.map_or_else(Ending::a_look, |why| Ending::as_recorded(&why));
-    show(args, &conclude::conclude(&experiment, &past.begun, &past.runs, &ending), sink)
+    let mut document = conclude::conclude(&experiment, &past.begun, &past.runs, &ending);
+    document.held_still = past.held;
+    show(args, &document, sink)
 }
 
 /// What killed experiments left set is undone before anything else.

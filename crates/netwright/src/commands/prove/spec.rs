@@ -21,6 +21,7 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     }
     spec.smallest = args.smallest.clone().or(spec.smallest);
     spec.seed = args.seed.or(spec.seed);
+    spec.hold_still |= args.hold_still;
     Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))
 }
 

@@ -111,6 +111,12 @@ fn nothing_pending(place: &Place) -> Result<(), Failure> {
             "change {0} waits for a confirmation; `netwright tune confirm {0}` or `rollback {0}` first",
             s.id
         ))),
+        Some((s, _)) if s.trial.is_some() => Err(Failure::Environment(format!(
+            "{} was cut short, and change {} of it is left; `netwright tune rollback \
+             --unfinished` first",
+            s.trial.as_deref().unwrap_or_default(),
+            s.id
+        ))),
         Some((s, _)) => Err(Failure::Environment(format!(
             "change {0} was cut short; `netwright tune rollback {0}` or `apply --finish {0}` first",
             s.id

@@ -234,12 +234,21 @@ pub struct FarArgs {
     "  netwright tune rollback       # the last change that is in force or was cut short
   netwright tune rollback 7
   netwright tune rollback 7 --responder db1 --secret-file F   # what `fix` kept there
+  netwright tune rollback --unfinished   # all that was cut short
+  netwright tune rollback --all          # everything back
 
 Exit code 1: not everything could be put back; each such value is named."
 ))]
 pub struct RollbackArgs {
-    /// Which change [default: the last that is in force or was cut short].
+    /// Which change [default: the last that is in force or was cut short; of an experiment that was
+    /// cut short, all that it left].
     pub id: Option<u64>,
+    /// All changes that are in force or were cut short, the last first.
+    #[arg(long, conflicts_with = "id")]
+    pub all: bool,
+    /// All changes that were cut short, the last first: those of experiments, and others.
+    #[arg(long, conflicts_with_all = ["id", "all"])]
+    pub unfinished: bool,
     /// Say what would be put back and write nothing.
     #[arg(long)]
     pub dry_run: bool,

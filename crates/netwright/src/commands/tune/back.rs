@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::tune::{Event, HostId, State};
+use model::tune::{ChangeSet, Event, HostId, State};
 use tune::{
     Host,
     journal::Set,
@@ -14,7 +14,7 @@ use tune::{
 use super::{
     Place,
     args::{ConfirmArgs, RollbackArgs},
-    failure, standing, tell,
+    failure, standing, tell, tell_all,
 };
 use crate::{
     commands::far::near::Far,
@@ -85,46 +85,81 @@ pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
         .collect()
 }
 
-/// Puts back what a change wrote.
+/// Puts back what changes wrote.
 pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     if let Some(name) = &args.far.responder {
         return afar(name, &args);
     }
-    let mut place = Place::open(args.place)?;
+    let mut place = Place::open(args.place.clone())?;
     if place.store.ids().is_empty() {
-        return nothing(&args.output, args.id);
+        return nothing(&args);
     }
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
-    let sets = sets(&place);
-    let chosen = match args.id {
-        Some(id) => sets.iter().find(|(s, _)| s.id == id),
-        None => newest(&sets, &place.host.id()),
-    };
-    let Some((set, state)) = chosen else { return nothing(&args.output, args.id) };
+    let mut open = sets(&place);
+    let chosen = chosen(&args, &open, &place.host.id());
+    if chosen.is_empty() {
+        return nothing(&args);
+    }
+    let many = chosen.len() > 1;
+    let mut told = Told { lines: vec![], done: true };
+    for (set, state) in &chosen {
+        let mut one = match one(&mut place, &lock, (set, *state), &open, args.dry_run) {
+            // The others are put back, whatever becomes of one.
+            Err(e) if many => Told { lines: vec![e.to_string()], done: false },
+            one => one?,
+        };
+        // What is undone is in nobody's way any more.
+        if one.done {
+            open.retain(|(s, _)| s.id != set.id);
+        }
+        told.done &= one.done;
+        told.lines.append(&mut one.lines);
+    }
+    drop(lock);
+    let ids = chosen.iter().map(|(s, _)| s.id);
+    let stand: Vec<ChangeSet> = ids.filter_map(|id| standing(&place, id)).collect();
+    tell_all(&args.output, stand, told.done, told.lines)?;
+    Ok(if told.done { Done::Yes } else { Done::No })
+}
+
+/// What came of it.
+struct Told {
+    lines: Vec<String>,
+    done: bool,
+}
+
+/// Puts one back.
+fn one(
+    place: &mut Place,
+    lock: &Lock,
+    (set, state): (&Set, State),
+    sets: &[(Set, State)],
+    dry_run: bool,
+) -> Result<Told, Failure> {
     let id = set.id;
+    let all_is_well = |line: String| Ok(Told { lines: vec![line], done: true });
     match state {
         State::RolledBack => {
-            let lines = vec![format!("Change {id} was rolled back before; nothing was written.")];
-            tell(&args.output, standing(&place, id), true, lines)?;
-            return Ok(Done::Yes);
+            return all_is_well(format!(
+                "Change {id} was rolled back before; nothing was written."
+            ));
         }
         State::GoneWithBoot => {
-            if !set.gone && !args.dry_run {
-                let mut journal = place.store.resume(id, &lock).map_err(failure)?;
+            if !set.gone && !dry_run {
+                let mut journal = place.store.resume(id, lock).map_err(failure)?;
                 journal.sync(Event::GoneWithBoot).map_err(failure)?;
             }
             let text = "the host was booted since, and nothing of it is in force";
-            tell(&args.output, standing(&place, id), true, vec![format!("Change {id}: {text}.")])?;
-            return Ok(Done::Yes);
+            return all_is_well(format!("Change {id}: {text}."));
         }
         _ => {}
     }
-    let gone = go_there(&mut place, set)?;
-    not_overwritten(set, &sets)?;
-    if args.dry_run {
+    let gone = go_there(place, set)?;
+    not_overwritten(set, sets)?;
+    if dry_run {
         let old = |w: &tune::journal::Made| {
             let shown = tune::knobs::find(&w.saved.knob).map(|k| k.show(&w.saved.old));
             format!("{} would be {} again.", w.saved.knob, shown.unwrap_or_default())
@@ -134,18 +169,37 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         if gone {
             lines.push(format!("Change {id}: {}.", netns::GONE));
         }
-        tell(&args.output, standing(&place, id), true, lines)?;
-        return Ok(Done::Yes);
+        return Ok(Told { lines, done: true });
     }
-    let mut journal = place.store.resume(id, &lock).map_err(failure)?;
+    let mut journal = place.store.resume(id, lock).map_err(failure)?;
     let mut set = set.clone();
     if gone {
         journal.sync(Event::NamespaceGone).map_err(failure)?;
         set.namespace_gone = true;
     }
     let report = undo::all(&place.host, &mut journal, &set, undo::ASKED);
-    drop(lock);
-    conclude(&args.output, &place, id, &report)
+    Ok(came_of(place, &set, &report))
+}
+
+/// What is rolled back, the last first: what was asked for, or else the newest, with all that a
+/// cut-short experiment left where that is of one.
+fn chosen(args: &RollbackArgs, sets: &[(Set, State)], here: &HostId) -> Vec<(Set, State)> {
+    let cut_short = |s: &Set, t: State| {
+        t == State::Unfinished || t == State::GoneWithBoot && !s.applied && !s.gone
+    };
+    let on_trial = |s: &Set, t: State| t == State::Unfinished && s.trial.is_some();
+    let all = |of: &dyn Fn(&Set, State) -> bool| -> Vec<(Set, State)> {
+        sets.iter().rev().filter(|(s, t)| of(s, *t)).cloned().collect()
+    };
+    match args.id {
+        Some(id) => all(&|s, _| s.id == id),
+        None if args.all => all(&|s, t| status::is_open(t) || cut_short(s, t)),
+        None if args.unfinished => all(&cut_short),
+        None => match newest(sets, here) {
+            Some((s, t)) if on_trial(s, *t) => all(&on_trial),
+            newest => newest.cloned().into_iter().collect(),
+        },
+    }
 }
 
 /// At a far end, what `fix` kept there.
@@ -189,31 +243,27 @@ fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn nothing(output: &crate::args::OutputArgs, id: Option<u64>) -> Result<Done, Failure> {
-    if let Some(id) = id {
+fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
+    if let Some(id) = args.id {
         return Err(Failure::Usage(format!("there is no change {id}")));
     }
-    tell(output, None, true, vec!["Nothing of ours is in force; nothing was written.".into()])?;
+    let line = match args.unfinished {
+        true => "Nothing was cut short; nothing was written.",
+        false => "Nothing of ours is in force; nothing was written.",
+    };
+    tell_all(&args.output, vec![], true, vec![line.into()])?;
     Ok(Done::Yes)
 }
 
-fn conclude(
-    output: &crate::args::OutputArgs,
-    place: &Place,
-    id: u64,
-    report: &undo::Report,
-) -> Result<Done, Failure> {
+fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
+    let id = set.id;
     let whole = report.is_whole();
-    let mut lines = if whole {
-        let gone = standing(place, id).is_some_and(|s| s.trouble.iter().any(|t| t == netns::GONE));
-        let mut lines =
-            vec![format!("Change {id} is rolled back: every value was put back and read again.")];
-        if gone {
-            lines = vec![format!("Change {id} is closed: {}.", netns::GONE)];
+    let mut lines = match (whole, set.namespace_gone) {
+        (true, true) => vec![format!("Change {id} is closed: {}.", netns::GONE)],
+        (true, false) => {
+            vec![format!("Change {id} is rolled back: every value was put back and read again.")]
         }
-        lines
-    } else {
-        vec![format!("Change {id} is not wholly rolled back.")]
+        (false, _) => vec![format!("Change {id} is not wholly rolled back.")],
     };
     if tune::persist::Record::load(&tune::persist::Record::path(place.store.state()))
         .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
@@ -231,9 +281,7 @@ fn conclude(
              once that is remedied."
         ));
     }
-    let done = whole && report.journal.is_none();
-    tell(output, standing(place, id), done, lines)?;
-    Ok(if done { Done::Yes } else { Done::No })
+    Told { lines, done: whole && report.journal.is_none() }
 }
 
 /// Says that all is well.

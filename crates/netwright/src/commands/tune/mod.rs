@@ -3,6 +3,7 @@
 mod apply;
 pub mod args;
 mod back;
+pub mod hold;
 mod persist;
 pub mod plan;
 mod show;
@@ -172,9 +173,21 @@ fn tell(
     done: bool,
     lines: Vec<String>,
 ) -> Result<(), Failure> {
+    tell_all(output, set.into_iter().collect(), done, lines)
+}
+
+/// The same of several change sets.
+fn tell_all(
+    output: &crate::args::OutputArgs,
+    sets: Vec<ChangeSet>,
+    done: bool,
+    lines: Vec<String>,
+) -> Result<(), Failure> {
+    let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
         schema_version: model::SCHEMA_VERSION,
-        set: set.map_or_else(|| Reading::absent("nothing was to be done"), Reading::Known),
+        set: sets.first().cloned().map_or_else(nothing, Reading::Known),
+        sets,
         done,
         lines,
     };

@@ -7,10 +7,10 @@ use std::{
 
 use model::{
     Reading,
-    tune::{By, Plan},
+    tune::{By, Plan, State},
 };
 use tune::{
-    Host, Store, TuneError,
+    Host, Store, TuneError, status,
     trial::Bench,
     wish::{Wish, Wishes},
 };
@@ -72,6 +72,19 @@ pub fn lent(state_dir: Option<PathBuf>, to: &str) -> Result<Bench, Failure> {
     let bench = Bench::open(host, store, by, &what, &mut |_| {}).map_err(failure)?;
     bench.clear().map_err(failure)?;
     Ok(bench)
+}
+
+/// Undoes what killed experiments left, for one that changes nothing itself but would find it.
+/// Whoever may not leaves it: every command says that it is there.
+pub fn clear(what: &str, quiet: bool) -> Result<(), Failure> {
+    let (sets, _) = status::standing(&Host::live(), &store(None));
+    if !sets.iter().any(|(s, state)| *state == State::Unfinished && s.trial.is_some()) {
+        return Ok(());
+    }
+    match bench(what, quiet) {
+        Ok(_) | Err(Failure::Denied(_)) => Ok(()),
+        Err(e) => Err(e),
+    }
 }
 
 /// A plan for each of several sets of wishes, as the host is now; the refusal of the first that

@@ -1,0 +1,137 @@
+//! `--hold-still`: what moves interrupts and frequencies by itself is stopped for an experiment,
+//! through the journal, so that it goes on whatever ends the experiment.
+
+use model::{
+    prove::{Held, HeldStill, NotHeld},
+    tune::Plan,
+};
+use probe::facts::{self, Request};
+use tune::{
+    TuneError,
+    trial::Bench,
+    wish::{Wish, Wishes},
+};
+
+use super::{failure, plan};
+use crate::exit::Failure;
+
+/// What is held, at which value: a knob, and the beginning of the names of all that must not be
+/// varied meanwhile.
+const STILL: [(&str, &str, Varied); 2] = [
+    // A stopped one takes no list of bans.
+    ("irqbalance.paused", "on", |knob| knob.starts_with("irqbalance.")),
+    // It takes the energy preference with it.
+    ("cpu.governor", "performance", |knob| {
+        knob.starts_with("cpu.") && !knob.ends_with(".idle_limit")
+    }),
+];
+
+type Varied = fn(&str) -> bool;
+
+/// Whether a knob is one of those that `--hold-still` holds.
+pub fn holds(knob: &str) -> bool {
+    STILL.iter().any(|(_, _, of)| of(knob))
+}
+
+/// A host that is held still until [`Hold::end`].
+pub struct Hold<'a> {
+    bench: &'a Bench,
+    /// Change sets, each with the place of what it holds in `told`.
+    sets: Vec<(u64, usize)>,
+    told: HeldStill,
+}
+
+impl<'a> Hold<'a> {
+    /// Holds what can be held; `varied` are the knobs that the experiment itself sets.
+    ///
+    /// **Errors**: what may be done as another user. Then nothing is held.
+    pub fn begin(bench: &'a Bench, varied: &[&str]) -> Result<Self, Failure> {
+        let mut hold = Self { bench, sets: vec![], told: HeldStill::default() };
+        let facts = facts::collect(bench.host().root(), &Request::default());
+        for (knob, value, of) in STILL {
+            if let Some(own) = varied.iter().find(|k| of(k)) {
+                hold.not(knob, format!("the experiment sets {own} itself"));
+                continue;
+            }
+            let wish = Wish {
+                knob: knob.into(),
+                value: value.into(),
+                asked_by: "--hold-still".into(),
+                ..Wish::default()
+            };
+            let wishes = Wishes { wishes: vec![wish], ..Wishes::default() };
+            let plan = plan::of_facts(bench.host(), &facts, wishes)?;
+            if let Err(e) = hold.one(knob, value, &plan) {
+                let _ = hold.end();
+                return Err(failure(e));
+            }
+        }
+        Ok(hold)
+    }
+
+    fn one(&mut self, knob: &str, value: &str, plan: &Plan) -> Result<(), TuneError> {
+        let mut refusals: Vec<&String> = plan.refused.iter().map(|r| &r.why).collect();
+        refusals.dedup();
+        if let Some(why) = refusals.first() {
+            self.not(knob, (*why).clone());
+        }
+        if !plan.unchanged.is_empty() {
+            self.held(knob, plan.unchanged.len(), value, value);
+        }
+        if plan.changes.is_empty() {
+            return Ok(());
+        }
+        let mut olds: Vec<&str> = plan.changes.iter().map(|c| c.old.as_str()).collect();
+        olds.sort_unstable();
+        olds.dedup();
+        match self.bench.try_out(plan) {
+            Ok(id) => {
+                self.sets.push((id, self.told.held.len()));
+                self.held(knob, plan.changes.len(), &olds.join(", "), value);
+                Ok(())
+            }
+            Err(e @ TuneError::Denied(_)) => Err(e),
+            Err(e) => {
+                self.not(knob, e.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn held(&mut self, knob: &str, settings: usize, old: &str, new: &str) {
+        self.told.held.push(Held {
+            knob: knob.into(),
+            settings: settings as u64,
+            old: old.into(),
+            new: new.into(),
+            until: None,
+        });
+    }
+
+    fn not(&mut self, knob: &str, why: String) {
+        self.told.not_held.push(NotHeld { knob: knob.into(), why });
+    }
+
+    /// What is held so far.
+    pub fn told(&self) -> &HeldStill {
+        &self.told
+    }
+
+    /// Lets the host go on, and says what was held until then.
+    ///
+    /// **Errors**: beside it, the first value that could not be put back.
+    pub fn end(mut self) -> (HeldStill, Result<(), Failure>) {
+        let mut put_back = Ok(());
+        for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
+            let until = self.bench.holds(id).err().map(|e| e.to_string());
+            if let Some(held) = self.told.held.get_mut(at) {
+                held.until = until;
+            }
+            // What is gone needs no putting back.
+            if let Err(e) = self.bench.let_go(id) {
+                put_back = put_back.and(Err(failure(e)));
+            }
+        }
+        (self.told, put_back)
+    }
+}

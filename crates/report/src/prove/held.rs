@@ -1,0 +1,28 @@
+//! What was held still, and what could not be.
+
+use model::prove::{Held, HeldStill};
+
+use crate::text::{Ink, Line, Page};
+
+/// A line for what was held, and one for each thing that was not.
+pub(crate) fn still(of: Option<&HeldStill>, page: &mut Page) {
+    let Some(of) = of else { return };
+    let each: Vec<String> = of.held.iter().map(held).collect();
+    if !each.is_empty() {
+        page.line(Line::plain(format!("Held still and put back: {}.", each.join("; "))), 2);
+    }
+    let changed = of.held.iter().filter_map(|h| h.until.as_ref());
+    let changed = changed.map(|why| format!("Not held until the end: {why}."));
+    let not = of.not_held.iter().map(|n| format!("Not held: {}: {}.", n.knob, n.why));
+    for line in changed.chain(not) {
+        page.line(Line::new().ink(Ink::Warn, line), 2);
+    }
+}
+
+fn held(h: &Held) -> String {
+    let times = if h.settings > 1 { format!(" ({} of them)", h.settings) } else { String::new() };
+    match h.old == h.new {
+        true => format!("{}{times} was {} already", h.knob, h.new),
+        false => format!("{}{times} {} (was {})", h.knob, h.new, h.old),
+    }
+}
