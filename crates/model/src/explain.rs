@@ -92,8 +92,29 @@ pub struct Elsewhere {
     /// beyond what the responder does: measured here with requests by schedule.
     pub idle_ns: f64,
     /// CPU time of this host that the path takes beyond what this one does: a tunnel's process, a
-    /// driver. Measured with so many at once that something is full; None where it was not.
+    /// driver. With the most clients of `loads`; None where it was not measured.
     #[serde(default)]
+    pub cpu_ns: Option<f64>,
+    /// What became of a twin of the workload there: threads that compute for as long as the server
+    /// does and send as much, at the other end of either path. Empty where only one client was
+    /// asked for, or the path is told and not measured.
+    #[serde(default)]
+    pub loads: Vec<PathLoad>,
+}
+
+/// A twin of the workload on this path and on another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathLoad {
+    /// Its clients.
+    pub clients: u32,
+    /// Its transactions a second here.
+    pub here_per_s: f64,
+    /// CPU time of its threads at both ends by transaction here, where it is known.
+    pub here_cpu_ns: Option<f64>,
+    /// Its transactions a second on the other path, where that was measured.
+    pub there_per_s: Option<f64>,
+    /// CPU time of this host that explains the difference, for a transaction, beside the path's
+    /// delay; None where nobody tells what the rest takes.
     pub cpu_ns: Option<f64>,
 }
 

@@ -7,7 +7,7 @@
 
 use model::explain::{Demand, Level, Prediction, WhatIf};
 
-use crate::queueing::{Curve, Network, NoNetwork, Station, simple};
+use crate::queueing::{Apart, Curve, Network, NoNetwork, Station, simple};
 
 /// Names of the model's stations.
 pub const CLIENT: &str = "client";
@@ -44,7 +44,7 @@ pub struct Added {
     pub ns: f64,
     /// Of it, what the server takes because it idles for longer, which nobody adds by hand.
     pub idle_ns: f64,
-    /// Of it, CPU time of this host.
+    /// Of the rest, CPU time of this host.
     pub cpu_ns: f64,
 }
 
@@ -153,11 +153,7 @@ impl Model {
         let (curve, cpu_ns) = self.shared(added)?;
         let delay = added.ns - cpu_ns;
         let (low, high) = match added.ns >= 0.0 {
-            true => {
-                let (a, b) = (curve.fluctuating(clients, delay)?, curve.steady(clients, delay)?);
-                // Where more clients spare wake-ups the curve bends the other way.
-                (a.min(b), a.max(b))
-            }
+            true => span(&curve, clients, delay)?,
             false => {
                 let x = self.faster(clients, added.ns)?;
                 (x, x)
@@ -182,15 +178,53 @@ impl Model {
     /// what the rest takes.
     fn shared(&self, added: Added) -> Result<(Curve, f64), NoNetwork> {
         let cpu_ns = added.cpu_ns.min(added.ns);
-        let own = |l: &Level| Some(l.client_cpu_ns? + l.server_cpu_ns?);
-        let known = self.known.levels.iter().all(|l| own(l).is_some());
-        match self.known.cpus.filter(|_| known && cpu_ns > 0.0) {
-            Some(cpus) => {
-                let of = |n: f64| self.level(n as u32).and_then(own).unwrap_or_default();
-                Ok((self.curve.burdened(cpus, of, cpu_ns)?, cpu_ns))
-            }
+        match self.apart().filter(|_| cpu_ns > 0.0) {
+            Some(apart) => Ok((apart?.burdened(cpu_ns)?, cpu_ns)),
             None => Ok((self.curve.clone(), 0.0)),
         }
+    }
+
+    /// The curve in CPU time and the rest, where that is known of all of it.
+    fn apart(&self) -> Option<Result<Apart, NoNetwork>> {
+        let own = |l: &Level| Some(l.client_cpu_ns? + l.server_cpu_ns?);
+        let cpus =
+            self.known.cpus.filter(|_| self.known.levels.iter().all(|l| own(l).is_some()))?;
+        let of = |n: f64| self.level(n as u32).and_then(own).unwrap_or_default();
+        Some(self.curve.apart(cpus, of))
+    }
+
+    /// What a path takes of this host's CPUs for a transaction with so many clients, from this
+    /// workload measured on both: the CPU time with which the model says of the other path what
+    /// was measured there, between none and all that the path adds. Where CPUs are far from full
+    /// it is not known well, and matters as little. `None` where nobody knows what the rest takes.
+    ///
+    /// The inverse of [`Model::predict`]: a parameter that cannot be measured by itself is set so
+    /// that the model of a known workload is right (calibration; Lazowska et al., Quantitative
+    /// System Performance, 1984, chapter 12).
+    ///
+    /// # Errors
+    /// More clients than can be solved.
+    pub fn path_cpu_ns(
+        &self,
+        added_ns: f64,
+        clients: u32,
+        there_per_s: f64,
+    ) -> Result<Option<f64>, NoNetwork> {
+        let Some(apart) = self.apart() else { return Ok(None) };
+        let apart = apart?;
+        let said = |cpu_ns: f64| -> Result<f64, NoNetwork> {
+            let (low, high) = span(&apart.burdened(cpu_ns)?, clients, added_ns - cpu_ns)?;
+            Ok((low + high) / 2.0)
+        };
+        let (mut low, mut high) = (0.0, added_ns.max(0.0));
+        if said(low)? <= there_per_s {
+            return Ok(Some(0.0));
+        }
+        for _ in 0..20 {
+            let middle = (low + high) / 2.0;
+            if said(middle)? > there_per_s { low = middle } else { high = middle }
+        }
+        Ok(Some((low + high) / 2.0))
     }
 
     /// A path that is faster by `-added_ns`.
@@ -247,6 +281,13 @@ impl Model {
         }
         Ok(all)
     }
+}
+
+/// With a delay added, from the least to the most that variability may make of it.
+fn span(curve: &Curve, clients: u32, delay: f64) -> Result<(f64, f64), NoNetwork> {
+    let (a, b) = (curve.fluctuating(clients, delay)?, curve.steady(clients, delay)?);
+    // Where more clients spare wake-ups the curve bends the other way.
+    Ok((a.min(b), a.max(b)))
 }
 
 #[cfg(test)]
@@ -310,6 +351,65 @@ mod tests {
         let truth = there.solve(64).unwrap().per_s;
         known.cpus = None;
         assert!(at(&known, 64).unwrap().predicted_per_s > truth * 1.5, "nobody told of CPUs");
+    }
+
+    /// What a host with so many CPUs makes of this with each number of clients, as it is seen.
+    fn seen(cpus: u32, cpu: f64, rest: f64, clients: &[u32]) -> Vec<Level> {
+        let stations = vec![Station::servers("CPUs", cpus, cpu), Station::delay(PATH, rest)];
+        let truth = Network::new(stations).unwrap();
+        let level = |n: &u32| {
+            let per_s = truth.solve(*n).unwrap().per_s;
+            let (client, server) = (Some(cpu * 0.4), Some(cpu * 0.6));
+            Level {
+                clients: *n,
+                per_s,
+                low_per_s: per_s,
+                high_per_s: per_s,
+                client_cpu_ns: client,
+                server_cpu_ns: server,
+            }
+        };
+        clients.iter().map(level).collect()
+    }
+
+    /// A twin says what the path takes of the CPUs; the workload, which computes for longer, has
+    /// the same taken off it there.
+    #[test]
+    fn a_twins_fate_elsewhere_says_what_the_path_takes_and_what_becomes_of_the_workload() {
+        let all = [1, 2, 4, 8, 16];
+        let model = |levels| {
+            let (_, known) = known(1);
+            Model::new(Known { levels, cpus: Some(2), ..known }).unwrap()
+        };
+        for (path_cpu, path_delay) in [(20_000.0, 150_000.0), (5_000.0, 60_000.0)] {
+            let added = path_cpu + path_delay;
+            let twin = model(seen(2, 16_000.0, 12_000.0, &all));
+            let there = seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16, 64]);
+            let found = twin.path_cpu_ns(added, 16, there[0].per_s).unwrap().unwrap();
+            // Full CPUs tell it; the curve is a straight line between what was measured.
+            assert!((found / path_cpu - 1.0).abs() < 0.15, "{found} of {path_cpu}");
+            for demand in [12_000.0, 19_000.0, 60_000.0] {
+                let workload = model(seen(2, demand, 10_000.0, &all));
+                let added = Added { ns: added, idle_ns: 0.0, cpu_ns: found };
+                let p = workload.predict("x", added, 16).unwrap();
+                let truth = seen(2, demand + path_cpu, 10_000.0 + path_delay, &[16]);
+                let off = p.predicted_per_s / truth[0].per_s - 1.0;
+                assert!(off.abs() < 0.05, "{demand}: {off}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_twin_takes_no_less_than_nothing_and_no_more_than_the_path_adds() {
+        let (_, unknown) = known(16);
+        let levels = seen(2, 16_000.0, 12_000.0, &[1, 2, 4, 8, 16]);
+        let twin = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
+        assert_eq!(twin.path_cpu_ns(50_000.0, 16, 1e9).unwrap(), Some(0.0));
+        let all = twin.path_cpu_ns(50_000.0, 16, 1.0).unwrap().unwrap();
+        assert!((all / 50_000.0 - 1.0).abs() < 1e-3, "{all}");
+        // Nobody tells of the CPUs.
+        assert_eq!(Model::new(unknown).unwrap().path_cpu_ns(5e4, 16, 1e4).unwrap(), None);
+        assert!(twin.path_cpu_ns(f64::NAN, 16, 1e4).is_err());
     }
 
     #[test]

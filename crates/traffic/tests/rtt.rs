@@ -90,6 +90,8 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
         timeout_ns: Nanos(200_000_000),
         wait_split: false,
         service_ns: None,
+        think_ns: None,
+        peer_threads: None,
         engine: Engine::Auto,
     }
 }
@@ -156,6 +158,30 @@ fn a_secret_is_demanded_proved_and_refused() {
     let e = measure(&s, Some(&Secret::new("wrong horse").unwrap())).unwrap_err();
     assert!(matches!(&e, Error::Denied(w) if w.contains("not the one")), "{e}");
     sane(&measure(&s, Some(&Secret::new("correct horse").unwrap())).unwrap()[0]);
+}
+
+#[test]
+fn a_thread_that_computes_between_two_requests_asks_as_much_less_often() {
+    const THINK: u64 = 2_000_000;
+    let far = Far::loopback();
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let mut s = spec(&far.target, transport);
+        s.think_ns = Some(Nanos(THINK));
+        // A thread for each flow here, one for all of them there; then one here, too.
+        for threads in [3, 1] {
+            (s.flows, s.common.threads, s.peer_threads) = (vec![3], threads, Some(1));
+            for run in measure(&s, None).unwrap() {
+                assert_eq!((run.threads, run.lost), (threads, 0));
+                // No thread does more in the window than fit, of which it may bring one along.
+                let most = u64::from(threads) * (run.window_ns.0 / THINK + 1);
+                assert!((3..=most).contains(&run.transactions), "{} of {most}", run.transactions);
+                // Where no other flow's thread computes meanwhile it is answered in less.
+                assert!(threads == 1 || run.rtt_ns.min < THINK, "{:?}", run.rtt_ns);
+            }
+        }
+        s.peer_threads = Some(0);
+        assert!(matches!(measure(&s, None).unwrap_err(), Error::Usage(_)));
+    }
 }
 
 /// Runs with one engine at both ends.

@@ -142,6 +142,13 @@ pub struct RttSpec {
     /// The far end spins so long before each response, instead of its own `--service-time`.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
+    /// Closed loop: each thread here computes so long upon a response before it sends the next
+    /// request. No part of the round trip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_ns: Option<Nanos>,
+    /// Threads at the far end, where those are not as many as here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_threads: Option<u32>,
 }
 
 /// What moves the bytes where one thread has many streams in closed loop. All else is not

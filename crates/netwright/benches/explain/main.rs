@@ -7,7 +7,7 @@
 //! network there. Needs root.
 //!
 //! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
-//! `--passes 3` of each measurement before and after.
+//! `--passes 3` of each measurement before and after, `--only nginx` of the workloads.
 
 use std::{io, process::ExitCode};
 
@@ -110,12 +110,20 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     });
     let cells: Vec<Cell> = cells.collect();
     cells.iter().for_each(Cell::print);
-    let found = document.elsewhere.first().and_then(|e| Some((e.added_ns, e.cpu_ns?)));
-    let found = found.map_or("nothing".into(), |(added, cpu)| {
-        format!("{:.1} µs of CPU in {:.1} µs more", cpu / 1e3, added / 1e3)
-    });
-    println!(
-        "  (the wire takes {frame_us:.1} µs of CPU for a frame; a transaction's path {found})"
-    );
+    println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
+    for path in &document.elsewhere {
+        let added = (path.added_ns + path.idle_ns) / 1e3;
+        println!("  ({added:.1} µs longer there, {:.1} of them the server's)", path.idle_ns / 1e3);
+        for twin in &path.loads {
+            println!(
+                "  (twin of {} clients: {:.0}/s here with {:.1} µs of CPU; there {:.0}/s, {:.1} µs more)",
+                twin.clients,
+                twin.here_per_s,
+                twin.here_cpu_ns.unwrap_or(f64::NAN) / 1e3,
+                twin.there_per_s.unwrap_or(f64::NAN),
+                twin.cpu_ns.unwrap_or(f64::NAN) / 1e3
+            );
+        }
+    }
     Ok(cells)
 }

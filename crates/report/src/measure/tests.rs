@@ -176,6 +176,8 @@ fn rtt_document(runs: Vec<RttRun>) -> RttDocument {
             rate_per_s: None,
             timeout_ns: Nanos(1_000_000_000),
             service_ns: None,
+            think_ns: None,
+            peer_threads: None,
             engine: Engine::Auto,
             wait_split: false,
         },

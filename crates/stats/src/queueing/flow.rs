@@ -37,38 +37,30 @@ impl Curve {
         Some(Self { points })
     }
 
-    /// The curve as it would have been measured had each transaction taken `more_ns` of CPU time
-    /// besides: from so many CPUs, which all of it shares, and each measured point's own CPU time
-    /// by transaction. What that leaves of a point's cycle is a delay, so long that the point comes
-    /// out as measured; with the CPU time added the same is solved again.
+    /// The curve apart into CPU time and the rest: of so many CPUs, which all of it shares, and each
+    /// measured point's own CPU time by transaction. What that leaves of a point's cycle is a
+    /// delay, so long that the point comes out as measured.
     ///
     /// # Errors
     /// No CPUs, or CPU times that are none.
-    pub fn burdened(
-        &self,
-        cpus: u32,
-        cpu_ns: impl Fn(f64) -> f64,
-        more_ns: f64,
-    ) -> Result<Self, NoNetwork> {
-        let burdened = |&(n, cycle): &(f64, f64)| {
-            let clients = n as u32;
+    pub fn apart(&self, cpus: u32, cpu_ns: impl Fn(f64) -> f64) -> Result<Apart, NoNetwork> {
+        let apart = |&(n, cycle): &(f64, f64)| {
             // No more than there was: all CPUs all the time, and one client's whole cycle.
             let own = cpu_ns(n).min(cycle * f64::from(cpus) / n).min(cycle);
-            let solve = |cpu: f64, delay: f64| {
-                let cpus = Station::servers("CPUs", cpus, cpu);
-                Network::new(vec![cpus, Station::delay("rest", delay)])?.solve(clients)
-            };
             let (mut low, mut high) = (0.0, cycle);
             for _ in 0..60 {
                 let middle = (low + high) / 2.0;
-                if solve(own, middle)?.cycle_ns < cycle { low = middle } else { high = middle }
+                if cpus_and_rest(cpus, own, middle, n)? < cycle {
+                    low = middle
+                } else {
+                    high = middle
+                }
             }
-            // What the model alone says too much or too little of the point it says of both.
             let rest = (low + high) / 2.0;
-            let by = solve(own + more_ns, rest)?.cycle_ns / solve(own, rest)?.cycle_ns;
-            Ok((n, cycle * by))
+            let solved = cpus_and_rest(cpus, own, rest, n)?;
+            Ok(Shared { clients: n, cycle, own, rest, solved })
         };
-        Ok(Self { points: self.points.iter().map(burdened).collect::<Result<_, _>>()? })
+        Ok(Apart { cpus, points: self.points.iter().map(apart).collect::<Result<_, _>>()? })
     }
 
     /// The time of a cycle with `n` clients, which may be a fraction: a straight line between
@@ -137,6 +129,48 @@ impl Curve {
     }
 }
 
+/// The time of a cycle of so many clients through CPUs and a delay.
+fn cpus_and_rest(cpus: u32, own: f64, rest: f64, clients: f64) -> Result<f64, NoNetwork> {
+    let stations = vec![Station::servers("CPUs", cpus, own), Station::delay("rest", rest)];
+    Ok(Network::new(stations)?.solve(clients as u32)?.cycle_ns)
+}
+
+/// A measured point, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shared {
+    clients: f64,
+    cycle: f64,
+    /// CPU time.
+    own: f64,
+    /// Delay.
+    rest: f64,
+    /// What both come to by the model.
+    solved: f64,
+}
+
+/// A curve of which is known what is CPU time: [`Curve::apart`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Apart {
+    cpus: u32,
+    points: Vec<Shared>,
+}
+
+impl Apart {
+    /// The curve as it would have been measured had each transaction taken `more_ns` of CPU time
+    /// besides: the same solved again with it.
+    ///
+    /// # Errors
+    /// A time that is none.
+    pub fn burdened(&self, more_ns: f64) -> Result<Curve, NoNetwork> {
+        let burdened = |p: &Shared| {
+            let more = cpus_and_rest(self.cpus, p.own + more_ns, p.rest, p.clients)?;
+            // What the model alone says too much or too little of the point it says of both.
+            Ok((p.clients, p.cycle * more / p.solved))
+        };
+        Ok(Curve { points: self.points.iter().map(burdened).collect::<Result<_, _>>()? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,16 +221,17 @@ mod tests {
         let alone = with(0.0).per_s(64).unwrap();
         let measured: Vec<(u32, f64)> = (1..).zip(alone.into_iter().skip(1)).collect();
         let curve = Curve::new(&measured).unwrap();
-        let more = curve.burdened(2, |_| 20_000.0, 15_000.0).unwrap();
+        let apart = curve.apart(2, |_| 20_000.0).unwrap();
+        let more = apart.burdened(15_000.0).unwrap();
         for n in [1, 2, 5, 64] {
             close(more.per_s(n.into()), with(15_000.0).solve(n).unwrap().per_s, 1e-3);
         }
         // A CPU time that others' work is in, too, takes no more than there is.
-        let one = curve.burdened(2, |_| 1e9, 15_000.0).unwrap();
+        let one = curve.apart(2, |_| 1e9).unwrap().burdened(15_000.0).unwrap();
         close(one.per_s(1.0), 1e9 / 65_000.0, 1e-9);
         close(one.per_s(64.0), with(15_000.0).solve(64).unwrap().per_s, 2e-2);
-        assert_eq!(curve.burdened(2, |_| 20_000.0, 0.0).unwrap().per_s(8.0), curve.per_s(8.0));
-        assert!(curve.burdened(0, |_| 20_000.0, 0.0).is_err());
+        assert_eq!(apart.burdened(0.0).unwrap().per_s(8.0), curve.per_s(8.0));
+        assert!(curve.apart(0, |_| 20_000.0).is_err());
     }
 
     #[test]

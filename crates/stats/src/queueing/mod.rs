@@ -19,6 +19,6 @@ mod station;
 mod tests;
 
 pub use bounds::Bounds;
-pub use flow::Curve;
+pub use flow::{Apart, Curve};
 pub use solve::{Solved, SolvedStation};
 pub use station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station};

@@ -111,6 +111,9 @@ fn check(spec: &RttSpec) -> Result<()> {
     if spec.rate_per_s.is_some() {
         return usage("with qperf at the far end there is no schedule (--rate): it is asked again when it has answered".into());
     }
+    if spec.think_ns.is_some() || spec.peer_threads.is_some() {
+        return usage("with qperf at the far end there is no --think and no --peer-threads".into());
+    }
     if spec.wait_split {
         return usage(
             "the wait split needs `netwright serve` at the far end: qperf only blocks".into(),

@@ -6,7 +6,7 @@ use std::{io, os::fd::RawFd};
 use super::{
     flow::{Answer, Flow, Read},
     recorder::{Recorder, Window},
-    single::{Shape, far_end_gone},
+    single::{Shape, far_end_gone, serve_for},
 };
 use crate::{
     Error,
@@ -243,6 +243,11 @@ impl Near<'_> {
         }
         match &self.schedule {
             Some(schedule) => self.catch_up(schedule, state, key, now),
+            None if self.shape.service_ns > 0 => (0..heard).try_for_each(|_| {
+                serve_for(self.shape.service_ns);
+                let now = now_ns();
+                self.ask(state, key, now, now)
+            }),
             None => (0..heard).try_for_each(|_| self.ask(state, key, now, now)),
         }
     }

@@ -30,7 +30,7 @@ use crate::{
         flows,
     },
     control::{
-        message::{Kind, Ready, Test},
+        message::{Kind, Test},
         secret::Secret,
     },
     host::calibrate,
@@ -198,6 +198,9 @@ fn check(spec: &RttSpec) -> Result<()> {
     if spec.outstanding == 0 || common.threads == 0 {
         return usage("at least one request outstanding and one thread are needed".into());
     }
+    if spec.peer_threads == Some(0) {
+        return usage("no thread at the far end answers nobody".into());
+    }
     if spec.rate_per_s == Some(0) {
         return usage("a rate of 0 sends nothing".into());
     }
@@ -221,7 +224,7 @@ fn test_of(spec: &RttSpec, point: Point, seats: &Seats) -> Test {
         },
         transport: spec.common.transport,
         flows: point.flows,
-        threads: spec.common.threads,
+        threads: spec.peer_threads.unwrap_or(spec.common.threads),
         wait: spec.common.peer_wait,
         pin: spec.common.peer_pin.clone(),
         near_cpus: seats.cpus.iter().copied().collect(),
@@ -291,7 +294,7 @@ fn round(
     let open_loop = spec.rate_per_s.is_some();
     let mut recorders: Vec<Recorder> =
         team.members.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
-    let shape = shape_of(spec, test, &ready);
+    let shape = shape_of(spec, test);
     let course = std::thread::scope(|threads| -> Result<Course> {
         for (n, recorder) in recorders.iter_mut().enumerate() {
             let (team, window, shape, sockets) = (&team, &window, &shape, &sockets);
@@ -322,7 +325,7 @@ fn round(
     Ok(Round { ended, recorders, broken })
 }
 
-fn shape_of(spec: &RttSpec, test: &Test, ready: &Ready) -> Shape {
+fn shape_of(spec: &RttSpec, test: &Test) -> Shape {
     let (request_bytes, response_bytes) = match test.kind {
         Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
         _ => (1, 1),
@@ -333,9 +336,14 @@ fn shape_of(spec: &RttSpec, test: &Test, ready: &Ready) -> Shape {
         response_bytes,
         wait: spec.common.wait,
         timeout_ns: spec.timeout_ns.0,
-        service_ns: ready.service_ns.0,
+        service_ns: think_ns(spec),
         echo: false,
     }
+}
+
+/// What a thread here computes upon a response; by schedule nothing waits for it.
+fn think_ns(spec: &RttSpec) -> u64 {
+    spec.think_ns.filter(|_| spec.rate_per_s.is_none()).map_or(0, |ns| ns.0)
 }
 
 #[allow(clippy::too_many_arguments, reason = "a thread is handed everything once")]
@@ -370,8 +378,11 @@ fn near_thread(
         }
         (fds, _) => {
             let outstanding = spec.outstanding;
-            // A schedule needs to wake up in time, a datagram its own time limit.
-            let streams = schedule.is_none() && spec.common.transport != Transport::Udp;
+            // A schedule needs to wake up in time, a datagram its own time limit, and who computes
+            // does so between two messages.
+            let streams = schedule.is_none()
+                && spec.common.transport != Transport::Udp
+                && think_ns(spec) == 0;
             let engine = if streams { spec.engine } else { Engine::Epoll };
             let (incoming, outgoing) = (shape.response_bytes, shape.request_bytes);
             let lines = uring::lines(engine, fds, incoming, outgoing, outstanding, member);

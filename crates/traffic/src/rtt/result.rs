@@ -57,7 +57,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         request_bytes,
         response_bytes,
         flows: test.flows,
-        threads: test.threads,
+        threads: spec.common.threads,
         outstanding: spec.outstanding,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,

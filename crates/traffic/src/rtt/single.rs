@@ -27,7 +27,8 @@ pub struct Shape {
     pub wait: Wait,
     /// UDP: when a request counts as lost.
     pub timeout_ns: u64,
-    /// The far end's injected service time.
+    /// What this end computes upon each message: at the far end the injected service time, at the
+    /// near one its own time between a response and the next request.
     pub service_ns: u64,
     /// The far end is another program that gives each request back as it came.
     pub echo: bool,
@@ -122,12 +123,12 @@ fn near_stream(
         recorder.record(window, now, now, now - sent_at, peer);
         done += 1;
         member.handled(done);
-        sent_at = if done.is_multiple_of(LOOK_EVERY) {
+        let looked = done.is_multiple_of(LOOK_EVERY);
+        if looked {
             looks.look();
-            now_ns()
-        } else {
-            now
-        };
+        }
+        serve_for(shape.service_ns);
+        sent_at = if looked || shape.service_ns > 0 { now_ns() } else { now };
     }
     Ok(())
 }
@@ -176,6 +177,7 @@ fn near_datagrams(
                     if done.is_multiple_of(LOOK_EVERY) {
                         looks.look();
                     }
+                    serve_for(shape.service_ns);
                     break;
                 }
                 Err(Nothing::Look | Nothing::End) => {

@@ -55,6 +55,8 @@ fn spec(target: &str, transport: Transport, ms: u64) -> RttSpec {
         timeout_ns: Nanos(200 * MS),
         wait_split: false,
         service_ns: None,
+        think_ns: None,
+        peer_threads: None,
         engine: Engine::Auto,
     }
 }

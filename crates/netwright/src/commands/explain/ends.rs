@@ -123,6 +123,8 @@ pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
             wait_split: false,
             engine: Engine::Auto,
             service_ns: None,
+            think_ns: None,
+            peer_threads: None,
         },
         secret,
         trips: 1.0,

@@ -11,6 +11,7 @@ mod pg;
 mod responder;
 mod rtt;
 mod turns;
+mod twin;
 mod verdict;
 mod workload;
 
@@ -22,6 +23,7 @@ use self::{
     args::ExplainArgs,
     ends::Target,
     turns::{Pairs, Turns},
+    twin::Twin,
     verdict::Found,
     workload::{Workload, pooled},
 };
@@ -144,7 +146,11 @@ fn explain(
         false => vec![],
     };
     let others = match broken.is_none() {
-        true => paths::others(args, &turns, &matched, &ones, &mut broken)?,
+        true => {
+            let (turns, levels) = (turns, &levels);
+            let twin = Twin { args, target, turns, here: &matched, ones: &ones, levels, mixed };
+            paths::others(&twin, &mut broken)?
+        }
         false => vec![],
     };
     let found = Found {

@@ -5,10 +5,11 @@ use model::{Nanos, explain::Elsewhere};
 use stats::paired::{centre, differences, median};
 
 use super::{
-    args::{ExplainArgs, PathArg},
+    args::PathArg,
     ends::transport,
     rtt::Rtt,
     turns::{Pairs, Turns},
+    twin::Twin,
     workload::Workload,
 };
 use crate::exit::Failure;
@@ -17,13 +18,8 @@ use crate::exit::Failure;
 const PAIRS: usize = 5;
 
 /// Each path that was asked for, as far as it came.
-pub fn others(
-    args: &ExplainArgs,
-    turns: &Turns<'_>,
-    here: &Rtt,
-    ones: &Pairs,
-    broken: &mut Option<Failure>,
-) -> Result<Vec<Elsewhere>, Failure> {
+pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsewhere>, Failure> {
+    let Twin { args, turns, here, ones, .. } = twin;
     let mut all = vec![];
     for path in &args.path {
         let mut there = None;
@@ -33,21 +29,22 @@ pub fn others(
                 Ok(Some(rtt.0 as f64 * here.trips - median(&network)))
             }
             PathArg::Host(host) => {
-                let mut to = here.clone();
+                let mut to = Rtt::clone(here);
                 to.spec.common.target.clone_from(host);
                 to.spec.common.transport = transport(host);
                 to.secret = crate::commands::measure::secret(&args.secret)?;
-                longer(turns, there.insert(to), here)
+                longer(turns, there.insert(to), *here)
             }
         };
         let seen = seen.and_then(|added_ns| {
             let Some(added_ns) = added_ns else { return Ok(None) };
             let Some(idle_ns) = idle(turns, here, ones, added_ns)? else { return Ok(None) };
-            let cpu_ns = match &there {
-                Some(there) => cpu(args, turns, there, here, added_ns)?,
-                None => None,
+            let loads = match &there {
+                Some(there) => twin.elsewhere(there, added_ns)?,
+                None => vec![],
             };
-            Ok(Some(Elsewhere { path: path.name(), added_ns, idle_ns, cpu_ns }))
+            let cpu_ns = loads.last().and_then(|l| l.cpu_ns);
+            Ok(Some(Elsewhere { path: path.name(), added_ns, idle_ns, cpu_ns, loads }))
         });
         match seen {
             // A path that is not known is none that adds nothing: it is left out.
@@ -109,35 +106,4 @@ fn idle(
     let network = here.paced(per_s(trip));
     let network = longer(turns, network.as_ref(), here)?;
     Ok(network.map(|network| (server * here.trips - network).clamp(0.0, added_ns)))
-}
-
-/// The most at once that a path's CPU time is looked for with.
-const MOST_FLOWS: f64 = 512.0;
-
-/// What a path takes of this host's CPUs for a transaction beyond what this one does. With few at
-/// once the CPUs idle in between, and others' work there counts, too; so both are measured with as
-/// many at once as keep the nearer one's throughput on the longer path. Where CPUs are full that
-/// way they are full of this. None where predictions are of one client, or nobody tells.
-fn cpu(
-    args: &ExplainArgs,
-    turns: &Turns<'_>,
-    there: &Rtt,
-    here: &Rtt,
-    added_ns: f64,
-) -> Result<Option<f64>, Failure> {
-    let most = args.clients.0.iter().copied().max().unwrap_or(1);
-    if most == 1 || added_ns <= 0.0 || turns.over() {
-        return Ok(None);
-    }
-    let (there, here) = (there.computing(Nanos(0)), here.computing(Nanos(0)));
-    let Some(near) = turns.levels_of(&here, &[most])?.pop() else { return Ok(None) };
-    let flows = (near.per_s * added_ns / 1e9).min(MOST_FLOWS) as u32;
-    let turns = Turns { workload: &there, network: &here, ..*turns };
-    let (pairs, why) = turns.pairs(flows.max(most), Nanos(0), PAIRS);
-    if let Some(why) = why {
-        return Err(why);
-    }
-    let both = pairs.workload.iter().zip(&pairs.network);
-    let more: Vec<f64> = both.filter_map(|(t, h)| Some(t.host_cpu_ns? - h.host_cpu_ns?)).collect();
-    Ok(centre(&more).map(|c| c.value.clamp(0.0, added_ns)))
 }

@@ -57,6 +57,7 @@ impl Workload for Rtt {
         spec.flows = vec![clients];
         spec.common.duration_ns = window;
         spec.common.threads = spec.common.threads.min(clients);
+        spec.peer_threads = spec.peer_threads.map(|n| n.min(clients));
         let measured = traffic::measure_rtt(&spec, self.secret.as_ref(), run)?;
         if let Some(why) = measured.broken {
             return Err(why.into());

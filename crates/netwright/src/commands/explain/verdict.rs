@@ -17,6 +17,7 @@ use super::{
     args::{ExplainArgs, PathArg},
     disturbed,
     turns::{Pairs, level, of, quantiles},
+    twin,
     workload::Observed,
 };
 
@@ -63,9 +64,7 @@ impl Found<'_> {
             service_ns: parts.service.value,
             own_ns: parts.client.value + parts.tls_ns,
             client_threads: self.args.threads,
-            cpus: std::thread::available_parallelism()
-                .ok()
-                .and_then(|n| u32::try_from(n.get()).ok()),
+            cpus: twin::cpus(),
             server_threads: self.args.target.starts_with("rtt:").then_some(self.args.threads),
         };
         let model = Model::new(known)?;
@@ -218,13 +217,13 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
     for path in others {
-        let added = Added {
+        let added = |n: u32| Added {
             ns: path.added_ns + path.idle_ns,
             idle_ns: path.idle_ns,
-            cpu_ns: path.cpu_ns.unwrap_or(0.0),
+            cpu_ns: twin::cpu_ns(path, n),
         };
         let clients = args.clients.0.iter();
-        all.extend(clients.filter_map(|n| model.predict(&path.path, added, *n).ok()));
+        all.extend(clients.filter_map(|n| model.predict(&path.path, added(*n), *n).ok()));
     }
     all
 }

@@ -144,13 +144,13 @@ mod tests {
             quantiles: Quantiles { count: transactions, p50: 900, mean: 1e3, ..Default::default() },
             client_cpu_ns: Some(10.0),
             server_cpu_ns: None,
-            host_cpu_ns: None,
             exchange: Exchange {
                 request_bytes,
                 round_trips,
                 sends: round_trips,
                 ..Default::default()
             },
+            host_cpu_ns: None,
             tls_ns: None,
             injected_ns: None,
             pinned: vec![],

@@ -226,6 +226,12 @@ pub struct RttArgs {
     /// Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open loop).
     #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
     pub rate: Option<PerSecond>,
+    /// Closed loop: a thread computes so long upon each response before its next request.
+    #[arg(long, value_name = "DURATION", conflicts_with = "rate", help_heading = "Traffic")]
+    pub think: Option<Nanos>,
+    /// Threads at the far end [default: as many as here].
+    #[arg(long, value_name = "N", value_parser = within::<1, 256>, help_heading = "Traffic")]
+    pub peer_threads: Option<u32>,
     /// When a UDP request counts as lost.
     #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
     pub timeout: Nanos,

@@ -120,6 +120,8 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
             EngineArg::IoUring => Engine::IoUring,
         },
         service_ns: None,
+        think_ns: args.think,
+        peer_threads: args.peer_threads,
     })
 }
 

@@ -1,0 +1,179 @@
+//! A twin of the workload that can be had on every path: as many messages of the same sizes, by as
+//! many threads as the server answers with, each of which computes for as long as the server does.
+//! What becomes of it elsewhere says what that path takes of this host's CPUs.
+//!
+//! On the other path the client is at the far end and the server stays here, so the twin has them
+//! there, too: our threads here stand for the server, and the responder for the client. Threads
+//! that answer one by one wake the path's carrier (a tunnel's process, a lab's wire, a driver)
+//! as often as the server does; a single one would hand it batches.
+
+use model::{
+    Nanos,
+    explain::{Elsewhere, Level, PathLoad},
+    measure::Pin,
+};
+use stats::predict::{Known, Model};
+
+use super::{
+    args::ExplainArgs,
+    ends::Target,
+    rtt::Rtt,
+    turns::{Pairs, Turns},
+    verdict,
+};
+use crate::{commands::measure, exit::Failure};
+
+/// The most clients that a twin is made of: a thread for each.
+const MOST: u32 = 256;
+/// How often its computing is put right.
+const FITS: usize = 2;
+
+/// How the server of a target takes its clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// A process or thread for each.
+    Each,
+    /// So many threads for all of them.
+    Threads(u32),
+}
+
+/// PostgreSQL has a process for each client, and our far end the threads that it was told. Of
+/// others it is not known: nginx and its like have a worker or several, each with an event loop,
+/// and more of them than work at once do not show.
+fn answers(args: &ExplainArgs, target: &Target, busy: f64) -> Answers {
+    match target {
+        Target::Pg(_) => Answers::Each,
+        Target::Rtt(_) => Answers::Threads(args.threads),
+        Target::Http(_) => Answers::Threads((busy.round() as u32).max(1)),
+    }
+}
+
+/// What a twin is made of.
+pub struct Twin<'a> {
+    /// What was asked.
+    pub args: &'a ExplainArgs,
+    /// Whose twin it is.
+    pub target: &'a Target,
+    /// How rounds are made.
+    pub turns: Turns<'a>,
+    /// The network alone here.
+    pub here: &'a Rtt,
+    /// Pairs with one client.
+    pub ones: &'a Pairs,
+    /// The workload's levels.
+    pub levels: &'a [Level],
+    /// Whether transactions are of several kinds.
+    pub mixed: bool,
+}
+
+impl Twin<'_> {
+    /// What the path to a far end takes of this host's CPUs with each number of clients that is
+    /// asked for. Nothing where one client is, or the path is no longer than this one, or that
+    /// was interrupted.
+    ///
+    /// # Errors
+    /// Nothing was answered.
+    pub fn elsewhere(&self, there: &Rtt, added_ns: f64) -> Result<Vec<PathLoad>, Failure> {
+        let mut asked: Vec<u32> = self.args.clients.0.iter().map(|n| (*n).min(MOST)).collect();
+        asked.retain(|n| *n > 1);
+        asked.sort_unstable();
+        asked.dedup();
+        if asked.is_empty() || added_ns <= 0.0 || self.turns.over() {
+            return Ok(vec![]);
+        }
+        let most = asked.last().copied().unwrap_or(1);
+        let mut curve: Vec<u32> = (0..).map(|i| 1 << i).take_while(|n| *n < most).collect();
+        curve.extend(&asked);
+        curve.sort_unstable();
+        curve.dedup();
+        let Some(near) = self.fitted(most)? else { return Ok(vec![]) };
+        let here = self.turns.levels_of(&near, &curve)?;
+        let mut far = self.of(there, measure::pin(&None, self.args.no_pin));
+        far.spec.think_ns = near.spec.think_ns;
+        let far = self.turns.levels_of(&far, &asked)?;
+        let Some(model) = model(here.clone()) else { return Ok(vec![]) };
+        let mut all = vec![];
+        for level in here {
+            let clients = level.clients;
+            let there_per_s = far.iter().find(|l| l.clients == clients).map(|l| l.per_s);
+            let cpu_ns = there_per_s.map(|there| model.path_cpu_ns(added_ns, clients, there));
+            let cpu_ns = cpu_ns.transpose().map_err(|e| Failure::Environment(e.to_string()))?;
+            all.push(PathLoad {
+                clients,
+                here_per_s: level.per_s,
+                here_cpu_ns: level.client_cpu_ns.zip(level.server_cpu_ns).map(|(a, b)| a + b),
+                there_per_s,
+                cpu_ns: cpu_ns.flatten(),
+            });
+        }
+        Ok(all)
+    }
+
+    /// The twin here, which computes for as long as makes it as fast as the workload is with so
+    /// many clients: what one client has computed for it is not what each takes of many at once.
+    /// None where that was interrupted.
+    fn fitted(&self, clients: u32) -> Result<Option<Rtt>, Failure> {
+        let mut twin = self.of(self.here, self.here.spec.common.pin.clone());
+        let cycle = |per_s: f64| f64::from(clients) * 1e9 / per_s;
+        let Some(workload) = self.levels.iter().find(|l| l.clients == clients) else {
+            return Ok(Some(twin));
+        };
+        // Where all are busy each computes while so many others do.
+        let at_once = twin.spec.common.threads.min(cpus().unwrap_or(1)).min(clients);
+        let share = f64::from(at_once) / f64::from(clients) / twin.trips;
+        for _ in 0..FITS {
+            let Some(level) = self.turns.levels_of(&twin, &[clients])?.pop() else {
+                return Ok(None);
+            };
+            let more = (cycle(workload.per_s) - cycle(level.per_s)) * share;
+            let think = twin.spec.think_ns.map_or(0.0, |ns| ns.0 as f64) + more;
+            twin.spec.think_ns = Some(Nanos(think.max(0.0) as u64));
+        }
+        Ok(Some(twin))
+    }
+
+    /// The twin that has its client at this far end.
+    fn of(&self, far: &Rtt, client: Pin) -> Rtt {
+        let service = verdict::guess(self.ones, self.mixed);
+        let most = self.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
+        let mut twin = far.computing(Nanos(0));
+        let each = (service.0 as f64 / twin.trips) as u64;
+        twin.spec.think_ns = Some(Nanos(each));
+        // What the server sends is what our threads do.
+        std::mem::swap(&mut twin.spec.request_bytes, &mut twin.spec.response_bytes);
+        twin.spec.peer_threads = Some(self.args.threads);
+        let common = &mut twin.spec.common;
+        common.threads = match answers(self.args, self.target, most * service.0 as f64 / 1e9) {
+            Answers::Each => MOST,
+            Answers::Threads(n) => n.min(MOST),
+        };
+        common.pin = common.peer_pin.clone();
+        common.peer_pin = client;
+        twin
+    }
+}
+
+/// The model of the twin; only its curve and its CPU time are looked at.
+fn model(levels: Vec<Level>) -> Option<Model> {
+    Model::new(Known {
+        levels,
+        network_ns: 0.0,
+        service_ns: 0.0,
+        own_ns: 0.0,
+        client_threads: 1,
+        server_threads: None,
+        cpus: cpus(),
+    })
+}
+
+/// CPUs of this host that we may use.
+pub fn cpus() -> Option<u32> {
+    std::thread::available_parallelism().ok().and_then(|n| u32::try_from(n.get()).ok())
+}
+
+/// What a path takes with about so many clients.
+pub fn cpu_ns(path: &Elsewhere, clients: u32) -> f64 {
+    let known = path.loads.iter().filter_map(|l| Some((l.clients, l.cpu_ns?)));
+    let near = known.min_by_key(|(n, _)| n.abs_diff(clients));
+    near.map(|(_, ns)| ns).or(path.cpu_ns).unwrap_or(0.0)
+}
