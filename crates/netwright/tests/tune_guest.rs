@@ -55,10 +55,12 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "irqbalance: 0, banned 0, other moved, status 1, irqbalance",
     ];
     assert!(held.contains(&facts[0]), "{said}{told}");
-    let balance = [
+    let later = [
         "banned CPUs: 0, 0-1, 0, none",
         "paused: 0, 0, S", // a question that nobody waited for would have ended it
         "no service manager runs this irqbalance",
+        "kept: 0, 8192 1400 500 20000 TX: 512 rx-usecs: 50",
+        "no longer kept: 0, as before",
     ];
-    assert_eq!(facts[1..], balance, "{said}{told}");
+    assert_eq!(facts[1..], later, "{said}{told}");
 }

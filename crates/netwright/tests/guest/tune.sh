@@ -113,3 +113,31 @@ sleep 1.5
 echo "paused: $applied, $back, $(cut -d' ' -f3 /proc/$balancer/stat)"
 "$1" tune plan irqbalance.running=off 2>&1 | grep -om1 'no service manager runs this irqbalance'
 kill $balancer $sleeper
+# Kept over a boot: of the distribution's own readers, in a boot's order. The kernel's setting is back
+# at its default, the device leaves and comes anew, and the real udevd hears of it.
+values() {
+  echo "$(sysctl -n net.core.somaxconn) $(cd /sys/class/net/eth2 && cat mtu tx_queue_len gro_flush_timeout | xargs)" \
+    "$(ethtool -g eth2 | sed 1,/Current/d | grep ^TX: | xargs) $(ethtool -c eth2 | grep ^rx-usecs: | xargs)"
+}
+starts() {
+  echo 1 > /sys/bus/pci/devices/0000:83:00.0/remove
+  sysctl -qw net.core.somaxconn=4096
+  /lib/systemd/systemd-sysctl
+  echo 1 > /sys/bus/pci/rescan
+  for _ in $(seq 120); do [ -e /sys/bus/pci/devices/0000:83:00.0/net ] && break; sleep 0.25; done
+  SYSTEMD_IGNORE_CHROOT=1 udevadm settle -t 60
+  now=$(basename /sys/bus/pci/devices/0000:83:00.0/net/*)
+  [ "$now" = eth2 ] || ip link set "$now" name eth2
+} >&2
+mkdir -p /run/udev
+/lib/systemd/systemd-udevd --daemon >&2
+was=$(values)
+"$1" tune apply --no-confirm sysctl.net.core.somaxconn=8192 nic.eth2.mtu=1400 nic.eth2.txqueuelen=500 \
+  nic.eth2.rings.tx=512 nic.eth2.gro_flush_timeout=20us nic.eth2.coalesce.rx_usecs=50us >&2
+"$1" tune persist >&2; kept=$?
+starts
+echo "kept: $kept, $(values)"
+"$1" tune persist --remove >&2; removed=$?
+starts
+echo "no longer kept: $removed, $([ "$(values)" = "$was" ] && echo as before || values)"
+kill $(pidof systemd-udevd)
