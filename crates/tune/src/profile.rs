@@ -208,10 +208,30 @@ mod tests {
             for line in &profile.lines {
                 assert!(line.why.len() > 5, "{line:?}");
                 assert_eq!(line.refuted.is_some(), profile.name == "lore-2008", "{line:?}");
-                let knob = line.knob.replace("nic.*.", "nic.eth0.");
+                // Names that stand for several: of each interface, CPU, queue's interrupt.
+                let knob = match line.knob.as_str() {
+                    "irq.affinity" => "irq.30.affinity".into(),
+                    all => all.replace("nic.*.", "nic.eth0.").replace("cpu.", "cpu.0."),
+                };
                 assert!(knobs::find(&knob).is_some() || line.refuted.is_some(), "{line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_policy_for_interrupts_is_one_wish_an_interface() {
+        let facts =
+            serde_json::from_str(include_str!("../../diagnose/tests/golden/_base/facts.json"));
+        let of = |name: &str, chosen: &[String]| -> Vec<String> {
+            let (wishes, _) = expand(&load(name).unwrap(), facts.as_ref().unwrap(), chosen);
+            let irqs = wishes.into_iter().filter(|w| w.knob == "irq.affinity");
+            irqs.map(|w| w.value).collect()
+        };
+        for name in ["database", "latency", "storage-node", "throughput-10g"] {
+            assert_eq!(of(name, &[]), ["local:eth0"], "{name}");
+            assert_eq!(of(name, &["a".into(), "b".into()]), ["local:a", "local:b"], "{name}");
+        }
+        assert!(of("web", &[]).is_empty());
     }
 
     #[test]
@@ -222,7 +242,7 @@ mod tests {
         assert_eq!(ring[0].wanted, Wanted::AtLeast("2048".into()));
         assert!(ring[0].at.starts_with("storage-node, line "), "{}", ring[0].at);
         assert!(p.lines.iter().any(|l| l.at.starts_with("throughput-10g, line ")));
-        assert_eq!(load("throughput-10g").unwrap().lines[0].at, "throughput-10g, line 12");
+        assert_eq!(load("throughput-10g").unwrap().lines[0].at, "throughput-10g, line 13");
     }
 
     #[test]

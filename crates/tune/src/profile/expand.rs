@@ -34,6 +34,17 @@ pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>
             why: line.why.clone(),
             mode: mode.clone(),
         };
+        // A policy for the interrupts of each interface: `local:*`.
+        if let Some(policy) = value.strip_suffix(":*").filter(|_| line.knob == "irq.affinity") {
+            let each = interfaces(facts, chosen).into_iter();
+            wishes.extend(
+                each.map(|nic| Wish {
+                    value: format!("{policy}:{nic}"),
+                    ..wish(line.knob.clone())
+                }),
+            );
+            continue;
+        }
         let Some(rest) = line.knob.strip_prefix("nic.*.") else {
             wishes.push(wish(line.knob.clone()));
             continue;
