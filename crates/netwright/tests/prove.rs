@@ -70,17 +70,42 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
     let (out, found) = compared(&fast, &slow);
     assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(1), &"worse".into()));
     assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
-    // The far end spins for as long as its service takes: that is what moved.
+    // The far end spins for as long as its service takes: that is what moved, and it is named
+    // before the kernel's counters.
     let moved = found["evidence"]["moved"].as_array().unwrap();
-    let spins = moved.iter().find(|m| m["counter"] == "peer.process_ns");
-    let spins = spins.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
-    assert!(spins["low"].as_f64().unwrap() > 0.0, "{spins}");
+    let service = moved.iter().find(|m| m["counter"] == "time.service_ns");
+    let service = service.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
+    assert!(service["low"].as_f64().unwrap() > 0.0, "{service}");
+    assert!(moved[0]["counter"].as_str().unwrap().starts_with("time."), "{}", moved[0]);
     assert_eq!(found["evidence"]["per"], "transaction");
     let (out, found) = compared(&slow, &fast);
     assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(0), &"better".into()));
     for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {
         assert!(found["verdict"].get(key).is_some(), "verdict.{key} is missing");
     }
+}
+
+#[test]
+fn larger_messages_take_longer_on_the_way_and_not_in_the_service() {
+    let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let serve = Serve::start(&["--service-time", "100us"]);
+    let folder = tempfile::tempdir().unwrap();
+    let workload = format!(
+        "measure rtt {} --request {{level}} --response 64 --duration 100ms --warmup 10ms",
+        serve.target()
+    );
+    let levels = ["--level", "64", "--level", "4M", "--runs", "32", "--quiet"];
+    let args = [&["--workload", &workload][..], &levels[..]].concat();
+    let (_, found) = done(folder.path(), &args);
+    let moved = found["evidence"]["moved"].as_array().unwrap();
+    let grew = |name: &str| {
+        let of = moved.iter().find(|m| m["counter"] == name);
+        of.map(|m| m["second"].as_f64().unwrap() - m["first"].as_f64().unwrap())
+    };
+    let way = grew("time.network_and_waiting_ns");
+    let way = way.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
+    let service = grew("time.service_ns").unwrap_or(0.0);
+    assert!(way > 4.0 * service.abs() && way > 0.0, "{way} {service}");
 }
 
 #[test]

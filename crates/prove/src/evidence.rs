@@ -17,6 +17,9 @@ pub(crate) type Counters = BTreeMap<String, Option<u64>>;
 /// Softirq vectors of the network.
 const SOFTIRQS: [&str; 2] = ["NET_RX", "NET_TX"];
 
+/// How the names of the response time's parts begin.
+pub(crate) const PART: &str = "time.";
+
 /// What a measurement's counters are divided by: the key of its run, how many make one, a word.
 const WORK: [(&str, f64, &str); 3] = [
     ("transactions", 1.0, "transaction"),
@@ -65,10 +68,31 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
     if let Some(sent) = run.get("retransmits") {
         put("retransmits".into(), sent.as_u64(), &mut found);
     }
+    parts(run, &mut found);
     let work = WORK.iter().find(|w| w.2 == per).and_then(|(key, one, _)| {
         run.get(key).and_then(Value::as_f64).filter(|n| *n > 0.0).map(|n| n / one)
     });
     (found, work)
+}
+
+/// What the response time of all transactions is made of, as far as the run itself tells: what the
+/// far end computed by its own clock and the rest, which is network, wake-ups and waiting; the
+/// cipher at this end. Counted whole like any counter, so that it is divided by the work as they are.
+fn parts(run: &Value, into: &mut Counters) {
+    let number = |at: &str| run.pointer(at).and_then(Value::as_f64).filter(|x| *x >= 0.0);
+    let mean = number("/rtt_ns/mean").or_else(|| number("/latency_ns/mean"));
+    let (Some(n), Some(mean)) = (number("/transactions"), mean) else { return };
+    let mut part = |name: &str, ns: f64| {
+        put(format!("{PART}{name}_ns"), Some((ns.max(0.0) * n).round() as u64), into);
+    };
+    part("response", mean);
+    if let Some(service) = number("/peer_service_ns") {
+        part("service", service);
+        part("network_and_waiting", mean - service);
+    }
+    if let Some(cipher) = number("/tls/cipher_per_unit_ns") {
+        part("cipher", cipher);
+    }
 }
 
 fn each(of: Option<&Value>, prefix: &str, into: &mut Counters) {
@@ -182,6 +206,23 @@ mod tests {
         "cpu": {"local": {"process_ns": 100, "voluntary_switches": 0,
             "host_ns": {"user": 5, "idle": 9, "steal": 0}},
             "peer": {"process_ns": 200, "host_ns": {"user": 6}}}}]}"#;
+
+    #[test]
+    fn parts_of_the_response_time_as_far_as_they_are_told() {
+        let of = |run: &str| of_ours(&format!(r#"{{"runs": [{run}]}}"#), "transaction").0;
+        let told = of(r#"{"transactions": 10, "rtt_ns": {"mean": 50.0}, "peer_service_ns": 30.0}"#);
+        let time = |of: &Counters, name: &str| of.get(name).copied().flatten();
+        assert_eq!(time(&told, "time.response_ns"), Some(500));
+        assert_eq!(time(&told, "time.service_ns"), Some(300));
+        assert_eq!(time(&told, "time.network_and_waiting_ns"), Some(200));
+        let http = r#"{"transactions": 10, "latency_ns": {"mean": 50.0}, "peer_service_ns": null,
+            "tls": {"cipher_per_unit_ns": 4}}"#;
+        let told = of(http);
+        assert_eq!(told.keys().filter(|k| k.starts_with(PART)).count(), 2, "{told:?}");
+        assert_eq!(time(&told, "time.cipher_ns"), Some(40));
+        let none = of(r#"{"transactions": 10}"#);
+        assert!(!none.keys().any(|k| k.starts_with(PART)), "not told is not zero");
+    }
 
     #[test]
     fn both_ends_of_a_measurement_and_one_host_once() {

@@ -46,7 +46,12 @@ pub(super) fn between(
         .filter(|(_, (_, p))| *p <= ERROR)
         .map(|(counter, (effects, p))| counter.moved(effects, p))
         .collect();
-    found.moved.sort_by(|a, b| a.p.total_cmp(&b.p).then(part(b).total_cmp(&part(a))));
+    // What the response time is made of comes first: it is the reason that the rest explains.
+    let kernel = |m: &MovedCounter| !m.counter.starts_with(evidence::PART);
+    found.moved.sort_by(|a, b| {
+        let rest = || a.p.total_cmp(&b.p).then(part(b).total_cmp(&part(a)));
+        kernel(a).cmp(&kernel(b)).then_with(rest)
+    });
     found
 }
 
