@@ -108,7 +108,8 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
     let target = format!("rtt://{}", serve.target());
     let mut seen = vec![];
     let good = (0..LOOKS).any(|_| {
-        let d = explain(&[&target, "--clients", "4"]);
+        let d = explain(&[&target, "--clients", "4", "--channels", "1"]);
+        assert!(d.warnings.iter().any(|w| w.contains("on loopback")), "{:?}", d.warnings);
         let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap().ns;
         // Four that share one thread: each waits for three others, less what they are on the way.
         let (service, waiting) = (part("service"), part("server queueing"));

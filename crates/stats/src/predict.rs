@@ -5,6 +5,10 @@
 //! network and more cores: stations made of the measured demands, taken relative to their own
 //! solution for what was measured.
 
+mod channels;
+
+pub use channels::Receiving;
+
 use model::explain::{Demand, Level, Prediction, WhatIf};
 
 use crate::queueing::{Apart, Curve, Network, NoNetwork, Station, simple};

@@ -96,6 +96,10 @@ pub struct ExplainArgs {
     /// Predict for a server with so many CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
     pub cores: Option<u32>,
+    /// Predict for a far host whose NIC has so many channels, 1 or a list, each on a CPU of its own:
+    /// from the CPU time of its interrupts and softirqs while the network was measured alone.
+    #[arg(long, value_name = "COUNTS", help_heading = "Prediction")]
+    pub channels: Option<Counts>,
     /// Measure what was predicted for this path, and numbers of clients between, and say how far
     /// off it was.
     #[arg(long, help_heading = "Prediction")]

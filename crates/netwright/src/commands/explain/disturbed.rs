@@ -96,6 +96,7 @@ mod tests {
             host_cpu_ns: Some(cpus * 1e9 / transactions as f64),
             exchange: Exchange::default(),
             tls_ns: None,
+            receiving: None,
             injected_ns: None,
             pinned: vec![],
             steal_ns,

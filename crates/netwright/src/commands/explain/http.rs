@@ -67,6 +67,7 @@ impl Workload for Http {
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
             tls_ns: cipher(done.tls.as_ref()),
+            receiving: None,
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),

@@ -37,7 +37,7 @@ pub struct PassiveArgs {
 }
 
 /// What only means something where we send ourselves.
-const ACTIVE: [&str; 20] = [
+const ACTIVE: [&str; 21] = [
     "target",
     "responder",
     "secret_file",
@@ -52,6 +52,7 @@ const ACTIVE: [&str; 20] = [
     "threads",
     "path",
     "cores",
+    "channels",
     "verify",
     "round",
     "wait",

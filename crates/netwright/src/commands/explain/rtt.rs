@@ -4,9 +4,9 @@
 use model::{
     CpuId, Nanos,
     explain::Exchange,
-    measure::{Pin, Quantiles, RttSpec},
+    measure::{Pin, Quantiles, RttRun, RttSpec},
 };
-use stats::decompose::Round;
+use stats::{decompose::Round, predict::Receiving};
 use traffic::Secret;
 
 use super::workload::{Observed, Workload, steal};
@@ -92,6 +92,7 @@ impl Workload for Rtt {
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
             tls_ns: None,
+            receiving: receiving(&done, trips),
             injected_ns: done.peer_service_ns.map(|ns| ns * trips),
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
@@ -117,4 +118,20 @@ impl Workload for Rtt {
             self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
         }
     }
+}
+
+/// CPUs that got fewer of the packets than this did not receive.
+const RECEIVES: f64 = 0.05;
+
+/// What receiving took of the far host.
+fn receiving(done: &RttRun, trips: f64) -> Option<Receiving> {
+    let (peer, host) = (&done.placement.peer, done.cpu.peer.known()?.host_ns.known()?);
+    let looks: u64 = peer.received_on.values().sum();
+    let many = |n: &&u64| **n as f64 >= looks as f64 * RECEIVES;
+    let cpus = peer.received_on.values().filter(many).count();
+    let ns = *host.get("softirq")? + host.get("irq").copied().unwrap_or(0);
+    (!done.placement.same_host && looks > 0).then_some(Receiving {
+        ns: ns as f64 / done.transactions as f64 * trips,
+        cpus: u32::try_from(cpus).ok()?,
+    })
 }

@@ -4,13 +4,13 @@ use model::{
     Nanos,
     explain::{
         Elsewhere, Exchange, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical,
-        Verified,
+        Verified, WhatIf,
     },
 };
 use stats::{
     decompose::{Decomposition, decompose},
     paired::{Centre, centre, median},
-    predict::{Added, Known, Model, THIS},
+    predict::{Added, Known, Model, Receiving, THIS},
 };
 
 use super::{
@@ -93,7 +93,7 @@ impl Found<'_> {
             limiting: model.limiting(),
             predictions: predictions(self.args, &model, &self.others),
             elsewhere: self.others.clone(),
-            what_if: model.what_if(clients, self.args.cores).unwrap_or_default(),
+            what_if: self.what_if(&model, clients),
             verified: None,
             injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
             warnings: self.warnings(all),
@@ -109,6 +109,25 @@ impl Found<'_> {
             document.warnings.push(why);
         }
         Some(document)
+    }
+
+    /// No network, other CPUs, other channels where the far host tells of those it has.
+    fn what_if(&self, model: &Model, clients: u32) -> Vec<WhatIf> {
+        let mut all = model.what_if(clients, self.args.cores).unwrap_or_default();
+        if let (Some(asked), Some(now)) = (&self.args.channels, self.receiving()) {
+            all.extend(model.channels(clients, now, &asked.0).unwrap_or_default());
+        }
+        all
+    }
+
+    /// What receiving takes of the far host: in the mean, for its CPU time is counted in ticks that
+    /// a short round has few of; and the most CPUs that any round's packets came in on.
+    fn receiving(&self) -> Option<Receiving> {
+        let pairs = self.all.unwrap_or(self.ones);
+        let known: Vec<Receiving> = pairs.network.iter().filter_map(|o| o.receiving).collect();
+        let cpus = known.iter().map(|r| r.cpus).max()?;
+        let ns = known.iter().map(|r| r.ns).sum::<f64>() / known.len() as f64;
+        Some(Receiving { ns, cpus })
     }
 
     /// The measured levels, those of the pairs with more rounds behind them included.
@@ -143,6 +162,13 @@ impl Found<'_> {
 
     fn warnings(&self, all: &Pairs) -> Vec<String> {
         let mut all = frequent(all.workload.iter().chain(&all.network), all.pairs.len() / 2);
+        if self.args.channels.is_some() && self.receiving().is_none() {
+            all.push(
+                "--channels: on loopback, and where the far host does not tell, nobody knows \
+                      what receiving takes; nothing is predicted for it"
+                    .into(),
+            );
+        }
         let unknown = self.args.path.iter().map(PathArg::name);
         let unknown = unknown.filter(|name| self.others.iter().all(|o| o.path != *name));
         all.extend(unknown.map(|name| {

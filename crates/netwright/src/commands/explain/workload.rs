@@ -5,7 +5,7 @@ use model::{
     explain::Exchange,
     measure::{EndCpu, Quantiles, TlsRun},
 };
-use stats::decompose::Round;
+use stats::{decompose::Round, predict::Receiving};
 
 use crate::exit::Failure;
 
@@ -48,6 +48,9 @@ pub struct Observed {
     pub exchange: Exchange,
     /// What the cipher took here by transaction, where TLS is spoken.
     pub tls_ns: Option<f64>,
+    /// What the far host's interrupts and softirqs took by transaction, and how many of its CPUs
+    /// packets came in on; not where both ends are one host.
+    pub receiving: Option<Receiving>,
     /// What the far end spun on purpose, by its own clock.
     pub injected_ns: Option<f64>,
     /// Where the threads here were.
@@ -82,6 +85,7 @@ impl Observed {
         self.server_cpu_ns = self.server_cpu_ns.map(|ns| ns * by);
         self.host_cpu_ns = self.host_cpu_ns.map(|ns| ns * by);
         self.tls_ns = self.tls_ns.map(|ns| ns * by);
+        self.receiving = self.receiving.map(|r| Receiving { ns: r.ns * by, ..r });
         self.injected_ns = self.injected_ns.map(|ns| ns * by);
         self
     }
@@ -152,6 +156,7 @@ mod tests {
             },
             host_cpu_ns: None,
             tls_ns: None,
+            receiving: None,
             injected_ns: None,
             pinned: vec![],
             steal_ns: 0,
