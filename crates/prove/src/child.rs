@@ -117,8 +117,10 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
 
 /// `: the last line that is not empty`, or nothing.
 pub(crate) fn last_line(text: &str) -> String {
-    let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
-    last.map_or(String::new(), |l| format!(": {}", l.chars().take(300).collect::<String>()))
+    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+    // What is wrong with an option stands first, and a hint to the help last.
+    let said = lines.clone().find(|l| l.starts_with("error: ")).or_else(|| lines.next_back());
+    said.map_or(String::new(), |l| format!(": {}", l.chars().take(300).collect::<String>()))
 }
 
 fn shell(line: &str) -> Command {

@@ -125,7 +125,8 @@ impl Course<'_> {
                 if complete == 1 && fit < 3.0 {
                     return Err(ProveError::Spec(format!(
                         "a block of {} runs takes {block_s:.1} s: the budget holds {fit:.1} blocks, \
-                         and {FEWEST_BLOCKS} are needed: budget = \"{:.0}s\" at least",
+                         and {FEWEST_BLOCKS} are needed: shorter runs (a measurement's --duration), or a \
+                         budget (--budget, budget =) of {:.0}s at least",
                         2 * self.experiment.cells.len(),
                         (block_s * 1.2 * FEWEST_BLOCKS as f64).ceil()
                     )));

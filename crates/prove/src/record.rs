@@ -235,7 +235,13 @@ pub fn undo_killed(folder: &Path) -> Result<Vec<String>, ProveError> {
         }
         let Ok(mut record) = Record::open(&path) else { continue };
         for undo in pending(&path) {
-            crate::child::set(&undo, crate::settings::PATIENCE).map_err(ProveError::Setting)?;
+            crate::child::set(&undo, crate::settings::PATIENCE).map_err(|why| {
+                ProveError::Setting(format!(
+                    "{why}; the experiment of {} left that set: once it is put right by hand, or \
+                     there is nothing to put right, delete that file",
+                    path.display()
+                ))
+            })?;
             record.undone(&undo)?;
             done.push(undo);
         }

@@ -109,7 +109,8 @@ fn undo(now: &mut Option<Setting>, record: &mut Record) -> Result<(), ProveError
     let Some(setting) = now.take() else { return Ok(()) };
     child::set(&setting.unset, PATIENCE).map_err(|why| {
         ProveError::Setting(format!(
-            "NOT PUT BACK: {why}; it stays in the record, and the next prove tries again"
+            "NOT PUT BACK: {why}; it stays in the record, and the next prove that keeps its record \
+             in that folder tries again first"
         ))
     })?;
     record.undone(&setting.unset)

@@ -37,9 +37,10 @@ pub fn text(d: &FixDocument, look: Look) -> String {
         page.gap();
         page.line(
             Line::plain(format!(
-                "At {far}, change {id} is in force until its next boot; `netwright tune rollback \
-                 {id}` there, or `netwright tune rollback {id} --responder {far}` here, puts \
-                 everything back."
+                "At {far}, change {id} of its server's journal is in force until its next boot; \
+                 `netwright tune rollback {id} --responder {far} --secret-file FILE` here puts \
+                 everything back, or `netwright tune rollback {id}` there, with the --state-dir \
+                 that the server was started with, if any."
             )),
             2,
         );

@@ -10,6 +10,12 @@ use model::{
 
 use crate::text::{Ink, Line};
 
+/// A command of several lines on one.
+pub fn one_line(command: &str) -> String {
+    let lines = command.lines().map(str::trim).filter(|l| !l.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}
+
 /// A value, a faint `-` where there is none, `denied` where this run may not see it.
 pub fn reading<T: Display>(r: &Reading<T>) -> Line {
     reading_as(r, ToString::to_string)

@@ -81,24 +81,29 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         }
     }
+    // A server that is none of ours tells nothing: that is not zero.
+    let far = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
     let (quiet, told): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(name, _)| QUIET.contains(name));
     if told.is_empty() {
         page.gap();
-        let text = "No kernel counter of loss, retransmission or a full queue moved at either end.";
+        let at = if far { "at either end" } else { "at this end; the far one does not tell" };
+        let text = format!("No kernel counter of loss, retransmission or a full queue moved {at}.");
         page.line(Line::new().ink(Ink::Good, text), 2);
     } else {
         page.heading("KERNEL COUNTERS THAT MOVED");
         let mut table = Table::new().left("").right("NEAR").right("FAR").left("");
         // Softirq time is in the evidence of an end that was asked to measure it.
-        let asked = ends.map(|pick| {
+        let timed_at = ends.map(|pick| {
             runs.iter().any(|r| pick(r).keys().any(|name| name.starts_with(SOFTIRQ_TIME)))
         });
         let twice = told.iter().any(|(_, row)| row.counts.iter().all(|n| *n > 0));
         for (name, row) in told {
             let timed = name.starts_with(SOFTIRQ_TIME);
-            let [near, far] = both(row.counts, asked).map(|(n, asked)| match n {
-                0 if timed && !asked => Line::new().ink(Ink::Faint, "-"),
+            let told = timed_at.map(|at| !timed || at);
+            let told = [told[0], told[1] && far];
+            let [near, far] = both(row.counts, told).map(|(n, told)| match n {
+                0 if !told => Line::new().ink(Ink::Faint, "-"),
                 0 => Line::new().ink(Ink::Faint, "0"),
                 n => Line::plain(grouped(n)),
             });
@@ -115,8 +120,12 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     let counts: Vec<String> = quiet
         .into_iter()
         .map(|(name, row)| {
-            let [near, far] = row.counts.map(grouped);
-            format!("{name} {near} near, {far} far")
+            let [here, there] = row.counts.map(grouped);
+            if far {
+                format!("{name} {here} near, {there} far")
+            } else {
+                format!("{name} {here} near")
+            }
         })
         .collect();
     if !counts.is_empty() {

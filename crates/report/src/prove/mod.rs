@@ -11,7 +11,7 @@ use model::prove::{Design, LevelResult, Outcome, ProveDocument, Verdict};
 pub(crate) use self::held::still;
 use crate::{
     text::{Ink, Line, Look, Page, Table},
-    words::many,
+    words::{many, one_line},
 };
 
 /// The whole result.
@@ -48,7 +48,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
     let runs =
         format!("{blocks} in random mirrored order, {}; {}.", many(d.runs.len(), "run"), d.ended);
     page.line(Line::plain(runs), 2);
-    page.line(Line::plain(format!("Each run: {}", d.workload)), 2);
+    page.line(Line::plain(format!("Each run: {}", one_line(&d.workload))), 2);
     still(d.held_still.as_ref(), page);
 }
 

@@ -122,7 +122,8 @@ fn warnings(spec: &HttpSpec, recorded: &Recorder, ends: &Ends) -> Vec<String> {
         0 => {}
         n => all.push(format!(
             "{n} requests of the schedule were not begun: every connection was busy; the times \
-             leave them out. Give more --flows or a lower --rate"
+             leave them out, and the rate counts only those of the window's own schedule: a server \
+             that cannot keep up also answered older ones. Give more --flows or a lower --rate"
         )),
     }
     match recorded.unfinished {

@@ -164,7 +164,8 @@ fn warnings(spec: &PgSpec, recorded: &Recorder, ends: &Ends) -> Vec<String> {
         0 => {}
         n => all.push(format!(
             "{n} transactions of the schedule were not begun: every connection was busy; the \
-             times leave them out. Give more --clients or a lower --rate"
+             times leave them out, and the rate counts only those of the window's own schedule: a server \
+             that cannot keep up also answered older ones. Give more --clients or a lower --rate"
         )),
     }
     match recorded.unfinished {

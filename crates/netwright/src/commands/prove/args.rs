@@ -10,7 +10,7 @@ use crate::args::OutputArgs;
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright prove channels.toml          # an experiment from a file: docs/prove.md
-  netwright prove --workload 'measure rtt db1' --level '--cpu 0' --level '--cpu 1'
+  netwright prove --workload 'measure rtt db1 --duration 500ms' --level '--cpu 0' --level '--cpu 1'
   netwright prove --workload 'measure rtt {level}' --level db1:4040 --level db1:4041 --budget 30s
   netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher'

@@ -200,8 +200,9 @@ fn warn(args: &ProveArgs, experiment: &Experiment) {
     let changes = experiment.changes();
     if let (Some(first), false) = (changes.first(), args.output.talk.quiet) {
         note(&format!(
-            "sets {} levels by commands, and puts each back: {first}{}",
+            "sets {} levels by commands, and puts each back: {}{}",
             changes.len(),
+            first.lines().map(str::trim).collect::<Vec<_>>().join("; "),
             if changes.len() > 1 { ", …" } else { "" }
         ));
     }
