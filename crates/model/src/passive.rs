@@ -48,7 +48,7 @@ pub struct ConnectionClass {
     pub pids: Vec<u32>,
     /// Responses that began.
     pub exchanges: u64,
-    /// The same by second that was observed.
+    /// Exchanges a second over the whole window: each second's by the share of it that was observed.
     pub exchanges_per_s: f64,
     /// Bytes of a request, in the mean.
     pub request_bytes: f64,

@@ -1,5 +1,6 @@
 //! What servers make of their requests, watched for a while.
 
+mod spread;
 mod told;
 pub mod who;
 
@@ -10,7 +11,7 @@ use std::{
 
 use model::{CpuId, Nanos, Reading, passive::PassiveDocument};
 
-use self::who::Services;
+use self::{spread::Spread, who::Services};
 use super::{
     When,
     duty::{self, Duty, Part, USUAL_NS},
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     Root,
     bpf::{
-        exchanges::{Exchanges, PROGRAMS},
+        exchanges::{Class, Exchanges, PROGRAMS},
         run_stats,
     },
     samples::clock::{monotonic_ns, wait_until},
@@ -43,6 +44,10 @@ pub struct Observer {
     when: When,
     started_unix_s: u64,
     begun_ns: u64,
+    /// Exchanges by class, each interval's by the share of it that was observed.
+    spread: Spread<Class>,
+    /// Until when `spread` knows.
+    settled_ns: u64,
     /// Runs before the window, by CPU.
     before: duty::Runs,
 }
@@ -77,6 +82,8 @@ impl Observer {
             when,
             started_unix_s: now.map_or(0, |d| d.as_secs()),
             begun_ns,
+            spread: Spread::default(),
+            settled_ns: begun_ns,
         })
     }
 
@@ -99,7 +106,17 @@ impl Observer {
                 self.duty.look(&mut self.exchanges, monotonic_ns());
             }
             wait_until(end, stop, &mut heard);
+            self.settle(monotonic_ns());
         }
+    }
+
+    /// An interval ends. Where the sums cannot be read the next one stands for this, too.
+    fn settle(&mut self, now: u64) {
+        let Ok(classes) = self.exchanges.classes() else { return };
+        let share = self.duty.observed(now);
+        let counts = told::together(classes).into_iter().map(|(class, s)| (class, s.exchanges));
+        let length = now.saturating_sub(std::mem::replace(&mut self.settled_ns, now));
+        self.spread.add(counts, length, share);
     }
 
     /// Has the kernel count for a moment what the programs take, where it can.
@@ -116,10 +133,10 @@ impl Observer {
     /// The kernel does not give the sums.
     pub fn end(mut self, cut_short: bool) -> Result<PassiveDocument, String> {
         let now = monotonic_ns();
-        let observed = self.duty.observed(now);
         // What is counted from now on is not of the window.
         Part::pause(&mut self.exchanges);
-        self.document(now.saturating_sub(self.begun_ns), observed, cut_short)
+        self.settle(now);
+        self.document(now.saturating_sub(self.begun_ns), cut_short)
             .map_err(|e| format!("the eBPF programs' sums cannot be read: {e}"))
     }
 }

@@ -18,18 +18,15 @@ use crate::{
 
 impl Observer {
     /// All that was seen in a window of this length.
-    pub(super) fn document(
-        &self,
-        window_ns: u64,
-        observed_share: f64,
-        cut_short: bool,
-    ) -> io::Result<PassiveDocument> {
+    pub(super) fn document(&self, window_ns: u64, cut_short: bool) -> io::Result<PassiveDocument> {
         let servers = self.exchanges.servers()?;
-        let observed_s = window_ns as f64 * observed_share / 1e9;
+        let window = window_ns as f64;
+        let observed_share =
+            if window > 0.0 { (self.spread.observed_ns() / window).min(1.0) } else { 1.0 };
         let mut classes: Vec<ConnectionClass> = together(self.exchanges.classes()?)
             .iter()
             .filter(|(_, sums)| sums.exchanges > 0)
-            .map(|(class, sums)| self.class(class, sums, &servers, observed_s))
+            .map(|(class, sums)| self.class(class, sums, &servers, window))
             .collect();
         classes
             .sort_by(|a, b| b.exchanges.cmp(&a.exchanges).then_with(|| a.process.cmp(&b.process)));
@@ -54,7 +51,7 @@ impl Observer {
         class: &Class,
         sums: &Sums,
         servers: &[Server],
-        observed_s: f64,
+        window_ns: f64,
     ) -> ConnectionClass {
         let of = |part: Part| {
             let part = part as usize;
@@ -88,11 +85,7 @@ impl Observer {
             process: name(class),
             pids,
             exchanges: sums.exchanges,
-            exchanges_per_s: if observed_s > 0.0 {
-                sums.exchanges as f64 / observed_s
-            } else {
-                0.0
-            },
+            exchanges_per_s: self.spread.whole(class) * 1e9 / window_ns.max(1.0),
             request_bytes: each(sums.request_bytes),
             response_bytes: each(sums.response_bytes),
             response_calls: each(sums.sends),
@@ -161,7 +154,7 @@ impl Observer {
 }
 
 /// All shards of each class as one.
-fn together(shards: Vec<(Class, Sums)>) -> BTreeMap<Class, Sums> {
+pub(super) fn together(shards: Vec<(Class, Sums)>) -> BTreeMap<Class, Sums> {
     let mut all: BTreeMap<Class, Sums> = BTreeMap::new();
     for (class, sums) in shards {
         all.entry(Class { shard: 0, ..class }).or_default().add(&sums);
