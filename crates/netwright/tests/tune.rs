@@ -288,13 +288,19 @@ fn the_second_waits_for_the_first_or_refuses_at_once() {
         assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
         let (code, _, err) = host.tune(&["apply", "--no-wait", "nic.v0.mtu=1400"]);
         assert!(code == 4 && err.contains("is changing this host right now"), "{err}");
-        let waits = host
-            .command(host.state.path(), &["apply", "nic.v0.mtu=1400"])
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(400));
-        assert_eq!(read(MTU), "1500");
+        let second = || {
+            let mut command = host.command(host.state.path(), &["apply", "nic.v0.mtu=1400"]);
+            let waits = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(400));
+            assert_eq!(read(MTU), "1500");
+            waits
+        };
+        // Whoever waits has begun nothing: Ctrl-C ends it there and then.
+        let mut waits = second();
+        // SAFETY: our own child, which was not waited for yet.
+        assert_eq!(unsafe { libc::kill(waits.id().cast_signed(), libc::SIGINT) }, 0);
+        assert!(!waits.wait().unwrap().success());
+        let waits = second();
         drop(lock);
         let out = waits.wait_with_output().unwrap();
         assert!(out.status.success());

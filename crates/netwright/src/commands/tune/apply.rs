@@ -38,10 +38,6 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if args.dry_run {
         return dry(&args, &place);
     }
-    // The terminal may go away in the middle; what was begun is ended all the same.
-    // SAFETY: ignoring a signal touches no memory of ours.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-    let window = Window::open();
     let wishes =
         args.finish.is_none().then(|| plan::wishes(&args.what, &args.profile)).transpose()?;
     let wishes = wishes.map(|w| Wishes { understood: args.i_understand, ..w });
@@ -53,6 +49,11 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         }
     };
     let lock = place.store.lock(wait, &mut waiting).map_err(failure)?;
+    // Until here Ctrl-C simply ends it, also while it waits. From here on the terminal may go away
+    // in the middle, and what was begun is ended all the same.
+    // SAFETY: ignoring a signal touches no memory of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    let window = Window::open();
     let work = Work { host: &place.host, store: &place.store, lock: &lock, stop: window.stop() };
     let Some(wishes) = wishes else { return finish(&args, &place, &work, lock_of(&work)) };
     nothing_pending(&place)?;
