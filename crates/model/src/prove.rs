@@ -91,7 +91,7 @@ pub struct LevelResult {
     pub level: String,
     /// Each factor's level.
     pub settings: BTreeMap<String, String>,
-    /// The median over its runs, by metric.
+    /// The median over its runs, by metric; without those that no run has told.
     pub medians: BTreeMap<String, f64>,
     /// Runs that count.
     pub runs: usize,

@@ -299,12 +299,12 @@ fn levels(experiment: &Experiment, runs: &[Run]) -> Vec<LevelResult> {
         let middle = |m: &Metric| {
             let figures: Vec<f64> =
                 own.iter().filter_map(|r| r.figures.get(&m.name).copied()).collect();
-            (m.name.clone(), median(&figures))
+            (!figures.is_empty()).then(|| (m.name.clone(), median(&figures)))
         };
         LevelResult {
             level: cell.name(&experiment.factors),
             settings: cell.settings(&experiment.factors),
-            medians: experiment.metrics.iter().map(middle).collect(),
+            medians: experiment.metrics.iter().filter_map(middle).collect(),
             runs: own.len(),
             against_first: None,
             against_best: None,

@@ -36,7 +36,7 @@ pub(super) fn show(d: &ProveDocument, page: &mut Page) {
 }
 
 fn heat(level: &LevelResult, goal: &str) -> Line {
-    let at = level.medians.get(goal).map_or(String::new(), |m| figure(*m));
+    let Some(at) = level.medians.get(goal).map(|m| figure(*m)) else { return Line::plain("-") };
     let Some(v) = &level.against_best else {
         return Line::new().ink(Ink::Good, format!("{at} best"));
     };

@@ -143,7 +143,7 @@ fn medians(d: &ProveDocument, page: &mut Page) {
 }
 
 fn middle(level: &LevelResult, metric: &str) -> Line {
-    level.medians.get(metric).map_or(Line::new(), |m| Line::plain(figure(*m)))
+    level.medians.get(metric).map_or(Line::plain("-"), |m| Line::plain(figure(*m)))
 }
 
 fn metrics(d: &ProveDocument, page: &mut Page) {
@@ -153,8 +153,8 @@ fn metrics(d: &ProveDocument, page: &mut Page) {
         let role = if m.guard { " (guard)" } else { "" };
         table.row([
             Line::plain(format!("{}{role}", m.metric)),
-            Line::plain(change(&m.verdict)),
-            Line::plain(chance(m.verdict.p)),
+            Line::plain(if m.verdict.blocks > 0 { change(&m.verdict) } else { "-".into() }),
+            Line::plain(if m.verdict.blocks > 0 { chance(m.verdict.p) } else { "-".into() }),
             Line::new().ink(ink(m.verdict.outcome), says(&m.verdict)),
         ]);
     }
@@ -171,13 +171,16 @@ fn levels(d: &ProveDocument, page: &mut Page) {
         .left("")
         .right("against the first")
         .left("against the best");
+    // Before the first block nothing is compared.
+    let judged = d.levels.iter().any(|l| l.against_best.is_some());
+    let alone = if judged { "the best" } else { "-" };
     for level in &d.levels {
         let at = level.medians.get(&metric).copied().unwrap_or(0.0);
         let bar = if most > 0.0 { (20.0 * at.max(0.0) / most).round() as usize } else { 0 };
         let against = |v: &Option<Verdict>, none: &str| {
             v.as_ref().map_or(Line::plain(none), |v| Line::plain(change(v)))
         };
-        let best = level.against_best.as_ref().map_or(Line::plain("the best"), |v| {
+        let best = level.against_best.as_ref().map_or(Line::plain(alone), |v| {
             Line::new().ink(
                 ink(v.outcome),
                 match v.outcome {
@@ -191,7 +194,7 @@ fn levels(d: &ProveDocument, page: &mut Page) {
         });
         table.row([
             Line::plain(&level.level),
-            Line::plain(figure(at)),
+            middle(level, &metric),
             Line::plain("#".repeat(bar)),
             against(&level.against_first, "-"),
             best,

@@ -130,3 +130,21 @@ fn what_was_held_still_and_what_not_is_said() {
         assert!(said.contains(line), "{said}");
     }
 }
+
+#[test]
+fn what_no_run_has_told_is_no_zero_and_no_best() {
+    for design in [Design::Ab, Design::Sweep, Design::Matrix] {
+        let mut d = document(design);
+        d.verdict.blocks = 0;
+        d.metrics = vec![MetricVerdict {
+            metric: "p50".into(),
+            direction: Direction::LowerIsBetter,
+            guard: false,
+            verdict: Verdict { effect: 0.0, p: 1.0, blocks: 0, ..d.verdict.clone() },
+        }];
+        d.levels.iter_mut().for_each(|l| l.medians.clear());
+        let said = text(&d, LOOK);
+        assert!(!said.contains("0.0000") && !said.contains("-  the best"), "{said}");
+        assert!(design == Design::Matrix || said.contains("a  "), "{said}");
+    }
+}
