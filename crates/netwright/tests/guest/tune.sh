@@ -120,6 +120,8 @@ values() {
     "$(ethtool -g eth2 | sed 1,/Current/d | grep ^TX: | xargs) $(ethtool -c eth2 | grep ^rx-usecs: | xargs)"
 }
 starts() {
+  # A udevd that runs looks at its files for changes at most every 3 s; a boot's has read none before.
+  sleep 3.5
   echo 1 > /sys/bus/pci/devices/0000:83:00.0/remove
   sysctl -qw net.core.somaxconn=4096
   /lib/systemd/systemd-sysctl

@@ -97,8 +97,8 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
     } else {
         let sets = chosen(args, host)?;
         let facts = facts(host);
-        if !host.host.is_live() || args.into.is_some() || args.format.is_some() {
-            // Printed, or written elsewhere. A dry run is refused as the real one is.
+        if !host.host.is_live() || args.into.is_some() || args.dry_run || args.format.is_some() {
+            // Nothing is written, or elsewhere.
         } else if let Some(why) = facts::elsewhere(host.host.root()) {
             return Err(Failure::Environment(why));
         } else if elsewhere(host) {
