@@ -139,7 +139,8 @@ fn other_formats_are_taken_by_their_own_programs() {
             out
         };
         let (shell, ansible, tuned) = (print("shell"), print("ansible"), print("tuned"));
-        let (_, json, _) = host.tune(&["persist", "--dry-run", "--json"]);
+        let (_, json, said) = host.tune(&["persist", "--dry-run", "--json"]);
+        assert!(said.contains("without --dry-run it is refused"), "{said}");
         let wanted: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(host.tune(&["rollback"]).0, 0);
 

@@ -128,6 +128,14 @@ pub trait Knob: Sync {
             _ => {}
         }
         self.write(host, knob, old)?;
+        self.came_back(host, knob, old)
+    }
+
+    /// The end of every undo: reads again what was put back.
+    ///
+    /// # Errors
+    /// As the kernel answered, or when it reads otherwise.
+    fn came_back(&self, host: &Host, knob: &str, old: &str) -> Result<Undone, TuneError> {
         let back = self.read(host, knob)?;
         if back == old {
             return Ok(Undone::Restored(back));

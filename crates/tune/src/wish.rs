@@ -10,7 +10,7 @@ use model::{
 };
 use serde::Deserialize;
 
-use crate::{TuneError, knob::Refusal, profile};
+use crate::{TuneError, knob::Refusal, knobs, netns, profile};
 
 /// One knob and the value wanted for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +55,22 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// Refuses what is the whole host's, where only a network namespace's own may be changed. A
+    /// name that is nobody's stays: it is refused as such.
+    pub fn only_of_namespace(&mut self, kind: RefusedAs, why: &str) {
+        let own = |w: &Wish| netns::is_of_namespace(&w.knob) || knobs::find(&w.knob).is_none();
+        let (own, hosts): (_, Vec<Wish>) =
+            std::mem::take(&mut self.wishes).into_iter().partition(own);
+        self.wishes = own;
+        self.refused.extend(hosts.into_iter().map(|w| Refused {
+            asked_by: w.asked_by,
+            knob: w.knob,
+            new: w.value,
+            kind,
+            why: why.into(),
+        }));
+    }
+
     /// Whether somebody asked for each of them: then one that is refused is an answer of no.
     /// What findings and profiles ask for is left out where it does not fit.
     pub fn by_name(&self) -> bool {

@@ -101,15 +101,7 @@ impl Knob for IrqbalanceCpus {
         if self.read(host, knob)? != old {
             self.write(host, knob, &self.show(old))?;
         }
-        let back = self.read(host, knob)?;
-        if back == old {
-            return Ok(Undone::Restored(back));
-        }
-        Err(TuneError::Environment(format!(
-            "{knob}: was {}, and after putting it back reads {}",
-            self.show(old),
-            self.show(&back)
-        )))
+        self.came_back(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {

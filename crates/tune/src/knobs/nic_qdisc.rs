@@ -235,15 +235,7 @@ impl Knob for NicQdisc {
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
             now => put_back(host, name, &parsed(old), &parsed(&now?))?,
         }
-        let back = self.read(host, knob)?;
-        if back == old {
-            return Ok(Undone::Restored(back));
-        }
-        Err(TuneError::Environment(format!(
-            "{knob}: was {}, and after putting it back reads {}",
-            self.show(old),
-            self.show(&back)
-        )))
+        self.came_back(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {

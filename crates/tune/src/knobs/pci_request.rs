@@ -199,13 +199,7 @@ impl Knob for PciRequest {
         if now != old {
             self.write(host, knob, old)?;
         }
-        let back = self.read(host, knob)?;
-        if back == old {
-            return Ok(Undone::Restored(back));
-        }
-        Err(TuneError::Environment(format!(
-            "{knob}: was {old}, and after putting it back reads {back}"
-        )))
+        self.came_back(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {

@@ -97,13 +97,7 @@ impl Knob for RssTable {
         {
             self.write(host, knob, old)?;
         }
-        let back = self.read(host, knob)?;
-        if back == old {
-            return Ok(Undone::Restored(back));
-        }
-        Err(TuneError::Environment(format!(
-            "{knob}: was {old}, and after putting it back reads {back}"
-        )))
+        self.came_back(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {

@@ -127,7 +127,8 @@ impl Found<'_> {
         let known: Vec<Receiving> = pairs.network.iter().filter_map(|o| o.receiving).collect();
         let cpus = known.iter().map(|r| r.cpus).max()?;
         let ns = known.iter().map(|r| r.ns).sum::<f64>() / known.len() as f64;
-        Some(Receiving { ns, cpus })
+        // No tick fell on it: too little to be told, which is not nothing.
+        (ns > 0.0).then_some(Receiving { ns, cpus })
     }
 
     /// The measured levels, those of the pairs with more rounds behind them included.

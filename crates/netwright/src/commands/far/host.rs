@@ -162,7 +162,8 @@ impl Lent {
         let mut wishes =
             Wishes { wishes: wishes.into_iter().map(Asked::wish).collect(), ..Wishes::default() };
         if !netns::is_first(host.root()) {
-            only_of_namespace(&mut wishes);
+            let why = "is the whole host's, and the far end serves from a namespace of it";
+            wishes.only_of_namespace(RefusedAs::Denied, why);
         }
         let facts = plan::facts(&host, &wishes);
         let ours = self.caller.ours.as_ref();
@@ -181,21 +182,6 @@ impl Lent {
         self.plans.push(plan.clone());
         Ok(Answer::Planned { number, plan: Box::new(plan) })
     }
-}
-
-/// In a namespace only what is its own may be changed from afar.
-fn only_of_namespace(wishes: &mut Wishes) {
-    let (own, hosts) = std::mem::take(&mut wishes.wishes).into_iter().partition::<Vec<_>, _>(|w| {
-        netns::is_of_namespace(&w.knob) || tune::knobs::find(&w.knob).is_none()
-    });
-    wishes.wishes = own;
-    wishes.refused.extend(hosts.into_iter().map(|w| Refused {
-        asked_by: w.asked_by,
-        knob: w.knob,
-        new: w.value,
-        kind: RefusedAs::Denied,
-        why: "is the whole host's, and the far end serves from a namespace of it".into(),
-    }));
 }
 
 /// `doctor` here, for one who loads us from there.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     exit::{Done, Failure},
-    output::Sink,
+    output::{Sink, note},
 };
 
 /// What is to be kept from now on, and how.
@@ -99,6 +99,12 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
         let facts = facts(host);
         if !host.host.is_live() || args.into.is_some() || args.dry_run || args.format.is_some() {
             // Nothing is written, or elsewhere.
+            if args.dry_run && args.into.is_none() && host.host.is_live() && elsewhere(host) {
+                note(
+                    "netwright: this is not the host's own network namespace, for which /etc is: \
+                     without --dry-run it is refused",
+                );
+            }
         } else if let Some(why) = facts::elsewhere(host.host.root()) {
             return Err(Failure::Environment(why));
         } else if elsewhere(host) {

@@ -13,7 +13,7 @@ use probe::{
 use tune::{
     Host, TuneError,
     knob::Case,
-    netns, profile,
+    profile,
     session::Session,
     wish::{self, Wishes},
 };
@@ -127,7 +127,12 @@ pub fn of_session(
     wish::split(&mut wishes.wishes, facts);
     wish::name_processes(&mut wishes.wishes, facts);
     if let Some(name) = host.namespace() {
-        only_of_namespace(&mut wishes, name);
+        // Nothing of the whole host's is changed in passing.
+        let why = format!(
+            "is the whole host's, not network namespace {name}'s: ask for it without --netns or \
+             --container"
+        );
+        wishes.only_of_namespace(RefusedAs::Environment, &why);
     }
     let mut session = Session::find(host.root(), facts, connection);
     if host.namespace().is_some() && session.devices.is_empty() {
@@ -141,25 +146,6 @@ pub fn of_session(
         tune::plan::still_fits(made, &plan).map_err(failure)?;
     }
     Ok(plan)
-}
-
-/// What is the whole host's is not changed in passing, from a namespace that asked for itself.
-fn only_of_namespace(wishes: &mut Wishes, name: &str) {
-    let (own, hosts) = std::mem::take(&mut wishes.wishes).into_iter().partition::<Vec<_>, _>(|w| {
-        // A name that is nobody's is refused as such.
-        netns::is_of_namespace(&w.knob) || tune::knobs::find(&w.knob).is_none()
-    });
-    wishes.wishes = own;
-    wishes.refused.extend(hosts.into_iter().map(|w| Refused {
-        asked_by: w.asked_by,
-        knob: w.knob,
-        new: w.value,
-        kind: RefusedAs::Environment,
-        why: format!(
-            "is the whole host's, not network namespace {name}'s: ask for it without \
-             --netns or --container"
-        ),
-    }));
 }
 
 /// What plans for these wishes rest on.
