@@ -7,6 +7,7 @@
 pub mod apply;
 mod attribute;
 mod cpu_attribute;
+mod drivers;
 pub mod error;
 pub mod guard;
 pub mod host;

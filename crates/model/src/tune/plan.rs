@@ -51,6 +51,19 @@ impl fmt::Display for Reach {
     }
 }
 
+/// What the reach of a change is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    /// It does not depend on the hardware.
+    #[default]
+    General,
+    /// It is known of the interface's driver.
+    Driver,
+    /// The driver, or what it does there, is not known: the worst that is usual.
+    Assumed,
+}
+
 /// What a change may disturb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Radius {
@@ -58,6 +71,9 @@ pub struct Radius {
     pub reach: Reach,
     /// Why, in words; empty where nothing is disturbed.
     pub why: String,
+    /// What both are known from.
+    #[serde(default)]
+    pub ground: Ground,
     /// Whether the operator's own connection may be disturbed.
     pub own_connection: bool,
     /// What else is at stake: `carries the default route`, `member of bond0`.
@@ -67,12 +83,13 @@ pub struct Radius {
 impl Radius {
     /// Nothing notices.
     pub fn none() -> Self {
-        Self { reach: Reach::None, why: String::new(), own_connection: false, also: vec![] }
+        Self::of(Reach::None, "")
     }
 
     /// Reaches as far as `reach`, because of `why`; whom it touches is not said yet.
     pub fn of(reach: Reach, why: impl Into<String>) -> Self {
-        Self { reach, why: why.into(), own_connection: false, also: vec![] }
+        let ground = Ground::General;
+        Self { reach, why: why.into(), ground, own_connection: false, also: vec![] }
     }
 }
 

@@ -1,14 +1,16 @@
 //! `nic.NIC.channels`: how many queues an interface has.
 
 use model::{
-    nic::Channels as Known,
-    tune::{Radius, Reach},
+    nic::{Channels as Known, Nic},
+    tune::Radius,
 };
 use probe::ask::ethtool::answers::Channels;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
+    knobs::rss_table,
 };
 
 /// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what
@@ -82,6 +84,32 @@ fn set(now: &mut Channels, wanted: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What a change to so many receive queues would do to a table that was set by hand, which none
+/// is that gives all its queues in turn.
+///
+/// **Source**: `ethnl_set_channels`, `ethtool_set_channels`: refused where the table uses a queue
+/// that would go; else the driver decides whether it builds its own again.
+fn table_lost(nic: &Nic, receive: u32) -> Option<String> {
+    let table = &nic.rss.known()?.table;
+    if table.is_empty() || rss_table::is_in_turn(table) {
+        return None;
+    }
+    let last = table.iter().max()?;
+    let then = format!(
+        "take it back first (ethtool -X {} default), and set it anew after the change",
+        nic.name
+    );
+    Some(if *last >= receive {
+        format!(
+            "its RSS table was set by hand and uses queue {last}, so the kernel refuses fewer than \
+             {} receive channels; {then}",
+            last.saturating_add(1)
+        )
+    } else {
+        format!("its RSS table was set by hand, and what it gives each queue would be lost; {then}")
+    })
+}
+
 impl Knob for NicChannels {
     fn name(&self) -> &'static str {
         "nic_channels"
@@ -127,6 +155,9 @@ impl Knob for NicChannels {
         if let Some(rules @ 1..) = nic.ntuple_rules.get() {
             return cannot(format!("{rules} ntuple rules steer to queues here"));
         }
+        if let Some(why) = table_lost(nic, channels.combined_count + channels.rx_count) {
+            return cannot(why);
+        }
         Ok(text(&kinds(&channels)))
     }
 
@@ -134,7 +165,13 @@ impl Knob for NicChannels {
         let nic = nic(knob);
         let mut channels = host.ethtool().channels(nic).map_err(|e| TuneError::read(&e))?;
         set(&mut channels, value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
-        host.set_channels(nic, &channels)
+        // `equal 2` of somebody's own looks like the table of a driver that uses two queues.
+        host.set_channels(nic, &channels).map_err(|e| match e {
+            TuneError::Environment(why) if why.ends_with("(EINVAL)") => TuneError::Environment(format!(
+                "{why}; an RSS table that was set by hand may use more queues (ethtool -x {nic})"
+            )),
+            e => e,
+        })
     }
 
     fn undo_text(&self, _: &str) -> String {
@@ -144,7 +181,7 @@ impl Knob for NicChannels {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        case.nic_radius(nic(knob), Reach::LinkReset, "many drivers take the link down and up")
+        case.act_radius(nic(knob), Act::Channels)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -175,5 +212,73 @@ impl Knob for NicChannels {
         irqs.extend(folder("device/../msi_irqs"));
         all.extend(irqs.into_iter().map(|irq| format!("irq.{irq}.affinity")));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Session;
+    use model::{Facts, Reading, nic::Rss};
+    use probe::{
+        Root,
+        facts::{self, Request},
+    };
+
+    /// A NIC of four combined channels with such a table.
+    fn host(table: &[u32]) -> Facts {
+        let tree = tempfile::tempdir().unwrap();
+        let dir = tree.path().join("sys/class/net/eth0");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("ifindex"), "2\n").unwrap();
+        let root = Root::open(tree.path()).unwrap();
+        let mut facts = facts::collect(&root, &Request { processes: vec![] });
+        let nic = &mut facts.nics[0];
+        let none = || Reading::absent("a test");
+        nic.channels = Reading::Known(Known {
+            rx: 0,
+            tx: 0,
+            other: 0,
+            combined: 4,
+            max_rx: 0,
+            max_tx: 0,
+            max_other: 0,
+            max_combined: 8,
+        });
+        nic.rss = Reading::Known(Rss {
+            table: table.to_vec(),
+            key: none(),
+            functions: Reading::absent("a test"),
+            hash_fields: Reading::absent("a test"),
+            contexts: Reading::absent("a test"),
+            rings: Reading::Known(4),
+        });
+        facts
+    }
+
+    fn judged(table: &[u32], wanted: &str) -> Result<String, Refusal> {
+        let case = Case { facts: &host(table), session: &Session::default() };
+        NicChannels.validate(&case, "nic.eth0.channels", "combined 4", wanted)
+    }
+
+    #[test]
+    fn a_table_set_by_hand_is_not_lost_in_passing() {
+        let by_hand = [0, 0, 0, 1, 1, 2, 3, 3];
+        let fewer = judged(&by_hand, "2").unwrap_err();
+        assert!(
+            fewer.why.contains("uses queue 3") && fewer.why.contains("fewer than 4"),
+            "{fewer:?}"
+        );
+        let more = judged(&by_hand, "8").unwrap_err();
+        assert!(more.why.contains("would be lost"), "{more:?}");
+        for refused in [fewer, more] {
+            assert_eq!(refused.kind, model::tune::RefusedAs::Environment);
+            assert!(refused.why.contains("ethtool -X eth0 default"), "{refused:?}");
+        }
+        for (own, wanted) in
+            [(&[0, 1, 2, 3, 0, 1, 2, 3][..], "2"), (&[0, 1, 0, 1], "2"), (&[], "8")]
+        {
+            assert_eq!(judged(own, wanted).unwrap(), format!("combined {wanted}"), "{own:?}");
+        }
     }
 }

@@ -1,14 +1,11 @@
 //! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
 
-use model::{
-    Reading,
-    nic::Coalesce as Known,
-    tune::{Radius, Reach},
-};
+use model::{Reading, nic::Coalesce as Known, tune::Radius};
 use probe::ask::ethtool::answers::Coalesce;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
 };
 
@@ -129,8 +126,8 @@ impl Knob for NicCoalesce {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let nic = parts(knob).map_or("", |p| p.0);
-        case.nic_radius(nic, Reach::BriefStall, "some drivers restart their queues")
+        let (nic, name) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
+        case.act_radius(nic, Act::Coalesce(name))
     }
 
     fn unit(&self, _: &Case<'_>, knob: &str) -> String {

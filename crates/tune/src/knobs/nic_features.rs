@@ -1,10 +1,11 @@
 //! `nic.NIC.features.NAME`: an offload or another switch of `ethtool -k`, by the kernel's name.
 
-use model::tune::{Radius, Reach};
+use model::tune::Radius;
 use probe::ask::ethtool::answers::Feature;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, is_nic_name, switch},
 };
 
@@ -89,12 +90,8 @@ impl Knob for NicFeatures {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let name = parts(knob).unwrap_or_default().0;
-        if case.nic(name).is_some_and(|n| n.kind == "physical") {
-            case.nic_radius(name, Reach::LinkReset, "some drivers take the link down and up")
-        } else {
-            case.nic_radius(name, Reach::BriefStall, "packets on their way may be dropped once")
-        }
+        let (nic, feature) = parts(knob).unwrap_or_default();
+        case.act_radius(nic, Act::Feature(feature))
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

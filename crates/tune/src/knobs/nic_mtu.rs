@@ -1,12 +1,10 @@
 //! `nic.NIC.mtu`: the largest packet, without the link's own header.
 
-use model::{
-    nic::KindDetails,
-    tune::{Radius, Reach},
-};
+use model::{nic::KindDetails, tune::Radius};
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
 };
 
@@ -81,13 +79,7 @@ impl Knob for NicMtu {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let name = nic(knob);
-        let physical = case.nic(name).is_some_and(|n| n.kind == "physical");
-        if physical {
-            case.nic_radius(name, Reach::LinkReset, "many drivers take the link down and up")
-        } else {
-            case.nic_radius(name, Reach::BriefStall, "large packets on their way may be lost once")
-        }
+        case.act_radius(nic(knob), Act::Mtu)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

@@ -1,10 +1,11 @@
 //! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
 
-use model::tune::{Radius, Reach};
+use model::tune::Radius;
 use probe::ask::ethtool::answers::Pause;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, switch},
 };
 
@@ -73,8 +74,7 @@ impl Knob for NicPause {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let why = "the link is negotiated anew on many drivers";
-        case.nic_radius(parts(knob).unwrap_or_default().0, Reach::LinkReset, why)
+        case.act_radius(parts(knob).unwrap_or_default().0, Act::Pause)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

@@ -1,10 +1,11 @@
 //! `nic.NIC.rings.rx` and its like: descriptors of a queue.
 
-use model::tune::{Radius, Reach};
+use model::tune::Radius;
 use probe::ask::ethtool::answers::Rings;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number},
 };
 
@@ -86,7 +87,7 @@ impl Knob for NicRings {
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
         let nic = parts(knob).unwrap_or_default().0;
-        case.nic_radius(nic, Reach::LinkReset, "many drivers take the link down and up")
+        case.act_radius(nic, Act::Rings)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

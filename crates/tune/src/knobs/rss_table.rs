@@ -1,9 +1,10 @@
 //! `nic.NIC.rss.table`: which queue each hash value goes to.
 
-use model::tune::{Radius, Reach};
+use model::tune::Radius;
 
 use crate::{
     Host, TuneError,
+    drivers::Act,
     knob::{Case, Knob, Refusal, Undone, cannot, nic_of, number, usage},
 };
 
@@ -19,7 +20,7 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 }
 
 /// Whether all queues come in turn, as in a table that nobody set.
-fn is_in_turn(table: &[u32]) -> bool {
+pub(super) fn is_in_turn(table: &[u32]) -> bool {
     let queues = table.iter().max().map_or(1, |m| m.saturating_add(1));
     (0u32..).zip(table).all(|(i, q)| i % queues == *q)
 }
@@ -106,8 +107,7 @@ impl Knob for RssTable {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let why = "flows change their queue once, and their packets their order";
-        case.nic_radius(nic(knob), Reach::BriefStall, why)
+        case.act_radius(nic(knob), Act::RssTable)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

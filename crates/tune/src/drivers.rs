@@ -1,0 +1,381 @@
+//! What drivers do to their link when a setting of theirs changes: one table, each row by the
+//! function of the kernel's sources that was read for it (Linux 6.18 where no other is named).
+//!
+//! A driver that is not here, or an act that none of its rows names, is assumed to take the link
+//! down. No row says that nothing at all is disturbed: the guard stands wherever the operator's
+//! own connection passes.
+
+use model::tune::{Ground, Radius, Reach};
+
+use crate::knob::Case;
+
+/// What is told to a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act<'a> {
+    /// `ethtool -L`.
+    Channels,
+    /// `ethtool -G`.
+    Rings,
+    /// `ip link set mtu`.
+    Mtu,
+    /// `ethtool -A`.
+    Pause,
+    /// `ethtool -X`.
+    RssTable,
+    /// `ethtool -C`, by the name of the parameter.
+    Coalesce(&'a str),
+    /// `ethtool -K`, by the kernel's name of the feature.
+    Feature(&'a str),
+}
+
+/// Which acts a row is about.
+enum Of {
+    This(Act<'static>),
+    Coalesce(&'static [&'static str]),
+    Features(&'static [&'static str]),
+    /// Every feature that no other row of the driver names.
+    OtherFeatures,
+}
+
+use Act::{Channels, Mtu, Pause, Rings, RssTable};
+use Of::{Features, OtherFeatures, This};
+use Reach::{BriefStall, LinkReset};
+
+/// Driver, acts, how far they reach, and what it does.
+type Row = (&'static str, &'static [Of], Reach, &'static str);
+
+const CLOSED: &str = "closes the interface and opens it again";
+const CARRIER: &str = "closes its queues and opens new ones, without carrier meanwhile";
+const DOWN: &str = "takes the interface down and up";
+const REGISTERS: &str = "writes it to the hardware, without a reset";
+
+const TABLE: &[Row] = &[
+    // bnxt.c: bnxt_change_mtu; bnxt_ethtool.c: bnxt_set_channels, bnxt_set_ringparam,
+    // bnxt_set_rxfh: bnxt_close_nic (bnxt_tx_disable: netif_carrier_off) and bnxt_open_nic.
+    ("bnxt_en", &[This(Channels), This(Rings), This(Mtu), This(RssTable)], LinkReset, CARRIER),
+    // bnxt_ethtool.c: bnxt_set_coalesce: the same for this parameter alone.
+    ("bnxt_en", &[Of::Coalesce(&["stats_block_usecs"])], LinkReset, CARRIER),
+    // bnxt.c: bnxt_set_features, where aggregation or the VLAN tags change.
+    ("bnxt_en", &[Features(&["rx-gro-hw", "rx-lro", "rx-vlan-hw-parse"])], LinkReset, CARRIER),
+    // e1000e/ethtool.c: e1000_set_ringparam, e1000_set_pauseparam; netdev.c: e1000_change_mtu:
+    // e1000e_down, e1000e_up. Seen on QEMU's e1000e.
+    ("e1000e", &[This(Rings), This(Mtu), This(Pause)], LinkReset, DOWN),
+    // e1000e/netdev.c: e1000_set_features: e1000e_reinit_locked for these, and for no other.
+    // Seen on QEMU's e1000e.
+    (
+        "e1000e",
+        &[Features(&[
+            "rx-all",
+            "rx-checksum",
+            "rx-fcs",
+            "rx-hashing",
+            "rx-vlan-hw-parse",
+            "tx-vlan-hw-insert",
+        ])],
+        LinkReset,
+        DOWN,
+    ),
+    ("e1000e", &[OtherFeatures], BriefStall, REGISTERS),
+    // ena_netdev.c: ena_update_queue_count, ena_update_queue_params: ena_close
+    // (ena_down: netif_carrier_off), ena_up.
+    ("ena", &[This(Channels), This(Rings)], LinkReset, CARRIER),
+    // ena_netdev.c: ena_change_mtu: ena_com_set_dev_mtu, and nothing else.
+    ("ena", &[This(Mtu)], BriefStall, "tells the device by a command, without a reset"),
+    // gve_main.c: gve_adjust_queues, later gve_adjust_config; gve_set_features: gve_close
+    // (gve_turndown: netif_carrier_off), gve_open.
+    ("gve", &[This(Channels), This(Rings), Features(&["rx-lro", "rx-gro-hw"])], LinkReset, CARRIER),
+    // netvsc_drv.c: netvsc_set_channels, netvsc_set_ringparam, netvsc_change_mtu: netvsc_detach
+    // (rndis_filter_device_remove), netvsc_attach.
+    (
+        "hv_netvsc",
+        &[This(Channels), This(Rings), This(Mtu)],
+        LinkReset,
+        "takes the device away from the hypervisor and attaches it anew",
+    ),
+    // i40e_ethtool.c: i40e_set_channels: i40e_reconfig_rss_queues, which resets the function.
+    ("i40e", &[This(Channels)], LinkReset, "resets the function and builds it anew"),
+    // i40e_ethtool.c: i40e_set_ringparam: i40e_down, i40e_up; i40e_main.c: i40e_change_mtu:
+    // i40e_vsi_reinit_locked.
+    ("i40e", &[This(Rings), This(Mtu)], LinkReset, DOWN),
+    // i40e_ethtool.c: i40e_set_pauseparam: netif_carrier_off, the link is negotiated anew.
+    ("i40e", &[This(Pause)], LinkReset, "negotiates the link anew"),
+    // i40e_main.c: i40e_set_features: i40e_set_ntuple, then i40e_do_reset.
+    ("i40e", &[Features(&["rx-ntuple-filter"])], LinkReset, "resets the function"),
+    // ice_ethtool.c: ice_set_channels: ice_vsi_recfg_qs.
+    ("ice", &[This(Channels)], LinkReset, CLOSED),
+    // ice_ethtool.c: ice_set_ringparam; ice_main.c: ice_change_mtu: ice_down, ice_up.
+    ("ice", &[This(Rings), This(Mtu)], LinkReset, DOWN),
+    // igb_ethtool.c: igb_set_channels: igb_reinit_queues.
+    ("igb", &[This(Channels)], LinkReset, CLOSED),
+    // igb_ethtool.c: igb_set_ringparam, igb_set_pauseparam; igb_main.c: igb_change_mtu: igb_down,
+    // igb_up.
+    ("igb", &[This(Rings), This(Mtu), This(Pause)], LinkReset, DOWN),
+    // igb_main.c: igb_set_features: igb_reinit_locked for these, and for no other.
+    ("igb", &[Features(&["rx-all", "rx-ntuple-filter"])], LinkReset, DOWN),
+    ("igb", &[OtherFeatures], BriefStall, REGISTERS),
+    // igc_ethtool.c: igc_ethtool_set_channels: igc_reinit_queues.
+    ("igc", &[This(Channels)], LinkReset, CLOSED),
+    // igc_ethtool.c: igc_ethtool_set_ringparam, igc_ethtool_set_pauseparam; igc_main.c:
+    // igc_change_mtu: igc_down, igc_up.
+    ("igc", &[This(Rings), This(Mtu), This(Pause)], LinkReset, DOWN),
+    // igc_main.c: igc_set_features: igc_reinit_locked for these, and for no other.
+    ("igc", &[Features(&["rx-all", "rx-ntuple-filter"])], LinkReset, DOWN),
+    ("igc", &[OtherFeatures], BriefStall, REGISTERS),
+    // ixgbe_ethtool.c: ixgbe_set_channels: ixgbe_setup_tc.
+    ("ixgbe", &[This(Channels)], LinkReset, CLOSED),
+    // ixgbe_ethtool.c: ixgbe_set_ringparam: ixgbe_down, ixgbe_up; ixgbe_set_pauseparam;
+    // ixgbe_main.c: ixgbe_change_mtu: ixgbe_reinit_locked.
+    ("ixgbe", &[This(Rings), This(Mtu), This(Pause)], LinkReset, DOWN),
+    // ixgbe_ethtool.c: ixgbe_set_coalesce: ixgbe_do_reset where merging (RSC) or the writing back
+    // of descriptors changes with it.
+    (
+        "ixgbe",
+        &[Of::Coalesce(&["rx_usecs", "tx_usecs"])],
+        LinkReset,
+        "resets itself where the new time lets it merge packets, or no longer",
+    ),
+    // ixgbe_main.c: ixgbe_set_features: ixgbe_do_reset; rx-checksum takes rx-lro along.
+    (
+        "ixgbe",
+        &[Features(&["rx-all", "rx-checksum", "rx-lro", "rx-ntuple-filter"])],
+        LinkReset,
+        DOWN,
+    ),
+    // mlx5 en_main.c: mlx5e_safe_switch_params, mlx5e_switch_priv_channels: netif_carrier_off
+    // until the new channels are there.
+    ("mlx5_core", &[This(Channels), This(Rings), This(Mtu)], LinkReset, CARRIER),
+    // mlx5 en_main.c: set_feature_lro, set_feature_hw_gro: the same.
+    ("mlx5_core", &[Features(&["rx-gro-hw", "rx-lro"])], LinkReset, CARRIER),
+    // mlx5 en_ethtool.c: mlx5e_ethtool_set_coalesce: the same where adaptive moderation is
+    // switched, on kernels that build it with the channels.
+    (
+        "mlx5_core",
+        &[Of::Coalesce(&["adaptive_rx", "adaptive_tx"])],
+        LinkReset,
+        "closes its queues and opens new ones on many kernels, without carrier meanwhile",
+    ),
+    // r8169_main.c: rtl8169_change_mtu: rtl_jumbo_config, which takes pause frames out of the
+    // negotiation for large frames (phy_start_aneg).
+    ("r8169", &[This(Mtu)], LinkReset, "negotiates the link anew where large frames begin or end"),
+    // r8169_main.c: rtl8169_set_pauseparam: phy_set_asym_pause.
+    ("r8169", &[This(Pause)], LinkReset, "negotiates the link anew"),
+    // r8169_main.c: rtl8169_set_features.
+    ("r8169", &[OtherFeatures], BriefStall, REGISTERS),
+    // tg3.c: tg3_set_channels: tg3_stop, tg3_start.
+    ("tg3", &[This(Channels)], LinkReset, CLOSED),
+    // tg3.c: tg3_set_ringparam, tg3_change_mtu, tg3_set_pauseparam: tg3_halt, tg3_restart_hw.
+    (
+        "tg3",
+        &[This(Rings), This(Mtu), This(Pause)],
+        LinkReset,
+        "halts the chip and starts it again",
+    ),
+    // tg3.c: tg3_set_features: tg3_set_loopback, and nothing else.
+    ("tg3", &[Features(&["loopback"])], LinkReset, "closes the link upon itself"),
+    ("tg3", &[OtherFeatures], BriefStall, REGISTERS),
+    // veth.c: veth_set_channels: netif_carrier_off at both ends.
+    ("veth", &[This(Channels)], LinkReset, "takes the carrier off both its ends meanwhile"),
+    // virtio_net.c: virtnet_set_channels (VIRTIO_NET_CTRL_MQ), virtnet_set_rxfh and
+    // virtnet_set_coalesce (control queue), virtnet_set_ringparam (each queue is reset by itself);
+    // no callback for the MTU. Seen on QEMU's virtio-net: the carrier stays.
+    (
+        "virtio_net",
+        &[This(Channels), This(Rings), This(Mtu), This(RssTable)],
+        BriefStall,
+        "takes it without a reset",
+    ),
+    // virtio_net.c: virtnet_set_features (VIRTIO_NET_CTRL_GUEST_OFFLOADS).
+    ("virtio_net", &[OtherFeatures], BriefStall, "takes it without a reset"),
+    // vmxnet3_ethtool.c: vmxnet3_set_ringparam; vmxnet3_drv.c: vmxnet3_change_mtu: quiesced,
+    // reset, activated. Seen on QEMU's vmxnet3.
+    ("vmxnet3", &[This(Rings), This(Mtu)], LinkReset, "resets the device"),
+    // vmxnet3_ethtool.c: vmxnet3_set_features (VMXNET3_CMD_UPDATE_FEATURE).
+    ("vmxnet3", &[OtherFeatures], BriefStall, "tells the device by a command, without a reset"),
+];
+
+/// What a driver is known to do.
+fn known(driver: &str, act: Act<'_>) -> Option<(Reach, &'static str)> {
+    let rows = || TABLE.iter().filter(|(d, ..)| *d == driver);
+    let names = |of: &Of| match (of, act) {
+        (This(a), _) => *a == act,
+        (Of::Coalesce(names), Act::Coalesce(name)) | (Features(names), Act::Feature(name)) => {
+            names.contains(&name)
+        }
+        _ => false,
+    };
+    let other = |of: &Of| matches!((of, act), (OtherFeatures, Act::Feature(_)));
+    let row = rows()
+        .find(|(_, acts, ..)| acts.iter().any(names))
+        .or_else(|| rows().find(|(_, acts, ..)| acts.iter().any(other)));
+    row.map(|(_, _, reach, does)| (*reach, *does))
+}
+
+/// What is usual of hardware, and of an interface without any; whether that holds for all.
+fn usual(act: Act<'_>, physical: bool) -> (Reach, &'static str, Ground) {
+    match act {
+        Act::Channels | Act::Rings => {
+            (LinkReset, "many drivers take the link down and up", Ground::Assumed)
+        }
+        Act::Mtu if physical => {
+            (LinkReset, "many drivers take the link down and up", Ground::Assumed)
+        }
+        Act::Feature(_) if physical => {
+            (LinkReset, "some drivers take the link down and up", Ground::Assumed)
+        }
+        Act::Pause => (LinkReset, "the link is negotiated anew on many drivers", Ground::Assumed),
+        Act::Coalesce(_) => (BriefStall, "some drivers restart their queues", Ground::Assumed),
+        Act::Mtu => (BriefStall, "large packets on their way may be lost once", Ground::General),
+        Act::Feature(_) => {
+            (BriefStall, "packets on their way may be dropped once", Ground::General)
+        }
+        Act::RssTable => {
+            let why = "flows change their queue once, and their packets their order";
+            (BriefStall, why, Ground::General)
+        }
+    }
+}
+
+impl Case<'_> {
+    /// How far it reaches to tell an interface's driver something, and on what ground that is
+    /// said.
+    pub fn act_radius(&self, nic: &str, act: Act<'_>) -> Radius {
+        let (reach, why, ground) = self.act(nic, act);
+        let mut radius = Radius { ground, ..self.nic_radius(nic, reach, &why) };
+        // A bond or team hands these on to its members (bond_change_mtu, team_change_mtu,
+        // netdev_sync_lower_features), which is what the driver of each makes of it.
+        let handed_on = matches!(act, Act::Mtu | Act::Feature("rx-lro"));
+        for member in self.members(nic).into_iter().filter(|_| handed_on) {
+            let of_member = self.act_radius(member, act);
+            radius.own_connection |= of_member.own_connection;
+            radius.also.extend(of_member.also);
+            if of_member.reach > radius.reach {
+                radius.reach = of_member.reach;
+                radius.why = format!("its member {member} gets it too: {}", of_member.why);
+                radius.ground = of_member.ground;
+            }
+        }
+        radius
+    }
+
+    fn act(&self, name: &str, act: Act<'_>) -> (Reach, String, Ground) {
+        let nic = self.nic(name);
+        let driver = nic.and_then(|n| n.driver.known()).map(String::as_str);
+        if let Some((driver, (reach, does))) = driver.and_then(|d| Some((d, known(d, act)?))) {
+            return (reach, format!("{driver} {does}"), Ground::Driver);
+        }
+        let (reach, why, ground) = usual(act, nic.is_none_or(|n| n.kind == "physical"));
+        let why = match (ground, driver) {
+            (Ground::Assumed, Some(driver)) if TABLE.iter().any(|(d, ..)| *d == driver) => {
+                format!("assumed, as it is not known of {driver}: {why}")
+            }
+            (Ground::Assumed, Some(driver)) => format!("assumed, unknown driver {driver}: {why}"),
+            (Ground::Assumed, None) => format!("assumed, driver not known: {why}"),
+            _ => why.into(),
+        };
+        (reach, why, ground)
+    }
+
+    /// The members of a bond or team.
+    fn members(&self, name: &str) -> Vec<&str> {
+        let bundles = self.nic(name).is_some_and(|n| n.kind == "bond" || n.kind == "team");
+        let of = |n: &&model::nic::Nic| n.master.known().is_some_and(|m| m == name);
+        self.facts.nics.iter().filter(|_| bundles).filter(of).map(|n| n.name.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Session;
+    use model::{Facts, Reading};
+    use probe::{
+        Root,
+        facts::{self, Request},
+    };
+
+    /// A host with one physical interface for each driver, and a bond of those named.
+    fn host(drivers: &[&str], bonded: &[&str]) -> Facts {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (i, name) in drivers.iter().chain(&["bond0"]).enumerate() {
+            put(&format!("sys/class/net/{name}/ifindex"), &format!("{}\n", i + 2));
+            put(&format!("sys/class/net/{name}/type"), "1\n");
+        }
+        let mut facts =
+            facts::collect(&Root::open(tree.path()).unwrap(), &Request { processes: vec![] });
+        for nic in &mut facts.nics {
+            nic.kind = if nic.name == "bond0" { "bond" } else { "physical" }.into();
+            if nic.kind == "physical" {
+                nic.driver = Reading::Known(nic.name.clone());
+            }
+            if bonded.contains(&nic.name.as_str()) {
+                nic.master = Reading::Known("bond0".into());
+            }
+        }
+        facts
+    }
+
+    fn radius(facts: &Facts, nic: &str, act: Act<'_>) -> Radius {
+        let remote = Session { remote: Some("192.0.2.1".into()), ..Session::default() };
+        let case = Case { facts, session: &remote };
+        case.act_radius(nic, act)
+    }
+
+    #[test]
+    fn what_a_driver_does_is_said_of_it_and_the_rest_is_assumed() {
+        let all = ["virtio_net", "vmxnet3", "e1000e", "mlx5_core", "r8169", "foo"];
+        let facts = host(&all, &[]);
+        for (nic, act, reach, ground, why) in [
+            ("virtio_net", Rings, BriefStall, Ground::Driver, "virtio_net takes it without"),
+            ("virtio_net", Mtu, BriefStall, Ground::Driver, "without a reset"),
+            ("virtio_net", RssTable, BriefStall, Ground::Driver, "without a reset"),
+            ("vmxnet3", Rings, LinkReset, Ground::Driver, "vmxnet3 resets the device"),
+            ("vmxnet3", Mtu, LinkReset, Ground::Driver, "vmxnet3 resets the device"),
+            ("vmxnet3", Act::Feature("rx-lro"), BriefStall, Ground::Driver, "by a command"),
+            ("e1000e", Act::Feature("rx-hashing"), LinkReset, Ground::Driver, "down and up"),
+            ("e1000e", Act::Feature("tx-tcp-segmentation"), BriefStall, Ground::Driver, "without"),
+            ("mlx5_core", Rings, LinkReset, Ground::Driver, "without carrier"),
+            ("mlx5_core", Act::Coalesce("adaptive_rx"), LinkReset, Ground::Driver, "new ones"),
+            ("mlx5_core", Act::Coalesce("rx_usecs"), BriefStall, Ground::Assumed, "not known of"),
+            ("mlx5_core", Act::Feature("rx-gro"), LinkReset, Ground::Assumed, "not known of"),
+            ("r8169", Mtu, LinkReset, Ground::Driver, "negotiates the link anew"),
+            ("foo", Rings, LinkReset, Ground::Assumed, "assumed, unknown driver foo: many"),
+            ("foo", Mtu, LinkReset, Ground::Assumed, "unknown driver foo"),
+            ("foo", RssTable, BriefStall, Ground::General, "flows change"),
+            ("bond0", Mtu, BriefStall, Ground::General, "large packets"),
+        ] {
+            let r = radius(&facts, nic, act);
+            assert_eq!((r.reach, r.ground), (reach, ground), "{nic} {act:?}: {r:?}");
+            assert!(r.why.contains(why), "{nic} {act:?}: {}", r.why);
+            assert!(r.own_connection, "the guard stands: {r:?}");
+        }
+    }
+
+    /// The guard stands for whatever reaches further than nothing.
+    #[test]
+    fn no_row_takes_the_guard_away() {
+        assert!(TABLE.iter().all(|(_, _, reach, _)| *reach >= BriefStall));
+        let facts = host(&[], &[]);
+        for act in [Act::Channels, Rings, Mtu, Pause, Act::Feature("x"), Act::Coalesce("x")] {
+            let r = radius(&facts, "gone", act);
+            assert!(r.reach >= BriefStall && r.own_connection, "{r:?}");
+        }
+    }
+
+    #[test]
+    fn a_bonds_mtu_reaches_as_far_as_that_of_its_worst_member() {
+        let calm = host(&["virtio_net", "ena"], &["virtio_net", "ena"]);
+        assert_eq!(radius(&calm, "bond0", Mtu).reach, BriefStall);
+        let facts = host(&["virtio_net", "igb"], &["virtio_net", "igb"]);
+        let r = radius(&facts, "bond0", Mtu);
+        assert_eq!((r.reach, r.ground), (LinkReset, Ground::Driver));
+        assert_eq!(r.why, "its member igb gets it too: igb takes the interface down and up");
+        assert!(r.also.contains(&"igb is a member of bond0".into()), "{r:?}");
+        // A feature is not handed on.
+        assert_eq!(radius(&facts, "bond0", Act::Feature("rx-gro")).reach, BriefStall);
+    }
+}
