@@ -265,6 +265,7 @@ pub fn conclude(
     }
     notes::noise(&document.verdict, experiment.smallest, &mut document.notes);
     notes::runs(runs, &mut document.notes);
+    notes::placement(experiment, &mut document.notes);
     document
 }
 

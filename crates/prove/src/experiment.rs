@@ -87,7 +87,7 @@ impl Experiment {
         let bad = ProveError::Spec;
         let workload = workload(&spec).map_err(bad)?;
         let (factors, design) = levels::factors(&spec, &workload).map_err(bad)?;
-        let cells = levels::cells(&factors);
+        let cells = levels::cells(&spec, &factors);
         if cells.len() > MOST_CELLS {
             return Err(bad(format!("{} combinations: at most {MOST_CELLS}", cells.len())));
         }
@@ -123,6 +123,11 @@ impl Experiment {
             smallest: smallest.map(f64::ln_1p),
             timeout,
         })
+    }
+
+    /// How long it is to go on; `None` where that makes no sense, which [`Self::check`] says.
+    pub(crate) fn budget(spec: &Spec) -> Option<Budget> {
+        budget(spec).ok()
     }
 
     /// What kind of measurement of ours is run: `rtt`, `stream`…; `None` for a command.
@@ -259,12 +264,32 @@ pub(crate) fn percent(key: &str, text: &str) -> Result<f64, String> {
 
 /// The CPUs of a placement, one by one.
 pub(crate) fn cpus(key: &str, text: &str) -> Result<Vec<String>, String> {
-    let set: CpuSet = text.parse().map_err(|e| format!("placement.{key}: {e}"))?;
-    let each: Vec<String> = set.iter().map(|c| c.to_string()).collect();
-    if each.is_empty() {
-        return Err(format!("placement.{key}: names no CPU"));
+    let set = cpu_set(key, text).map_err(|why| format!("placement.{why}"))?;
+    Ok(set.iter().map(|c| c.to_string()).collect())
+}
+
+/// The CPUs of a placement.
+pub(crate) fn cpu_set(key: &str, text: &str) -> Result<CpuSet, String> {
+    let set: CpuSet = text.trim().parse().map_err(|e| format!("{key}: {e}"))?;
+    match set.is_empty() {
+        true => Err(format!("{key}: names no CPU")),
+        false => Ok(set),
     }
-    Ok(each)
+}
+
+/// How long a measurement of ours goes on by its own `--duration`; `None` for a command.
+pub(crate) fn run_takes(spec: &Spec) -> Option<Duration> {
+    /// What `measure` does unless it is told otherwise.
+    const UNTOLD: Nanos = Nanos(5_000_000_000);
+    let Ok(Workload::Ours(words)) = workload(spec) else { return None };
+    let at = |(i, word): (usize, &String)| match word.strip_prefix("--duration") {
+        Some("") => words.get(i + 1).cloned(),
+        Some(rest) => rest.strip_prefix('=').map(str::to_owned),
+        None => None,
+    };
+    let said = words.iter().enumerate().find_map(at);
+    let takes: Nanos = said.map_or(Some(UNTOLD), |text| text.parse().ok())?;
+    Some(Duration::from_nanos(takes.0))
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub(crate) struct Factor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) levels: Vec<usize>,
+    /// The workload's CPU, where a placement is by class.
+    pub(crate) cpu: Option<u32>,
 }
 
 impl Cell {
@@ -54,7 +56,10 @@ impl Cell {
     pub(crate) fn name(&self, factors: &[Factor]) -> String {
         let each = self.of(factors).map(|(f, l)| match factors.len() {
             1 => l.name.clone(),
-            _ => format!("{} {}", f.name, l.name),
+            _ => match self.cpu.filter(|_| f.name == CPU) {
+                Some(cpu) => format!("{} {cpu} ({})", f.name, l.name),
+                None => format!("{} {}", f.name, l.name),
+            },
         });
         each.collect::<Vec<_>>().join(", ")
     }
@@ -73,17 +78,28 @@ impl Cell {
 
     /// Each factor's level by name.
     pub(crate) fn settings(&self, factors: &[Factor]) -> BTreeMap<String, String> {
-        self.of(factors).map(|(f, l)| (f.name.clone(), l.name.clone())).collect()
+        let mut all: BTreeMap<String, String> =
+            self.of(factors).map(|(f, l)| (f.name.clone(), l.name.clone())).collect();
+        if let Some(cpu) = self.cpu
+            && let Some(class) = all.insert(CPU.to_owned(), cpu.to_string())
+        {
+            all.insert("class".to_owned(), class);
+        }
+        all
     }
 
     /// The workload at this combination.
     pub(crate) fn fill(&self, factors: &[Factor], workload: &Workload) -> Workload {
+        let cpu = self.cpu.map(|c| c.to_string());
         let filled = |text: &str| {
             self.of(factors).fold(text.to_owned(), |text, (f, l)| {
-                text.replace(&format!("{{{}}}", f.name), &l.name)
+                let own = cpu.as_ref().filter(|_| f.name == CPU).unwrap_or(&l.name);
+                text.replace(&format!("{{{}}}", f.name), own)
             })
         };
-        let args = || self.of(factors).flat_map(|(_, l)| l.args.clone());
+        let seat = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
+        let seat = || seat().filter(|_| matches!(workload, Workload::Ours(_)));
+        let args = || seat().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
         match workload {
             Workload::Ours(words) => {
                 Workload::Ours(words.iter().map(|w| filled(w)).chain(args()).collect())
@@ -97,16 +113,39 @@ impl Cell {
     }
 }
 
-/// Every combination, the first factor changing slowest.
-pub(crate) fn cells(factors: &[Factor]) -> Vec<Cell> {
-    let mut cells = vec![Cell { levels: vec![] }];
+/// The factor of a placement that says where the workload runs.
+const CPU: &str = "cpu";
+
+/// Every combination, the first factor changing slowest; of a placement by class those that the
+/// host has.
+pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
+    let cells = product(factors);
+    let seats = spec.placement.as_ref().map(|p| p.seats.as_slice()).unwrap_or_default();
+    if seats.is_empty() {
+        return cells;
+    }
+    let sat = |mut cell: Cell| {
+        let at = |name: &str| cell.of(factors).find(|(f, _)| f.name == name).map(|(_, l)| &l.name);
+        let beside = cell.of(factors).find(|(f, _)| f.name != CPU).map(|(_, l)| &l.name);
+        let class = at(CPU);
+        let seat = seats
+            .iter()
+            .find(|s| Some(&s.class) == class && beside.is_none_or(|beside| s.beside == *beside))?;
+        cell.cpu = Some(seat.cpu);
+        Some(cell)
+    };
+    cells.into_iter().filter_map(sat).collect()
+}
+
+fn product(factors: &[Factor]) -> Vec<Cell> {
+    let mut cells = vec![Cell { levels: vec![], cpu: None }];
     for factor in factors {
         let longer = |cell: &Cell| {
             let begun = cell.levels.clone();
             (0..factor.levels.len()).map(move |l| {
                 let mut levels = begun.clone();
                 levels.push(l);
-                Cell { levels }
+                Cell { levels, cpu: None }
             })
         };
         cells = cells.iter().flat_map(longer).collect();
@@ -117,12 +156,9 @@ pub(crate) fn cells(factors: &[Factor]) -> Vec<Cell> {
 /// The factors, and what is compared how.
 pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, Design), String> {
     if let Some(placement) = &spec.placement {
-        return match (spec.factors.is_empty(), workload) {
-            (false, _) => Err("placement and factor: only one of the two".into()),
-            (true, Workload::Shell(_)) => {
-                Err("placement needs a workload of ours, which has --cpu and --peer-cpu".into())
-            }
-            (true, Workload::Ours(_)) => Ok((matrix(placement)?, Design::Matrix)),
+        return match spec.factors.is_empty() {
+            false => Err("placement and factor: only one of the two".into()),
+            true => Ok((matrix(placement, workload)?, Design::Matrix)),
         };
     }
     let factors: Vec<Factor> = spec.factors.iter().map(factor).collect::<Result<_, _>>()?;
@@ -217,23 +253,81 @@ fn knobs(
     Ok(all)
 }
 
-fn matrix(placement: &PlacementSpec) -> Result<Vec<Factor>, String> {
-    let factor = |name: &str, option: &str, cpus: Vec<String>| Factor {
-        name: name.to_owned(),
-        levels: cpus
-            .into_iter()
-            .map(|c| Level {
-                args: vec![option.to_owned(), c.clone()],
-                name: c,
-                set: None,
-                knobs: vec![],
-            })
-            .collect(),
-    };
-    let here = factor("cpu", "--cpu", cpus("cpus", &placement.cpus)?);
-    let there = factor("peer_cpu", "--peer-cpu", cpus("peer_cpus", &placement.peer_cpus)?);
-    match here.levels.len() * there.levels.len() {
-        1 => Err("placement: one placement cannot be compared with itself".into()),
-        _ => Ok(vec![here, there]),
+fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>, String> {
+    let Shape { here, there, option } = shape(placement)?;
+    let ours = matches!(workload, Workload::Ours(_));
+    let marks = [Some(CPU), there.as_ref().map(|t| t.0).filter(|_| option.is_some())];
+    for name in marks.into_iter().flatten().filter(|_| !ours) {
+        if !used(&Factor { name: name.to_owned(), levels: vec![] }, workload) {
+            return Err(format!(
+                "placement: the command must name {{{name}}}, as in `taskset -c {{cpu}} …`; a \
+                 workload of ours has --cpu and --peer-cpu"
+            ));
+        }
     }
+    let level = |name: String, option: Option<&str>, knobs| Level {
+        args: option.filter(|_| ours).map_or(vec![], |o| vec![o.to_owned(), name.clone()]),
+        name,
+        set: None,
+        knobs,
+    };
+    // The CPU of a seat is the combination's.
+    let own = placement.seats.is_empty().then_some("--cpu");
+    let here = here.into_iter().map(|name| level(name, own, vec![])).collect();
+    let mut factors = vec![Factor { name: CPU.to_owned(), levels: here }];
+    if let Some((name, cpus)) = there {
+        let knobs = |cpu: &String| match (&placement.irq_cpus, &placement.nic) {
+            (Some(_), Some(nic)) => vec![("irq.affinity".to_owned(), format!("{cpu}:{nic}"))],
+            _ => vec![],
+        };
+        let levels = cpus.into_iter().map(|cpu| {
+            let knobs = knobs(&cpu);
+            level(cpu, option, knobs)
+        });
+        factors.push(Factor { name: name.to_owned(), levels: levels.collect() });
+    }
+    match factors.iter().map(|f| f.levels.len()).product() {
+        1 => Err("placement: one placement cannot be compared with itself".into()),
+        _ => Ok(factors),
+    }
+}
+
+/// What a placement varies: the workload's levels, the other's with its name, and the option of
+/// ours that sets that.
+struct Shape {
+    here: Vec<String>,
+    there: Option<(&'static str, Vec<String>)>,
+    option: Option<&'static str>,
+}
+
+fn shape(p: &PlacementSpec) -> Result<Shape, String> {
+    if p.by_class() && p.seats.is_empty() {
+        return Err("placement: classes are chosen on the host that makes the experiment".into());
+    }
+    let mut here: Vec<String> = Vec::new();
+    for seat in &p.seats {
+        if !here.contains(&seat.class) {
+            here.push(seat.class.clone());
+        }
+    }
+    if p.seats.is_empty() {
+        here = cpus("cpus", &p.cpus)?;
+    }
+    let (there, option) = match (&p.peer_cpus, &p.irq_cpus, &p.nic) {
+        (Some(_), Some(_), _) => {
+            return Err("placement: peer_cpus and irq_cpus: only one of the two".into());
+        }
+        (None, Some(_), None) => {
+            return Err("placement.irq_cpus: whose? nic = \"eth0\" is missing".into());
+        }
+        (Some(_), None, Some(_)) => {
+            return Err("placement: peer_cpus and nic: only one of the two".into());
+        }
+        (Some(list), None, None) => {
+            (Some(("peer_cpu", cpus("peer_cpus", list)?)), Some("--peer-cpu"))
+        }
+        (None, Some(list), Some(_)) => (Some(("irq_cpu", cpus("irq_cpus", list)?)), None),
+        (None, None, _) => (None, None),
+    };
+    Ok(Shape { here, there, option })
 }

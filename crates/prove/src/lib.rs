@@ -5,6 +5,7 @@
 
 mod around;
 mod child;
+pub mod classes;
 pub mod conclude;
 pub mod conduct;
 mod disturbance;
@@ -15,6 +16,7 @@ pub mod figure;
 mod levels;
 pub mod load;
 mod notes;
+pub mod placement;
 pub mod record;
 mod settings;
 pub mod spec;

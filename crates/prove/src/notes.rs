@@ -46,6 +46,18 @@ pub(crate) fn effects(effects: &[f64], notes: &mut Vec<String>) {
     }
 }
 
+/// Why a placement's columns are what they are, and what the budget did not hold.
+pub(crate) fn placement(experiment: &Experiment, notes: &mut Vec<String>) {
+    let Some(placement) = &experiment.spec.placement else { return };
+    if !placement.beside.is_empty() {
+        notes.push(format!(
+            "CPUs that the others are told against: {}",
+            placement.beside.join(", ")
+        ));
+    }
+    notes.extend(placement.left_out.clone());
+}
+
 /// A figure too noisy for the budget: how many blocks would show what matters. An interval narrows
 /// with the root of their number.
 pub(crate) fn noise(found: &Verdict, smallest: Option<f64>, notes: &mut Vec<String>) {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::placement::{CLASSES, Seat};
+
 /// Reads a file's text.
 ///
 /// **Errors**: the place and what is wrong there, in one line.
@@ -99,14 +101,37 @@ pub struct FullLevelSpec {
     pub change: Vec<String>,
 }
 
-/// A placement matrix: `--cpu` and `--peer-cpu` of a measurement of ours.
+/// A placement matrix: where the workload runs (`--cpu` of a measurement of ours, `{cpu}` in a
+/// command), beside where the far end runs or where a NIC's interrupts go.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementSpec {
-    /// CPUs of this end: `0-3`.
+    /// CPUs of the workload: `0-3`, or `classes` for one of each class.
     pub cpus: String,
-    /// CPUs of the far end.
-    pub peer_cpus: String,
+    /// CPUs of the far end: `--peer-cpu` of a measurement of ours, `{peer_cpu}` in a command.
+    pub peer_cpus: Option<String>,
+    /// CPUs that take the interrupts of `nic`, set by `irq.affinity` of `netwright tune`.
+    pub irq_cpus: Option<String>,
+    /// The NIC whose interrupts classes are told against.
+    pub nic: Option<String>,
+    /// What was chosen for the classes of this host: not to be written, but in the record.
+    #[serde(default, rename = "seat", skip_serializing_if = "Vec::is_empty")]
+    pub seats: Vec<Seat>,
+    /// Why the columns are what they are; likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+    /// What the budget does not hold; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+impl PlacementSpec {
+    /// Whether a host's topology is needed to know which CPUs are meant.
+    pub fn by_class(&self) -> bool {
+        let classes = |text: &str| text.trim() == CLASSES;
+        let others = [&self.peer_cpus, &self.irq_cpus];
+        classes(&self.cpus) || others.into_iter().flatten().any(|t| classes(t))
+    }
 }
 
 /// A figure of a run.

@@ -1,52 +1,68 @@
-//! A placement matrix as a heat map: a row for each CPU of this end, a column for each of the
-//! far end, each cell against the best.
+//! A placement matrix as a heat map: a row for each CPU of the workload, or each class of them, a
+//! column for each of the far end or of the interrupts, each cell against the best.
 
 use model::prove::{LevelResult, Outcome, ProveDocument};
 
 use super::{figure, share};
 use crate::text::{Ink, Line, Page, Table};
 
+/// What may stand in the columns, by the name of its setting, and how they are headed.
+const COLUMNS: [(&str, &str); 2] = [("peer_cpu", "far"), ("irq_cpu", "interrupts on")];
+
 /// The map, and what its marks mean.
 pub(super) fn show(d: &ProveDocument, page: &mut Page) {
     let of = |name: &str| {
-        let mut seen: Vec<&String> = Vec::new();
-        for level in d.levels.iter().filter_map(|l| l.settings.get(name)) {
+        let mut seen: Vec<Option<&String>> = Vec::new();
+        for level in d.levels.iter().map(|l| l.settings.get(name)) {
             if !seen.contains(&level) {
                 seen.push(level);
             }
         }
         seen
     };
-    let (here, there) = (of("cpu"), of("peer_cpu"));
-    let head = |t: Table, c: &&String| t.right(&format!("far {c}"));
-    let mut table = there.iter().fold(Table::new().left("cpu"), head);
-    for cpu in &here {
-        let mut row = vec![Line::plain(cpu)];
-        for peer in &there {
-            let cell = d.levels.iter().find(|l| {
-                l.settings.get("cpu") == Some(cpu) && l.settings.get("peer_cpu") == Some(peer)
-            });
-            row.push(cell.map_or(Line::new(), |l| heat(l, &d.goal)));
+    let has = |name: &str| d.levels.iter().any(|l| l.settings.contains_key(name));
+    let by_class = has("class");
+    let row_key = if by_class { "class" } else { "cpu" };
+    let (key, head) = COLUMNS.into_iter().find(|(key, _)| has(key)).unwrap_or(("", ""));
+    let (here, there) = (of(row_key), of(key));
+    let heading = |t: Table, c: &Option<&String>| match c {
+        Some(cpu) => t.right(&format!("{head} {cpu}")),
+        None => t.right(&d.goal),
+    };
+    let mut table = there.iter().fold(Table::new().left(row_key), heading);
+    for row in &here {
+        let mut line = vec![Line::plain(row.map_or("", String::as_str))];
+        for column in &there {
+            let cell = d
+                .levels
+                .iter()
+                .find(|l| l.settings.get(row_key) == *row && l.settings.get(key) == *column);
+            line.push(cell.map_or(Line::plain("-"), |l| heat(l, &d.goal, by_class)));
         }
-        table.row(row);
+        table.row(line);
     }
     page.table(&table, 0);
-    let text = format!("{}, and how much worse than the best; `=` is within its noise.", d.goal);
+    let whose =
+        if by_class { " The CPU that stands for its class is named; `-`: not tried." } else { "" };
+    let text =
+        format!("{}, and how much worse than the best; `=` is within its noise.{whose}", d.goal);
     page.line(Line::plain(text), 2);
 }
 
-fn heat(level: &LevelResult, goal: &str) -> Line {
+fn heat(level: &LevelResult, goal: &str, by_class: bool) -> Line {
     let Some(at) = level.medians.get(goal).map(|m| figure(*m)) else { return Line::plain("-") };
+    let cpu = level.settings.get("cpu").filter(|_| by_class);
+    let line = cpu.map_or(Line::new(), |cpu| Line::new().ink(Ink::Faint, format!("CPU {cpu}: ")));
     let Some(v) = &level.against_best else {
-        return Line::new().ink(Ink::Good, format!("{at} best"));
+        return line.ink(Ink::Good, format!("{at} best"));
     };
     match v.outcome {
         Outcome::Worse => {
             let hot = if v.effect.abs() > 0.2 { Ink::Bad } else { Ink::Warn };
             let by = share(v.effect.abs(), v.difference, false);
-            Line::plain(at).text(" ").ink(hot, format!("-{by}"))
+            line.text(at).text(" ").ink(hot, format!("-{by}"))
         }
-        Outcome::Undecided => Line::plain(at),
-        _ => Line::plain(format!("{at} =")),
+        Outcome::Undecided => line.text(at),
+        _ => line.text(format!("{at} =")),
     }
 }

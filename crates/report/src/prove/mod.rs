@@ -222,6 +222,16 @@ fn best(d: &ProveDocument, page: &mut Page) {
         )),
     };
     page.line(line, 2);
+    margin(d, page);
+}
+
+/// How far the best is before the one that comes next.
+fn margin(d: &ProveDocument, page: &mut Page) {
+    let behind = |l: &LevelResult| l.against_best.as_ref().map(|v| v.effect.abs());
+    let each = d.levels.iter().filter_map(|l| Some((behind(l)?, l)));
+    let Some((_, next)) = each.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+    let Some(v) = next.against_best.as_ref().filter(|v| v.blocks > 0) else { return };
+    page.line(Line::plain(format!("The next is {}: {}.", next.level, change(v))), 2);
 }
 
 fn effects(d: &ProveDocument, page: &mut Page) {

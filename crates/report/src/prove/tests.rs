@@ -92,6 +92,20 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     for part in ["far 0", "300 -50.0%", "200 best", "Best: 0/1, better than every other."] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
+    assert!(
+        said.contains("The next is 0/0: -50.0% (") || said.contains("The next is 0/0: +50.0% (")
+    );
+    let seat = |class: &str, cpu: &str, irq: &str, v| {
+        level(cpu, &[("class", class), ("cpu", cpu), ("irq_cpu", irq)], v)
+    };
+    let by_class = ProveDocument {
+        levels: vec![seat("same CPU", "3", "3", 300.0), seat("other node", "40", "7", 200.0)],
+        ..d.clone()
+    };
+    let said = text(&by_class, LOOK);
+    for part in ["interrupts on 3", "interrupts on 7", "CPU 40: 200 best", "same CPU"] {
+        assert!(said.contains(part), "{part} is missing in\n{said}");
+    }
     d.design = Design::Sweep;
     d.levels[1].against_first = Some(verdict(Outcome::Better, -0.3));
     let said = text(&d, LOOK);

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use probe::{Root, facts};
 use prove::{
-    Experiment,
-    spec::{FactorSpec, FullLevelSpec, LevelSpec, MetricSpec, Spec},
+    Experiment, placement,
+    spec::{FactorSpec, FullLevelSpec, LevelSpec, MetricSpec, PlacementSpec, Spec},
 };
 
 use super::args::ProveArgs;
@@ -22,6 +23,13 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     spec.smallest = args.smallest.clone().or(spec.smallest);
     spec.seed = args.seed.or(spec.seed);
     spec.hold_still |= args.hold_still;
+    if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
+        let facts = facts::collect(&Root::live(), &facts::Request::default());
+        let allowed =
+            traffic::host::pin::allowed().map_err(|e| Failure::Environment(e.to_string()))?;
+        placement::resolve(&mut spec, &facts, &allowed)
+            .map_err(|e| Failure::Usage(format!("{of}{e}")))?;
+    }
     Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))
 }
 

@@ -1,0 +1,187 @@
+use std::collections::BTreeSet;
+
+use model::{Facts, Reading, cpu::CpuFrequency};
+use probe::{Root, facts};
+
+use super::*;
+
+/// Where a CPU stands by the rule that the host was made by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Truth {
+    node: u32,
+    l3: u32,
+    core: u32,
+}
+
+fn cpu(id: u32, t: Truth, siblings: CpuSet, first_of_l3: u32) -> Cpu {
+    fn no<T>() -> Reading<T> {
+        Reading::Absent("made up".into())
+    }
+    Cpu {
+        id: CpuId(id),
+        online: Reading::Known(true),
+        isolated: Reading::Known(false),
+        nohz_full: Reading::Known(false),
+        core_id: no(),
+        cluster_id: no(),
+        die_id: no(),
+        package_id: no(),
+        numa_node: Reading::Known(NumaNode(t.node)),
+        l3_id: Reading::Known(CpuId(first_of_l3)),
+        smt_siblings: Reading::Known(siblings),
+        cluster_cpus: no(),
+        capacity: no(),
+        frequency: CpuFrequency {
+            governor: no(),
+            driver: no(),
+            current_khz: no(),
+            min_khz: no(),
+            max_khz: no(),
+            hardware_max_khz: no(),
+            energy_preference: no(),
+        },
+        core_throttle_count: no(),
+        package_throttle_count: no(),
+    }
+}
+
+/// Nodes of L3s of cores of threads, numbered threads last, of which some CPUs are not there.
+fn host(
+    [nodes, l3s, cores, threads]: [u32; 4],
+    hole: impl Fn(u32) -> bool,
+) -> (Vec<Cpu>, Vec<Truth>) {
+    let all = nodes * l3s * cores;
+    let truth = |id: u32| {
+        let core = id % all;
+        Truth { core, l3: core / cores, node: core / (cores * l3s) }
+    };
+    let there: Vec<u32> = (0..all * threads).filter(|id| !hole(*id)).collect();
+    let make = |&id: &u32| {
+        let t = truth(id);
+        let same =
+            |of: fn(&Truth) -> u32| there.iter().copied().filter(move |o| of(&truth(*o)) == of(&t));
+        let siblings = same(|t| t.core).map(CpuId).collect();
+        cpu(id, t, siblings, same(|t| t.l3).next().unwrap())
+    };
+    (there.iter().map(make).collect(), there.iter().map(|id| truth(*id)).collect())
+}
+
+fn expected(of: (u32, Truth), to: (u32, Truth)) -> Class {
+    match () {
+        () if of.0 == to.0 => Class::SameCpu,
+        () if of.1.core == to.1.core => Class::Sibling,
+        () if of.1.l3 == to.1.l3 => Class::SameL3,
+        () if of.1.node == to.1.node => Class::SameNode,
+        () => Class::OtherNode,
+    }
+}
+
+fn every(cpus: &[Cpu]) -> CpuSet {
+    cpus.iter().map(|c| c.id).collect()
+}
+
+#[test]
+fn each_class_that_a_host_has_is_stood_for_and_no_other() {
+    let none = |_| false;
+    let odd = |id: u32| id % 7 == 3 || (40..60).contains(&id);
+    type Shape = ([u32; 4], fn(u32) -> bool, usize);
+    let shapes: [Shape; 8] = [
+        ([1, 1, 1, 1], none, 1),
+        ([1, 1, 2, 1], none, 2),
+        ([1, 1, 4, 2], none, 3),
+        ([1, 2, 4, 2], none, 4),
+        ([2, 2, 4, 2], none, 5),
+        ([4, 2, 8, 2], odd, 5),
+        ([4, 8, 16, 2], none, 5),
+        ([4, 8, 16, 2], odd, 5),
+    ];
+    for (shape, hole, most) in shapes {
+        let (cpus, truth) = host(shape, hole);
+        let ground = Ground::new(&cpus, &[], &every(&cpus));
+        for at in [0, cpus.len() / 3, cpus.len() - 1] {
+            let to = (cpus[at].id.0, truth[at]);
+            let each = || cpus.iter().zip(&truth).map(|(c, t)| expected((c.id.0, *t), to));
+            let wanted: BTreeSet<Class> = each().collect();
+            let found = ground.classes(&CpuSet::from_iter([cpus[at].id]));
+            let classes: BTreeSet<Class> = found.iter().map(|f| f.0).collect();
+            assert_eq!(classes, wanted, "{shape:?} beside {}", to.0);
+            assert_eq!(found.len(), classes.len(), "one for each: {found:?}");
+            assert!(found.len() <= most, "{shape:?}");
+            assert!(found.is_sorted(), "closest first: {found:?}");
+            for (class, cpu) in found {
+                let it = cpus.iter().position(|c| c.id == cpu).unwrap();
+                assert_eq!(expected((cpu.0, truth[it]), to), class, "{shape:?}: {cpu} to {}", to.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_is_placed_where_the_house_is_kept_or_nobody_may_run() {
+    let (mut cpus, _) = host([2, 1, 4, 2], |_| false);
+    let ground =
+        |cpus: &[Cpu]| Ground::new(cpus, &[], &every(cpus)).classes(&CpuSet::from_iter([CpuId(1)]));
+    let as_said = |of: Vec<(Class, CpuId)>| of.into_iter().map(|(_, c)| c.0).collect::<Vec<_>>();
+    // Cores 0-3 with siblings 8-11 on node 0, 4-7 with 12-15 on node 1.
+    assert_eq!(as_said(ground(&cpus)), [1, 9, 2, 4], "not CPU 0 under the same L3");
+    cpus[2].online = Reading::Known(false);
+    cpus[3].isolated = Reading::Known(true);
+    cpus[4].nohz_full = Reading::Known(true);
+    assert_eq!(as_said(ground(&cpus)), [1, 9, 10, 5]);
+    let only = CpuSet::from_iter([CpuId(0), CpuId(1)]);
+    let few = Ground::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
+    assert_eq!(as_said(few), [1, 0], "CPU 0 where there is no other");
+    // An interrupt on several CPUs: to the closest.
+    let two = Ground::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
+    assert_eq!(as_said(two), [1, 9, 6], "both nodes are home");
+}
+
+fn real(name: &str) -> Facts {
+    let path = format!("{}/../probe/tests/fixtures/{name}.tar.zst", env!("CARGO_MANIFEST_DIR"));
+    let root = Root::open(path.as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    facts::collect(&root, &facts::Request::default())
+}
+
+/// What the classes are on machines that exist: each beside a CPU of theirs.
+#[test]
+fn classes_of_real_machines() {
+    use Class::{FarNode, OtherNode, SameCpu, SameL3, SameNode, Sibling};
+    let cases: [(&str, u32, &[Class]); 9] = [
+        // 4 nodes at 16, 25, 32 and 33.
+        ("kunpeng-920-128", 40, &[SameCpu, SameL3, OtherNode, FarNode]),
+        ("xeon-silver-4108", 3, &[SameCpu, Sibling, SameL3, OtherNode]),
+        ("xeon-e7-4870", 7, &[SameCpu, SameL3, OtherNode]),
+        ("opteron-48-sparse", 5, &[SameCpu, SameL3, OtherNode, FarNode]),
+        // Two L3s on each of 8 nodes, whose distances are not told.
+        ("epyc-7451", 1, &[SameCpu, Sibling, SameL3, SameNode, OtherNode]),
+        // The CPUs of one package have no node there, those of the other have one.
+        ("xeon-e5v3-cpu0-offline", 9, &[SameCpu, SameL3, OtherNode]),
+        // No L3 and no node: a core of its own is all that is known.
+        ("s390x-20", 4, &[SameCpu, SameNode]),
+        ("xeon-e5345-uneven-caches", 2, &[SameCpu, SameNode]),
+        ("powermac-qemu-1", 0, &[SameCpu]),
+    ];
+    for (name, beside, classes) in cases {
+        let facts = real(name);
+        let all = every(&facts.cpus);
+        let ground = Ground::new(&facts.cpus, &facts.numa_nodes, &all);
+        let found = ground.classes(&CpuSet::from_iter([CpuId(beside)]));
+        let told: Vec<Class> = found.iter().map(|f| f.0).collect();
+        assert_eq!(told, classes, "{name} beside {beside}: {found:?}");
+    }
+}
+
+#[test]
+fn the_other_dimension_is_by_node() {
+    let facts = real("kunpeng-920-128");
+    let ground = Ground::new(&facts.cpus, &facts.numa_nodes, &every(&facts.cpus));
+    let homes = |node, now: &str| {
+        let found = ground.homes(node, &now.parse().unwrap_or_default());
+        found.into_iter().map(|(_, c)| c.0 / 32).collect::<Vec<_>>()
+    };
+    assert_eq!(homes(Some(NumaNode(2)), ""), [2, 3, 0], "a NIC's, the nearest, the farthest");
+    assert_eq!(homes(None, "97"), [3, 2, 0], "where its interrupts are");
+    assert_eq!(homes(Some(NumaNode(9)), "")[0], 0, "a node without CPUs is nobody's");
+    let stays = ground.homes(Some(NumaNode(1)), &"33,40".parse().unwrap());
+    assert_eq!(stays[0].1, CpuId(33), "an interrupt that is there stays there");
+}

@@ -1,0 +1,220 @@
+//! A placement by class, `cpus = "classes"`, becomes seats: which CPU stands for which class on
+//! this host. Pure: facts in, a specification that says all out, so that a record tells what was
+//! tried, and going on with it means the same CPUs.
+
+use std::time::Duration;
+
+use model::{CpuSet, Facts};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Experiment, ProveError,
+    classes::{Class, Ground},
+    conduct::FEWEST_BLOCKS,
+    experiment::{self, Budget},
+    spec::{PlacementSpec, Spec},
+};
+
+/// Instead of CPUs: one of each class.
+pub const CLASSES: &str = "classes";
+
+/// What a run of ours takes besides its window: starting, connecting, reading both ends.
+const AROUND_A_RUN: Duration = Duration::from_millis(200);
+
+/// One placement: a CPU for the workload at a place of the other end or of the interrupts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seat {
+    /// How it stands to the other.
+    pub class: String,
+    /// The workload's CPU.
+    pub cpu: u32,
+    /// The other CPU, as it stands in the columns.
+    pub beside: String,
+}
+
+/// A column: a CPU, or CPUs, that the workload's own are told against.
+struct Column {
+    name: String,
+    cpus: CpuSet,
+    why: &'static str,
+}
+
+/// Fills in seats where classes are asked for. `allowed` are the CPUs that this process may use.
+///
+/// **Errors**: what cannot be placed, by its key.
+pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), ProveError> {
+    let Some(mut placement) = spec.placement.clone().filter(PlacementSpec::by_class) else {
+        return Ok(());
+    };
+    let bad = |why: String| ProveError::Spec(format!("placement.{why}"));
+    let ground = Ground::new(&facts.cpus, &facts.numa_nodes, allowed);
+    let columns = columns(&placement, facts, &ground).map_err(bad)?;
+    // Listed CPUs are tried each, beside one of each kind of the other.
+    let (seats, left_out) = match placement.cpus.trim() == CLASSES {
+        true => fit(seats(&columns, &ground, facts).map_err(bad)?, most(spec), &spec_budget(spec)),
+        false => (vec![], None),
+    };
+    let tried = |c: &&Column| seats.iter().any(|(_, s)| s.beside == c.name);
+    let used = |c: &&Column| seats.is_empty() || tried(c);
+    let names: Vec<String> = columns.iter().filter(used).map(|c| c.name.clone()).collect();
+    let whys = columns.iter().filter(used).map(|c| format!("{}: {}", c.name, c.why));
+    match (&placement.irq_cpus, &placement.peer_cpus) {
+        (Some(_), _) => placement.irq_cpus = Some(names.join(",")),
+        (None, Some(_)) => placement.peer_cpus = Some(names.join(",")),
+        (None, None) => {}
+    }
+    placement.beside = whys.collect();
+    placement.seats = seats.into_iter().map(|(_, seat)| seat).collect();
+    placement.left_out = left_out;
+    spec.placement = Some(placement);
+    Ok(())
+}
+
+fn columns(p: &PlacementSpec, facts: &Facts, ground: &Ground<'_>) -> Result<Vec<Column>, String> {
+    let listed = |key: &str, text: &str, why: &'static str| -> Result<Vec<Column>, String> {
+        let each = experiment::cpus(key, text).map_err(|e| e.replace("placement.", ""))?;
+        let one = |name: String| {
+            let cpus = name.parse().map_err(|e| format!("{key}: {e}"))?;
+            Ok(Column { name, cpus, why })
+        };
+        each.into_iter().map(one).collect()
+    };
+    let homes = |near, now: &CpuSet, whys: [&'static str; 3]| -> Vec<Column> {
+        let homes = ground.homes(near, now).into_iter();
+        homes
+            .map(|(class, cpu)| Column {
+                name: cpu.to_string(),
+                cpus: CpuSet::from_iter([cpu]),
+                why: match class {
+                    Class::OtherNode => whys[1],
+                    Class::FarNode => whys[2],
+                    _ => whys[0],
+                },
+            })
+            .collect()
+    };
+    let Some(nic) = &p.nic else {
+        return match p.peer_cpus.as_deref() {
+            Some(CLASSES) => {
+                let whys = ["a CPU of the far end", "another node", "the farthest node"];
+                Ok(homes(None, &CpuSet::default(), whys))
+            }
+            Some(list) => listed("peer_cpus", list, "asked for"),
+            None => Err("cpus = \"classes\": to what? nic = \"eth0\" says to the CPUs of its \
+                         interrupts; peer_cpus to those of a far end on this host"
+                .into()),
+        };
+    };
+    let found = facts.nics.iter().find(|n| n.name == *nic);
+    let found = found.ok_or_else(|| format!("nic: no such interface: {nic}"))?;
+    let now = interrupts(facts, nic);
+    match p.irq_cpus.as_deref() {
+        Some(CLASSES) => {
+            let whys = match found.numa_node.get() {
+                Some(_) => ["on the NIC's node", "on another node", "on the farthest node"],
+                None => ["where interrupts are", "on another node", "on the farthest node"],
+            };
+            Ok(homes(found.numa_node.get(), &now, whys))
+        }
+        Some(list) => listed("irq_cpus", list, "asked for"),
+        None if now.is_empty() => Err(format!(
+            "nic: no interrupt is known to be a queue's of {nic}, so that there is nothing to stand \
+             near to"
+        )),
+        None => Ok(vec![Column { name: now.to_string(), cpus: now, why: "where interrupts are" }]),
+    }
+}
+
+/// The CPUs that take the interrupts of a NIC's queues.
+fn interrupts(facts: &Facts, nic: &str) -> CpuSet {
+    let of = |i: &&model::irq::Irq| i.nic.known().is_some_and(|n| n == nic) && !i.queues.is_empty();
+    let irqs = facts.irqs.known().into_iter().flatten().filter(of);
+    irqs.filter_map(|i| i.target().into_known())
+        .fold(CpuSet::default(), |all, cpus| all.union(&cpus))
+}
+
+type Seats = Vec<((usize, usize), Seat)>;
+
+/// The seats of every column, each with its column's number and its class's weight.
+fn seats(columns: &[Column], ground: &Ground<'_>, facts: &Facts) -> Result<Seats, String> {
+    let mut seats = Vec::new();
+    for (number, column) in columns.iter().enumerate() {
+        let known = |c| facts.cpus.iter().any(|k| k.id == c);
+        if let Some(cpu) = column.cpus.iter().find(|c| !known(*c)) {
+            return Err(format!("cpus = \"classes\": this host has no CPU {cpu} to stand near to"));
+        }
+        seats.extend(ground.classes(&column.cpus).into_iter().map(|(class, cpu)| {
+            let seat = Seat { class: class.word().into(), cpu: cpu.0, beside: column.name.clone() };
+            ((number, class.weight()), seat)
+        }));
+    }
+    match seats.len() {
+        0 | 1 => {
+            let many = columns.iter().any(|c| c.cpus.len() > 1);
+            let how = if many { "; irq_cpus = \"classes\" puts interrupts on one CPU" } else { "" };
+            Err(format!(
+                "cpus = \"classes\": {} to compare: {} CPU(s) may be used here, and stand to {}{how}",
+                if seats.is_empty() { "nothing" } else { "one class only" },
+                ground.len(),
+                columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
+            ))
+        }
+        _ => Ok(seats),
+    }
+}
+
+/// How many placements the budget holds; `None` where it cannot be known before the first run.
+fn most(spec: &Spec) -> Option<usize> {
+    let each = 2 * FEWEST_BLOCKS;
+    match Experiment::budget(spec)? {
+        Budget::Runs(runs) => Some(runs / each),
+        Budget::Time(time) => {
+            let run = experiment::run_takes(spec)? + AROUND_A_RUN;
+            Some((time.as_secs_f64() / (each as f64 * run.as_secs_f64())) as usize)
+        }
+    }
+}
+
+/// What would hold so many placements.
+fn spec_budget(spec: &Spec) -> impl Fn(usize) -> String {
+    let runs = spec.runs.is_some();
+    let run = experiment::run_takes(spec).map(|r| (r + AROUND_A_RUN).as_secs_f64());
+    move |cells| match (runs, run) {
+        (false, Some(run)) => {
+            format!("--budget {:.0}s", (run * (2 * FEWEST_BLOCKS * cells) as f64).ceil())
+        }
+        _ => format!("--runs {}", 2 * FEWEST_BLOCKS * cells),
+    }
+}
+
+/// As many as the budget holds: first the farther columns are given up, then classes, and it is
+/// told which. Two at least, for less is no comparison: a budget that does not hold even these is
+/// refused as for any experiment.
+fn fit(
+    seats: Seats,
+    most: Option<usize>,
+    holds: &dyn Fn(usize) -> String,
+) -> (Seats, Option<String>) {
+    let all = seats.len();
+    let Some(most) = most.map(|m| m.max(2)).filter(|m| *m < all) else { return (seats, None) };
+    let mut ranked: Vec<(usize, usize)> = seats.iter().map(|(rank, _)| *rank).collect();
+    ranked.sort_unstable();
+    ranked.truncate(most);
+    let (kept, gone): (Seats, Seats) =
+        seats.into_iter().partition(|(rank, _)| ranked.contains(rank));
+    let gone: Vec<String> = gone
+        .iter()
+        .map(|(_, s)| format!("{} (CPU {}) beside {}", s.class, s.cpu, s.beside))
+        .collect();
+    let why = format!(
+        "the budget holds {} of {all} placements, {} holds all; not tried: {}",
+        kept.len(),
+        holds(all),
+        gone.join(", ")
+    );
+    (kept, Some(why))
+}
+
+#[cfg(test)]
+mod tests;
