@@ -53,10 +53,41 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
+/// Up to four looks: others on the machine can make a measurement fail, or hide what moved, but
+/// what is named in one look is there.
+fn in_one_of_some_looks(mut look: impl FnMut() -> Result<(), String>) {
+    let mut said = Vec::new();
+    for _ in 0..4 {
+        match look() {
+            Ok(()) => return,
+            Err(why) => said.push(why),
+        }
+    }
+    panic!("{}", said.join("\n"));
+}
+
+/// As [`done`], with the complaint where nothing could be measured.
+fn measured(folder: &Path, args: &[&str]) -> Result<(Output, Value), String> {
+    let out = prove(folder, args).arg("--json").output().unwrap();
+    let nothing = |_| format!("{:?}: {}", out.status.code(), complaint(&out));
+    let document = serde_json::from_slice(&out.stdout).map_err(nothing)?;
+    match out.status.code() {
+        Some(0 | 1) => Ok((out, document)),
+        code => Err(format!("{code:?}: {}", complaint(&out))),
+    }
+}
+
+/// A counter that moved.
+fn moved<'a>(found: &'a Value, name: &str) -> Result<&'a Value, String> {
+    let all = found["evidence"]["moved"].as_array().unwrap();
+    let it = all.iter().find(|m| m["counter"] == name);
+    it.ok_or_else(|| format!("{name} is not named: {}", found["evidence"]))
+}
+
 #[test]
 fn a_slower_service_is_worse_and_a_faster_one_better() {
     let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
-    let fast = Serve::start(&["--service-time", "200us"]);
+    let fast = Serve::start(&["--service-time", "300us"]);
     let slow = Serve::start(&["--service-time", "600us"]);
     let folder = tempfile::tempdir().unwrap();
     let workload = "measure rtt {level} --duration 100ms --warmup 10ms";
@@ -65,24 +96,29 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         let args = [&["--workload", workload, "--runs", "32", "--quiet"][..], &levels[..]].concat();
         // Others on the machine lengthen most round trips of some runs, but not the shortest.
         let metric = ["--metric", "shortest=runs.0.rtt_ns.min:lower"];
-        done(folder.path(), &[&args[..], &metric[..]].concat())
+        measured(folder.path(), &[&args[..], &metric[..]].concat())
     };
-    let (out, found) = compared(&fast, &slow);
-    assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(1), &"worse".into()));
-    assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
-    // The far end spins for as long as its service takes: that is what moved, and it is named
-    // before the kernel's counters.
-    let moved = found["evidence"]["moved"].as_array().unwrap();
-    let service = moved.iter().find(|m| m["counter"] == "time.service_ns");
-    let service = service.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
-    assert!(service["low"].as_f64().unwrap() > 0.0, "{service}");
-    assert!(moved[0]["counter"].as_str().unwrap().starts_with("time."), "{}", moved[0]);
-    assert_eq!(found["evidence"]["per"], "transaction");
-    let (out, found) = compared(&slow, &fast);
-    assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(0), &"better".into()));
-    for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {
-        assert!(found["verdict"].get(key).is_some(), "verdict.{key} is missing");
-    }
+    in_one_of_some_looks(|| {
+        let (out, found) = compared(&fast, &slow)?;
+        assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(1), &"worse".into()));
+        assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
+        assert_eq!(found["evidence"]["per"], "transaction");
+        // The far end spins for as long as its service takes: that is what moved, and it is named
+        // before the kernel's counters.
+        let service = moved(&found, "time.service_ns")?;
+        assert!(service["low"].as_f64().unwrap() > 0.0, "{service}");
+        let first = &found["evidence"]["moved"][0];
+        assert!(first["counter"].as_str().unwrap().starts_with("time."), "{first}");
+        Ok(())
+    });
+    in_one_of_some_looks(|| {
+        let (out, found) = compared(&slow, &fast)?;
+        assert_eq!((out.status.code(), &found["verdict"]["outcome"]), (Some(0), &"better".into()));
+        for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {
+            assert!(found["verdict"].get(key).is_some(), "verdict.{key} is missing");
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -96,16 +132,19 @@ fn larger_messages_take_longer_on_the_way_and_not_in_the_service() {
     );
     let levels = ["--level", "64", "--level", "4M", "--runs", "32", "--quiet"];
     let args = [&["--workload", &workload][..], &levels[..]].concat();
-    let (_, found) = done(folder.path(), &args);
-    let moved = found["evidence"]["moved"].as_array().unwrap();
-    let grew = |name: &str| {
-        let of = moved.iter().find(|m| m["counter"] == name);
-        of.map(|m| m["second"].as_f64().unwrap() - m["first"].as_f64().unwrap())
-    };
-    let way = grew("time.network_and_waiting_ns");
-    let way = way.unwrap_or_else(|| panic!("not named: {}", found["evidence"]));
-    let service = grew("time.service_ns").unwrap_or(0.0);
-    assert!(way > 4.0 * service.abs() && way > 0.0, "{way} {service}");
+    in_one_of_some_looks(|| {
+        let (_, found) = measured(folder.path(), &args)?;
+        let grew = |name: &str| {
+            let of = moved(&found, name)?;
+            Ok::<f64, String>(of["second"].as_f64().unwrap() - of["first"].as_f64().unwrap())
+        };
+        let way = grew("time.network_and_waiting_ns")?;
+        let service = grew("time.service_ns").unwrap_or(0.0);
+        match way > 4.0 * service.abs() && way > 0.0 {
+            true => Ok(()),
+            false => Err(format!("the way {way}, the service {service}")),
+        }
+    });
 }
 
 #[test]
