@@ -7,12 +7,20 @@ mod support;
 
 use std::{
     process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use lab::{pair::PairSpec, testing::TestLab};
 use model::{Nanos, measure::RttDocument};
 use support::{NETWRIGHT, needs_root, output, run, serve::Serve};
+
+/// For tests on a wire of their own: each takes the machine for what it carries.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn rtt(target: &str, args: &[&str]) -> RttDocument {
     let all = [&["measure", "rtt", target, "--json"], args].concat();
@@ -46,6 +54,7 @@ fn a_service_time_shows_as_itself() {
 #[test]
 fn a_delay_and_loss_on_the_wire_show_as_themselves() {
     needs_root();
+    let _alone = alone();
     let spec = PairSpec {
         queues: 1,
         delay: Some(Nanos(2_000_000)),
@@ -82,6 +91,28 @@ fn a_delay_and_loss_on_the_wire_show_as_themselves() {
     let again = run.evidence.local.get("Tcp.RetransSegs").copied().unwrap_or_default()
         + run.evidence.peer.get("Tcp.RetransSegs").copied().unwrap_or_default();
     assert!(again > 0, "{:?}", run.evidence);
+}
+
+#[test]
+fn by_schedule_a_wire_carries_what_it_can_however_much_is_asked() {
+    needs_root();
+    let _alone = alone();
+    let spec = PairSpec {
+        queues: 1,
+        delay: Some(Nanos(5_000_000)),
+        program: Some(NETWRIGHT.into()),
+        ..PairSpec::default()
+    };
+    let lab = TestLab::pair(&spec).unwrap();
+    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &far).unwrap());
+    // Two requests at once, 10 ms there and back.
+    let near = [NETWRIGHT, "measure", "rtt", serve.target(), "--json", "--flows", "2"];
+    support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|args| {
+        let out = lab.output("left", &[&near, args].concat()).unwrap();
+        assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    });
 }
 
 #[test]

@@ -133,7 +133,8 @@ pub struct HttpRun {
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
-    /// Requests with a whole response within the window, whatever its status.
+    /// Requests with a whole response within the window, whatever its status. The times also have
+    /// those that were due within it by schedule and ended after it.
     pub transactions: u64,
     /// By second.
     pub transactions_per_s: f64,
@@ -171,9 +172,13 @@ pub struct HttpRun {
     /// Connections that the server ended between responses, as it may, and that were made anew.
     /// Requests in flight after its last response are sent again and count once.
     pub reconnects: u64,
-    /// Open loop: requests of the window that no connection was free for; the times leave them
-    /// out.
+    /// Open loop: requests due before the window's end that no connection was free for until the
+    /// end of the run; the times leave them out.
     pub not_begun: u64,
+    /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
+    /// than the far end answers. `None` in closed loop and where it is not told.
+    #[serde(default)]
+    pub behind_ns: Option<Nanos>,
     /// Requests without an end when the run ended.
     pub unfinished: u64,
     /// Bytes of the requests that those answer, heads included; of several URLs by their mean length.

@@ -211,7 +211,8 @@ pub struct PgRun {
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
-    /// Transactions that were committed, or ended without an error, within the window.
+    /// Transactions that were committed, or ended without an error, within the window. The times
+    /// also have those that were due within it by schedule and ended after it.
     pub transactions: u64,
     /// By second of the window. With a connection for each transaction that includes making it,
     /// else the connections were made before.
@@ -261,9 +262,13 @@ pub struct PgRun {
     pub retries: u64,
     /// Connections made anew after the server ended them between transactions.
     pub reconnects: u64,
-    /// Open loop: transactions of the window that no connection was free for; the times leave
-    /// them out.
+    /// Open loop: transactions due before the window's end that no connection was free for until
+    /// the end of the run; the times leave them out.
     pub not_begun: u64,
+    /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
+    /// than the far end answers. `None` in closed loop and where it is not told.
+    #[serde(default)]
+    pub behind_ns: Option<Nanos>,
     /// Transactions without an end when the run ended.
     pub unfinished: u64,
     /// Each script's part.

@@ -77,7 +77,8 @@ pub struct RttRun {
     /// mean over the test; `None` where it does not tell.
     #[serde(default)]
     pub peer_service_ns: Option<f64>,
-    /// Round trips within the window.
+    /// Round trips that ended within the window; `rtt_ns` also has those that ended after it and
+    /// were due within it by schedule.
     pub transactions: u64,
     /// By second.
     pub transactions_per_s: f64,
@@ -85,6 +86,13 @@ pub struct RttRun {
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.
     pub target_per_s: Option<u64>,
+    /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
+    /// than the far end answers. `None` in closed loop and where it is not told.
+    #[serde(default)]
+    pub behind_ns: Option<Nanos>,
+    /// Open loop: requests due within the window that were not sent until the end.
+    #[serde(default)]
+    pub not_begun: u64,
     /// UDP: requests without an answer within the time limit.
     pub lost: u64,
     /// UDP: answers that came after the time limit.

@@ -11,6 +11,7 @@ use std::{
 /// The freshly built binary.
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
+pub mod beyond;
 pub mod capture;
 pub mod http;
 pub mod postgres;

@@ -105,6 +105,8 @@ fn rtt_run(size: u64, p50: u64) -> RttRun {
         transactions_per_s: transactions as f64 / 5.0,
         transactions_per_s_interval: interval(transactions as f64 / 5.0, 0.011),
         target_per_s: None,
+        behind_ns: None,
+        not_begun: 0,
         lost: 0,
         late: 0,
         cpu: BothCpu {

@@ -131,7 +131,7 @@ fn sample() -> f64 {
             spread = spread.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let rtt = 8_000 + (spread >> 50) + (now - last) % 64;
             last = now;
-            recorder.record(&window, now, now, rtt, 0);
+            recorder.record(&window, None, now, rtt, 0);
         }
         std::hint::black_box(&mut recorder);
     })

@@ -6,7 +6,11 @@ use stats::{Batches, Histogram};
 
 use super::conn::Asked;
 use crate::{
-    rtt::{exchange::current_cpu, recorder::Window, single::Ran},
+    rtt::{
+        exchange::current_cpu,
+        recorder::{Counts, Window},
+        single::Ran,
+    },
     served::{handshakes::Handshakes, sums::Record},
 };
 
@@ -68,8 +72,12 @@ pub struct Recorder {
     pub reconnects: u64,
     /// Requests of the window without an end.
     pub unfinished: u64,
-    /// Open loop: requests of the window that no connection was free for.
+    /// Responses that came within the window.
+    pub answered: u64,
+    /// Open loop: requests due within the window that no connection was free for.
     pub not_begun: u64,
+    /// Open loop: how far behind the schedule the thread was at its end.
+    pub behind_ns: u64,
     /// Where the thread ran.
     pub ran_on: Ran,
     /// What the server calls itself.
@@ -96,7 +104,9 @@ impl Recorder {
             failed: BTreeMap::new(),
             reconnects: 0,
             unfinished: 0,
+            answered: 0,
             not_begun: 0,
+            behind_ns: 0,
             ran_on: Ran::default(),
             server: None,
         }
@@ -107,18 +117,18 @@ impl Recorder {
         self.failed.values().sum()
     }
 
-    /// Whether a request counts: for the moment of its end in closed loop, for the one that the
-    /// schedule gave it in open loop, so that none is missed that a stall keeps beyond the window.
     #[inline]
-    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> bool {
-        window.holds(if self.lag.is_some() { due_ns } else { now })
+    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> Counts {
+        window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
     /// A whole response.
     #[inline]
     pub fn record(&mut self, window: &Window, asked: &Asked, now: u64, status: u16, bytes: u64) {
-        if !self.counts(window, asked.due_ns, now) {
-            return;
+        match self.counts(window, asked.due_ns, now) {
+            Counts::Not => return,
+            Counts::Time => {}
+            Counts::Whole => self.answered(status, bytes),
         }
         let latency = now.saturating_sub(asked.due_ns);
         self.latency.record(latency);
@@ -127,10 +137,6 @@ impl Recorder {
             from_send.record(now.saturating_sub(asked.sent_ns));
             lag.record(asked.sent_ns.saturating_sub(asked.due_ns));
         }
-        if let Some(n) = self.statuses.get_mut(usize::from(status)) {
-            *n += 1;
-        }
-        self.bytes += bytes;
         self.last_ns = now;
         self.ran_on.on(current_cpu());
         match &mut self.batches {
@@ -143,10 +149,19 @@ impl Recorder {
         }
     }
 
+    #[inline]
+    fn answered(&mut self, status: u16, bytes: u64) {
+        self.answered += 1;
+        if let Some(n) = self.statuses.get_mut(usize::from(status)) {
+            *n += 1;
+        }
+        self.bytes += bytes;
+    }
+
     /// A request that failed, which counts for the same moment as if it had not.
     #[cold]
     pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) {
-        if self.counts(window, due_ns, now) {
+        if self.counts(window, due_ns, now) != Counts::Not {
             *self.failed.entry(why).or_default() += 1;
             self.last_ns = now;
         }
@@ -174,14 +189,16 @@ impl Record for Recorder {
         }
         self.reconnects += other.reconnects;
         self.unfinished += other.unfinished;
+        self.answered += other.answered;
         self.not_begun += other.not_begun;
+        self.behind_ns = self.behind_ns.max(other.behind_ns);
         if self.server.is_none() {
             self.server.clone_from(&other.server);
         }
     }
 
     fn settled(&self) -> u64 {
-        self.latency.count() + self.failures()
+        self.answered + self.failures()
     }
 
     fn last_ns(&self) -> u64 {

@@ -10,10 +10,13 @@ use stats::Histogram;
 
 use super::recorder::{Failed, Recorder};
 use crate::{
-    client::ends::{self, Ends},
+    client::ends,
     connect::errno_text,
     seats::Seats,
-    served::sums::{Record, Sums},
+    served::{
+        backlog::Backlog,
+        sums::{Record, Sums},
+    },
 };
 
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
@@ -29,7 +32,7 @@ pub fn http_run(
     sums: &Sums<Recorder>,
 ) -> HttpRun {
     let Sums { all, ends, window_ns, .. } = sums;
-    let transactions = all.latency.count();
+    let transactions = all.answered;
     let per_s = transactions as f64 * 1e9 / (*window_ns).max(1) as f64;
     // The looks enclose the window; with a number of requests nothing moved in the rest.
     let mut cpu = match spec.requests {
@@ -70,14 +73,20 @@ pub fn http_run(
         failures: failures(spec, all),
         reconnects: all.reconnects,
         not_begun: all.not_begun,
+        behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
         unfinished: all.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
         receives: all.receives,
         cpu,
         evidence: ends.evidence(),
-        warnings: warnings(spec, all, ends),
+        warnings: warnings(spec, flows, per_s, sums),
     }
+}
+
+/// The rate of a schedule that lasts as long as the window.
+fn by_schedule(spec: &HttpSpec) -> Option<u64> {
+    spec.rate_per_s.filter(|_| spec.requests.is_none())
 }
 
 /// What the server calls itself.
@@ -110,7 +119,22 @@ fn named(why: Failed, limit: Nanos) -> String {
     }
 }
 
-fn warnings(spec: &HttpSpec, recorded: &Recorder, ends: &Ends) -> Vec<String> {
+fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<String> {
+    Backlog {
+        what: "requests",
+        places: "--flows",
+        rate_per_s: by_schedule(spec)?,
+        per_s,
+        at_once: u64::from(flows) * u64::from(spec.pipeline),
+        behind_ns: sums.all.behind_ns,
+        not_begun: sums.all.not_begun,
+        window_ns: sums.window_ns,
+    }
+    .warning()
+}
+
+fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
+    let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     if spec.is_tls() && spec.tls.insecure {
         all.push(
@@ -118,14 +142,7 @@ fn warnings(spec: &HttpSpec, recorded: &Recorder, ends: &Ends) -> Vec<String> {
                 .into(),
         );
     }
-    match recorded.not_begun {
-        0 => {}
-        n => all.push(format!(
-            "{n} requests of the schedule were not begun: every connection was busy; the times \
-             leave them out, and the rate counts only those of the window's own schedule: a server \
-             that cannot keep up also answered older ones. Give more --flows or a lower --rate"
-        )),
-    }
+    all.extend(backlog(spec, flows, per_s, sums));
     match recorded.unfinished {
         0 => {}
         n => all.push(format!(

@@ -7,7 +7,11 @@ use stats::{Batches, Histogram};
 
 use super::{client::Running, wire::ServerError};
 use crate::{
-    rtt::{exchange::current_cpu, recorder::Window, single::Ran},
+    rtt::{
+        exchange::current_cpu,
+        recorder::{Counts, Window},
+        single::Ran,
+    },
     served::{handshakes::Handshakes, sums::Record},
 };
 
@@ -75,8 +79,12 @@ pub struct Recorder {
     pub reconnects: u64,
     /// Transactions of the window without an end.
     pub unfinished: u64,
-    /// Open loop: transactions of the window that no connection was free for.
+    /// Transactions that ended well within the window.
+    pub answered: u64,
+    /// Open loop: transactions due within the window that no connection was free for.
     pub not_begun: u64,
+    /// Open loop: how far behind the schedule the thread was at its end.
+    pub behind_ns: u64,
     /// Where the thread ran.
     pub ran_on: Ran,
 }
@@ -96,6 +104,8 @@ pub fn add(sum: &mut PgMoved, more: &PgMoved) {
 pub struct ScriptRecord {
     /// Latencies, where there are several scripts: of one alone they are those of all.
     pub latency: Histogram,
+    /// How many ended well within the window.
+    pub answered: u64,
     pub failed: u64,
 }
 
@@ -146,7 +156,9 @@ impl Recorder {
             retries: 0,
             reconnects: 0,
             unfinished: 0,
+            answered: 0,
             not_begun: 0,
+            behind_ns: 0,
             ran_on: Ran::default(),
         }
     }
@@ -156,12 +168,9 @@ impl Recorder {
         self.failed.values().sum()
     }
 
-    /// Whether a transaction counts: for the moment of its end in closed loop, for the one that
-    /// the schedule gave it in open loop, so that none is missed that a stall keeps beyond the
-    /// window.
     #[inline]
-    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> bool {
-        window.holds(if self.lag.is_some() { due_ns } else { now })
+    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> Counts {
+        window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
     /// A statement that was answered.
@@ -179,12 +188,16 @@ impl Recorder {
     /// A transaction that went well.
     #[inline]
     pub fn record(&mut self, window: &Window, done: &Running, now: u64) {
-        if !self.counts(window, done.due_ns, now) {
-            return;
+        match self.counts(window, done.due_ns, now) {
+            Counts::Not => return,
+            Counts::Time => {}
+            Counts::Whole => {
+                self.answered(done.script);
+                add(&mut self.moved, &done.moved.sum);
+            }
         }
         let latency = now.saturating_sub(done.due_ns);
         self.latency.record(latency);
-        add(&mut self.moved, &done.moved.sum);
         if self.scripts.len() > 1
             && let Some(script) = self.scripts.get_mut(done.script)
         {
@@ -203,6 +216,14 @@ impl Recorder {
     }
 
     #[inline]
+    fn answered(&mut self, script: usize) {
+        self.answered += 1;
+        if let Some(script) = self.scripts.get_mut(script) {
+            script.answered += 1;
+        }
+    }
+
+    #[inline]
     fn batch(&mut self, start_ns: u64, now: u64, latency: u64) {
         match &mut self.batches {
             Some(batches) => batches.record(now, latency),
@@ -216,6 +237,7 @@ impl Recorder {
 
     /// A transaction that went well, as another program logged it.
     pub fn logged(&mut self, done: &Logged, latency_ns: u64) {
+        self.answered(done.script);
         self.latency.record(latency_ns);
         if self.scripts.len() > 1
             && let Some(script) = self.scripts.get_mut(done.script)
@@ -272,7 +294,7 @@ impl Recorder {
         now: u64,
         why: Failed,
     ) {
-        if !self.counts(window, due_ns, now) {
+        if self.counts(window, due_ns, now) == Counts::Not {
             return;
         }
         *self.failed.entry(why).or_default() += 1;
@@ -301,6 +323,7 @@ impl Record for Recorder {
         }
         for (ours, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
             ours.latency.add(&theirs.latency);
+            ours.answered += theirs.answered;
             ours.failed += theirs.failed;
         }
         for (ours, theirs) in self.by_statement.iter_mut().zip(&other.by_statement) {
@@ -321,11 +344,13 @@ impl Record for Recorder {
         self.retries += other.retries;
         self.reconnects += other.reconnects;
         self.unfinished += other.unfinished;
+        self.answered += other.answered;
         self.not_begun += other.not_begun;
+        self.behind_ns = self.behind_ns.max(other.behind_ns);
     }
 
     fn settled(&self) -> u64 {
-        self.latency.count() + self.failures()
+        self.answered + self.failures()
     }
 
     fn last_ns(&self) -> u64 {

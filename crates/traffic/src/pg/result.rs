@@ -13,10 +13,13 @@ use super::{
     recorder::{Failed, Recorder},
 };
 use crate::{
-    client::ends::{self, Ends},
+    client::ends,
     connect::errno_text,
     seats::Seats,
-    served::sums::{Record, Sums},
+    served::{
+        backlog::Backlog,
+        sums::{Record, Sums},
+    },
 };
 
 const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
@@ -31,7 +34,7 @@ pub fn pg_run(
     sums: &Sums<Recorder>,
 ) -> PgRun {
     let Sums { all, ends, window_ns, .. } = sums;
-    let transactions = all.latency.count();
+    let transactions = all.answered;
     let per_s = by_second(transactions, *window_ns as f64);
     // The looks enclose the window; with a number of transactions nothing moved in the rest.
     let mut cpu = match spec.transactions {
@@ -77,12 +80,18 @@ pub fn pg_run(
         retries: all.retries,
         reconnects: all.reconnects,
         not_begun: all.not_begun,
+        behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
         unfinished: all.unfinished,
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
-        warnings: warnings(spec, all, ends),
+        warnings: warnings(spec, clients, per_s, sums),
     }
+}
+
+/// The rate of a schedule of ours that lasts as long as the window.
+fn by_schedule(spec: &PgSpec) -> Option<u64> {
+    spec.rate_per_s.filter(|_| spec.transactions.is_none())
 }
 
 fn by_second(transactions: u64, ns: f64) -> f64 {
@@ -93,7 +102,7 @@ fn by_second(transactions: u64, ns: f64) -> f64 {
 fn rates(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> (f64, f64) {
     let Sums { all, .. } = sums;
     let window = sums.window_ns as f64;
-    let rate = |ns| by_second(all.latency.count(), ns);
+    let rate = |ns| by_second(all.answered, ns);
     if !spec.connect_each {
         // Of the rounds the one that took longest stands for each.
         let connecting = all.connecting_ns as f64 * sums.rounds.max(1) as f64;
@@ -120,7 +129,7 @@ fn scripts(spec: &PgSpec, shape: &Shape, all: &Recorder) -> Vec<PgScriptRun> {
         Some(PgScriptRun {
             name: asked.name.clone(),
             weight: asked.weight,
-            transactions: latency_ns.count,
+            transactions: record.map_or(0, |s| s.answered),
             latency_ns,
             failed: record.map_or(0, |s| s.failed),
             statements: statements(script)
@@ -158,16 +167,24 @@ fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
     }
 }
 
-fn warnings(spec: &PgSpec, recorded: &Recorder, ends: &Ends) -> Vec<String> {
-    let mut all = vec![];
-    match recorded.not_begun {
-        0 => {}
-        n => all.push(format!(
-            "{n} transactions of the schedule were not begun: every connection was busy; the \
-             times leave them out, and the rate counts only those of the window's own schedule: a server \
-             that cannot keep up also answered older ones. Give more --clients or a lower --rate"
-        )),
+fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<String> {
+    Backlog {
+        what: "transactions",
+        places: "--clients",
+        rate_per_s: by_schedule(spec)?,
+        per_s,
+        at_once: clients.into(),
+        behind_ns: sums.all.behind_ns,
+        not_begun: sums.all.not_begun,
+        window_ns: sums.window_ns,
     }
+    .warning()
+}
+
+fn warnings(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
+    let Sums { all: recorded, ends, .. } = sums;
+    let mut all = vec![];
+    all.extend(backlog(spec, clients, per_s, sums));
     match recorded.unfinished {
         0 => {}
         n => all.push(format!(

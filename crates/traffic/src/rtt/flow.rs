@@ -35,8 +35,8 @@ pub struct Flow {
     /// Its first bytes, which may come in pieces.
     head: [u8; 6],
     number: u32,
-    /// Open loop: requests of its own schedule sent or due.
-    pub scheduled: u64,
+    /// Open loop: requests of its own schedule that were sent.
+    pub turns: u64,
 }
 
 /// A response.
@@ -69,7 +69,7 @@ impl Flow {
             got: 0,
             head: [0; 6],
             number: 0,
-            scheduled: 0,
+            turns: 0,
         }
     }
 

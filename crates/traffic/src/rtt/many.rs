@@ -57,7 +57,7 @@ struct State<'r> {
     recorder: &'r mut Recorder,
     looks: Looks,
     done: u64,
-    /// Open loop: the number of the next request of the schedule; flow n mod flows sends it.
+    /// Open loop: the first number of the schedule that was not due yet; flow n mod flows sends it.
     next: u64,
 }
 
@@ -112,8 +112,24 @@ impl Near<'_> {
                 self.give_up_lost(&mut state)?;
             }
         }
+        if let Some(schedule) = &self.schedule {
+            self.tell_behind(schedule, &mut state);
+        }
         self.member.see(|seen| state.looks.tell(seen));
         Ok(())
+    }
+
+    /// Open loop, at the end: what was due and had not been sent.
+    fn tell_behind(&self, schedule: &Schedule, state: &mut State<'_>) {
+        let now = now_ns();
+        let within = schedule.number_at(self.window.end_ns().min(now));
+        let flows = state.flows.len() as u64;
+        for (key, flow) in (0u64..).zip(&state.flows) {
+            let next = flow.turns * flows + key;
+            let behind = now.saturating_sub(schedule.due(next));
+            state.recorder.behind_ns = state.recorder.behind_ns.max(behind);
+            state.recorder.not_begun += within.saturating_sub(next).div_ceil(flows.max(1));
+        }
     }
 
     /// Closed loop: every flow gets its requests.
@@ -154,46 +170,43 @@ impl Near<'_> {
 
     /// Open loop: sends what is due on flows that may, and says when the next is due.
     fn send_due(&self, schedule: &Schedule, state: &mut State<'_>) -> Result<u64, Error> {
-        let flows = state.flows.len() as u64;
-        let mut now = now_ns();
-        loop {
-            let due = schedule.due(state.next);
-            if due > now {
-                return Ok(due);
-            }
-            let key = (state.next % flows.max(1)) as usize;
-            state.next += 1;
-            let Some(flow) = state.flows.get_mut(key) else { return Ok(u64::MAX) };
-            flow.scheduled += 1;
-            self.catch_up(schedule, state, key, now)?;
-            now = now_ns();
-            // A long backlog must not keep answers waiting.
-            if state.next.is_multiple_of(64) {
-                return Ok(now);
-            }
+        let (now, flows) = (now_ns(), state.flows.len() as u64);
+        let due = schedule.number_at(now + 1);
+        // Far behind, one look at each flow is enough: it knows itself what it has to send.
+        let looks = due.saturating_sub(state.next).min(flows);
+        let mut sent = false;
+        for number in due - looks..due {
+            let key = (number % flows.max(1)) as usize;
+            sent |= self.catch_up(schedule, state, key, now_ns())?;
         }
+        state.next = state.next.max(due);
+        // Nothing may be sent before an answer: to wake up for the schedule would only take the
+        // CPU from whoever answers.
+        let full = |f: &Flow| f.asked.len() >= self.outstanding as usize;
+        let waits = !sent && state.flows.iter().all(full);
+        Ok(if waits { u64::MAX } else { schedule.due(state.next) })
     }
 
-    /// Sends the requests of one flow that are due and not sent, as far as it may.
+    /// Sends the requests of one flow that are due and not sent, as far as it may; whether there
+    /// was one.
     fn catch_up(
         &self,
         schedule: &Schedule,
         state: &mut State<'_>,
         key: usize,
         now: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let flows = state.flows.len() as u64;
+        let mut sent = false;
         loop {
-            let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
-            if flow.scheduled == 0 || flow.asked.len() >= self.outstanding as usize {
-                return Ok(());
+            let Some(flow) = state.flows.get_mut(key) else { return Ok(sent) };
+            let due = schedule.due(flow.turns * flows + key as u64);
+            if due > now || flow.asked.len() >= self.outstanding as usize {
+                return Ok(sent);
             }
-            // The oldest of its due ones: it has every flows-th, and state.next is the first
-            // that is not due.
-            let last = last_of(state.next, key as u64, flows);
-            let number = last.saturating_sub((flow.scheduled - 1) * flows);
-            flow.scheduled -= 1;
-            self.ask(state, key, schedule.due(number), now)?;
+            flow.turns += 1;
+            sent = true;
+            self.ask(state, key, due, now)?;
         }
     }
 
@@ -210,11 +223,10 @@ impl Near<'_> {
                 }
                 heard += 1;
                 let (sent, due) = (asked.sent_ns, asked.due_ns);
-                let when = if open { due } else { now };
-                recorder.record(window, when, now, now.saturating_sub(due), peer_cpu);
+                let scheduled = open.then_some(due);
+                recorder.record(window, scheduled, now, now.saturating_sub(due), peer_cpu);
                 if open {
-                    let lag = sent.saturating_sub(due);
-                    recorder.record_open(window, when, now.saturating_sub(sent), lag);
+                    recorder.record_open(window, due, sent, now);
                 }
             });
         match read {
@@ -242,7 +254,7 @@ impl Near<'_> {
             state.looks.look();
         }
         match &self.schedule {
-            Some(schedule) => self.catch_up(schedule, state, key, now),
+            Some(schedule) => self.catch_up(schedule, state, key, now).map(|_| ()),
             None if self.shape.service_ns > 0 => (0..heard).try_for_each(|_| {
                 serve_for(self.shape.service_ns);
                 let now = now_ns();
@@ -267,7 +279,9 @@ impl Near<'_> {
                 state.recorder.lost += lost as u64;
             }
             match &self.schedule {
-                Some(schedule) => self.catch_up(schedule, state, key, now)?,
+                Some(schedule) => {
+                    self.catch_up(schedule, state, key, now)?;
+                }
                 None => (0..lost).try_for_each(|_| self.ask(state, key, now, now))?,
             }
         }
@@ -275,21 +289,17 @@ impl Near<'_> {
     }
 }
 
-/// The largest number below `next` that belongs to flow `key` of `flows`.
-fn last_of(next: u64, key: u64, flows: u64) -> u64 {
-    let last = next.saturating_sub(1);
-    last - (last % flows + flows - key) % flows
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_has_every_nth_of_the_schedule() {
-        assert_eq!(last_of(1, 0, 1), 0);
-        assert_eq!(last_of(10, 0, 3), 9);
-        assert_eq!(last_of(10, 2, 3), 8);
-        assert_eq!(last_of(10, 1, 3), 7);
+    fn a_schedule_counts_what_is_due_before_a_time() {
+        let schedule = Schedule { start_ns: 1_000, gap_ns: 100.0 };
+        assert_eq!([0, 1, 2].map(|n| schedule.due(n)), [1_000, 1_100, 1_200]);
+        assert_eq!(
+            [0, 1_000, 1_001, 1_100, 1_101].map(|at| schedule.number_at(at)),
+            [0, 0, 1, 1, 2]
+        );
     }
 }

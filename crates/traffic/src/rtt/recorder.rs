@@ -54,6 +54,30 @@ impl Window {
     pub fn holds(&self, ns: u64) -> bool {
         ns >= self.start.load(Ordering::Relaxed) && ns < self.end.load(Ordering::Relaxed)
     }
+
+    /// What an answer that came `now` counts for, `due_ns` being the time that a schedule gave
+    /// its request, where there is one.
+    #[inline]
+    pub fn counts(&self, due_ns: Option<u64>, now: u64) -> Counts {
+        match due_ns {
+            _ if self.holds(now) => Counts::Whole,
+            Some(due_ns) if self.holds(due_ns) => Counts::Time,
+            _ => Counts::Not,
+        }
+    }
+}
+
+/// What an answer counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Nothing: it is of the warm-up or of the cool-down.
+    Not,
+    /// Its time alone: the schedule had it in the window, and it came later. Else what a stall
+    /// keeps beyond the window would be missing among the times.
+    Time,
+    /// Rate and time: it came within the window, whatever the schedule says. Beyond the capacity
+    /// of a server its answers are to ever older requests, and are its throughput all the same.
+    Whole,
 }
 
 /// CPUs of both ends.
@@ -78,6 +102,12 @@ pub struct Recorder {
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was sent.
     pub lag: Option<Histogram>,
+    /// Round trips that ended within the window.
+    pub answered: u64,
+    /// Open loop: how far behind the schedule the thread was at its end.
+    pub behind_ns: u64,
+    /// Open loop: requests due within the window that were not sent until the end.
+    pub not_begun: u64,
     /// UDP requests without an answer in time.
     pub lost: u64,
     /// UDP answers after their time, or to no question.
@@ -97,19 +127,23 @@ impl Recorder {
             batch_ns,
             from_send: more(),
             lag: more(),
+            answered: 0,
+            behind_ns: 0,
+            not_begun: 0,
             lost: 0,
             late: 0,
             moves: 0,
         }
     }
 
-    /// A round trip that ended `now` and counts for the moment `when`: its end in closed loop,
-    /// the time that the schedule gave it in open loop, so that none is missed that a stall
-    /// keeps beyond the window.
+    /// A round trip that ended `now`; `due_ns` is the time that the schedule gave it in open
+    /// loop.
     #[inline]
-    pub fn record(&mut self, window: &Window, when: u64, now: u64, rtt: u64, peer: u16) {
-        if !window.holds(when) {
-            return;
+    pub fn record(&mut self, window: &Window, due_ns: Option<u64>, now: u64, rtt: u64, peer: u16) {
+        match window.counts(due_ns, now) {
+            Counts::Not => return,
+            Counts::Time => {}
+            Counts::Whole => self.answered += 1,
         }
         let placed = Placed { local: current_cpu(), peer };
         match self.by_placement.get_mut(self.last) {
@@ -124,10 +158,13 @@ impl Recorder {
 
     /// Open loop: what else there is of it.
     #[inline]
-    pub fn record_open(&mut self, window: &Window, when: u64, from_send: u64, lag: u64) {
-        if let (Some(s), Some(l), true) = (&mut self.from_send, &mut self.lag, window.holds(when)) {
-            s.record(from_send);
-            l.record(lag);
+    pub fn record_open(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) {
+        if window.counts(Some(due_ns), now) == Counts::Not {
+            return;
+        }
+        if let (Some(s), Some(l)) = (&mut self.from_send, &mut self.lag) {
+            s.record(now.saturating_sub(sent_ns));
+            l.record(sent_ns.saturating_sub(due_ns));
         }
     }
 

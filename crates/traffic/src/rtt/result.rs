@@ -16,6 +16,7 @@ use crate::{
     },
     control::message::{Kind, Test},
     seats::Seats,
+    served::backlog::Backlog,
 };
 
 /// What to show while a run goes on.
@@ -41,11 +42,12 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
         _ => (0, 0),
     };
-    let per_s = all.count() as f64 * 1e9 / sums.window_ns.max(1) as f64;
+    let per_s = sums.answered as f64 * 1e9 / sums.window_ns.max(1) as f64;
     let (p50, rate) = sums.estimates();
     let engine = sums.engine();
     let mut warnings = sums.ends.warnings();
     warnings.extend(p50.as_ref().and_then(doubt));
+    warnings.extend(behind(spec, test.flows, per_s, &sums));
     let placement = sums.ends.placement(seats, same_host);
     warnings.extend(sums.ends.others(&placement));
     if test.transport == Transport::Udp {
@@ -71,10 +73,12 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         rtt_p50_interval_ns: p50.map(|e| e.interval),
         modes: modes(&all, sums.by_placement, same_host, sums.clock_step_ns),
         peer_service_ns: sums.far_service_ns,
-        transactions: all.count(),
+        transactions: sums.answered,
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),
         target_per_s: spec.rate_per_s,
+        behind_ns: spec.rate_per_s.map(|_| Nanos(sums.behind_ns)),
+        not_begun: sums.not_begun,
         lost: sums.lost,
         late: sums.late,
         cpu: sums.ends.cpu(ends::at_rate(per_s)),
@@ -95,6 +99,21 @@ fn modes(
     let parts: Vec<_> =
         by_placement.into_iter().filter_map(|(placed, h)| Some((key(placed)?, h))).collect();
     stats::modes::describe(all, &parts, same_host, clock_step_ns)
+}
+
+/// What is said of a schedule that was not kept.
+fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String> {
+    Backlog {
+        what: "round trips",
+        places: "--flows or --outstanding",
+        rate_per_s: spec.rate_per_s?,
+        per_s,
+        at_once: u64::from(flows) * u64::from(spec.outstanding),
+        behind_ns: sums.behind_ns,
+        not_begun: sums.not_begun,
+        window_ns: sums.window_ns,
+    }
+    .warning()
 }
 
 /// What makes the interval itself doubtful.

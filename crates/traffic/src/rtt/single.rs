@@ -120,7 +120,7 @@ fn near_stream(
         }
         let now = now_ns();
         let peer = shape.peer_cpu(&room);
-        recorder.record(window, now, now, now - sent_at, peer);
+        recorder.record(window, None, now, now - sent_at, peer);
         done += 1;
         member.handled(done);
         let looked = done.is_multiple_of(LOOK_EVERY);
@@ -171,7 +171,7 @@ fn near_datagrams(
                         continue;
                     }
                     let peer = shape.peer_cpu(response);
-                    recorder.record(window, now, now, now - sent_at, peer);
+                    recorder.record(window, None, now, now - sent_at, peer);
                     done += 1;
                     member.handled(done);
                     if done.is_multiple_of(LOOK_EVERY) {

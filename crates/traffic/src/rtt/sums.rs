@@ -30,6 +30,12 @@ pub struct Sums {
     series: Option<Series>,
     pub from_send: Histogram,
     pub lag: Histogram,
+    /// Round trips that ended within the windows.
+    pub answered: u64,
+    /// Open loop: how far behind its schedule the slowest thread was at a round's end.
+    pub behind_ns: u64,
+    /// Open loop: requests due within the windows that were not sent.
+    pub not_begun: u64,
     pub lost: u64,
     pub late: u64,
     /// What stood around them.
@@ -81,6 +87,9 @@ impl Sums {
             self.from_send.add(s);
             self.lag.add(l);
         }
+        self.answered += recorder.answered;
+        self.behind_ns = self.behind_ns.max(recorder.behind_ns);
+        self.not_begun += recorder.not_begun;
         self.lost += recorder.lost;
         self.late += recorder.late;
         self.ends.add_local_ran_on(&recorder.ran_on());

@@ -1,5 +1,6 @@
 //! What the generators for servers of another kind, `http` and `pg`, have in common.
 //!
+//! - [`backlog`]: what is said of a schedule that was not kept.
 //! - [`dial`]: sockets on their way to the server.
 //! - [`crew`]: the threads of a round, and what each is to do.
 //! - [`handshakes`]: TLS handshakes that were made.
@@ -8,6 +9,7 @@
 //! - [`places`]: which of a thread's connections waits for what.
 //! - [`sums`]: rounds added up.
 
+pub mod backlog;
 pub mod crew;
 pub mod dial;
 pub mod handshakes;

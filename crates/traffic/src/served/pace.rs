@@ -1,10 +1,7 @@
 //! When the next request or transaction may begin: at once in closed loop, by the schedule in
 //! open loop, not before the window where there is a number of them.
 
-use crate::{
-    net::now_ns,
-    rtt::{many::Schedule, recorder::Window},
-};
+use crate::rtt::{many::Schedule, recorder::Window};
 
 /// How often a thread that must not begin yet looks whether it may.
 const GATE_NS: u64 = 100_000;
@@ -63,13 +60,43 @@ impl Pace {
         Due::At(self.schedule.as_ref().map_or(now, |s| s.due(next)))
     }
 
-    /// At the end: how many of the window no connection was free for.
-    pub fn not_begun(&self, window: &Window, next: u64) -> u64 {
-        let Some(schedule) = self.schedule.as_ref().filter(|_| self.quota.is_none()) else {
-            return 0;
-        };
-        let until = window.end_ns().min(now_ns());
-        let first = schedule.number_at(window.start_ns()).max(next);
-        schedule.number_at(until).saturating_sub(first)
+    /// A schedule whose end the window decides and not a number.
+    fn endless(&self) -> Option<&Schedule> {
+        self.schedule.as_ref().filter(|_| self.quota.is_none())
+    }
+
+    /// At the end: how many that were due before the window's end no connection was free for,
+    /// `next` having been begun. Those due before its beginning are among them: who cannot keep
+    /// up begins the oldest first.
+    pub fn not_begun(&self, window: &Window, next: u64, now: u64) -> u64 {
+        let due = |s: &Schedule| s.number_at(window.end_ns().min(now)).saturating_sub(next);
+        self.endless().map_or(0, due)
+    }
+
+    /// At the end: how long ago the first was due that is not begun.
+    pub fn behind_ns(&self, next: u64, now: u64) -> u64 {
+        self.endless().map_or(0, |s| now.saturating_sub(s.due(next)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_keep_up_is_behind_by_what_was_due_and_is_not_begun() {
+        let window = Window::closed();
+        window.open_at(1_000_000_000);
+        window.close_at(2_000_000_000);
+        // 1,000 a second since 0, of which 500 were begun until 2.05 s.
+        let pace = Pace::of(0, 1, Some(1_000), None, 0);
+        assert_eq!(pace.not_begun(&window, 500, 2_050_000_000), 1_500);
+        assert_eq!(pace.behind_ns(500, 2_050_000_000), 1_550_000_000);
+        // Kept until the window's end, and in the cool-down.
+        assert_eq!(pace.not_begun(&window, 2_050, 2_050_000_000), 0);
+        assert_eq!(pace.behind_ns(2_050, 2_050_000_000), 0);
+        // A number of them is begun whole, however late.
+        let pace = Pace::of(0, 1, Some(1_000), Some(600), 0);
+        assert_eq!((pace.not_begun(&window, 500, u64::MAX), pace.behind_ns(500, u64::MAX)), (0, 0));
     }
 }

@@ -44,9 +44,11 @@ impl Near<'_> {
 
     /// Lets the window's requests under way end.
     pub(super) fn drain(&self, state: &mut State<'_>) -> Result<(), Error> {
-        state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next);
+        let now = now_ns();
+        state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next, now);
+        state.recorder.behind_ns = self.duty.pace.behind_ns(state.next, now);
         state.draining = true;
-        let until = now_ns() + DRAIN_NS;
+        let until = now + DRAIN_NS;
         let mut left = self.left(state);
         while left > 0 && self.duty.team.broken().is_none() && now_ns() < until {
             let rested = self.begin_due(state)?;

@@ -76,7 +76,7 @@ fn hear(near: &Near<'_>, state: &mut State<'_>, key: usize, buffer: u16, length:
     let bytes = state.lines.bytes(buffer, length);
     flow.take(near.shape, bytes, |Answer { asked, peer_cpu }| {
         heard += 1;
-        recorder.record(near.window, now, now, now.saturating_sub(asked.due_ns), peer_cpu);
+        recorder.record(near.window, None, now, now.saturating_sub(asked.due_ns), peer_cpu);
     });
     state.lines.give(buffer);
     if heard == 0 {

@@ -1,0 +1,74 @@
+//! Open loop below and beyond a capacity that is known: what each generator must then say.
+
+use serde_json::Value;
+
+/// Runs one measurement with these arguments besides: its document.
+pub type Measure<'a> = &'a (dyn Fn(&[&str]) -> Value + Sync);
+
+/// How often a busy machine is looked at again before it is believed.
+const LOOKS: usize = 8;
+
+fn run(measure: Measure<'_>, more: &[&str]) -> Value {
+    let args = [&["--duration", "600ms"], more].concat();
+    measure(&args)["runs"][0].clone()
+}
+
+fn number(of: &Value, key: &str) -> f64 {
+    of[key].as_f64().unwrap_or_else(|| panic!("no {key}: {of}"))
+}
+
+/// `measure` runs with so many connections that the far end, which takes its time without using
+/// a CPU, cannot answer more than `most_per_s`; `at_once` of them are under way at the edges.
+pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: Measure<'_>) {
+    let half = (most_per_s / 2.0).round().to_string();
+    let kept = (0..LOOKS).any(|_| {
+        let below = run(measure, &["--rate", &half]);
+        let due = most_per_s / 2.0 * number(&below, "window_ns") / 1e9;
+        (number(&below, "transactions") - due).abs() <= at_once + 2.0
+            && number(&below, "behind_ns") < 1e8
+            && !below["warnings"].to_string().contains("schedule")
+    });
+    assert!(kept, "half of the capacity is the rate that was asked for");
+    let (mut unlike, mut seen) = (vec![2.0, 10.0, 1000.0], vec![]);
+    for _ in 0..LOOKS {
+        unlike.retain(|times| {
+            let rate = most_per_s * times;
+            // At the same time: what else runs on the machine keeps both from as much.
+            let (open, closed) = std::thread::scope(|both| {
+                let closed = both.spawn(|| run(measure, &[]));
+                let open = run(measure, &["--rate", &rate.round().to_string()]);
+                (open, closed.join().expect("the closed loop"))
+            });
+            beyond(&open, most_per_s, rate, at_once);
+            let per_s = |of: &Value| number(of, "transactions_per_s");
+            let ratio = per_s(&open) / per_s(&closed);
+            seen.push((*times, ratio));
+            !(0.9..1.1).contains(&ratio)
+        });
+        if unlike.is_empty() {
+            return;
+        }
+    }
+    panic!("asked for {unlike:?} times the capacity it is not the closed loop's rate: {seen:?}");
+}
+
+/// What holds however busy the machine is.
+fn beyond(open: &Value, most_per_s: f64, rate: f64, at_once: f64) {
+    let window_s = number(open, "window_ns") / 1e9;
+    let answered = number(open, "transactions");
+    assert!(answered > 0.0 && answered <= most_per_s * window_s + at_once, "{open}");
+    // It was behind by the answers that it did not get, since before the window.
+    let behind_s = number(open, "behind_ns") / 1e9;
+    assert!(behind_s >= window_s * (1.0 - most_per_s / rate) * 0.9, "{open}");
+    assert!(number(open, "not_begun") > 0.9 * window_s * (rate - most_per_s), "{open}");
+    // Coordinated omission: the times are from the schedule, and from sending far shorter.
+    let (times, sent) = match open["latency_ns"].is_object() {
+        true => ("latency_ns", "latency_from_send_ns"),
+        false => ("rtt_ns", "rtt_from_send_ns"),
+    };
+    let last_s = window_s * (1.0 - most_per_s / rate);
+    assert!(number(&open[times], "max") >= last_s * 0.25e9, "{open}");
+    assert!(number(&open[times], "p50") > number(&open[sent], "p50"), "{open}");
+    let said = open["warnings"].to_string();
+    assert!(said.contains("was not kept") && !said.contains("longer --duration"), "{said}");
+}

@@ -1,0 +1,92 @@
+//! What is said of a schedule that was not kept.
+
+use model::{Nanos, units::grouped};
+
+/// A run by schedule, at its end.
+#[derive(Debug, Clone, Copy)]
+pub struct Backlog {
+    /// What was scheduled, in the plural.
+    pub what: &'static str,
+    /// What gives more of them room at once.
+    pub places: &'static str,
+    /// As asked.
+    pub rate_per_s: u64,
+    /// As answered within the window.
+    pub per_s: f64,
+    /// How many could be under way at once.
+    pub at_once: u64,
+    pub behind_ns: u64,
+    pub not_begun: u64,
+    pub window_ns: u64,
+}
+
+/// Part of the rate that is missing where a server cannot keep up: less is the end of a stall.
+const MISSING: f64 = 0.02;
+
+impl Backlog {
+    /// A line, where anything that was due in the window was left, or the end was late by a
+    /// hundredth of it.
+    pub fn warning(&self) -> Option<String> {
+        let Self { what, places, rate_per_s, per_s, at_once, behind_ns, not_begun, .. } = *self;
+        if not_begun == 0 && behind_ns <= self.window_ns / 100 {
+            return None;
+        }
+        let left = format!(
+            "at the end it was {} behind, and {} {what} that were due had not been begun; the \
+             times leave those out",
+            Nanos(behind_ns),
+            grouped(not_begun),
+        );
+        Some(match per_s < rate_per_s as f64 * (1.0 - MISSING) {
+            true => format!(
+                "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are \
+                 answered; {left} and grow with --duration. Ask for less than {}, or give more \
+                 {places}",
+                grouped(per_s.round() as u64),
+                grouped(two_digits(per_s)),
+            ),
+            false => format!("the schedule was kept in the mean, but {left}"),
+        })
+    }
+}
+
+/// Rounded down: a rate to ask for.
+fn two_digits(per_s: f64) -> u64 {
+    let n = per_s.max(1.0) as u64;
+    let step = 10u64.pow(n.ilog10().saturating_sub(1));
+    (n / step * step).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_is_not_kept_says_what_is_and_what_is_left() {
+        let kept = Backlog {
+            what: "requests",
+            places: "--flows",
+            rate_per_s: 200_000,
+            per_s: 199_900.0,
+            at_once: 16,
+            behind_ns: 20_000,
+            not_begun: 0,
+            window_ns: 1_000_000_000,
+        };
+        assert_eq!(kept.warning(), None);
+        let over = Backlog { per_s: 51_834.4, behind_ns: 800_000_000, not_begun: 148_000, ..kept };
+        let said = over.warning().unwrap_or_default();
+        for part in [
+            "51,834 a second",
+            "16 at once",
+            "800 ms behind",
+            "148,000 requests",
+            "less than 51,000",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let stalled = Backlog { behind_ns: 50_000_000, not_begun: 3, ..kept };
+        assert!(stalled.warning().unwrap_or_default().contains("kept in the mean"));
+        assert_eq!([two_digits(0.2), two_digits(7.0), two_digits(99.0)], [1, 7, 99]);
+    }
+}
