@@ -6,25 +6,36 @@ use crate::{
     arch::Arch,
     channel,
     image::{self, Image},
-    server::{DiskModel, NicModel, ServerSpec},
+    server::{DiskModel, Emulation, NicModel, ServerSpec},
 };
 
 /// Above so many CPUs, a thread for each is slower than one for all: the kernel often waits for
 /// all CPUs, and they for each other's turn on this machine's.
 const THREADED_CPUS: u32 = 16;
 
-/// How many threads emulate the CPUs.
+/// How many threads emulate the CPUs where nobody asked.
 ///
 /// An x86-64 kernel changes its code while it runs (a tracepoint that is switched on), by way of a
 /// breakpoint. With several threads QEMU 7.2 may keep a translation of that breakpoint when it is
 /// gone: one thread translates the page while another writes to it. The CPU then takes a trap that
 /// nobody set, again and again, with interrupts off (2 of 58 starts of `watch`), and
 /// the guest hangs. One thread cannot do both at once.
-const fn threads(arch: Arch, cpus: u32) -> &'static str {
+const fn usual(arch: Arch, cpus: u32) -> Emulation {
     match arch {
-        Arch::X86_64 => "single",
-        Arch::Aarch64 if cpus > THREADED_CPUS => "single",
-        Arch::Aarch64 => "multi",
+        Arch::X86_64 => Emulation::One,
+        Arch::Aarch64 if cpus > THREADED_CPUS => Emulation::One,
+        Arch::Aarch64 => Emulation::Each,
+    }
+}
+
+const fn threads(spec: &ServerSpec) -> &'static str {
+    let asked = match spec.emulation {
+        Some(asked) => asked,
+        None => usual(spec.arch, spec.cpus),
+    };
+    match asked {
+        Emulation::One => "single",
+        Emulation::Each => "multi",
     }
 }
 
@@ -37,7 +48,7 @@ pub(crate) fn arguments(
     name: &str,
 ) -> Vec<String> {
     let mut a = Arguments::default();
-    let thread = threads(spec.arch, spec.cpus);
+    let thread = threads(spec);
     a.add(&format!(
         "-nodefaults -no-user-config -no-reboot -display none {} -accel tcg,thread={thread}",
         spec.arch.board(spec.threads)
@@ -247,6 +258,15 @@ mod tests {
                 "-drive file=/a,,b/disk.raw,format=raw,if=none,id=image",
             ],
         );
+    }
+
+    #[test]
+    fn a_thread_for_each_cpu_is_had_where_it_is_asked_for() {
+        let asked = |arch, emulation| {
+            line(&ServerSpec { arch, emulation, ..ServerSpec::new("/bin/netwright") })
+        };
+        has(&asked(Arch::X86_64, Some(Emulation::Each)), &["-accel tcg,thread=multi"]);
+        has(&asked(Arch::Aarch64, Some(Emulation::One)), &["-accel tcg,thread=single"]);
     }
 
     #[test]

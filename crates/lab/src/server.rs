@@ -59,6 +59,16 @@ pub enum DiskModel {
     Nvme,
 }
 
+/// What runs the guest's CPUs on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emulation {
+    /// One thread, which gives them turns: sure, and work that is spread over them gains no time.
+    One,
+    /// A thread for each: they have as many of this machine's CPUs as are free. An x86-64 guest may
+    /// hang where its kernel changes its own code, as when eBPF programs are attached.
+    Each,
+}
+
 /// The shape of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -76,6 +86,8 @@ pub struct ServerSpec {
     pub cluster: Option<u32>,
     /// Memory in MiB over all nodes.
     pub memory_mib: u32,
+    /// What runs its CPUs; by default one thread, with aarch64 and up to 16 CPUs one for each.
+    pub emulation: Option<Emulation>,
     /// Queues of the NIC.
     pub queues: u32,
     /// NICs.
@@ -109,6 +121,7 @@ impl ServerSpec {
             packages: None,
             cluster: None,
             memory_mib: 1024,
+            emulation: None,
             queues: 4,
             nics: 1,
             nic_node: 1,

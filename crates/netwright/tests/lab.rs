@@ -16,7 +16,7 @@ use std::{
 use lab::{
     containers::ContainersSpec,
     pair::PairSpec,
-    preset::Preset,
+    preset::{BLOCKED, Preset},
     server::{DiskModel, ServerSpec},
     testing::TestLab,
 };
@@ -285,7 +285,9 @@ fn refusals_are_one_line_with_the_right_code() {
     refuse(&["lab", "up", "pair", "--loss", "1", "--name", "t0-x"], 2, "0.1%");
     refuse(&["lab", "up", "pair", "--queues", "0", "--name", "t0-x"], 2, "--queues");
     refuse(&["lab", "up", "pair", "--rps", "zz", "--name", "t0-x"], 2, "hexadecimal");
-    refuse(&["lab", "up", "pair", "--preset", "queues", "--name", "t0-x"], 2, "server");
+    refuse(&["lab", "up", "pair", "--preset", "softirq", "--name", "t0-x"], 2, "lab up server");
+    let wire = ["lab", "up", "pair", "--preset", "queues", "--mtu", "9000", "--name", "t0-x"];
+    refuse(&wire, 2, "lab up server --preset queues");
     refuse(&["lab", "up", "server", "--cpus", "3", "--name", "t0-x"], 2, "evenly");
     refuse(&["lab", "up", "server", "--memory", "60G", "--name", "t0-x"], 4, "MiB");
     refuse(&["lab", "exec", "nowhere", "--", "true"], 4, "nowhere");
@@ -301,10 +303,17 @@ struct CommandLab {
 
 impl CommandLab {
     fn up(shape: &str, preset: &str) -> Self {
+        Self::up_with(shape, preset, &[])
+    }
+
+    fn up_with(shape: &str, preset: &str, options: &[&str]) -> Self {
         needs_root();
-        let name = format!("t{}-{preset}", std::process::id());
-        let out =
-            output(NETWRIGHT, &["lab", "up", shape, "--preset", preset, "-q", "--name", &name]);
+        // Not a name of the library's tests: another test process would take the command that brought this
+        // lab up, and ended, for a test that was killed, and remove it.
+        let name = format!("up-t{}-{preset}", std::process::id());
+        let mut args = vec!["lab", "up", shape, "--preset", preset, "-q", "--name", &name];
+        args.extend(options);
+        let out = output(NETWRIGHT, &args);
         assert!(out.status.success(), "{preset}: {}", String::from_utf8_lossy(&out.stderr));
         Self { name }
     }
@@ -379,7 +388,8 @@ fn the_migration_preset_lets_two_containers_wander_and_inspect_finds_them() {
 #[test]
 fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
     let before = traces();
-    let lab = CommandLab::up("server", "softirq");
+    // Nothing here attaches an eBPF program: a thread for each CPU cannot hang this guest.
+    let lab = CommandLab::up_with("server", "softirq", &["--emulation-threads", "each"]);
     let text = lab.exec("server", &[NETWRIGHT, "inspect", "--json"]);
     let facts: serde_json::Value = serde_json::from_str(&text).unwrap();
     let nic = facts["nics"].as_array().unwrap().iter().find(|n| n["name"] == "eth0").unwrap();
@@ -387,6 +397,12 @@ fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
     let script = "for i in /proc/irq/*; do ls $i | grep -qE 'input|output' && cat $i/smp_affinity_list; done; true";
     let masks = lab.exec("server", &["sh", "-c", script]);
     assert!(masks.lines().count() >= 8 && masks.lines().all(|l| l == "0-1"), "{masks}");
+
+    // What the preset `queues` has where the guest's CPUs run side by side, as they do here.
+    lab.exec("server", &["sh", "-c", BLOCKED]);
+    let list = lab.exec("server", &["tc", "filter", "show", "dev", "eth0", "ingress"]);
+    assert_eq!(list.matches("gact action drop").count(), 4_000);
+    lab.exec("client", &["ping", "-c", "1", "-W", "20", "10.97.0.2"]);
     drop(lab);
     assert_eq!(new_since(&before), BTreeSet::new());
 }

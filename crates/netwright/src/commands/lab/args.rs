@@ -91,7 +91,7 @@ pub struct NameArgs {
 /// Situations of the field cases, in miniature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// server: one channel where four are possible.
+    /// pair or server: one channel where four are possible.
     Queues,
     /// server: softirqs on the node away from the application.
     Softirq,
@@ -180,6 +180,11 @@ pub struct ServerArgs {
     /// Cores that share a cluster; aarch64 only.
     #[arg(long, value_name = "CORES")]
     pub cluster: Option<u32>,
+    /// Threads that emulate the CPUs: one for all, or each its own, by which they run side by side
+    /// but an x86-64 guest may hang when eBPF programs are attached [default: one; preset queues:
+    /// each].
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub emulation_threads: Option<EmulationKind>,
     /// Queues of each NIC.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub queues: u32,
@@ -204,6 +209,15 @@ pub struct ServerArgs {
     /// Where Debian's kernel is cached.
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
+}
+
+/// Threads that emulate a guest's CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EmulationKind {
+    /// One gives all CPUs turns.
+    One,
+    /// Each CPU has its own.
+    Each,
 }
 
 /// Architectures.

@@ -50,8 +50,8 @@ fn exec(args: &ExecArgs) -> Result<Done, Failure> {
             let channel =
                 Channel::open(ports, std::time::Duration::from_secs(10)).map_err(|e| {
                     Failure::Environment(format!(
-                        "{}/{}: {e}; is it still up?",
-                        lab.name, host.name
+                        "{}/{}: {e}: the guest hangs, or this machine is very busy; `netwright lab down {}` removes it",
+                        lab.name, host.name, lab.name
                     ))
                 })?;
             let stdin = Box::new(std::io::stdin());

@@ -12,15 +12,15 @@ use lab::{
     image,
     pair::{self, PairSpec},
     preset,
-    server::{self, DiskModel, NicModel, ServerSpec},
+    server::{self, DiskModel, Emulation, NicModel, ServerSpec},
     wire::WireStats,
 };
 use model::{Bytes, Nanos};
 
 use super::{
     args::{
-        ArchKind, DiskKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape, ShapeKind,
-        UpArgs,
+        ArchKind, DiskKind, EmulationKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape,
+        ShapeKind, UpArgs,
     },
     failure,
 };
@@ -63,16 +63,25 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
             crate::output::note(line);
         }
     };
+    let mut guest = None;
     match args.shape {
-        Shape::Pair(a) => pair::up(&mut lab, &pair_spec(a, chosen)?)?,
+        Shape::Pair(a) => match guest_of_pair(&a, chosen)? {
+            Some(spec) => server::up(&mut lab, guest.insert(spec), &mut progress)?,
+            None => pair::up(&mut lab, &pair_spec(a, chosen)?)?,
+        },
         Shape::Containers(a) => {
             let spec = ContainersSpec { count: a.count, cpus: a.cpus, mtu: a.mtu };
             containers::up(&mut lab, &spec)?;
         }
-        Shape::Server(a) => server::up(&mut lab, &server_spec(a, chosen)?, &mut progress)?,
+        Shape::Server(a) => {
+            server::up(&mut lab, guest.insert(server_spec(a, chosen)?), &mut progress)?;
+        }
     }
     if let Some(preset) = chosen {
         preset.apply(&mut lab)?;
+        if guest.is_some_and(|g| g.emulation == Some(Emulation::Each)) {
+            preset.apply_side_by_side(&mut lab)?;
+        }
     }
     finish(lab, begun, quiet)
 }
@@ -102,7 +111,7 @@ fn preset_for(common: &NameArgs, shape: &str) -> Result<Option<preset::Preset>, 
         Preset::Migration => preset::Preset::Migration,
         Preset::Tengig => preset::Preset::Tengig,
     };
-    if chosen.shape() != shape {
+    if chosen.shape() != shape && !(shape == "pair" && chosen.is_a_pair()) {
         return Err(LabError::Usage(format!(
             "the preset {name} is a {right}: netwright lab up {right} --preset {name}",
             name = chosen.name(),
@@ -110,6 +119,44 @@ fn preset_for(common: &NameArgs, shape: &str) -> Result<Option<preset::Preset>, 
         )));
     }
     Ok(Some(chosen))
+}
+
+/// The far host of a pair whose preset is about what only a guest has: the other one is a namespace,
+/// as ever. A wire's own options are none of its tap's.
+fn guest_of_pair(
+    a: &PairArgs,
+    chosen: Option<preset::Preset>,
+) -> Result<Option<ServerSpec>, LabError> {
+    let Some(preset) = chosen.filter(|p| p.shape() == "server") else { return Ok(None) };
+    let PairArgs { common: _, queues, wires, rate, spin, delay, loss, mtu, rps } = a;
+    let typed = [
+        ("--queues", queues.is_some()),
+        ("--wires", wires.is_some()),
+        ("--rate", rate.is_some()),
+        ("--spin", spin.is_some()),
+        ("--delay", delay.is_some()),
+        ("--loss", loss.is_some()),
+        ("--mtu", mtu.is_some()),
+        ("--rps", rps.is_some()),
+    ];
+    if let Some((option, _)) = typed.iter().find(|(_, typed)| *typed) {
+        let name = preset.name();
+        return Err(LabError::Usage(format!(
+            "{option} is not for the preset {name}, whose server is a guest; `netwright lab up server --preset {name}` takes a guest's options"
+        )));
+    }
+    let base = ServerSpec::new(program()?);
+    if base.arch == Arch::Aarch64 {
+        return Err(LabError::Usage(needs_x86_64(preset)));
+    }
+    Ok(Some(ServerSpec { emulation: preset.emulation(), ..base }))
+}
+
+fn needs_x86_64(preset: preset::Preset) -> String {
+    format!(
+        "the preset {} needs ethtool in the guest and a NIC on a node; an aarch64 guest has neither",
+        preset.name()
+    )
 }
 
 fn pair_spec(a: PairArgs, chosen: Option<preset::Preset>) -> Result<PairSpec, LabError> {
@@ -136,6 +183,11 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
     }
     Ok(ServerSpec {
         memory_mib: mib,
+        emulation: match a.emulation_threads {
+            Some(EmulationKind::One) => Some(Emulation::One),
+            Some(EmulationKind::Each) => Some(Emulation::Each),
+            None => chosen.and_then(preset::Preset::emulation),
+        },
         queues: a.queues,
         nics: a.nics.unwrap_or_else(|| u32::try_from(a.nic.len()).unwrap_or(u32::MAX)),
         nic_node: a.nic_node.unwrap_or_else(|| base.nodes.saturating_sub(1)),
@@ -197,10 +249,7 @@ fn refuse_on_aarch64(a: &ServerArgs, chosen: Option<preset::Preset>) -> Result<(
         ));
     }
     match chosen {
-        Some(p) => Err(LabError::Usage(format!(
-            "the preset {} needs ethtool in the guest and a NIC on a node; an aarch64 guest has neither",
-            p.name()
-        ))),
+        Some(p) => Err(LabError::Usage(needs_x86_64(p))),
         None => Ok(()),
     }
 }
@@ -247,5 +296,56 @@ const fn model(kind: NicKind) -> NicModel {
         NicKind::Vmxnet3 => NicModel::Vmxnet3,
         NicKind::E1000e => NicModel::E1000e,
         NicKind::E1000 => NicModel::E1000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+    use clap::Parser;
+
+    use super::*;
+    use crate::commands::lab::args::{LabArgs, LabCommand};
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        lab: LabArgs,
+    }
+
+    fn typed(line: &str) -> Shape {
+        let args = Typed::try_parse_from(line.split(' ')).unwrap().lab;
+        let LabCommand::Up(up) = args.command else { panic!("{line}") };
+        up.shape
+    }
+
+    fn guest(line: &str) -> Result<Option<Option<Emulation>>, LabError> {
+        let spec = match typed(line) {
+            Shape::Pair(a) => {
+                let chosen = preset_for(&a.common, "pair")?;
+                guest_of_pair(&a, chosen)?
+            }
+            Shape::Server(a) => {
+                let chosen = preset_for(&a.common, "server")?;
+                Some(server_spec(a, chosen)?)
+            }
+            Shape::Containers(_) => None,
+        };
+        Ok(spec.map(|s| s.emulation))
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_preset_queues_is_a_guest_whose_cpus_run_side_by_side_also_as_a_pair() {
+        let each = Some(Some(Emulation::Each));
+        assert_eq!(guest("lab up pair --preset queues").unwrap(), each);
+        assert_eq!(guest("lab up server --preset queues").unwrap(), each);
+        let one = guest("lab up server --preset queues --emulation-threads one").unwrap();
+        assert_eq!(one, Some(Some(Emulation::One)));
+        assert_eq!(guest("lab up server").unwrap(), Some(None));
+        assert_eq!(guest("lab up pair --preset tengig").unwrap(), None);
+        let said = guest("lab up pair --preset queues --rate 1Gbit").unwrap_err().to_string();
+        assert!(said.starts_with("--rate is not for the preset queues"), "{said}");
+        assert!(guest("lab up pair --preset softirq").is_err());
     }
 }
