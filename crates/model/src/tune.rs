@@ -9,5 +9,7 @@ pub mod profile;
 pub use journal::{By, Event, Record, Saved};
 pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, State, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
-pub use plan::{Ground, HostId, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged};
+pub use plan::{
+    Ground, HostId, Member, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged,
+};
 pub use profile::{Profile, ProfileLine, Profiles, Wanted};

@@ -1,6 +1,6 @@
 //! `tune` in a guest with NICs of three drivers: interrupts, rings, channels, threaded NAPI, receive
-//! hashing, coalescing, pause, PCI Express, settings of the whole host, the guard, and the real
-//! irqbalance. One guest serves all, for a boot is dear.
+//! hashing, coalescing, pause, PCI Express, settings of the whole host, the guard, the real
+//! irqbalance, and the members of a bond. One guest serves all, for a boot is dear.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use support::{NETWRIGHT, needs_root};
 fn what_no_namespace_has_is_changed_and_undone_exactly() {
     needs_root();
     let models = vec![NicModel::VirtioRss, NicModel::Vmxnet3, NicModel::E1000e];
-    let spec = ServerSpec { nics: 3, models, ..ServerSpec::new(NETWRIGHT) };
+    let spec = ServerSpec { nics: 4, models, ..ServerSpec::new(NETWRIGHT) };
     let lab = TestLab::server(&spec).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/tune.sh");
     let argv = ["timeout", "900", "bash", script, NETWRIGHT];
@@ -63,4 +63,21 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "no longer kept: 0, as before",
     ];
     assert_eq!(facts[1..], later, "{said}{told}");
+    members_of_a_bond(&lab);
+}
+
+/// Two e1000e, whose links stay down for seconds.
+fn members_of_a_bond(lab: &TestLab) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/bond.sh");
+    let argv = ["timeout", "240", "bash", script, NETWRIGHT];
+    let out = lab.output_within("server", &argv, Duration::from_secs(250)).unwrap();
+    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let seen = [
+        // The one in use is the last.
+        "bond: 0, 1024 1024, turns eth3 eth2, resets 1 1, left 0",
+        "bond back: 0, as before, left 0",
+        "no way back: 4, its link did not come back into bond9: eth2 has no link after 5 s, \
+         as before, left 0",
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), seen, "{told}");
 }

@@ -1,7 +1,10 @@
 //! Making a plan's changes: old value to the journal, write, read back, check; the first that
 //! fails ends it, and everything is undone.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use model::{
     SCHEMA_VERSION,
@@ -14,6 +17,7 @@ use crate::{
     knob::Knob,
     knobs,
     lock::Lock,
+    settle,
     undo::{self, Report},
 };
 
@@ -43,6 +47,8 @@ pub struct Work<'a> {
     pub lock: &'a Lock,
     /// Set when it is to end early.
     pub stop: &'a AtomicBool,
+    /// How long a member of a bond may take to be up in it again: [`crate::settle::PATIENCE`].
+    pub link_wait: Duration,
 }
 
 /// Starts a guard for the change set of this number.
@@ -73,12 +79,14 @@ impl Work<'_> {
 
     pub(crate) fn begin(&self, plan: &Plan, by: By) -> Result<Journal, TuneError> {
         let mut journal = self.store.begin(self.lock)?;
+        let mut changes = plan.changes.clone();
+        settle::note(self.host.root(), &mut changes);
         journal.sync(Event::Begin {
             schema_version: SCHEMA_VERSION,
             id: journal.id,
             host: plan.host.clone(),
             by,
-            changes: plan.changes.clone(),
+            changes,
         })?;
         Ok(journal)
     }
@@ -104,11 +112,12 @@ impl Work<'_> {
             set.writes.iter().flat_map(|w| &w.companions).map(|s| s.knob.clone()).collect();
         for (n, change) in set.changes.iter().enumerate() {
             let begun = set.writes.iter().find(|w| w.n == n);
-            if begun.is_some_and(|w| w.held) {
-                continue;
-            }
-            let made = self.change(journal, n, change, begun.map(|w| &w.saved), &mut disturbed);
-            if let Err(why) = made {
+            let made = match begun {
+                Some(w) if w.held => Ok(()),
+                _ => self.change(journal, n, change, begun.map(|w| &w.saved), &mut disturbed),
+            };
+            // Also where a crash came after the write: the link may not be back yet.
+            if let Err(why) = made.and_then(|()| self.back(&set.changes, n)) {
                 return self.give_up(journal, n, why);
             }
         }
@@ -118,6 +127,16 @@ impl Work<'_> {
         match journal.sync(Event::Applied) {
             Ok(()) => Ok(Applied::Whole(journal.id)),
             Err(why) => self.give_up(journal, set.changes.len(), why),
+        }
+    }
+
+    /// Waits for a member's link once all of its turn is made.
+    fn back(&self, changes: &[Planned], n: usize) -> Result<(), TuneError> {
+        match changes.get(n).and_then(|c| c.member.as_ref()) {
+            Some(member) if settle::ends_turn(changes, n) => {
+                settle::back(self.host, member, self.link_wait, self.stop)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -157,6 +176,9 @@ impl Work<'_> {
                 change.old,
                 knob.show(&now)
             )));
+        }
+        if let Some(member) = &change.member {
+            settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
             let companions = companions(self.host, knob, name);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use model::{
     SCHEMA_VERSION,
-    tune::{HostId, Plan, Planned, Reach, Refused, RefusedAs, Unchanged},
+    tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
 };
 
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, harmful},
-    knobs, netns, profile,
+    knobs, members, netns, profile,
     wish::{self, Mode, Wish, Wishes},
 };
 
@@ -50,7 +50,8 @@ pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
         }
     }
     phased.sort_by_key(|(phase, _)| *phase);
-    plan.changes = phased.into_iter().map(|(_, p)| p).collect();
+    let changes = phased.into_iter().map(|(_, p)| p).collect();
+    plan.changes = members::in_turn(case.facts, changes);
     plan.notes = notes(case, &plan);
     plan
 }
@@ -117,11 +118,13 @@ fn raised(case: &Case<'_>, wish: &Wish, now: &str) -> Result<String, Refusal> {
 
 fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: String) -> Planned {
     let name = &wish.knob;
+    let radius = knob.radius(case, name, exact, &new);
     Planned {
         knob: name.clone(),
         old: knob.show(exact),
         unit: knob.unit(case, name),
-        radius: knob.radius(case, name, exact, &new),
+        member: members::of(case.facts, name, &radius),
+        radius,
         owner: knob.owner(case, name),
         undo: knob.undo_text(name),
         command: knob.command(name, &new),
@@ -176,17 +179,7 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
              all without one"
         ));
     }
-    let bonded: Vec<&String> = plan
-        .changes
-        .iter()
-        .filter(|c| c.radius.reach >= Reach::LinkReset)
-        .flat_map(|c| &c.radius.also)
-        .filter(|a| a.contains("is a member of"))
-        .collect();
-    if bonded.len() > 1 {
-        notes
-            .push("members of one bond or bridge: apply one at a time, and look in between".into());
-    }
+    notes.extend(members::notes(case.facts, &plan.changes));
     notes
 }
 

@@ -12,7 +12,7 @@ use crate::{
     journal::Set,
     knobs,
     lock::Lock,
-    status,
+    settle, status,
     undo::{self, Report},
 };
 
@@ -98,7 +98,13 @@ impl Bench {
     }
 
     fn work(&self) -> Work<'_> {
-        Work { host: &self.host, store: &self.store, lock: &self.lock, stop: &self.never }
+        Work {
+            host: &self.host,
+            store: &self.store,
+            lock: &self.lock,
+            stop: &self.never,
+            link_wait: settle::PATIENCE,
+        }
     }
 
     /// Every set with its state. The lock is ours, so nobody else is at work.

@@ -3,13 +3,15 @@
 //! It may be cut short and begun again any number of times: a value that is there already is
 //! not written. What the journal can no longer be told (a full disk) does not stop it.
 
-use model::tune::{Event, Saved};
+use std::sync::atomic::AtomicBool;
+
+use model::tune::{Event, Member, Saved};
 
 use crate::{
     Host, TuneError,
     journal::{Journal, Set},
     knob::Undone,
-    knobs, netns,
+    knobs, netns, settle,
 };
 
 /// The reason when somebody asked for it.
@@ -41,7 +43,9 @@ pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
     let mut report = Report::default();
     note(&mut report, journal.sync(Event::Undoing { why: why.into() }));
     let gone = |s: &Saved| set.namespace_gone && netns::is_of_namespace(&s.knob);
+    let mut turn = Turn::default();
     for write in set.writes.iter().rev() {
+        turn.begin(host, set, write.n);
         if !gone(&write.saved) {
             one(host, journal, &mut report, &write.saved, set.written(write.n));
         }
@@ -53,10 +57,35 @@ pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
             }
         }
     }
+    turn.end(host);
     if report.journal.is_none() {
         note(&mut report, journal.sync(Event::RolledBack));
     }
     report
+}
+
+/// The member of a bond whose link undoing resets: the next one's turn is when it is back, or when
+/// its time is over, for undoing stops at nothing.
+#[derive(Default)]
+struct Turn<'s>(Option<&'s Member>);
+
+impl<'s> Turn<'s> {
+    fn begin(&mut self, host: &Host, set: &'s Set, n: usize) {
+        let member = set.changes.get(n).and_then(|c| c.member.as_ref());
+        let is_next = |m: &&Member| self.0.is_none_or(|now| now.nic != m.nic);
+        let Some(member) = member.filter(is_next) else { return };
+        self.end(host);
+        // Long after it was applied a link may be down for a reason of its own: no waiting for that.
+        let waits =
+            !set.applied || settle::carries(host.root(), &member.nic, &member.master).is_ok();
+        self.0 = waits.then_some(member);
+    }
+
+    fn end(&mut self, host: &Host) {
+        if let Some(member) = self.0.take() {
+            let _ = settle::back(host, member, settle::PATIENCE, &AtomicBool::new(false));
+        }
+    }
 }
 
 fn is_there(host: &Host, saved: &Saved) -> bool {

@@ -117,6 +117,22 @@ pub struct Planned {
     /// Why a profile asks for it; empty where nobody gave a reason.
     #[serde(default)]
     pub why: String,
+    /// Set where it may reset the link of a member of a bond, team or bridge: the members of one
+    /// are changed one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<Member>,
+}
+
+/// A member of a bond, team or bridge whose link a change may reset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Member {
+    /// The member.
+    pub nic: String,
+    /// What it is a member of. **Source**: `master` link.
+    pub master: String,
+    /// Members of it that were up before anything was changed, by name, this one included where it
+    /// was: each is to be up again before the next one's link is reset.
+    pub up: Vec<String>,
 }
 
 /// Why something is refused, by who can do something about it.

@@ -34,6 +34,9 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if let Some(asked) = args.confirm.filter(|c| !(SHORTEST..=LONGEST).contains(c)) {
         return Err(Failure::Usage(format!("--confirm {asked}: from 1s to 1h")));
     }
+    if !(SHORTEST..=LONGEST).contains(&args.link_wait) {
+        return Err(Failure::Usage(format!("--link-wait {}: from 1s to 1h", args.link_wait)));
+    }
     let place = Place::open(std::mem::take(&mut args.place))?;
     if args.dry_run {
         return dry(&args, &place);
@@ -54,7 +57,13 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let window = Window::open();
-    let work = Work { host: &place.host, store: &place.store, lock: &lock, stop: window.stop() };
+    let work = Work {
+        host: &place.host,
+        store: &place.store,
+        lock: &lock,
+        stop: window.stop(),
+        link_wait: Duration::from_nanos(args.link_wait.0),
+    };
     let Some(wishes) = wishes else { return finish(&args, &place, &work, lock_of(&work)) };
     nothing_pending(&place)?;
     let by_name = wishes.by_name();

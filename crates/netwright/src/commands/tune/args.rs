@@ -186,6 +186,10 @@ pub struct ApplyArgs {
     /// Ask for no confirmation, whatever is disturbed.
     #[arg(long)]
     pub no_confirm: bool,
+    /// Undo all when a member of a bond, team or bridge is not up in it again within this time after
+    /// its link was reset, 1s to 1h.
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    pub link_wait: Nanos,
     /// Check everything and write nothing.
     #[arg(long)]
     pub dry_run: bool,

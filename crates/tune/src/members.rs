@@ -1,0 +1,122 @@
+//! Members of one bond, team or bridge whose links a plan resets: all changes of one member, then
+//! all of the next, so that the others carry on meanwhile. Pure; [`crate::settle`] waits in between.
+
+use model::{
+    Facts,
+    nic::{KindDetails, Nic},
+    tune::{Member, Planned, Radius, Reach},
+};
+
+/// What has members that stand in for each other, or that lead to different places.
+const MASTERS: [&str; 3] = ["bond", "team", "bridge"];
+
+/// The member whose link such a change may reset, where it is one's.
+pub fn of(facts: &Facts, knob: &str, radius: &Radius) -> Option<Member> {
+    if radius.reach < Reach::LinkReset {
+        return None;
+    }
+    let nic = nic_of(facts, knob)?;
+    let master = nic.master.known().filter(|m| !m.is_empty())?;
+    let kind = &facts.nics.iter().find(|n| n.name == *master)?.kind;
+    if !MASTERS.contains(&kind.as_str()) {
+        return None;
+    }
+    let fellow = |n: &&Nic| n.master.known() == Some(master) && n.carrier.known() == Some(&true);
+    let up = facts.nics.iter().filter(fellow).map(|n| n.name.clone()).collect();
+    Some(Member { nic: nic.name.clone(), master: master.clone(), up })
+}
+
+/// The interface that a knob is a setting of: `nic.NIC.…`, or the PCI function behind it.
+fn nic_of<'f>(facts: &'f Facts, knob: &str) -> Option<&'f Nic> {
+    if let Some(rest) = knob.strip_prefix("nic.") {
+        // Names may hold dots (`eth0` and `eth0.100`): the longest counts.
+        return facts.nics.iter().filter(|n| is_of(rest, &n.name)).max_by_key(|n| n.name.len());
+    }
+    let address = knob.strip_prefix("pci.")?.rsplit_once('.')?.0;
+    facts.nics.iter().find(|n| n.bus_address.known().is_some_and(|a| a == address))
+}
+
+fn is_of(rest: &str, nic: &str) -> bool {
+    rest.strip_prefix(nic).is_some_and(|r| r.starts_with('.'))
+}
+
+/// Puts a plan's changes, which are in the order of their phases, into the order in which members
+/// are changed one after the other: what a member's interface is set to stands together, where the
+/// first of it stood. The member that an active-backup bond uses is the last, so that the bond
+/// changes over once.
+pub fn in_turn(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
+    let mut masters: Vec<String> = Vec::new();
+    for member in changes.iter().filter_map(|c| c.member.as_ref()) {
+        if !masters.contains(&member.master) {
+            masters.push(member.master.clone());
+        }
+    }
+    masters.iter().fold(changes, |changes, master| of_master(facts, changes, master))
+}
+
+fn of_master(facts: &Facts, changes: Vec<Planned>, master: &str) -> Vec<Planned> {
+    let turns = turns(facts, &changes, master);
+    // A NIC's own settings only: a PCI register's phase is another.
+    let turn = |c: &Planned| {
+        let rest = c.knob.strip_prefix("nic.")?;
+        turns.iter().position(|nic| {
+            is_of(rest, nic) && nic_of(facts, &c.knob).is_some_and(|n| n.name == *nic)
+        })
+    };
+    let Some(first) = changes.iter().position(|c| turn(c).is_some()) else { return changes };
+    let (mut theirs, rest): (Vec<_>, Vec<_>) =
+        changes.into_iter().enumerate().partition(|(_, c)| turn(c).is_some());
+    theirs.sort_by_key(|(_, c)| turn(c));
+    let (before, after): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(i, _)| *i < first);
+    before.into_iter().chain(theirs).chain(after).map(|(_, c)| c).collect()
+}
+
+/// The members of `master` whose links a plan resets, in the order of their turns.
+fn turns(facts: &Facts, changes: &[Planned], master: &str) -> Vec<String> {
+    let mut nics: Vec<String> = Vec::new();
+    for m in changes.iter().filter_map(|c| c.member.as_ref()).filter(|m| m.master == master) {
+        if !nics.contains(&m.nic) {
+            nics.push(m.nic.clone());
+        }
+    }
+    let details = facts.nics.iter().find(|n| n.name == master).map(|n| &n.details);
+    if let Some(KindDetails::Bond { active, .. }) = details {
+        nics.sort_by_key(|n| active.known() == Some(n));
+    }
+    nics
+}
+
+/// What a plan says of it.
+pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut said: Vec<&str> = Vec::new();
+    for member in changes.iter().filter_map(|c| c.member.as_ref()) {
+        let master = member.master.as_str();
+        if said.contains(&master) {
+            continue;
+        }
+        said.push(master);
+        let turns = turns(facts, changes, master);
+        if turns.len() > 1 {
+            notes.push(format!(
+                "{} are members of {master}: one after the other in this order, each only when the \
+                 one before is up in {master} again; one that is not within {} s (--link-wait) has all undone",
+                turns.join(", "),
+                crate::settle::PATIENCE.as_secs()
+            ));
+        }
+        let is_bridge = facts.nics.iter().any(|n| n.name == master && n.kind == "bridge");
+        if !is_bridge
+            && let [only] = member.up.as_slice()
+            && turns.contains(only)
+        {
+            notes.push(format!(
+                "no other member of {master} is up: {master} carries nothing while {only} resets"
+            ));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;
