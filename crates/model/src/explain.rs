@@ -133,6 +133,15 @@ pub struct Component {
     pub high_ns: f64,
     /// Its share of the sum, 0 to 1; negative where a difference is.
     pub share: f64,
+    /// Whether it is told from zero: its interval lies above. A difference of two measurements may
+    /// come out as nothing, or less, which no part of a time can be: then `ns` says nothing but
+    /// that it lies within the interval.
+    #[serde(default = "yes")]
+    pub told: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The components held against the whole.
@@ -155,7 +164,8 @@ pub struct Sum {
 /// Two distributions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideBySide {
-    /// The workload's response time: the median over rounds of each round's quantile.
+    /// The workload's response time: the median over rounds of each round's quantile, but the mean is
+    /// that of all transactions.
     pub workload_ns: Quantiles,
     /// The network alone.
     pub network_ns: Quantiles,
@@ -186,7 +196,7 @@ pub struct Simple {
 /// What a transaction takes of a place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demand {
-    /// `client`, `server`, `path`.
+    /// `client`, `server`, `path`; `server and path` where the server's CPU time is not known.
     pub place: String,
     /// How many work there at once; `None` for a delay.
     pub servers: Option<u32>,
@@ -234,6 +244,9 @@ pub struct Prediction {
     pub measured_per_s: Option<f64>,
     /// By how much the prediction is off, as a share of the measured.
     pub error: Option<f64>,
+    /// Whether it is made of parts that do not add up (`sum.conclusive`), and so is none to rely on.
+    #[serde(default)]
+    pub inconclusive: bool,
 }
 
 /// A change and what it would give.
@@ -247,6 +260,22 @@ pub struct WhatIf {
     pub predicted_per_s: f64,
     /// Times what it is now.
     pub factor: f64,
+    /// Where only that much is known: whether it would be at most, or at least, so many.
+    #[serde(default)]
+    pub bound: Option<Bound>,
+    /// Whether it is made of parts that do not add up (`sum.conclusive`), and so is none to rely on.
+    #[serde(default)]
+    pub inconclusive: bool,
+}
+
+/// What is known of a figure of which not all is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// No more than it.
+    AtMost,
+    /// No less than it.
+    AtLeast,
 }
 
 /// Predictions held against measurements.
@@ -254,8 +283,13 @@ pub struct WhatIf {
 pub struct Verified {
     /// How many numbers of clients were measured for this alone, and not for the curve.
     pub cells: u32,
-    /// The median of the errors' sizes, as a share.
-    pub median_error: f64,
-    /// The largest.
-    pub worst_error: f64,
+    /// The median of the errors' sizes, as a share; None where the curve's own points moved.
+    pub median_error: Option<f64>,
+    /// The largest; None as well.
+    pub worst_error: Option<f64>,
+    /// By how much the curve's own points moved until they were measured again, as a share: that of
+    /// the one that moved most. Where they do not repeat, how far off a prediction is says nothing
+    /// of the prediction. None where they do.
+    #[serde(default)]
+    pub drift: Option<f64>,
 }

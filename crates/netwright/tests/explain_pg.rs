@@ -31,10 +31,11 @@ use support::{
 /// One server for all, with pgbench's tables.
 static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     let server = Postgres::with(&Setup {
-        hba: "host all locked 127.0.0.1/32 scram-sha-256",
+        hba: "host all locked 127.0.0.1/32 scram-sha-256\nhost all few 127.0.0.1/32 trust",
         ..Setup::default()
     });
     server.sql("create role locked login password 'right'");
+    server.sql("create role few login connection limit 3");
     let made = server.tool("pgbench").args(["-i", "-q", "-s", "1"]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     server.sql(
@@ -53,6 +54,19 @@ const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What three clients do is nothing of eight; it is said before anything takes its time.
+#[test]
+fn more_clients_than_the_server_admits_are_not_explained() {
+    let _alone = alone();
+    let url = format!("pg://few@127.0.0.1:{}/postgres", SERVER.port);
+    let out =
+        netwright(&["explain", &url, "--script", "select1", "--clients", "8", "--duration", "1h"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains(" of 8 clients got in, the others heard: 53300: "), "{said}");
+    assert!(out.stdout.is_empty() && said.lines().count() == 1, "{said}");
 }
 
 /// Without what this process's environment says of servers.

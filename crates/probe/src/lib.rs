@@ -10,6 +10,7 @@ pub mod irqbalance;
 pub mod perf;
 pub mod root;
 pub mod samples;
+pub mod serving;
 pub mod snapshot;
 pub mod watch;
 

@@ -90,6 +90,7 @@ impl Decomposition {
         service.low_ns -= ns;
         service.high_ns -= ns;
         service.share -= share;
+        service.told = service.low_ns > 0.0;
         let Centre { low, high, .. } = tls;
         self.components.insert(
             at,
@@ -101,6 +102,7 @@ impl Decomposition {
                 low_ns: low.min(ns),
                 high_ns: high.max(ns),
                 share,
+                told: true,
             },
         );
         self.service.value -= ns;
@@ -147,16 +149,31 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         low_ns: c.low,
         high_ns: c.high,
         share: if sum_ns > 0.0 { c.value / sum_ns } else { 0.0 },
+        // Differences alone can come out as nothing or less.
+        told: !DIFFERENCES.contains(name) || c.low > 0.0,
     });
-    Some(Decomposition {
-        components: components.collect(),
-        sum: sum(all, sum_ns),
-        service,
-        network_one,
-        network_all,
-        client,
-        tls_ns: 0.0,
-    })
+    let components: Vec<Component> = components.collect();
+    let mut sum = sum(all, sum_ns);
+    impossible(&components, &mut sum);
+    Some(Decomposition { components, sum, service, network_one, network_all, client, tls_ns: 0.0 })
+}
+
+/// Parts that are found as the difference of two measurements.
+const DIFFERENCES: [&str; 2] = ["service", "server queueing"];
+
+/// A part that is surely less than nothing, by more than the sum may be off, is no part: what it was
+/// taken from was not what it stands for.
+fn impossible(components: &[Component], sum: &mut Sum) {
+    for c in components.iter().filter(|c| DIFFERENCES.contains(&c.name.as_str())) {
+        if c.high_ns < 0.0 && c.ns < -ALLOWED * sum.measured_ns {
+            sum.conclusive = false;
+            let slower = match c.name.as_str() {
+                "service" => "the network alone was slower than the workload with it",
+                _ => "with all clients less was left beside the network than with one",
+            };
+            sum.disturbed.push(format!("the {} came out below nothing: {slower}", c.name));
+        }
+    }
 }
 
 fn sum(all: &[Pair], sum_ns: f64) -> Sum {
@@ -278,6 +295,21 @@ mod tests {
         // There is no more of it than there is service.
         d.split_tls(Centre { value: 1e9, low: 1e9, high: 1e9 });
         assert!(d.components.iter().all(|c| c.ns > -1e-6), "{:?}", d.components);
+    }
+
+    /// Workload and network alike but for their spread, and one that is faster than its network.
+    #[test]
+    fn a_part_that_cannot_be_is_not_told() {
+        let all = pairs(24, 1, 25_000.0, 0.0);
+        let d = decompose(&all, &all).unwrap();
+        assert!(!part(&d, "service").told && part(&d, "network").told, "{:?}", d.components);
+        assert!(d.sum.conclusive, "nothing within its interval is no contradiction: {:?}", d.sum);
+        let all = pairs(24, 1, 45_000.0, -30_000.0);
+        let d = decompose(&all, &all).unwrap();
+        assert!(!part(&d, "service").told && !d.sum.conclusive, "{d:?}");
+        assert!(d.sum.disturbed.iter().any(|why| why.contains("below nothing")), "{:?}", d.sum);
+        let all = pairs(24, 1, 25_000.0, 5_000.0);
+        assert!(part(&decompose(&all, &all).unwrap(), "service").told);
     }
 
     #[test]

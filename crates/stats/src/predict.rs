@@ -5,13 +5,17 @@
 //! network and more cores: stations made of the measured demands, taken relative to their own
 //! solution for what was measured.
 
+mod changes;
 mod channels;
 
 pub use channels::Receiving;
 
-use model::explain::{Demand, Level, Prediction, WhatIf};
+use model::explain::{Demand, Level, Prediction};
 
-use crate::queueing::{Apart, Curve, Network, NoNetwork, Station, simple};
+use crate::{
+    paired::Centre,
+    queueing::{Apart, Curve, Network, NoNetwork, Station, simple},
+};
 
 /// Names of the model's stations.
 pub const CLIENT: &str = "client";
@@ -19,8 +23,17 @@ pub const CLIENT: &str = "client";
 pub const SERVER: &str = "server";
 /// See [`CLIENT`].
 pub const PATH: &str = "path";
+/// Both, where nobody tells what the server takes of its CPUs.
+pub const BEYOND: &str = "server and path";
 /// The path that was measured.
 pub const THIS: &str = "this";
+
+/// Where the demand of our own threads comes from.
+const OWN: &str = "CPU time of its threads";
+/// What measuring adds to a number of busy CPUs, at most.
+const ROUNDING: f64 = 0.05;
+/// Threads that are busy for more than this share of the time have none left.
+const FULL: f64 = 0.9;
 
 /// What is known of the measured path.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +42,8 @@ pub struct Known {
     pub levels: Vec<Level>,
     /// The network alone with one client, all round trips of a transaction.
     pub network_ns: f64,
-    /// The service time.
-    pub service_ns: f64,
+    /// The service time, and its 95% interval.
+    pub service: Centre,
     /// The client's own time between two transactions.
     pub own_ns: f64,
     /// Threads of the client.
@@ -71,11 +84,20 @@ impl Model {
         levels.min_by_key(|l| l.clients.abs_diff(clients))
     }
 
-    /// Servers at once: as told, else as many as the most throughput keeps busy.
+    /// Whether it is known what the server takes of its CPUs, and of how many: it told, or its
+    /// processes were seen with every number of clients. A service time is none of both: it may be
+    /// waiting.
+    pub fn is_server_told(&self) -> bool {
+        self.known.server_threads.is_some()
+            || self.known.levels.iter().all(|l| l.server_cpu_ns.is_some())
+    }
+
+    /// Servers at once: as told, else as many as were kept busy, which is no more than there are.
     fn servers(&self) -> u32 {
         self.known.server_threads.unwrap_or_else(|| {
-            let most = self.known.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
-            (most * self.known.service_ns / 1e9).ceil().max(1.0) as u32
+            let busy = |l: &Level| l.per_s * l.server_cpu_ns.unwrap_or_default() / 1e9;
+            let most = self.known.levels.iter().map(busy).fold(0.0, f64::max);
+            (most - ROUNDING).ceil().max(1.0) as u32
         })
     }
 
@@ -86,7 +108,7 @@ impl Model {
         let cycle = 1e9 / self.curve.per_s(1.0);
         let own = self.known.own_ns;
         let client = level.and_then(|l| l.client_cpu_ns).unwrap_or(own).clamp(0.0, cycle);
-        let service = self.known.service_ns.max(0.0);
+        let service = self.known.service.value.max(0.0);
         let measured = level.and_then(|l| l.server_cpu_ns);
         let server = measured.unwrap_or(service).clamp(0.0, cycle);
         let one = self.known.levels.first();
@@ -99,8 +121,15 @@ impl Model {
             ns,
             source: source.into(),
         };
+        if !self.is_server_told() {
+            let rest = (cycle - of_one(one.and_then(|l| l.client_cpu_ns), own)).max(0.0);
+            return vec![
+                demand(CLIENT, Some(self.known.client_threads), client, OWN),
+                demand(BEYOND, None, rest, "the rest of one client's cycle; not told apart"),
+            ];
+        }
         vec![
-            demand(CLIENT, Some(self.known.client_threads), client, "CPU time of its threads"),
+            demand(CLIENT, Some(self.known.client_threads), client, OWN),
             demand(
                 SERVER,
                 Some(self.servers()),
@@ -123,28 +152,37 @@ impl Model {
     /// throughput, where that was reached; else from the demands.
     pub fn knee(&self) -> Option<f64> {
         let most = self.known.levels.iter().map(|l| l.clients).max()?;
-        let network = self.network(most).ok()?;
-        let by_demand = network.knee()?;
+        let by_demand = match self.is_server_told() {
+            true => Some(self.network(most).ok()?.knee()?),
+            false => None,
+        };
         let reached = self.known.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
         let by_curve = reached / self.curve.per_s(1.0);
         // Beyond twice that many clients it is as good as reached.
-        if f64::from(most) > by_curve * 2.0 { Some(by_curve) } else { Some(by_demand) }
+        if f64::from(most) > by_curve * 2.0 { Some(by_curve) } else { by_demand }
     }
 
-    /// The place that limits with many clients.
+    /// The place that limits with many clients. Where nobody tells of the server that is known only
+    /// of our own threads: when they have no time left.
     pub fn limiting(&self) -> Option<String> {
         let most = self.known.levels.iter().map(|l| l.clients).max()?;
+        if !self.is_server_told() {
+            let busy = |l: &Level| l.per_s * l.client_cpu_ns.unwrap_or_default() / 1e9;
+            let busiest = self.known.levels.iter().map(busy).fold(0.0, f64::max);
+            let full = busiest > f64::from(self.known.client_threads) * FULL;
+            return full.then(|| CLIENT.into());
+        }
         Some(self.network(most).ok()?.limiting()?.name.clone())
     }
 
     /// What limits with so many clients and a delay added: the path below the knee.
     fn limit(&self, clients: u32, added_ns: f64) -> Option<String> {
         let one = 1e9 / self.curve.per_s(1.0);
-        let knee = self.knee()? * (one + added_ns) / one;
-        if f64::from(clients) > knee {
+        let knee = self.knee().map(|knee| knee * (one + added_ns) / one);
+        if clients > 1 && knee.is_none_or(|knee| f64::from(clients) > knee) {
             return self.limiting();
         }
-        let service = self.known.service_ns;
+        let service = self.known.service.value;
         Some(if self.known.network_ns + added_ns > service { PATH } else { SERVER }.into())
     }
 
@@ -158,10 +196,7 @@ impl Model {
         let delay = added.ns - cpu_ns;
         let (low, high) = match added.ns >= 0.0 {
             true => span(&curve, clients, delay)?,
-            false => {
-                let x = self.faster(clients, added.ns)?;
-                (x, x)
-            }
+            false => self.faster(clients, added.ns)?,
         };
         let spread = self.spread(clients);
         Ok(Prediction {
@@ -175,6 +210,7 @@ impl Model {
             limiting: self.limit(clients, added.ns),
             measured_per_s: None,
             error: None,
+            inconclusive: false,
         })
     }
 
@@ -231,12 +267,20 @@ impl Model {
         Ok(Some((low + high) / 2.0))
     }
 
-    /// A path that is faster by `-added_ns`.
-    fn faster(&self, clients: u32, added_ns: f64) -> Result<f64, NoNetwork> {
+    /// A path that is faster by `-added_ns`. Where nobody tells of the server: from what it is now to
+    /// what it were if nobody waited longer for that (Little's law).
+    fn faster(&self, clients: u32, added_ns: f64) -> Result<(f64, f64), NoNetwork> {
+        if !self.is_server_told() {
+            let now = self.curve.per_s(clients.into());
+            let cycle = f64::from(clients) * 1e9 / now;
+            let most = f64::from(clients) * 1e9 / (cycle + added_ns).max(self.bare_ns().max(1.0));
+            return Ok((now, most.max(now)));
+        }
         let now = self.network(clients)?;
         let less = now.with_demand(PATH, (now.delay_ns() + added_ns).max(0.0))?;
         let factor = less.solve(clients)?.per_s / now.solve(clients)?.per_s;
-        Ok(self.curve.per_s(clients.into()) * factor)
+        let x = self.curve.per_s(clients.into()) * factor;
+        Ok((x, x))
     }
 
     /// By hand: what remains without this network, and the other one added.
@@ -249,41 +293,6 @@ impl Model {
     /// How far the nearest level's rounds lie apart, as a share.
     fn spread(&self, clients: u32) -> f64 {
         self.level(clients).map_or(0.0, |l| (l.high_per_s - l.low_per_s) / 2.0 / l.per_s)
-    }
-
-    /// No network, and twice the CPUs at either end; with `cores` so many servers.
-    ///
-    /// # Errors
-    /// More clients than can be solved.
-    pub fn what_if(&self, clients: u32, cores: Option<u32>) -> Result<Vec<WhatIf>, NoNetwork> {
-        let now = self.curve.per_s(clients.into());
-        let mut all = vec![];
-        let mut add = |change: String, per_s: f64| {
-            all.push(WhatIf { change, clients, predicted_per_s: per_s, factor: per_s / now });
-        };
-        let bare = Network::new(vec![
-            Station::servers(SERVER, self.servers(), self.known.service_ns.max(0.0)),
-            Station::servers(CLIENT, self.known.client_threads, self.known.own_ns.max(0.0)),
-        ]);
-        if let Ok(bare) = bare {
-            // Without the network's own CPU time the server may be no slower than with it.
-            add("no network".into(), bare.solve(clients)?.per_s.max(now));
-        }
-        let model = self.network(clients)?;
-        let before = model.solve(clients)?.per_s;
-        for (name, place) in [("server CPUs doubled", SERVER), ("client CPUs doubled", CLIENT)] {
-            let more = model.with_servers(place, 2)?;
-            add(name.into(), now * more.solve(clients)?.per_s / before);
-        }
-        if let Some(n) = cores {
-            let stations = model.stations().iter().cloned().map(|s| match s.name == SERVER {
-                true => Station::servers(SERVER, n, s.demand_ns),
-                false => s,
-            });
-            let other = Network::new(stations.collect())?;
-            add(format!("{n} server CPUs"), now * other.solve(clients)?.per_s / before);
-        }
-        Ok(all)
     }
 }
 
@@ -319,13 +328,18 @@ mod tests {
         let known = Known {
             levels,
             network_ns: 25_000.0,
-            service_ns: 39_000.0,
+            service: told(39_000.0),
             own_ns: 2_000.0,
             client_threads: 1,
             server_threads: Some(4),
             cpus: None,
         };
         (truth, known)
+    }
+
+    /// As if it had been measured without any spread.
+    fn told(ns: f64) -> Centre {
+        Centre { value: ns, low: ns, high: ns }
     }
 
     fn delay(ns: f64) -> Added {

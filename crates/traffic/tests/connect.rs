@@ -57,7 +57,7 @@ fn spec(target: &str) -> ConnectSpec {
 
 fn measure(spec: &ConnectSpec) -> Vec<ConnectRun> {
     let stop = AtomicBool::new(false);
-    let run = Run { stop: &stop, progress: &|_, _| {} };
+    let run = Run::new(&stop, &|_, _| {});
     let measured = traffic::measure_connect(spec, None, run).unwrap();
     assert_eq!(measured.broken, None);
     measured.document.runs

@@ -98,7 +98,7 @@ fn spec(target: &str) -> StreamSpec {
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn measure_until(spec: &StreamSpec, stop: &AtomicBool) -> Result<Measured<StreamDocument>, Error> {
-    iperf3::client(spec, Run { stop, progress: &|_, _| {} }, &|_, _| {})
+    iperf3::client(spec, Run::new(stop, &|_, _| {}), &|_, _| {})
 }
 
 /// A measurement that must succeed.

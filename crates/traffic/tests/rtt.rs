@@ -98,7 +98,7 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
 
 fn measure(spec: &RttSpec, secret: Option<&Secret>) -> Result<Vec<RttRun>, Error> {
     let stop = AtomicBool::new(false);
-    let run = Run { stop: &stop, progress: &|_, _| {} };
+    let run = Run::new(&stop, &|_, _| {});
     let measured = traffic::measure_rtt(spec, secret, run)?;
     assert_eq!(measured.broken, None);
     Ok(measured.document.runs)
@@ -243,7 +243,7 @@ fn a_far_end_that_dies_is_one_line_with_both_engines() {
             drop(far);
         });
         let stop = AtomicBool::new(false);
-        let run = Run { stop: &stop, progress: &|_, _| {} };
+        let run = Run::new(&stop, &|_, _| {});
         let broken = match traffic::measure_rtt(&s, None, run) {
             Ok(measured) => measured.broken.unwrap(),
             Err(e) => e,

@@ -95,7 +95,7 @@ fn spec(target: &str, transport: Transport) -> StreamSpec {
 
 fn measure(spec: &StreamSpec) -> Result<Vec<StreamRun>, Error> {
     let stop = AtomicBool::new(false);
-    let run = Run { stop: &stop, progress: &|_, _| {} };
+    let run = Run::new(&stop, &|_, _| {});
     let heard = Mutex::new(vec![]);
     let hear =
         |direction, interval: &_| heard.lock().unwrap().push((direction, Clone::clone(interval)));

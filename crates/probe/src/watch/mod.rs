@@ -3,7 +3,7 @@
 //! Each part (`softirq`, …) holds its programs, what they said at the last look, and makes its
 //! share of the next [`WatchInterval`].
 
-mod accounting;
+pub mod accounting;
 mod comms;
 mod cost;
 mod duty;

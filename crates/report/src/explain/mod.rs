@@ -80,25 +80,49 @@ fn components(d: &ExplainDocument, page: &mut Page) {
     page.gap();
     let mut table = Table::new()
         .left("PART")
-        .right("MEAN")
+        .right("TAKES")
         .right("95% FROM")
         .right("TO")
         .right("SHARE")
         .left("")
         .wrapping("");
-    let most = d.components.iter().map(|c| c.share).fold(0.0, f64::max);
+    let most = d.components.iter().map(|c| share(d, c)).fold(0.0, f64::max);
     for c in &d.components {
+        let (takes, part, bar) = match c.told {
+            true => {
+                let part = share(d, c);
+                (Line::plain(time(c.ns)), percent(part), chart::bar(part, most, 20))
+            }
+            false => (Line::new().ink(Ink::Warn, "not told"), "-".into(), String::new()),
+        };
         table.row([
             Line::new().ink(Ink::Strong, &c.name),
-            Line::plain(time(c.ns)),
+            takes,
             Line::plain(time(c.low_ns)),
             Line::plain(time(c.high_ns)),
-            Line::plain(percent(c.share)),
-            Line::plain(chart::bar(c.share, most, 20)),
+            Line::plain(part),
+            Line::plain(bar),
             Line::new().ink(Ink::Faint, &c.about),
         ]);
     }
     page.table(&table, 0);
+    let untold: Vec<&str> =
+        d.components.iter().filter(|c| !c.told).map(|c| c.name.as_str()).collect();
+    if !untold.is_empty() {
+        let text = format!(
+            "Not told from zero: {}, a difference of two measurements that their spread is as large \
+             as. All that is known is that it lies in its interval and is no less than nothing; shares \
+             are of the rest.",
+            untold.join(", ")
+        );
+        page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+}
+
+/// Of what is told, which alone adds up to a whole.
+fn share(d: &ExplainDocument, c: &Component) -> f64 {
+    let whole: f64 = d.components.iter().filter(|c| c.told).map(|c| c.ns).sum();
+    if whole > 0.0 && c.told { c.ns / whole } else { 0.0 }
 }
 
 fn sum(d: &ExplainDocument, page: &mut Page) {
@@ -125,11 +149,11 @@ fn sum(d: &ExplainDocument, page: &mut Page) {
 /// The answer in a sentence.
 fn verdict(d: &ExplainDocument) -> Line {
     let part = |name: &str| d.components.iter().find(|c| c.name == name);
-    let largest = d.components.iter().max_by(|a, b| a.ns.total_cmp(&b.ns));
+    let largest = d.components.iter().filter(|c| c.told).max_by(|a, b| a.ns.total_cmp(&b.ns));
     let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
     let within = |c: &Component| format!("{} to {}", time(c.low_ns), time(c.high_ns));
-    let line =
-        Line::new().ink(Ink::Strong, format!("The network is {} of it", percent(network.share)));
+    let line = Line::new()
+        .ink(Ink::Strong, format!("The network is {} of it", percent(share(d, network))));
     match largest.name.as_str() {
         "network" => line.text(format!(" and the largest part ({}).", within(network))),
         name => line.text(format!("; the largest part is {name} ({}).", within(largest))),
@@ -148,21 +172,29 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
     row("network alone", &d.quantiles.network_ns);
     page.table(&table, 0);
     let text = match &d.typical {
-        Some(t) => format!(
-            "At the median, with one client: network {}, service {} ({} to {}).",
-            time(t.network_ns),
-            time(t.service_ns),
-            time(t.low_ns),
-            time(t.high_ns)
-        ),
+        Some(t) => {
+            let service = match t.low_ns > 0.0 {
+                true => time(t.service_ns),
+                false => "not told from zero".into(),
+            };
+            format!(
+                "At the median, with one client: network {}, service {service} ({} to {}).",
+                time(t.network_ns),
+                time(t.low_ns),
+                time(t.high_ns)
+            )
+        }
         None => "Transactions are of several kinds: means alone are said, there is no typical one."
             .into(),
     };
     page.line(Line::plain(text), 2);
+    let left = match d.simple.service_ns {
+        ns if ns > 0.0 => format!("{} in the server", time(ns)),
+        _ => "nothing is left for the server, which cannot be".into(),
+    };
     let text = format!(
-        "By the simple method (clients / rate - 2 × {} one way): {} in the server.",
-        time(d.simple.one_way_ns),
-        time(d.simple.service_ns)
+        "By the simple method (clients / rate - 2 × {} one way): {left}.",
+        time(d.simple.one_way_ns)
     );
     page.line(Line::new().ink(Ink::Faint, text), 2);
 }

@@ -2,7 +2,7 @@
 //! far off it was.
 
 use model::{
-    explain::{ExplainDocument, Prediction},
+    explain::{Bound, ExplainDocument, Prediction, Verified},
     units::grouped,
 };
 
@@ -20,14 +20,28 @@ pub fn show(d: &ExplainDocument, page: &mut Page) {
     limits(d, page);
     changes(d, page);
     if let Some(v) = &d.verified {
-        let text = format!(
-            "Held against {} beside the curve: the median error is {}, the worst {}.",
-            many(v.cells as usize, "measurement"),
-            percent(v.median_error),
-            percent(v.worst_error)
-        );
-        page.line(Line::new().ink(Ink::Strong, text), 2);
+        page.line(verified(v), 2);
     }
+}
+
+fn verified(v: &Verified) -> Line {
+    if let Some(drift) = v.drift {
+        let text = format!(
+            "Points of the curve did not repeat when they were measured again ({:+.1}%): the host or the \
+             server has changed meanwhile. How far off predictions are cannot be told from that, and OFF \
+             is no error of the model.",
+            drift * 100.0
+        );
+        return Line::new().ink(Ink::Warn, text);
+    }
+    let (Some(median), Some(worst)) = (v.median_error, v.worst_error) else { return Line::new() };
+    let text = format!(
+        "Held against {} beside the curve: the median error is {}, the worst {}.",
+        many(v.cells as usize, "measurement"),
+        percent(median),
+        percent(worst)
+    );
+    Line::new().ink(Ink::Strong, text)
 }
 
 fn rate(per_s: f64) -> Line {
@@ -40,6 +54,11 @@ fn rate(per_s: f64) -> Line {
 
 fn predictions(d: &ExplainDocument, page: &mut Page) {
     page.heading("Transactions a second, predicted");
+    if d.predictions.iter().any(|p| p.inconclusive) {
+        let text =
+            "Not to be relied on: they are made of what was measured above, which is inconclusive.";
+        page.line(Line::new().ink(Ink::Bad, text), 2);
+    }
     let verified = d.predictions.iter().any(|p| p.measured_per_s.is_some());
     let mut table = Table::new()
         .left("PATH")
@@ -97,7 +116,9 @@ fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {
 }
 
 fn limits(d: &ExplainDocument, page: &mut Page) {
-    let (Some(knee), Some(limiting)) = (d.knee_clients, &d.limiting) else { return };
+    if d.demands.is_empty() {
+        return;
+    }
     page.gap();
     let demands: Vec<String> = d
         .demands
@@ -107,12 +128,25 @@ fn limits(d: &ExplainDocument, page: &mut Page) {
             _ => format!("{} {}", m.place, time(m.ns)),
         })
         .collect();
-    let text = format!(
-        "The {limiting} limits from about {:.1} clients on. A transaction takes of each: {}.",
-        knee.max(1.0),
-        demands.join(", ")
-    );
+    let from = d.knee_clients.map(|knee| many_about(knee.max(1.0)));
+    let limits = match (&d.limiting, from) {
+        (Some(place), Some(from)) => format!("The {place} limits from about {from} on."),
+        (Some(place), None) => format!("The {place} limits with many clients."),
+        (None, Some(from)) => {
+            format!("More than about {from} give no more; what limits is not known.")
+        }
+        (None, None) => "What limits with many clients is not known.".into(),
+    };
+    let text = format!("{limits} A transaction takes of each: {}.", demands.join(", "));
     page.line(Line::plain(text), 2);
+}
+
+/// `1 client`, `2.5 clients`.
+fn many_about(clients: f64) -> String {
+    match format!("{clients:.1}").as_str() {
+        "1.0" => "1 client".into(),
+        n => format!("{} clients", n.trim_end_matches(".0")),
+    }
 }
 
 fn changes(d: &ExplainDocument, page: &mut Page) {
@@ -121,12 +155,22 @@ fn changes(d: &ExplainDocument, page: &mut Page) {
         .iter()
         .map(|w| {
             let per_s = rate(w.predicted_per_s).bare();
-            format!("{} {per_s} a second (×{:.2})", w.change, w.factor)
+            let bound = match w.bound {
+                None => "",
+                Some(Bound::AtMost) => "at most ",
+                Some(Bound::AtLeast) => "at least ",
+            };
+            format!("{} {bound}{per_s} a second (×{:.2})", w.change, w.factor)
         })
         .collect();
     if !said.is_empty() {
         let clients = d.clients;
-        let text = format!("With {clients} at once it would be: {}.", said.join(", "));
+        let unsure = match d.what_if.iter().any(|w| w.inconclusive) {
+            true => " (from what is inconclusive: not to be relied on)",
+            false => "",
+        };
+        let clients = many(clients as usize, "client");
+        let text = format!("With {clients} it would be{unsure}: {}.", said.join(", "));
         page.line(Line::plain(text), 2);
     }
 }

@@ -135,6 +135,10 @@ fn cost(d: &PassiveDocument, look: Look, page: &mut Page) {
         None => String::new(),
     };
     let budget = match d.cost.budget_share.known() {
+        // How much it has taken is looked at now and then, and ends it a little late.
+        Some(most) if share > *most => {
+            format!("it stopped at {} of each second, noticed a little late", percent(*most))
+        }
         Some(most) => format!("at most {} was allowed", percent(*most)),
         None => "all was to be observed".into(),
     };
@@ -229,6 +233,15 @@ mod tests {
 
     fn plain(d: &PassiveDocument, verbose: bool) -> String {
         text(d, Look { width: 100, colour: false, verbose })
+    }
+
+    #[test]
+    fn a_limit_that_was_passed_is_not_said_to_have_held() {
+        let mut d = document();
+        d.cost.busiest_cpu_share = Reading::Known(0.0105);
+        let said = plain(&d, false);
+        assert!(said.contains("1.05%") && said.contains("it stopped at 1.0% of each"), "{said}");
+        assert!(!said.contains("at most"), "{said}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ fn part(name: &str, ns: f64, share: f64) -> Component {
         low_ns: ns * 0.99,
         high_ns: ns * 1.01,
         share,
+        told: ns > 0.0,
     }
 }
 
@@ -27,6 +28,7 @@ fn prediction(path: &str, clients: u32, per_s: f64) -> Prediction {
         limiting: Some("path".into()),
         measured_per_s: None,
         error: None,
+        inconclusive: false,
     }
 }
 
@@ -89,6 +91,8 @@ fn document() -> ExplainDocument {
             clients: 8,
             predicted_per_s: 100_000.0,
             factor: 1.256,
+            bound: None,
+            inconclusive: false,
         }],
         verified: None,
         injected_service_ns: Some(70_000.0),
@@ -107,9 +111,9 @@ fn parts_sum_predictions_and_changes_are_told() {
     for wanted in [
         "What rtt://db1 takes · 8 clients · 64 B there, 2 KiB back",
         "spins 70 µs",
-        "-500 ns",
+        "server queueing  not told   -495 ns",
         "Together 100 µs; measured 100 µs",
-        "The network is 20.0% of it; the largest part is service (69.3 µs to 70.7 µs).",
+        "The network is 19.9% of it; the largest part is service (69.3 µs to 70.7 µs).",
         "rtt=1 ms",
         "79,600",
         "The server limits from about 5.7 clients on",
@@ -140,11 +144,77 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
 fn what_was_verified_has_its_error() {
     let mut d = document();
     (d.predictions[0].measured_per_s, d.predictions[0].error) = (Some(80_000.0), Some(-0.005));
-    d.verified = Some(Verified { cells: 1, median_error: 0.005, worst_error: 0.005 });
+    d.verified = Some(Verified {
+        cells: 1,
+        median_error: Some(0.005),
+        worst_error: Some(0.005),
+        drift: None,
+    });
     let said = plain(&d);
     assert!(said.contains("MEASURED") && said.contains("-0.5%"), "{said}");
     assert!(
         said.contains("Held against 1 measurement beside the curve: the median error is 0.5%"),
         "{said}"
     );
+}
+
+#[test]
+fn a_part_that_cannot_be_is_not_told_as_if_it_were() {
+    let mut d = document();
+    d.components[1] = Component {
+        ns: -61e3,
+        low_ns: -70e3,
+        high_ns: 3e3,
+        share: -1.39,
+        told: false,
+        ..part("service", 1.0, 0.0)
+    };
+    d.typical = Some(Typical { network_ns: 19e3, service_ns: -2e3, low_ns: -4e3, high_ns: 1e3 });
+    d.simple.service_ns = -50e3;
+    let said = plain(&d);
+    assert!(!said.contains("-61") && !said.contains("-139") && !said.contains("-50 µs"), "{said}");
+    for wanted in [
+        "service          not told    -70 µs",
+        "Not told from zero: service, server queueing,",
+        "service not told from zero (-4 µs to 1 µs)",
+        "which cannot be",
+        "network             20 µs   19.8 µs  20.2 µs  65.6%",
+    ] {
+        assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn predictions_from_what_is_inconclusive_are_marked() {
+    let mut d = document();
+    d.sum.conclusive = false;
+    d.predictions.iter_mut().for_each(|p| p.inconclusive = true);
+    d.what_if.iter_mut().for_each(|w| w.inconclusive = true);
+    let said = plain(&d);
+    assert_eq!(said.matches("ot to be relied on").count(), 2, "{said}");
+    assert!(!plain(&document()).contains("relied on"));
+}
+
+#[test]
+fn what_is_not_known_of_a_server_is_not_said() {
+    let mut d = document();
+    (d.limiting, d.knee_clients) = (None, None);
+    d.what_if[0].bound = Some(Bound::AtMost);
+    d.clients = 1;
+    let said = plain(&d);
+    assert!(said.contains("What limits with many clients is not known."), "{said}");
+    assert!(said.contains("With 1 client it would be: no network at most 100,000 a sec"), "{said}");
+    (d.limiting, d.knee_clients) = (Some("client".into()), Some(1.04));
+    assert!(plain(&d).contains("The client limits from about 1 client on."));
+}
+
+#[test]
+fn a_curve_that_did_not_repeat_has_no_error_to_tell() {
+    let mut d = document();
+    (d.predictions[0].measured_per_s, d.predictions[0].error) = (Some(65_000.0), Some(0.22));
+    d.verified =
+        Some(Verified { cells: 1, median_error: None, worst_error: None, drift: Some(-0.18) });
+    let said = plain(&d);
+    assert!(said.contains("did not repeat when they were measured again (-18.0%)"), "{said}");
+    assert!(!said.contains("median error"), "{said}");
 }

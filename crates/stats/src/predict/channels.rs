@@ -6,7 +6,7 @@
 
 use model::explain::WhatIf;
 
-use super::{Model, PATH};
+use super::{Model, PATH, changes::what_if};
 use crate::queueing::{Network, NoNetwork, Station};
 
 /// The station.
@@ -38,7 +38,7 @@ impl Model {
         let one = |n: u32| {
             let per_s = now * self.with_channels(clients, receiving.ns, n)? / before;
             let change = format!("{n} {}", if n == 1 { "channel" } else { "channels" });
-            Ok(WhatIf { change, clients, predicted_per_s: per_s, factor: per_s / now })
+            Ok(what_if(change, clients, per_s, now, None))
         };
         asked.iter().map(|n| one(*n)).collect()
     }
@@ -58,7 +58,10 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::{CLIENT, Known, SERVER};
+    use crate::{
+        paired::Centre,
+        predict::{CLIENT, Known, SERVER},
+    };
     use model::explain::Level;
 
     /// A host whose one channel takes 20 us of a transaction, or so many of them.
@@ -85,7 +88,7 @@ mod tests {
         Model::new(Known {
             levels: [1, 2, 4, 8, 16, 32, 64].map(level).to_vec(),
             network_ns: 50_000.0,
-            service_ns: 40_000.0,
+            service: Centre { value: 40_000.0, low: 40_000.0, high: 40_000.0 },
             own_ns: 2_000.0,
             client_threads: 1,
             server_threads: Some(8),

@@ -21,6 +21,16 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
     /// See [`Progress`].
     pub progress: Progress<'a>,
+    /// Called right before each window begins and right after it has ended, while the traffic
+    /// goes on: for who wants to look at something else at the same moments.
+    pub beside: Option<&'a (dyn Fn() + Sync)>,
+}
+
+impl<'a> Run<'a> {
+    /// With nothing beside.
+    pub fn new(stop: &'a AtomicBool, progress: Progress<'a>) -> Self {
+        Self { stop, progress, beside: None }
+    }
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -87,6 +97,8 @@ pub fn conduct(
         }
         None => None,
     };
+    let beside = || run.beside.iter().for_each(|look| look());
+    beside();
     let first = Mark::take(&team.tids(), &root);
     let peer_first = ask_peer();
     let start = now_ns();
@@ -102,6 +114,7 @@ pub fn conduct(
     let broke = team.stopping();
     let last = Mark::take(&team.tids(), &root);
     let peer_last = ask_peer();
+    beside();
     sleep_until(now_ns() + common.cooldown_ns.0, &over, &mut || look(Some(start)));
     Course {
         marks: (first, last),

@@ -63,7 +63,7 @@ fn spec(target: &str, transport: Transport, ms: u64) -> RttSpec {
 
 pub fn run<D>(measure: impl FnOnce(Run<'_>) -> Result<Measured<D>>) -> Result<Measured<D>> {
     let stop = AtomicBool::new(false);
-    measure(Run { stop: &stop, progress: &|_, _| {} })
+    measure(Run::new(&stop, &|_, _| {}))
 }
 
 fn rtt(spec: &RttSpec) -> Result<Measured<RttDocument>> {
@@ -295,7 +295,7 @@ fn ctrl_c_reports_and_frees_the_server() {
                 stop.store(true, Ordering::Relaxed);
             });
             let s = spec(&server.target(), transport, 30_000);
-            let m = qperf::client_rtt(&s, Run { stop: &stop, progress: &|_, _| {} }).unwrap();
+            let m = qperf::client_rtt(&s, Run::new(&stop, &|_, _| {})).unwrap();
             assert!(m.document.cut_short && m.broken.is_none());
             let r = &m.document.runs[0];
             assert!(r.transactions > 10, "{transport:?}");

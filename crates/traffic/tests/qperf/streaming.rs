@@ -126,7 +126,7 @@ fn ctrl_c_reports_what_went_through() {
             });
             let mut s = spec(&server.target(), transport, 30_000);
             s.rate = Some(BitsPerSec(50_000_000));
-            let m = qperf::client_stream(&s, Run { stop: &stop, progress: &|_, _| {} }).unwrap();
+            let m = qperf::client_stream(&s, Run::new(&stop, &|_, _| {})).unwrap();
             assert!(m.document.cut_short && m.document.runs[0].bytes > 1000, "{m:?}");
         });
         assert!(begun.elapsed() < Duration::from_secs(20));

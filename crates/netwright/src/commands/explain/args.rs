@@ -173,6 +173,9 @@ impl FromStr for PathArg {
         let value = text.strip_prefix("rtt=");
         let value =
             value.ok_or_else(|| format!("{text:?} is no path; write rtt=80us or host=HOST"))?;
+        if value.parse::<f64>().is_ok() {
+            return Err(format!("rtt={value}: of what? write rtt={value}us, or rtt={value}ms"));
+        }
         let rtt: Nanos = value.parse().map_err(|e| format!("{e}"))?;
         match rtt.0 {
             0 => Err("a round trip of 0 is no network; that is always predicted".into()),
@@ -190,6 +193,8 @@ mod tests {
     fn a_path_is_a_round_trip_with_its_unit() {
         assert_eq!("rtt=80us".parse(), Ok(PathArg::Rtt(Nanos(80_000))));
         assert_eq!("host=db1:7471".parse(), Ok(PathArg::Host("db1:7471".into())));
+        let why = "rtt=80".parse::<PathArg>().unwrap_err();
+        assert!(why.contains("rtt=80us"), "{why}");
         for wrong in ["80us", "rtt=80", "rtt=0ms", "rtt=2h", "rtt=", "host=", "delay=1ms"] {
             assert!(wrong.parse::<PathArg>().is_err(), "{wrong}");
         }

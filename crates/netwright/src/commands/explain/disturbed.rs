@@ -93,6 +93,7 @@ mod tests {
             quantiles: Quantiles::default(),
             client_cpu_ns: None,
             server_cpu_ns: None,
+            others_cpus: None,
             host_cpu_ns: Some(cpus * 1e9 / transactions as f64),
             exchange: Exchange::default(),
             tls_ns: None,

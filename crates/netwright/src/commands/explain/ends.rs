@@ -19,8 +19,9 @@ use super::{
     args::ExplainArgs,
     http::Http,
     pg::{BEGINNING_NS, Pg},
-    responder::Responder,
+    responder::{Place, Responder},
     rtt::Rtt,
+    server::Server,
     workload::{Observed, Workload},
 };
 use crate::{commands::measure, exit::Failure};
@@ -57,8 +58,9 @@ impl Target {
                 Ok(Self::Pg(traffic::pg::without_password(text)?.0))
             }
             _ => Err(Failure::Usage(format!(
-                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH, \
-                 http+unix://%2Frun%2Fapp.sock/PATH or pg://USER@HOST/DATABASE"
+                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or https://…, \
+                 http+unix://%2Frun%2Fapp.sock/PATH, or pg://USER@HOST/DATABASE, postgres:// and \
+                 postgresql:// being the same"
             ))),
         }
     }
@@ -153,6 +155,7 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
             requests: None,
             timeout_ns: TIMEOUT,
         },
+        server: Server::default(),
     }
 }
 
@@ -188,6 +191,7 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
         },
         password: traffic::pg::without_password(&args.target)?.1,
         beginning_ns: Cell::new(BEGINNING_NS),
+        server: Server::default(),
     })
 }
 
@@ -224,21 +228,30 @@ pub fn responder(
     args: &ExplainArgs,
     target: &Target,
     learned: &Observed,
+    notes: &mut Vec<String>,
 ) -> Result<Responder, Failure> {
+    // Where the server may run, its twin may.
+    let mut where_it_is = || {
+        let found = Place::of_server(&learned.server);
+        notes.extend(found.as_ref().err().cloned());
+        found.ok().flatten()
+    };
     let secret = || measure::secret(&args.secret);
     match (target, &args.responder) {
         (_, Some(given)) => Ok(Responder::given(given.clone(), secret()?)),
         (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret()?)),
         (Target::Http(url), None) => match here(url)? {
-            Here::Address(ip) => Responder::start(&ip.to_string()),
-            Here::Socket => Responder::start_on_unix_socket(),
+            Here::Address(ip) => Responder::start(&ip.to_string(), where_it_is()),
+            Here::Socket => Responder::start_on_unix_socket(where_it_is()),
             Here::No => Err(elsewhere()),
         },
         (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
-            Ok(address) if is_here(address) => Responder::start(&address.ip().to_string()),
+            Ok(address) if is_here(address) => {
+                Responder::start(&address.ip().to_string(), where_it_is())
+            }
             Ok(_) => Err(elsewhere()),
             // A Unix socket's path.
-            Err(_) => Responder::start_on_unix_socket(),
+            Err(_) => Responder::start_on_unix_socket(where_it_is()),
         },
     }
 }

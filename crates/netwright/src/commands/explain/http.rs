@@ -3,11 +3,14 @@
 use model::{
     CpuId, Nanos,
     explain::Exchange,
-    measure::{HttpSpec, Pin},
+    measure::{HttpRun, HttpSpec, Pin},
 };
 use stats::decompose::Round;
 
-use super::workload::{Observed, UNDER_TLS, Workload, cipher, others, steal};
+use super::{
+    server::{Round as Watched, Server},
+    workload::{Observed, UNDER_TLS, Workload, cipher, steal},
+};
 use crate::exit::Failure;
 
 /// Requests to a server.
@@ -15,6 +18,28 @@ use crate::exit::Failure;
 pub struct Http {
     /// One URL, and flows that each round replaces.
     pub spec: HttpSpec,
+    /// Who answers.
+    pub server: Server,
+}
+
+/// Fewer than this share of the clients, in the mean, is not all of them.
+const MOST_OF_THEM: f64 = 0.8;
+
+/// Why not all clients took part: so many were served at once in the mean as the rate by the response
+/// time (Little's law), and the others failed.
+fn not_served(done: &HttpRun, clients: u32) -> Option<String> {
+    let at_once = done.transactions_per_s * done.latency_ns.mean / 1e9;
+    let (words, _) = done.failures.iter().max_by_key(|(_, n)| **n)?;
+    // Some fail anywhere; each of those that are never served fails again and again.
+    let (missing, few) =
+        (f64::from(clients) - at_once, at_once < f64::from(clients) * MOST_OF_THEM);
+    (few && done.failed as f64 >= missing.max(1.0)).then(|| {
+        format!(
+            "of {clients} clients {at_once:.0} were served at once, in the mean; {} requests failed: \
+             {words}",
+            done.failed
+        )
+    })
 }
 
 impl Workload for Http {
@@ -23,7 +48,9 @@ impl Workload for Http {
         spec.flows = vec![clients];
         spec.common.duration_ns = window;
         spec.common.threads = spec.common.threads.min(clients);
-        let measured = traffic::measure_http(&spec, None, run)?;
+        let (measured, looks) =
+            self.server.watched(run, |run| traffic::measure_http(&spec, None, run));
+        let measured = measured?;
         if let Some(why) = measured.broken {
             return Err(why.into());
         }
@@ -37,6 +64,9 @@ impl Workload for Http {
                 why.map_or_else(String::new, |w| format!(": {w}"))
             )));
         }
+        if let Some(why) = not_served(&done, clients) {
+            return Err(Failure::Environment(format!("{}: {why}", spec.common.target)));
+        }
         let mut warnings = done.warnings;
         if done.failed > 0 {
             warnings.push(format!("{} requests failed", done.failed));
@@ -44,7 +74,17 @@ impl Workload for Http {
         if done.tls.is_some() {
             warnings.push(UNDER_TLS.into());
         }
-        let same_host = done.placement.same_host;
+        let server = measured.document.peer.address;
+        let took = self.server.took(
+            looks,
+            &Watched {
+                same_host: done.placement.same_host,
+                address: &server,
+                per_s: done.transactions_per_s,
+                cpu: &done.cpu.local,
+            },
+        );
+        warnings.extend(took.why);
         let receives = done.receives as f64 / done.transactions as f64;
         let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
         Ok(Observed {
@@ -55,7 +95,8 @@ impl Workload for Http {
                 mean_ns: latency_ns.mean,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
-            server_cpu_ns: if same_host { others(&done.cpu.local) } else { None },
+            server_cpu_ns: took.server_ns,
+            others_cpus: took.others_cpus,
             exchange: Exchange {
                 request_bytes: done.request_bytes / done.transactions,
                 response_bytes: done.response_bytes / done.transactions,
@@ -71,7 +112,7 @@ impl Workload for Http {
             injected_ns: None,
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
-            server: measured.document.peer.address,
+            server,
             quantiles: latency_ns,
             warnings,
         })

@@ -10,14 +10,19 @@ mod paths;
 mod pg;
 mod responder;
 mod rtt;
+mod server;
 mod turns;
 mod twin;
 mod verdict;
+mod verify;
 mod workload;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, atomic::Ordering};
 
-use model::{Nanos, explain::ExplainDocument};
+use model::{
+    Bytes, Nanos,
+    explain::{Exchange, ExplainDocument},
+};
 
 use self::{
     args::ExplainArgs,
@@ -56,8 +61,7 @@ pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
             line.show(share);
         }
     };
-    let explained =
-        explain(args, &target, traffic::Run { stop: window.stop(), progress: &progress });
+    let explained = explain(args, &target, traffic::Run::new(window.stop(), &progress));
     drop(shown);
     drop(window);
     let (document, broken) = explained?;
@@ -105,8 +109,21 @@ fn explain(
         .map_or(0, |d| d.as_secs());
     ends::check(args, target)?;
     let mut workload = ends::workload(args, target)?;
-    let learned = workload.run(1, args.round, run)?;
-    let responder = ends::responder(args, target, &learned)?;
+    paths::reachable(args, run)?;
+    let learned =
+        workload.run(1, args.round, run).map_err(|why| match run.stop.load(Ordering::Relaxed) {
+            true => Failure::Environment("ended before anything was measured".into()),
+            false => why,
+        })?;
+    if let Some(most) = args.clients.0.iter().copied().max().filter(|n| *n > 1) {
+        // Whether the server admits so many is known before anything takes its time.
+        match workload.run(most, args.round, run) {
+            Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(why),
+            _ => {}
+        }
+    }
+    let mut notes = vec![];
+    let responder = ends::responder(args, target, &learned, &mut notes)?;
     // Both with their threads in the same places, whoever chose them.
     if !args.no_pin {
         workload.pin(&learned.pinned);
@@ -164,6 +181,7 @@ fn explain(
         ones: &ones,
         all: all.as_ref().filter(|p: &&Pairs| p.pairs.len() > 2),
         levels,
+        notes,
         cut_short: turns.over() || broken.is_some(),
     };
     let mut document = match (found.document(), broken) {
@@ -172,19 +190,28 @@ fn explain(
             document
         }
         (None, Some(why)) => return Err(why),
-        (None, None) => {
-            return Err(Failure::Environment(
-                "ended before 3 rounds were measured; nothing can be said".into(),
-            ));
-        }
+        (None, None) => return Err(too_early(met())),
     };
     if args.verify && broken.is_none() && !turns.over() {
         match turns.levels(&verdict::asked(&document)) {
-            Ok(measured) => verdict::verify(&mut document, &measured),
+            Ok(measured) => verify::verify(&mut document, &measured),
             Err(why) => broken = Some(why),
         }
     }
     Ok((document, broken))
+}
+
+/// What is known before three pairs of rounds are: of the workload alone, and no more than this.
+fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> Failure {
+    let Exchange { request_bytes, response_bytes, .. } = pooled(met.clone());
+    let rounds: Vec<f64> = met.map(|o| o.round.mean_ns).collect();
+    Failure::Environment(format!(
+        "ended before 3 pairs of rounds were measured, without which nothing is said of the network. One \
+         client has waited {} in the mean for each answer, {} there and {} back",
+        Nanos(stats::paired::median(&rounds) as u64),
+        Bytes(request_bytes),
+        Bytes(response_bytes)
+    ))
 }
 
 /// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.

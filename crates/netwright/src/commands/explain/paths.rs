@@ -1,12 +1,14 @@
 //! What other paths add to a transaction: measured where they are named by a host, and what a
 //! server costs that has nothing to do for longer between two requests.
 
+use std::sync::atomic::Ordering;
+
 use model::{Nanos, explain::Elsewhere};
 use stats::paired::{centre, differences, median};
 
 use super::{
-    args::PathArg,
-    ends::transport,
+    args::{ExplainArgs, PathArg},
+    ends::{self, transport},
     rtt::Rtt,
     turns::{Pairs, Turns},
     twin::Twin,
@@ -16,6 +18,34 @@ use crate::exit::Failure;
 
 /// Pairs of rounds for each question.
 const PAIRS: usize = 5;
+
+/// Whether the far ends of the paths answer, before anything else takes its time.
+///
+/// # Errors
+/// One does not.
+pub fn reachable(args: &ExplainArgs, run: traffic::Run<'_>) -> Result<(), Failure> {
+    for path in &args.path {
+        let PathArg::Host(host) = path else { continue };
+        let secret = crate::commands::measure::secret(&args.secret)?;
+        match ends::rtt(args, host, secret).run(1, args.round, run) {
+            // Cut short by Ctrl-C it may have answered nothing.
+            Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(within(path, why)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The same, with the path that it is of.
+fn within(path: &PathArg, why: Failure) -> Failure {
+    let said = |why: String| format!("--path {}: {why}", path.name());
+    match why {
+        Failure::Usage(why) => Failure::Usage(said(why)),
+        Failure::Denied(why) => Failure::Denied(said(why)),
+        Failure::Environment(why) => Failure::Environment(said(why)),
+        other => other,
+    }
+}
 
 /// Each path that was asked for, as far as it came.
 pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsewhere>, Failure> {

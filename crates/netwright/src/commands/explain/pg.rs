@@ -9,7 +9,10 @@ use model::{
 };
 use stats::decompose::Round;
 
-use super::workload::{Observed, UNDER_TLS, Workload, cipher, others, steal};
+use super::{
+    server::{Round as Watched, Server},
+    workload::{Observed, UNDER_TLS, Workload, cipher, steal},
+};
 use crate::exit::Failure;
 
 /// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
@@ -27,6 +30,8 @@ pub struct Pg {
     pub password: Option<String>,
     /// What the beginning of a session was seen to take, so far.
     pub beginning_ns: Cell<u64>,
+    /// Who answers.
+    pub server: Server,
 }
 
 impl Pg {
@@ -72,7 +77,20 @@ impl Pg {
 
 impl Workload for Pg {
     fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
-        let (server, done) = self.measured(clients, window, run)?;
+        let (done, looks) = self.server.watched(run, |run| self.measured(clients, window, run));
+        let (server, done) = done?;
+        let took = self.server.took(
+            looks,
+            &Watched {
+                same_host: done.placement.same_host,
+                address: &server,
+                per_s: done.transactions_per_s,
+                cpu: &done.cpu.local,
+            },
+        );
+        if let Some(why) = not_admitted(&done, clients) {
+            return Err(Failure::Environment(format!("{server}: {why}")));
+        }
         let mut warnings = done.warnings.clone();
         if done.failed > 0 {
             warnings.push(format!("{} transactions failed", done.failed));
@@ -81,6 +99,7 @@ impl Workload for Pg {
             // libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
             warnings.push(format!("{UNDER_TLS}. sslmode=disable explains the same without"));
         }
+        warnings.extend(took.why);
         let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
         Ok(Observed {
             round: Round {
@@ -90,7 +109,8 @@ impl Workload for Pg {
                 mean_ns: latency_ns.mean,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
-            server_cpu_ns: if done.placement.same_host { others(&done.cpu.local) } else { None },
+            server_cpu_ns: took.server_ns,
+            others_cpus: took.others_cpus,
             exchange: exchange(&done)?,
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
             tls_ns: cipher(done.tls.as_ref()),
@@ -115,6 +135,20 @@ impl Workload for Pg {
             self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
         }
     }
+}
+
+/// Why not all clients took part: a session was refused. What the others do then is no more than what
+/// fewer do, and nothing of so many.
+fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
+    let sessions = done.connect_ns.count;
+    let (words, _) = done.failures.iter().max_by_key(|(_, n)| **n)?;
+    (sessions < clients.into()).then(|| {
+        let fewer = match sessions {
+            0 => String::new(),
+            n => format!("; explain no more than it admits: --clients {n}"),
+        };
+        format!("{sessions} of {clients} clients got in, the others heard: {words}{fewer}")
+    })
 }
 
 /// What a transaction moved, in the mean.

@@ -9,8 +9,11 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use model::CpuSet;
+use probe::{Root, serving};
 use traffic::Secret;
 
+use super::server;
 use crate::exit::Failure;
 
 /// A far end.
@@ -23,6 +26,46 @@ pub struct Responder {
     child: Option<Child>,
     /// The folder of its Unix socket.
     folder: Option<Folder>,
+}
+
+/// The CPUs that a server's processes may use, where those are not ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(CpuSet);
+
+impl Place {
+    /// Of the server that listens there: `None` where it is where we are.
+    ///
+    /// # Errors
+    /// It is not seen, and we may not use all CPUs: then nobody knows whether it may use the same.
+    pub fn of_server(address: &str) -> Result<Option<Self>, String> {
+        let root = Root::live();
+        let ours = serving::allowed(&root, std::process::id());
+        let server = server::find(&root, address).known().and_then(|s| s.allowed(&root));
+        match (server, ours) {
+            (Some(server), ours) => Ok((Some(&server) != ours.as_ref()).then_some(Self(server))),
+            (None, Some(ours))
+                if Some(&ours) != root.list("/sys/devices/system/cpu/online").known() =>
+            {
+                Err(format!(
+                    "the responder may run on CPUs {ours} alone, as this command may; where the server \
+                     may is not seen"
+                ))
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// As the kernel takes it; `None` where a CPU is beyond what it is told of here.
+    fn mask(&self) -> libc::cpu_set_t {
+        // SAFETY: a set of bits, for which all zeros are an empty one.
+        let mut mask: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        let room = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+        for cpu in self.0.iter().map(|c| c.0 as usize).filter(|c| *c < room) {
+            // SAFETY: it is within the set.
+            unsafe { libc::CPU_SET(cpu, &mut mask) };
+        }
+        mask
+    }
 }
 
 /// A folder that only we may look into, removed with what is in it.
@@ -63,27 +106,26 @@ impl Responder {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start(address: &str) -> Result<Self, Failure> {
-        Self::child(&["--port", "0", "--bind", address], address)
+    pub fn start(address: &str, place: Option<Place>) -> Result<Self, Failure> {
+        Self::child(&["--port", "0", "--bind", address], address, place)
     }
 
     /// Starts one on a Unix socket in a folder of its own.
     ///
     /// # Errors
     /// It does not start.
-    pub fn start_on_unix_socket() -> Result<Self, Failure> {
+    pub fn start_on_unix_socket(place: Option<Place>) -> Result<Self, Failure> {
         let no = |e| Failure::Environment(format!("cannot make a folder for a socket: {e}"));
         let folder = Folder::new().map_err(no)?;
         let path = folder.0.join("socket").display().to_string();
-        let mut this = Self::child(&["--unix", &path], &path)?;
+        let mut this = Self::child(&["--unix", &path], &path, place)?;
         this.folder = Some(folder);
         Ok(this)
     }
 
-    fn child(args: &[&str], place: &str) -> Result<Self, Failure> {
-        let no = |why: String| {
-            Failure::Environment(format!("cannot start a responder on {place}: {why}"))
-        };
+    fn child(args: &[&str], at: &str, place: Option<Place>) -> Result<Self, Failure> {
+        let no =
+            |why: String| Failure::Environment(format!("cannot start a responder on {at}: {why}"));
         let program = std::env::current_exe().map_err(|e| no(e.to_string()))?;
         let mut command = Command::new(program);
         command
@@ -94,10 +136,15 @@ impl Responder {
             .stdout(Stdio::piped())
             // Ctrl-C is for us: the round under way shall end well.
             .process_group(0);
-        // SAFETY: between fork and exec only this system call is made.
+        let mask = place.map(|place| place.mask());
+        // SAFETY: between fork and exec only these system calls are made.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if let Some(mask) = &mask {
+                    // Where that is refused it stays where we are, which is no worse than before.
+                    libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), mask);
+                }
                 Ok(())
             });
         }

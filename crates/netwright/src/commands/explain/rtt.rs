@@ -82,6 +82,7 @@ impl Workload for Rtt {
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
             server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
+            others_cpus: None,
             exchange: Exchange {
                 request_bytes: done.request_bytes,
                 response_bytes: done.response_bytes,

@@ -55,7 +55,7 @@ impl Turns<'_> {
 
     /// For a single round: it does not show its own progress.
     fn quiet(&self) -> traffic::Run<'_> {
-        traffic::Run { stop: self.run.stop, progress: &|_, _| {} }
+        traffic::Run { progress: &|_, _| {}, ..self.run }
     }
 
     /// Pairs for so long, in blocks of A B B A; at least so many. What came before a failure is
@@ -63,7 +63,7 @@ impl Turns<'_> {
     pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Failure>) {
         let (begun, mut all) = (Instant::now(), Pairs::default());
         let mut turn = 0;
-        let what = format!("explain, {clients} clients");
+        let what = format!("explain, {clients} client{}", if clients == 1 { "" } else { "s" });
         while !self.over() && (turn < least || begun.elapsed().as_nanos() < u128::from(length.0)) {
             let share = begun.elapsed().as_nanos() as f64 / length.0.max(1) as f64;
             (self.run.progress)(&what, share.min(1.0));
@@ -164,7 +164,7 @@ pub fn of(rounds: &[Observed], what: impl Fn(&Observed) -> Option<f64>) -> Optio
     (!known.is_empty()).then(|| median(&known))
 }
 
-/// The median over rounds of each quantile.
+/// The median over rounds of each quantile; the mean is that of all their transactions.
 pub fn quantiles(rounds: &[Observed]) -> Quantiles {
     let all = |what: fn(&Quantiles) -> u64| {
         median(&rounds.iter().map(|o| what(&o.quantiles) as f64).collect::<Vec<_>>()) as u64
@@ -179,6 +179,7 @@ pub fn quantiles(rounds: &[Observed]) -> Quantiles {
         p999: all(|q| q.p999),
         p9999: all(|q| q.p9999),
         max: rounds.iter().map(|o| o.quantiles.max).max().unwrap_or(0),
-        mean: median(&each.iter().map(|r| r.mean_ns).collect::<Vec<_>>()),
+        mean: each.iter().map(|r| r.mean_ns * r.transactions as f64).sum::<f64>()
+            / each.iter().map(|r| r.transactions).sum::<u64>().max(1) as f64,
     }
 }

@@ -12,7 +12,10 @@ use model::{
     explain::{Elsewhere, Level, PathLoad},
     measure::Pin,
 };
-use stats::predict::{Known, Model};
+use stats::{
+    paired::Centre,
+    predict::{Known, Model},
+};
 
 use super::{
     args::ExplainArgs,
@@ -158,7 +161,7 @@ fn model(levels: Vec<Level>) -> Option<Model> {
     Model::new(Known {
         levels,
         network_ns: 0.0,
-        service_ns: 0.0,
+        service: Centre { value: 0.0, low: 0.0, high: 0.0 },
         own_ns: 0.0,
         client_threads: 1,
         server_threads: None,

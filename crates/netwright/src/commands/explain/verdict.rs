@@ -4,7 +4,7 @@ use model::{
     Nanos,
     explain::{
         Elsewhere, Exchange, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical,
-        Verified, WhatIf,
+        WhatIf,
     },
 };
 use stats::{
@@ -43,6 +43,8 @@ pub struct Found<'a> {
     pub levels: Vec<Level>,
     /// What the paths to other hosts add to a transaction, as far as they were measured.
     pub others: Vec<Elsewhere>,
+    /// What else to know of how it was measured.
+    pub notes: Vec<String>,
     /// Whether it ended early.
     pub cut_short: bool,
 }
@@ -61,7 +63,7 @@ impl Found<'_> {
         let known = Known {
             levels: levels.clone(),
             network_ns: parts.network_one.value,
-            service_ns: parts.service.value,
+            service: parts.service,
             own_ns: parts.client.value + parts.tls_ns,
             client_threads: self.args.threads,
             cpus: twin::cpus(),
@@ -96,7 +98,7 @@ impl Found<'_> {
             what_if: self.what_if(&model, clients),
             verified: None,
             injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
-            warnings: self.warnings(all),
+            warnings: self.warnings(all, model.is_server_told()),
             cut_short: self.cut_short,
             components: parts.components,
             sum: parts.sum,
@@ -108,6 +110,9 @@ impl Found<'_> {
             let why = format!("more clients than {most} were not measured, and not predicted");
             document.warnings.push(why);
         }
+        let inconclusive = !document.sum.conclusive;
+        document.predictions.iter_mut().for_each(|p| p.inconclusive = inconclusive);
+        document.what_if.iter_mut().for_each(|w| w.inconclusive = inconclusive);
         Some(document)
     }
 
@@ -161,13 +166,22 @@ impl Found<'_> {
         }
     }
 
-    fn warnings(&self, all: &Pairs) -> Vec<String> {
-        let mut all = frequent(all.workload.iter().chain(&all.network), all.pairs.len() / 2);
+    fn warnings(&self, pairs: &Pairs, told: bool) -> Vec<String> {
+        let rounds = pairs.workload.iter().chain(&pairs.network);
+        // Of either kind of round, which make up half of them each.
+        let mut all = frequent(rounds, pairs.pairs.len() / 2);
         if self.args.channels.is_some() && self.receiving().is_none() {
             all.push(
                 "--channels: on loopback, and where the far host does not tell, nobody knows \
                       what receiving takes; nothing is predicted for it"
                     .into(),
+            );
+        }
+        all.extend(others(&pairs.workload));
+        all.extend(self.notes.iter().cloned());
+        if self.args.cores.is_some() && !told {
+            all.push(
+                "--cores: nothing is predicted, for the server's CPU time is not known".into(),
             );
         }
         let unknown = self.args.path.iter().map(PathArg::name);
@@ -177,6 +191,18 @@ impl Found<'_> {
         }));
         all
     }
+}
+
+/// CPUs that others keep busy are worth a word from here on.
+const OTHERS: f64 = 0.25;
+
+/// Who else kept this host's CPUs busy: a disturbance, and none of the server's time.
+fn others(rounds: &[Observed]) -> Option<String> {
+    let cpus = of(rounds, |o| o.others_cpus).filter(|cpus| *cpus >= OTHERS)?;
+    Some(format!(
+        "others than server and client kept {cpus:.1} of this host's CPUs busy meanwhile: whoever \
+         waits for them takes longer; none of their time is counted as the server's"
+    ))
 }
 
 /// What the cipher takes here, over rounds.
@@ -264,24 +290,4 @@ fn between(clients: &[u32]) -> Vec<u32> {
 /// The numbers of clients that were predicted for this path.
 pub fn asked(document: &ExplainDocument) -> Vec<u32> {
     document.predictions.iter().filter(|p| p.path == THIS).map(|p| p.clients).collect()
-}
-
-/// Holds predictions for this path against fresh measurements. Those that the curve was drawn
-/// through are measured again beside the others, but do not speak for the prediction.
-pub fn verify(document: &mut ExplainDocument, measured: &[Level]) {
-    let mut errors = vec![];
-    for p in document.predictions.iter_mut().filter(|p| p.path == THIS) {
-        if let Some(level) = measured.iter().find(|l| l.clients == p.clients) {
-            let error = p.predicted_per_s / level.per_s - 1.0;
-            (p.measured_per_s, p.error) = (Some(level.per_s), Some(error));
-            if !document.levels.iter().any(|l| l.clients == p.clients) {
-                errors.push(error.abs());
-            }
-        }
-    }
-    document.verified = (!errors.is_empty()).then(|| Verified {
-        cells: u32::try_from(errors.len()).unwrap_or(u32::MAX),
-        median_error: median(&errors),
-        worst_error: errors.iter().copied().fold(0.0, f64::max),
-    });
 }

@@ -42,6 +42,8 @@ pub struct Observed {
     pub client_cpu_ns: Option<f64>,
     /// CPU time of the server by transaction, where somebody tells.
     pub server_cpu_ns: Option<f64>,
+    /// CPUs of this host that neither it nor our threads kept busy, where that is known.
+    pub others_cpus: Option<f64>,
     /// CPU time of this host by transaction, all that was busy.
     pub host_cpu_ns: Option<f64>,
     /// What one transaction moved.
@@ -122,12 +124,6 @@ pub const COOLDOWN: Nanos = Nanos(5_000_000);
 pub const UNDER_TLS: &str = "this is under TLS, and the network alone was measured in clear: what the \
      server takes to encrypt counts as its service; handshakes are left out";
 
-/// What this host spent beside our threads: on a host with nothing else to do, the server.
-pub fn others(cpu: &EndCpu) -> Option<f64> {
-    let (busy, ours) = (cpu.host_busy_per_unit_ns.known()?, cpu.threads_per_unit_ns.known()?);
-    Some((busy - ours).max(0.0))
-}
-
 /// What the cipher took here by transaction.
 pub fn cipher(tls: Option<&TlsRun>) -> Option<f64> {
     Some(tls?.cipher_per_unit_ns? as f64)
@@ -148,6 +144,7 @@ mod tests {
             quantiles: Quantiles { count: transactions, p50: 900, mean: 1e3, ..Default::default() },
             client_cpu_ns: Some(10.0),
             server_cpu_ns: None,
+            others_cpus: None,
             exchange: Exchange {
                 request_bytes,
                 round_trips,

@@ -143,7 +143,7 @@ fn conduct<D: Serialize + Judged>(
             line.show(share);
         }
     };
-    let result = measure(traffic::Run { stop: window.stop(), progress: &progress });
+    let result = measure(traffic::Run::new(window.stop(), &progress));
     drop(shown);
     drop(window);
     let Measured { document, broken } = result?.judged();

@@ -231,7 +231,7 @@ pub fn init(args: &PgArgs) -> Result<Done, Failure> {
             line.show(share);
         }
     };
-    let run = traffic::Run { stop: window.stop(), progress: &progress };
+    let run = traffic::Run::new(window.stop(), &progress);
     let made = traffic::pg::init::init(&spec, password.as_deref(), run);
     drop(shown);
     let made = made?;

@@ -79,7 +79,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     let longer = by.conducted.duration_ns.0 as f64 / by.spec.common.duration_ns.0.max(1) as f64;
     let progress = |what: &str, share: f64| (run.progress)(what, (share * longer).min(1.0));
     let mut round = by.crew().work(
-        Run { stop: run.stop, progress: &progress },
+        Run::new(run.stop, &progress),
         &format!("pgbench, {} clients", by.clients),
         || by.recorder(),
         |duty, _| {
