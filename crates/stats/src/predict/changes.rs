@@ -56,7 +56,7 @@ impl Model {
         }
         let nobody_waits = f64::from(clients) * 1e9 / cycle;
         let (per_s, bound) = match (clients, is_told, self.is_server_told()) {
-            (1, true, _) => (nobody_waits, None),
+            (1, true, _) => (nobody_waits, Some(Bound::AtMost)),
             (1, false, _) => (nobody_waits, Some(Bound::AtLeast)),
             (_, true, false) => (nobody_waits, Some(Bound::AtMost)),
             (_, false, false) => return Ok(None),
@@ -135,9 +135,11 @@ mod tests {
         let all = model(one, (1_500.0, 2_000.0, 2_500.0)).what_if(1, Some(8)).unwrap();
         let most = 1e9 / 5_000.0;
         for w in &all {
-            assert!(w.predicted_per_s <= most * 1.000_001 && w.bound.is_none(), "{w:?}");
+            assert!(w.predicted_per_s <= most * 1.000_001, "{w:?}");
         }
-        assert!((named(&all, "no network").unwrap().predicted_per_s / most - 1.0).abs() < 1e-9);
+        let none = named(&all, "no network").unwrap();
+        assert!((none.predicted_per_s / most - 1.0).abs() < 1e-9, "{none:?}");
+        assert_eq!(none.bound, Some(Bound::AtMost));
     }
 
     /// What is measured is possible by the demands that are said of it.
