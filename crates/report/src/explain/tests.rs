@@ -177,7 +177,7 @@ fn a_part_that_cannot_be_is_not_told_as_if_it_were() {
         "service          not told    -70 µs",
         "Not told from zero: service, server queueing,",
         "service not told from zero (-4 µs to 1 µs)",
-        "which cannot be",
+        "nothing is left for the server",
         "network             20 µs   19.8 µs  20.2 µs  65.6%",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
