@@ -191,6 +191,51 @@ fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
 }
 
 #[test]
+fn an_experiment_varies_a_knob_of_the_far_host_and_puts_it_back() {
+    let pair = Pair::new();
+    pair.plant("right", "net.ipv4.tcp_rmem", SMALL);
+    let before = ["left", "right"].map(|h| pair.print(h));
+    let target = pair.serve.target().to_owned();
+    let record = pair.state.path().join("r.jsonl").display().to_string();
+    let far = format!("{FAR_RMEM}=4096 131072 33554432");
+    // A knob of each host in one change.
+    let changes = ["--change", &far, "--change", "sysctl.net.ipv4.tcp_slow_start_after_idle=0"];
+    let prove = |sleep: &str, also: &[&str]| {
+        let workload = pair.workload(sleep);
+        let workload: Vec<&str> = workload.iter().map(String::as_str).collect();
+        [&["prove", "--record", &record, "--json"][..], &changes, &workload, also]
+            .concat()
+            .join("\n")
+    };
+    let args = prove("0.02", &["--runs", "40"]);
+    let args: Vec<&str> = args.split('\n').collect();
+    let alone = pair.left(&args).output().unwrap();
+    assert_eq!(alone.status.code(), Some(2), "{}", complaint(&alone));
+    assert!(
+        complaint(&alone).contains("knob of the far end: --responder"),
+        "{}",
+        complaint(&alone)
+    );
+    let out = pair.asks(&args, &target).output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
+    assert_eq!(d["verdict"]["outcome"], "better");
+    let shares = d["verdict"]["effect"].as_f64().unwrap();
+    assert!((shares - 2.0 / 3.0).abs() < 0.01, "600 against 1000: {shares}");
+    for (host, before) in ["left", "right"].into_iter().zip(&before) {
+        assert_eq!(*before, pair.print(host), "{host}");
+    }
+    // Killed in the middle: the far end puts back what it had been lent by itself.
+    let args = prove("0.3", &["--budget", "60s"]);
+    let args: Vec<&str> = args.split('\n').collect();
+    let mut killed = pair.asks(&args, &target).spawn().unwrap();
+    wait_for("the trial", || pair.rmem() != SMALL);
+    signal(&killed, libc::SIGKILL);
+    killed.wait().unwrap();
+    wait_for("the far end's undoing", || pair.rmem() == SMALL);
+}
+
+#[test]
 fn what_may_not_be_asked_from_afar_is_refused() {
     let pair = Pair::new();
     let before = pair.print("right");

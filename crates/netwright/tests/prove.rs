@@ -7,6 +7,8 @@ mod support;
 
 use std::{
     fs,
+    io::Write,
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Output, Stdio},
     sync::{PoisonError, RwLock},
@@ -14,7 +16,11 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{NETWRIGHT, serve::Serve};
+use support::{
+    NETWRIGHT,
+    http::{Request, Server},
+    serve::Serve,
+};
 
 /// Whoever measures live traffic is alone; the others may be beside one another.
 static ALONE: RwLock<()> = RwLock::new(());
@@ -119,6 +125,47 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         }
         Ok(())
     });
+}
+
+/// 3 ms before the first byte, or between the first and the last, as the path says.
+fn late(request: &Request, to: &mut TcpStream) -> bool {
+    let wait = || std::thread::sleep(Duration::from_millis(3));
+    if request.head.contains("/early") {
+        wait();
+    }
+    let began = to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no").is_ok();
+    if request.head.contains("/late") {
+        wait();
+    }
+    began && to.write_all(b"k").is_ok()
+}
+
+#[test]
+fn what_moved_of_a_request_is_its_first_byte_or_the_rest_of_the_response() {
+    let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let server = Server::start(late);
+    let folder = tempfile::tempdir().unwrap();
+    let workload =
+        format!("measure http {}{{level}} --duration 100ms --warmup 10ms", server.url("/"));
+    let part = |second: &str, name: &str, other: &str| {
+        let levels = ["--level", "now", "--level", second, "--runs", "32", "--quiet"];
+        let args = [&["--workload", &workload][..], &levels[..]].concat();
+        in_one_of_some_looks(|| {
+            let (_, found) = measured(folder.path(), &args)?;
+            let by = |name: &str| {
+                let of = moved(&found, name)?;
+                Ok::<f64, String>(of["second"].as_f64().unwrap() - of["first"].as_f64().unwrap())
+            };
+            // Sleeping for 3 ms takes these at least.
+            let (it, other) = (by(name)?, by(other).unwrap_or(0.0));
+            match it > 2.9e6 && it > 3.0 * other {
+                true => Ok(()),
+                false => Err(format!("{name} {it}, {other}")),
+            }
+        });
+    };
+    part("early", "time.to_first_byte_ns", "time.rest_of_response_ns");
+    part("late", "time.rest_of_response_ns", "time.to_first_byte_ns");
 }
 
 #[test]
@@ -253,6 +300,15 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"ended early by hand".into()));
     assert!(found["runs"].as_array().unwrap().len() >= 10);
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
+    let (_, found) = done(folder.path(), &["e.toml", "--peek"]);
+    assert_eq!(found["ended"], "ended early by hand; --resume goes on with it");
+    // Another experiment is not gone on with, and it is told where it is another.
+    let text = fs::read_to_string(folder.path().join("e.toml")).unwrap();
+    fs::write(folder.path().join("e.toml"), text.replace("tr 12 11", "tr 13 11")).unwrap();
+    let out = prove(folder.path(), &["e.toml", "--resume"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", complaint(&out));
+    let said = complaint(&out);
+    assert!(said.contains("command: ") && said.contains("tr 12 11") && said.contains("tr 13 11"));
 }
 
 #[test]
@@ -295,6 +351,31 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
         &SETS.replace("\"echo {level} > knob\"", "\"echo no such knob >&2; exit 1\""),
         4,
         "no such knob",
+    );
+    assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
+    let slow = SETS
+        .replace("cat knob; sleep 0.02", "sleep 60")
+        .replace("runs =", "timeout = \"300ms\"\nruns =");
+    bad(&slow, 4, "did not end within 300ms");
+    assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
+    // Half-way: what was told until then is told, kept, and can be looked at.
+    let half = SETS.replace(
+        "cat knob; sleep 0.02",
+        "echo 5; echo . >> count; test $(wc -l < count) -lt 30 || { echo gone >&2; exit 5; }",
+    );
+    fs::write(folder.path().join("e.toml"), half).unwrap();
+    let out =
+        prove(folder.path(), &["e.toml", "--runs", "4000", "--quiet", "--json"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
+    assert!(complaint(&out).contains("exit code 5: gone"), "{}", complaint(&out));
+    assert_eq!(complaint(&out).lines().count(), 1, "{}", complaint(&out));
+    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(told["runs"].as_array().unwrap().len() >= 20);
+    let (_, seen) = done(folder.path(), &["e.toml", "--peek"]);
+    assert_eq!(seen["runs"], told["runs"]);
+    let ended = seen["ended"].as_str().unwrap();
+    assert!(
+        ended.starts_with("broken off: the workload failed") && ended.ends_with("goes on with it")
     );
     assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
     let out = Command::new(NETWRIGHT).arg("prove").output().unwrap();

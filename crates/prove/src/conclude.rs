@@ -20,7 +20,12 @@ use stats::{
     },
 };
 
-use crate::{Experiment, ProveError, experiment::Metric, notes, record::Begun};
+use crate::{
+    Experiment, ProveError,
+    experiment::Metric,
+    notes,
+    record::{Begun, Past},
+};
 
 /// Why there are no more runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +56,23 @@ impl Ending {
     }
 
     /// An end that was written down.
-    pub fn as_recorded(why: &str) -> Self {
+    fn as_recorded(why: &str) -> Self {
         let at_end = Self::at_end();
         Self { planned: why == at_end.why, why: why.to_owned(), may_go_on: false }
     }
 
-    /// It goes on; this is only a look.
-    pub fn a_look() -> Self {
-        Self { why: "under way".into(), planned: false, may_go_on: true }
+    /// What a record says of its end: this is only a look.
+    pub fn a_look(past: &Past) -> Self {
+        let why = match (&past.ended, &past.stopped, past.under_way) {
+            (Some(why), ..) => return Self::as_recorded(why),
+            (None, _, true) => "under way".to_owned(),
+            (None, Some(why), false) => format!("{why}; --resume goes on with it"),
+            (None, None, false) => {
+                "broken off without a word: killed, or the host went down; --resume goes on with it"
+                    .to_owned()
+            }
+        };
+        Self { why, planned: false, may_go_on: true }
     }
 }
 

@@ -75,7 +75,10 @@ pub fn conduct(
         (Ok(ending), Err(e)) => (ending, Some(e)),
         (Err(e), put_back) => (Ending::broken(&e), Some(put_back.err().unwrap_or(e))),
     };
-    let said = if ending.may_go_on { Ok(()) } else { record.ended(&ending.why) };
+    let said = match ending.may_go_on {
+        true => record.stopped(&ending.why),
+        false => record.ended(&ending.why),
+    };
     let document = (!course.runs.is_empty())
         .then(|| conclude::conclude(experiment, begun, &course.runs, &ending));
     Conducted { document, broken: broken.or(said.err()) }

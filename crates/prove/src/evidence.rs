@@ -20,6 +20,9 @@ const SOFTIRQS: [&str; 2] = ["NET_RX", "NET_TX"];
 /// How the names of the response time's parts begin.
 pub(crate) const PART: &str = "time.";
 
+/// How those of the CPU time begin.
+pub(crate) const CPU: &str = "cpu.";
+
 /// What a measurement's counters are divided by: the key of its run, how many make one, a word.
 const WORK: [(&str, f64, &str); 3] = [
     ("transactions", 1.0, "transaction"),
@@ -50,7 +53,8 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
         if here || !one_host {
             each(run.pointer(&format!("/evidence/{end}")), &format!("{end}."), &mut found);
             let states = run.pointer(&format!("/cpu/{end}/host_ns"));
-            let busy = |name: &str| !matches!(name, "idle" | "iowait");
+            // Those of softirqs and interrupts are told as parts.
+            let busy = |name: &str| !matches!(name, "idle" | "iowait" | "softirq" | "irq");
             let Some(states) = states.and_then(Value::as_object) else { continue };
             for (state, ns) in states.iter().filter(|(name, _)| busy(name)) {
                 put(format!("{end}.host.{state}_ns"), ns.as_u64(), &mut found);
@@ -58,26 +62,33 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
         }
     }
     for end in ["local", "peer"] {
-        for of in ["process_ns", "voluntary_switches", "involuntary_switches"] {
+        for of in ["voluntary_switches", "involuntary_switches"] {
             let value = run.pointer(&format!("/cpu/{end}/{of}")).and_then(Value::as_u64);
             put(format!("{end}.{of}"), value, &mut found);
         }
         let moves = run.pointer(&format!("/placement/{end}/migrations"));
         put(format!("{end}.migrations"), moves.and_then(Value::as_u64), &mut found);
     }
-    if let Some(sent) = run.get("retransmits") {
-        put("retransmits".into(), sent.as_u64(), &mut found);
+    for of in ["retransmits", "receives", "failed", "retries", "reconnects"] {
+        if let Some(count) = run.get(of) {
+            put(of.into(), count.as_u64(), &mut found);
+        }
     }
+    each(run.get("moved").filter(|m| m.get("round_trips").is_some()), "pg.", &mut found);
     parts(run, &mut found);
+    cpu_parts(run, one_host, &mut found);
     let work = WORK.iter().find(|w| w.2 == per).and_then(|(key, one, _)| {
         run.get(key).and_then(Value::as_f64).filter(|n| *n > 0.0).map(|n| n / one)
     });
     (found, work)
 }
 
-/// What the response time of all transactions is made of, as far as the run itself tells: what the
-/// far end computed by its own clock and the rest, which is network, wake-ups and waiting; the
-/// cipher at this end. Counted whole like any counter, so that it is divided by the work as they are.
+/// What the response time of all transactions is made of, as far as the run itself tells. Of round
+/// trips what the far end computed by its own clock and the rest, which is network, wake-ups and
+/// waiting; of requests the time to the first byte and the rest of the response; of both and of
+/// database transactions, where they are in it, the wait before sending (a schedule's) and the
+/// connection; the cipher at this end. Counted whole like any counter, so that it is divided by the
+/// work as they are.
 fn parts(run: &Value, into: &mut Counters) {
     let number = |at: &str| run.pointer(at).and_then(Value::as_f64).filter(|x| *x >= 0.0);
     let mean = number("/rtt_ns/mean").or_else(|| number("/latency_ns/mean"));
@@ -92,6 +103,61 @@ fn parts(run: &Value, into: &mut Counters) {
     }
     if let Some(cipher) = number("/tls/cipher_per_unit_ns") {
         part("cipher", cipher);
+    }
+    let mut before = 0.0;
+    if let Some(from_send) = number("/latency_from_send_ns/mean") {
+        before += mean - from_send;
+        part("before_sending", mean - from_send);
+    }
+    let is = |key: &str| run.get(key).and_then(Value::as_bool) == Some(true);
+    let connect =
+        number("/connect_ns/mean").filter(|_| is("new_connections") || is("connect_each"));
+    if let Some(connect) = connect {
+        // Of a request the handshake comes after connecting, of a database's client it is in it.
+        let handshake = number("/tls_handshake_ns/mean").filter(|_| is("new_connections"));
+        part("connecting", connect + handshake.unwrap_or(0.0));
+        before += connect + handshake.unwrap_or(0.0);
+    }
+    if let Some(first) = number("/first_byte_ns/mean") {
+        part("to_first_byte", first - before);
+        part("rest_of_response", mean - first);
+    } else if before > 0.0 {
+        part("statements", mean - before);
+    }
+}
+
+/// CPU time of the client, of the server and of softirqs with interrupts, as far as the run tells.
+/// A server that is not ours tells nothing of itself: on the client's host its part is told
+/// together with whatever else ran there, on a host that a responder tells of as that host's.
+fn cpu_parts(run: &Value, one_host: bool, into: &mut Counters) {
+    let number = |at: &str| run.pointer(at).and_then(Value::as_u64);
+    // None where a state that there must be is not told.
+    let states = |end: &str, names: [&str; 2], also: &str| {
+        let of = run.pointer(&format!("/cpu/{end}/host_ns"))?.as_object()?;
+        let state = |name: &str| of.get(name).and_then(Value::as_u64);
+        Some(state(names[0])? + state(names[1])? + state(also).unwrap_or(0))
+    };
+    let mut part = |name: &str, ns: Option<u64>| {
+        if ns.is_some() {
+            put(format!("{CPU}{name}_ns"), ns, into);
+        }
+    };
+    let client = number("/cpu/local/process_ns");
+    let server = number("/cpu/peer/process_ns");
+    part("client", client);
+    part("server", server);
+    part("softirq", states("local", ["softirq", "irq"], ""));
+    let outside = |end| states(end, ["user", "system"], "nice");
+    if !one_host {
+        part("server_softirq", states("peer", ["softirq", "irq"], ""));
+    }
+    match (server, one_host) {
+        (Some(_), _) => {}
+        (None, false) => part("server_host", outside("peer")),
+        (None, true) => part(
+            "server_and_others",
+            outside("local").zip(client).map(|(all, client)| all.saturating_sub(client)),
+        ),
     }
 }
 
@@ -200,6 +266,62 @@ pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Counters>) -> BTreeSet<&'
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_request_has_its_first_byte_and_its_connection_and_a_server_its_share_of_the_cpu() {
+        let of = |run: &str| of_ours(&format!(r#"{{"runs": [{run}]}}"#), "transaction").0;
+        let at = |of: &Counters, name: &str| of.get(name).copied().flatten();
+        let http = r#"{"transactions": 10, "latency_ns": {"mean": 50.0}, "receives": 12, "failed": 0,
+            "first_byte_ns": {"mean": 40.0}, "new_connections": NEW, "connect_ns": {"mean": 8.0},
+            "tls_handshake_ns": {"mean": 2.0}, "latency_from_send_ns": LAG,
+            "placement": {"same_host": HERE}, "cpu": {"local": {"process_ns": 300,
+            "host_ns": {"user": 500, "system": 200, "softirq": 90, "irq": 10, "nice": 50}},
+            "peer": PEER}}"#;
+        let absent = r#"{"absent": "no responder"}"#;
+        let run = |new: &str, lag: &str, here: &str, peer: &str| {
+            let text = http.replace("NEW", new).replace("LAG", lag);
+            of(&text.replace("HERE", here).replace("PEER", peer))
+        };
+        let kept = run("false", "null", "true", absent);
+        assert_eq!(at(&kept, "time.to_first_byte_ns"), Some(400));
+        assert_eq!(at(&kept, "time.rest_of_response_ns"), Some(100));
+        assert!(
+            !kept.contains_key("time.connecting_ns") && !kept.contains_key("time.statements_ns")
+        );
+        assert_eq!(at(&kept, "cpu.client_ns"), Some(300));
+        assert_eq!(at(&kept, "cpu.softirq_ns"), Some(100));
+        assert_eq!(at(&kept, "cpu.server_and_others_ns"), Some(450));
+        assert_eq!((at(&kept, "receives"), at(&kept, "failed")), (Some(12), None));
+        assert!(!kept.contains_key("local.host.softirq_ns"), "told twice: {kept:?}");
+        let each = run(
+            "true",
+            r#"{"mean": 45.0}"#,
+            "false",
+            r#"{"host_ns": {"user": 7, "system": 3,
+            "softirq": 2, "irq": 0}}"#,
+        );
+        assert_eq!(at(&each, "time.before_sending_ns"), Some(50));
+        assert_eq!(at(&each, "time.connecting_ns"), Some(100));
+        assert_eq!(at(&each, "time.to_first_byte_ns"), Some(250), "the three and the rest are all");
+        assert_eq!(at(&each, "cpu.server_host_ns"), Some(10));
+        assert_eq!(at(&each, "cpu.server_softirq_ns"), Some(2));
+        // Nothing is made of what is not told.
+        let none = run("false", "null", "false", absent);
+        assert!(!none.keys().any(|k| k.starts_with("cpu.server")), "{none:?}");
+    }
+
+    #[test]
+    fn a_database_s_transaction_has_its_connection_and_its_round_trips() {
+        let pg = r#"{"runs": [{"transactions": 10, "latency_ns": {"mean": 50.0}, "connect_each": true,
+            "connect_ns": {"mean": 30.0}, "tls_handshake_ns": {"mean": 9.0},
+            "moved": {"round_trips": 30, "sends": 30}}]}"#;
+        let told = of_ours(pg, "transaction").0;
+        assert_eq!(told["time.connecting_ns"], Some(300), "the handshake is in it");
+        assert_eq!(told["time.statements_ns"], Some(200));
+        assert_eq!(told["pg.round_trips"], Some(30));
+        let driver = pg.replace(r#"{"round_trips": 30, "sends": 30}"#, r#"{"absent": "pgbench"}"#);
+        assert!(!of_ours(&driver, "transaction").0.keys().any(|k| k.starts_with("pg.")));
+    }
+
     const RUN: &str = r#"{"runs": [{"transactions": 50, "placement": {"same_host": HOST,
         "local": {"migrations": 3}, "peer": {"migrations": {"absent": "no"}}},
         "evidence": {"local": {"softirq.NET_RX": 7}, "peer": {"softirq.NET_RX": 9}},
@@ -236,7 +358,7 @@ mod tests {
         );
         let (one, _) = of_ours(&RUN.replace("HOST", "true"), "transaction");
         assert!(!one.contains_key("peer.softirq.NET_RX") && !one.contains_key("peer.host.user_ns"));
-        assert_eq!(one["peer.process_ns"], Some(200));
+        assert_eq!((one["cpu.client_ns"], one["cpu.server_ns"]), (Some(100), Some(200)));
         assert_eq!(of_ours("no JSON", "transaction"), (Counters::new(), None));
     }
 }

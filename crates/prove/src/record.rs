@@ -33,6 +33,8 @@ enum Entry {
     /// What is held still, or was, the last one telling.
     Held(HeldStill),
     Run(Box<Run>),
+    /// Broken off, for this reason: it may be gone on with.
+    Stopped(String),
     Ended(String),
 }
 
@@ -60,6 +62,10 @@ pub struct Past {
     pub pending: Vec<String>,
     /// Why it ended, if it did.
     pub ended: Option<String>,
+    /// Why it was broken off, if it said so and was not gone on with.
+    pub stopped: Option<String>,
+    /// Whether somebody writes it now.
+    pub under_way: bool,
     /// What was held still.
     pub held: Option<HeldStill>,
     /// The boot of the host under which it was last written.
@@ -138,9 +144,16 @@ impl Record {
 
     fn lock(&self) -> Result<(), ProveError> {
         // SAFETY: our own open file.
-        match unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-            0 => Ok(()),
-            _ => Err(ProveError::Busy(format!(
+        let taken =
+            || unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 };
+        // Who only looks has it for a moment.
+        let again = || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            taken()
+        };
+        match taken() || (0..5).any(|_| again()) {
+            true => Ok(()),
+            false => Err(ProveError::Busy(format!(
                 "{}: another experiment writes it; `netwright prove --peek` looks at it",
                 self.path.display()
             ))),
@@ -176,6 +189,11 @@ impl Record {
         self.write(&Entry::Held(held.clone()))
     }
 
+    /// It was broken off, and may be gone on with.
+    pub(crate) fn stopped(&mut self, why: &str) -> Result<(), ProveError> {
+        self.write(&Entry::Stopped(why.to_owned()))
+    }
+
     /// The end.
     pub(crate) fn ended(&mut self, why: &str) -> Result<(), ProveError> {
         self.write(&Entry::Ended(why.to_owned()))
@@ -187,9 +205,10 @@ impl Record {
 /// **Errors**: there is none, or it is no record.
 pub fn read(path: &Path) -> Result<Past, ProveError> {
     let mut text = String::new();
-    File::open(path)
-        .and_then(|mut f| f.read_to_string(&mut text))
-        .map_err(|e| ProveError::file(path, e))?;
+    let mut file = File::open(path).map_err(|e| ProveError::file(path, e))?;
+    // Before it is read: who ends between the two is under way in the text as well.
+    let under_way = is_locked(&file);
+    file.read_to_string(&mut text).map_err(|e| ProveError::file(path, e))?;
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = text.lines().map(serde_json::from_str::<Entry>);
     let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
@@ -198,13 +217,16 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
         runs: vec![],
         pending: vec![],
         ended: None,
+        stopped: None,
+        under_way,
         held: None,
         boot_id: None,
     };
     for entry in lines.map_while(Result::ok) {
         match entry {
             Entry::Begun(_) => return Err(no_record()),
-            Entry::Boot(id) => past.boot_id = Some(id),
+            // The first line of whoever goes on with it.
+            Entry::Boot(id) => (past.boot_id, past.stopped) = (Some(id), None),
             Entry::Setting { undo } => past.pending.insert(0, undo),
             Entry::Undone { undo } => {
                 if let Some(at) = past.pending.iter().position(|p| *p == undo) {
@@ -213,10 +235,23 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
             }
             Entry::Held(held) => past.held = Some(held),
             Entry::Run(run) => past.runs.push(*run),
+            Entry::Stopped(why) => past.stopped = Some(why),
             Entry::Ended(why) => past.ended = Some(why),
         }
     }
     Ok(past)
+}
+
+/// Whether a record has a writer. A look takes the lock for a moment, shared with other looks.
+fn is_locked(file: &File) -> bool {
+    // SAFETY: our own open file, whose lock goes with it.
+    unsafe {
+        let taken = libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0;
+        if taken {
+            libc::flock(file.as_raw_fd(), libc::LOCK_UN);
+        }
+        !taken
+    }
 }
 
 /// Undoes what killed experiments left set: every record of the folder that nobody writes.
@@ -285,7 +320,9 @@ mod tests {
         record.undone("undo a").unwrap();
         record.run(&a_run(0)).unwrap();
         record.run(&a_run(1)).unwrap();
+        assert!(read(&path).unwrap().under_way);
         drop(record);
+        assert!(!read(&path).unwrap().under_way);
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
         let found = read(&path).unwrap();
@@ -293,6 +330,17 @@ mod tests {
         assert_eq!((found.pending, found.ended), (vec!["undo b".to_owned()], None));
         std::fs::write(&path, "hello\n").unwrap();
         assert!(read(&path).is_err());
+    }
+
+    #[test]
+    fn what_was_broken_off_says_so_until_it_is_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        Record::create(&path, &begun()).unwrap().stopped("by hand").unwrap();
+        assert_eq!(read(&path).unwrap().stopped.as_deref(), Some("by hand"));
+        drop(Record::resume(&path).unwrap());
+        let past = read(&path).unwrap();
+        assert_eq!((past.stopped, past.ended), (None, None));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! An experiment as it is written in a file. [`crate::Experiment::check`] judges it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::placement::{CLASSES, Seat};
 
@@ -51,6 +54,51 @@ pub struct Spec {
     /// What is looked at [default: what the measurement is about].
     #[serde(default, rename = "metric")]
     pub metrics: Vec<MetricSpec>,
+}
+
+impl Spec {
+    /// Where another one differs, each place in words: `budget: "60s" there, "30s" here`.
+    pub fn differences(&self, here: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        let value = |of| serde_json::to_value(of).unwrap_or_default();
+        differ("", &value(self), &value(here), &mut found);
+        found
+    }
+}
+
+/// Goes down to the places themselves.
+fn differ(at: &str, there: &Value, here: &Value, into: &mut Vec<String>) {
+    match (there, here) {
+        (Value::Object(there), Value::Object(here)) => {
+            let keys: BTreeSet<&String> = there.keys().chain(here.keys()).collect();
+            for key in keys {
+                let of = |o: &Map<String, Value>| o.get(key).cloned().unwrap_or(Value::Null);
+                let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+                differ(&at, &of(there), &of(here), into);
+            }
+        }
+        (Value::Array(there), Value::Array(here)) if there.len() == here.len() => {
+            for (i, (there, here)) in there.iter().zip(here).enumerate() {
+                differ(&format!("{at}[{i}]"), there, here, into);
+            }
+        }
+        (there, here) if there != here => {
+            into.push(format!("{at}: {} there, {} here", shown(there), shown(here)));
+        }
+        _ => {}
+    }
+}
+
+/// A value in few words.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".into(),
+        value => {
+            let text = value.to_string();
+            let end = text.char_indices().nth(60).map(|(at, _)| at);
+            end.and_then(|at| text.get(..at)).map_or(text.clone(), |cut| format!("{cut}…"))
+        }
+    }
 }
 
 /// Something that is varied.
@@ -157,4 +205,25 @@ pub struct MetricSpec {
     pub guard: bool,
     /// A guard's limit: it must be shown to get worse by less than this, `10%`.
     pub limit: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_by_its_place() {
+        let text = "command = \"w\"\nbudget = \"60s\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n";
+        let spec = parse(text).unwrap();
+        assert!(spec.differences(&spec).is_empty());
+        let other = text.replace("\"60s\"", "\"30s\"").replace("[1, 2]", "[1, 3]");
+        assert_eq!(
+            spec.differences(&parse(&other).unwrap()),
+            ["budget: \"60s\" there, \"30s\" here", "factor[0].levels[1]: 2 there, 3 here"]
+        );
+        let more = parse(&text.replace("[1, 2]", "[1, 2, 3]")).unwrap();
+        assert_eq!(spec.differences(&more), ["factor[0].levels: [1,2] there, [1,2,3] here"]);
+        let none = parse(&text.replace("budget = \"60s\"\n", "")).unwrap();
+        assert_eq!(spec.differences(&none), ["budget: \"60s\" there, nothing here"]);
+    }
 }

@@ -46,8 +46,13 @@ pub(super) fn between(
         .filter(|(_, (_, p))| *p <= ERROR)
         .map(|(counter, (effects, p))| counter.moved(effects, p))
         .collect();
-    // What the response time is made of comes first: it is the reason that the rest explains.
-    let kernel = |m: &MovedCounter| !m.counter.starts_with(evidence::PART);
+    // What the response time is made of comes first, and whose CPU time it took: it is the reason
+    // that the rest explains.
+    let kernel = |m: &MovedCounter| match m.counter.as_str() {
+        name if name.starts_with(evidence::PART) => 0,
+        name if name.starts_with(evidence::CPU) => 1,
+        _ => 2,
+    };
     found.moved.sort_by(|a, b| {
         let rest = || a.p.total_cmp(&b.p).then(part(b).total_cmp(&part(a)));
         kernel(a).cmp(&kernel(b)).then_with(rest)

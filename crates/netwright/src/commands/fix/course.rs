@@ -90,6 +90,25 @@ impl Course<'_> {
         (room >= share + shortest).then(|| Duration::from_secs_f64(share))
     }
 
+    /// Which budget would hold so many more experiments, in words.
+    pub fn enough(&self, left: usize) -> String {
+        let words = |s: f64| format!("{:.0}s", s.ceil());
+        let shortest = self.shortest().as_secs_f64();
+        // One more compares all that was kept with before.
+        let more = shortest * (left + 1) as f64;
+        let all = self.began.elapsed().as_secs_f64() + more;
+        format!(
+            "a run takes {:.1} s and an experiment {FEWEST_RUNS} of them, {} with setting and undoing: \
+             for what is left, {} experiments with the one at the end that compares all, --budget {} is \
+             enough; shorter runs (a measurement's --duration) need less",
+            self.run.as_secs_f64(),
+            words(shortest),
+            left + 1,
+            // Some room, for no two runs take the same time.
+            words(all * 1.1)
+        )
+    }
+
     /// With a plan against without it, both over what was kept so far.
     pub fn experiment(&mut self, plan: Plan, name: &str, slice: Duration) -> Result<Came, Failure> {
         self.made += 1;

@@ -2,13 +2,13 @@
 
 pub mod args;
 mod course;
-mod hosts;
+pub mod hosts;
 mod judge;
 
 use std::{
     collections::BTreeSet,
     io::{BufRead, IsTerminal},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -110,7 +110,7 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
         return Err(Failure::Usage(format!("--window {}: from 100ms", args.window)));
     }
     let mut spec = Spec {
-        workload: args.workload.as_ref().map(|w| with_secret(args, w)),
+        workload: args.workload.as_ref().map(|w| with_secret(args.secret_file.as_deref(), w)),
         command: args.command.clone(),
         metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
@@ -129,12 +129,12 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
 }
 
 /// The far end that is tuned demands its secret of measurements as well.
-fn with_secret(args: &FixArgs, workload: &str) -> String {
+pub fn with_secret(secret_file: Option<&Path>, workload: &str) -> String {
     let ours = ["stream", "rtt", "connect"].iter().any(|kind| {
         let rest = workload.trim_start().trim_start_matches("measure").trim_start();
         rest.starts_with(kind)
     });
-    match &args.secret_file {
+    match secret_file {
         Some(file) if ours && !workload.contains("--secret-file") => {
             format!("{workload} --secret-file '{}'", file.display())
         }
@@ -314,7 +314,14 @@ fn tried(
                 (None, _) => {}
                 (Some(_), None) => {
                     c.why = "the budget holds no more experiments".into();
-                    (goes_on, document.ended) = (false, "the budget is used up".into());
+                    document.notes.push(course.enough(left + 1));
+                    let none = course.made == 0;
+                    let ended = if none {
+                        "the budget holds no experiment"
+                    } else {
+                        "the budget is used up"
+                    };
+                    (goes_on, document.ended) = (false, ended.into());
                 }
                 (Some(plan), Some(_)) if !wanted(course.args, plan) => {
                     (c.fate, c.why) = (Fate::Declined, "not wanted".into());

@@ -15,6 +15,8 @@ use crate::args::OutputArgs;
   netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher'
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
+  netwright prove --change far:sysctl.net.ipv4.tcp_rmem='4096 131072 33554432' \\
+      --workload stream://db1 --responder db1 --secret-file F   # a knob of the far end
   netwright prove channels.toml --peek   # how it stands, from another terminal
   netwright prove channels.toml --resume # go on with one that was broken off
 
@@ -76,6 +78,13 @@ pub struct ProveArgs {
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Extent")]
     pub own_connection: bool,
+    /// Lets knobs be those of this far end as well, `far:KNOB`: its operator runs `netwright serve
+    /// --allow-tune`.
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "peek", help_heading = "Extent")]
+    pub responder: Option<String>,
+    /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    #[arg(long, value_name = "FILE", requires = "responder", help_heading = "Extent")]
+    pub secret_file: Option<PathBuf>,
     /// Where the record is kept [default: NAME.jsonl in /var/lib/netwright/prove as root, else in
     /// ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]

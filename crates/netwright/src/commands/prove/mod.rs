@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod spec;
+mod tuned;
 
 use std::{
     path::{Path, PathBuf},
@@ -9,10 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use model::{
-    prove::{Outcome, ProveDocument, Run},
-    tune::Plan,
-};
+use model::prove::{Outcome, ProveDocument, Run};
 use prove::{
     Experiment, Knobs, ProveError,
     conclude::{self, Ending},
@@ -20,11 +18,9 @@ use prove::{
     record::{self, Begun, Record},
 };
 
-use tune::trial::Bench;
-
-use self::args::ProveArgs;
+use self::{args::ProveArgs, tuned::Tuned};
 use crate::{
-    commands::tune::{hold::Hold, trial},
+    commands::tune::hold::Hold,
     exit::{Done, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
@@ -42,7 +38,11 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     let (mut conducted, still, went_on) = {
         let window = Window::open();
         undo_killed(args, &path)?;
-        let Some(tuned) = Tuned::of(args, &experiment)? else { return Ok(Done::No) };
+        let tuned = Tuned::open(args, &experiment)?;
+        let hosts = tuned.hosts()?;
+        let Some(plans) = tuned.plans(args, &experiment, hosts.as_ref())? else {
+            return Ok(Done::No);
+        };
         let (begun, before, mut record) = begin(args, &experiment, &path)?;
         warn(args, &experiment);
         let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
@@ -54,9 +54,9 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         };
         let ours = std::env::current_exe()
             .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))?;
-        let knobs = tuned.bench.as_ref().map(|bench| Knobs { bench, plans: &tuned.plans });
+        let knobs = hosts.as_ref().map(|bench| Knobs { bench, plans: &plans });
         let means = Means { ours: &ours, stop: window.stop(), knobs, progress: &progress };
-        let hold = tuned.hold(&experiment)?;
+        let hold = tuned.hold(&experiment, &plans)?;
         if let Some(hold) = &hold {
             record.held(hold.told()).map_err(failure)?;
         }
@@ -89,61 +89,12 @@ fn show(args: &ProveArgs, document: &ProveDocument, sink: &Sink) -> Result<Done,
     })
 }
 
-/// The host's knobs, where the experiment sets some.
-struct Tuned {
-    bench: Option<Bench>,
-    plans: Vec<Plan>,
-}
-
-impl Tuned {
-    /// Plans every combination before anything runs. `None` where one would do harm, which was
-    /// told.
-    fn of(args: &ProveArgs, experiment: &Experiment) -> Result<Option<Self>, Failure> {
-        let wishes = experiment.wishes();
-        let changes_nothing = wishes.iter().all(Vec::is_empty);
-        let quiet = args.output.talk.quiet;
-        let what = format!("the experiment {}", experiment.name);
-        if changes_nothing && !experiment.spec.hold_still {
-            trial::clear(&what, quiet)?;
-            return Ok(Some(Self { bench: None, plans: vec![] }));
-        }
-        let bench = trial::bench(&what, quiet)?;
-        if changes_nothing {
-            return Ok(Some(Self { bench: Some(bench), plans: vec![] }));
-        }
-        let Ok(plans) = trial::plans(bench.host(), wishes, args.own_connection)? else {
-            return Ok(None);
-        };
-        let changes = || plans.iter().flat_map(|p| &p.changes);
-        if changes().next().is_none() {
-            return Err(Failure::Usage("all levels are what is there already".into()));
-        }
-        if !quiet {
-            let mut names: Vec<&str> = changes().map(|c| c.knob.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            note(&format!("changes this host and puts everything back: {}", names.join(", ")));
-        }
-        Ok(Some(Self { bench: Some(bench), plans }))
-    }
-
-    /// Holds the host still, where this is wanted.
-    fn hold(&self, experiment: &Experiment) -> Result<Option<Hold<'_>>, Failure> {
-        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.hold_still) else {
-            return Ok(None);
-        };
-        let varied: Vec<&str> =
-            self.plans.iter().flat_map(|p| &p.changes).map(|c| c.knob.as_str()).collect();
-        Hold::begin(bench, &varied).map(Some)
-    }
-}
-
 /// How it stands.
 fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
     let past = record::read(path).map_err(failure)?;
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
-    let ending = past.ended.map_or_else(Ending::a_look, |why| Ending::as_recorded(&why));
+    let ending = Ending::a_look(&past);
     let mut document = conclude::conclude(&experiment, &past.begun, &past.runs, &ending);
     document.held_still = past.held;
     show(args, &document, sink)
@@ -176,8 +127,12 @@ fn begin(
             )));
         }
         if past.begun.spec != experiment.spec {
-            let path = path.display();
-            return Err(Failure::Usage(format!("{path}: is the record of another experiment")));
+            let differs = past.begun.spec.differences(&experiment.spec).join("; ");
+            return Err(Failure::Usage(format!(
+                "{}: is the record of another experiment: {differs}. With what is there it goes on, \
+                 without --resume it begins anew",
+                path.display()
+            )));
         }
         if past.rebooted() && !args.output.talk.quiet {
             note("the host was booted since: levels are compared within blocks, each of one boot");

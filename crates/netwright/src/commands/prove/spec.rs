@@ -23,6 +23,8 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     spec.smallest = args.smallest.clone().or(spec.smallest);
     spec.seed = args.seed.or(spec.seed);
     spec.hold_still |= args.hold_still;
+    let secret = args.secret_file.as_deref();
+    spec.workload = spec.workload.map(|w| crate::commands::fix::with_secret(secret, &w));
     if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         let allowed =
