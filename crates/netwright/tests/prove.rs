@@ -104,7 +104,7 @@ fn moved<'a>(found: &'a Value, name: &str) -> Result<&'a Value, String> {
 fn a_slower_service_is_worse_and_a_faster_one_better() {
     let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let fast = Serve::start(&["--service-time", "300us"]);
-    let slow = Serve::start(&["--service-time", "600us"]);
+    let slow = Serve::start(&["--service-time", "1200us"]);
     let folder = tempfile::tempdir().unwrap();
     let workload = "measure rtt {level} --duration 100ms --warmup 10ms";
     let compared = |first: &Serve, second: &Serve| {
