@@ -97,7 +97,7 @@ impl Found<'_> {
             elsewhere: self.others.clone(),
             what_if: self.what_if(&model, clients),
             verified: None,
-            injected_service_ns: of(&all.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
+            injected_service_ns: of(&self.ones.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
             warnings: self.warnings(all, model.is_server_told()),
             cut_short: self.cut_short,
             components: parts.components,
