@@ -30,6 +30,8 @@ const fn usual(arch: Arch, cpus: u32) -> Emulation {
 
 const fn threads(spec: &ServerSpec) -> &'static str {
     let asked = match spec.emulation {
+        // They share one clock.
+        _ if spec.virtual_time => Emulation::One,
         Some(asked) => asked,
         None => usual(spec.arch, spec.cpus),
     };
@@ -38,6 +40,10 @@ const fn threads(spec: &ServerSpec) -> &'static str {
         Emulation::Each => "multi",
     }
 }
+
+/// A clock that counts instructions: each is 2 ns, about what one of this machine's takes when it is
+/// emulated without that, and while all CPUs wait it goes on to the next timer at once.
+const VIRTUAL_TIME: &str = "-icount shift=1,sleep=off";
 
 /// QEMU's arguments for a server.
 pub(crate) fn arguments(
@@ -53,6 +59,9 @@ pub(crate) fn arguments(
         "-nodefaults -no-user-config -no-reboot -display none {} -accel tcg,thread={thread}",
         spec.arch.board(spec.threads)
     ));
+    if spec.virtual_time {
+        a.add(VIRTUAL_TIME);
+    }
     processors(&mut a, spec);
     nics(&mut a, spec);
     disk(&mut a, spec);
@@ -267,6 +276,14 @@ mod tests {
         };
         has(&asked(Arch::X86_64, Some(Emulation::Each)), &["-accel tcg,thread=multi"]);
         has(&asked(Arch::Aarch64, Some(Emulation::One)), &["-accel tcg,thread=single"]);
+    }
+
+    #[test]
+    fn virtual_time_is_one_threads() {
+        let spec = ServerSpec { virtual_time: true, ..ServerSpec::kunpeng("/bin/netwright") };
+        has(&line(&spec), &["-accel tcg,thread=single -icount shift=1,sleep=off"]);
+        let spec = ServerSpec { virtual_time: false, ..spec };
+        assert!(!line(&spec).contains("icount"));
     }
 
     #[test]

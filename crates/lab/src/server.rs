@@ -101,6 +101,8 @@ pub struct ServerSpec {
     pub disk: DiskModel,
     /// A raw image as one more disk, the last virtio one: what is written there outlives the guest.
     pub image: Option<PathBuf>,
+    /// Whether its clock counts instructions instead of this machine's time.
+    pub virtual_time: bool,
     /// The binary that serves inside: reachable under this machine's root, or, for another
     /// architecture, a static one that is copied into the guest.
     pub agent: PathBuf,
@@ -128,6 +130,7 @@ impl ServerSpec {
             models: vec![NicModel::Virtio],
             disk: DiskModel::None,
             image: None,
+            virtual_time: false,
             agent: agent.into(),
             cache: image::DEFAULT_CACHE.into(),
             patience: Duration::from_secs(90),

@@ -7,15 +7,18 @@
 //! network there. Needs root.
 //!
 //! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
-//! `--passes 3` of each measurement before and after, `--only nginx` of the workloads.
+//! `--passes 3` of each measurement before and after, `--only nginx` of the workloads, `--scale 20` of
+//! pgbench's tables; `--virtual-time` does it in a guest whose clock counts instructions.
 
 use std::{io, process::ExitCode};
 
 mod cells;
+#[path = "../guest.rs"]
+mod guest;
 mod site;
 
 use cells::{Cell, table};
-use site::{Site, Work};
+use site::{NETWRIGHT, Site, Work};
 
 const DELAYS: &str = "40us,250us,1ms";
 const CLIENTS: &str = "1,4,16";
@@ -26,10 +29,15 @@ struct Options {
     duration: String,
     passes: usize,
     only: String,
+    scale: String,
 }
 
 fn main() -> ExitCode {
-    match options().and_then(|o| run(&o)) {
+    let done = match guest::instead(NETWRIGHT) {
+        Ok(None) => options().and_then(|o| run(&o)),
+        other => other.map(|_| ()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("explain: {e}");
@@ -45,6 +53,7 @@ fn options() -> io::Result<Options> {
         duration: "4s".into(),
         passes: 3,
         only: String::new(),
+        scale: "20".into(),
     };
     // Cargo adds --bench.
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
@@ -56,6 +65,7 @@ fn options() -> io::Result<Options> {
             "--duration" => o.duration = value,
             "--passes" => o.passes = value.parse().map_err(io::Error::other)?,
             "--only" => o.only = value,
+            "--scale" => o.scale = value,
             _ => return Err(io::Error::other(format!("{name} is no option"))),
         }
     }
@@ -65,7 +75,7 @@ fn options() -> io::Result<Options> {
 fn run(o: &Options) -> io::Result<()> {
     let mut cells = vec![];
     for delay in &o.delays {
-        let site = Site::up(delay)?;
+        let site = Site::up(delay, &o.scale)?;
         for work in Work::ALL.iter().filter(|w| w.name().contains(&o.only)) {
             cells.extend(explain(o, &site, *work)?);
         }
@@ -87,12 +97,10 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
         Ok(())
     };
     there(o.passes)?;
-    let (busy, carried) = site.wire();
+    let before = site.wire();
     let document = site.explain(work, &o.clients, &o.duration)?;
     there(o.passes)?;
-    let (busy_after, carried_after) = site.wire();
-    let frames = (carried_after - carried).max(1) as f64;
-    let frame_us = (busy_after - busy) * 1e6 / frames;
+    let after = site.wire();
     let cells = clients.iter().zip(measured).filter_map(|(n, rates)| {
         let at = |p: &&model::explain::Prediction| p.clients == *n && p.path != "this";
         let p = document.predictions.iter().find(at)?;
@@ -110,7 +118,10 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     });
     let cells: Vec<Cell> = cells.collect();
     cells.iter().for_each(Cell::print);
-    println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
+    if let (Some((before, carried)), Some((after, carried_after))) = (before, after) {
+        let frame_us = (after - before) * 1e6 / (carried_after - carried).max(1) as f64;
+        println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
+    }
     for path in &document.elsewhere {
         let added = (path.added_ns + path.idle_ns) / 1e3;
         println!("  ({added:.1} µs longer there, {:.1} of them the server's)", path.idle_ns / 1e3);

@@ -203,6 +203,11 @@ pub struct ServerArgs {
     /// A raw disk image as one more virtio disk: what is written to it outlives the guest.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+    /// Its clock counts instructions, 2 ns each, and skips what it waits for: how busy this machine is
+    /// shows in no figure measured inside. All of its CPUs share that clock, so have one: --cpus 1
+    /// --nodes 1. It takes a CPU of this machine all the time, and its clock does not agree with ours.
+    #[arg(long, conflicts_with = "emulation_threads")]
+    pub virtual_time: bool,
     /// Memory, such as 1G.
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub memory: model::Bytes,

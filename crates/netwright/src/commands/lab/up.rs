@@ -198,6 +198,7 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
             DiskKind::Nvme => DiskModel::Nvme,
         },
         image: a.image.map(|file| whole(&file)).transpose()?,
+        virtual_time: a.virtual_time,
         cache: a.cache.unwrap_or_else(|| image::DEFAULT_CACHE.into()),
         ..base
     })
