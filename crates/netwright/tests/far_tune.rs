@@ -181,6 +181,14 @@ fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
     assert_eq!(document(&status)["sets"][0]["id"].as_u64().unwrap().to_string(), id);
     let back = pair.asks(&["tune", "rollback", &id], &target).output().unwrap();
     assert_eq!(back.status.code(), Some(0), "{}", complaint(&back));
+    // Twice is no harm, and no claim.
+    let back = pair.asks(&["tune", "rollback", &id], &target).output().unwrap();
+    assert_eq!(back.status.code(), Some(0), "{}", complaint(&back));
+    let said = String::from_utf8_lossy(&back.stdout).into_owned();
+    assert!(said.contains("before, or is gone") && said.contains("nothing was written"), "{said}");
+    let back = pair.asks(&["tune", "rollback", "999"], &target).output().unwrap();
+    assert_eq!(back.status.code(), Some(2), "{}", complaint(&back));
+    assert!(complaint(&back).contains("there is no change 999"), "{}", complaint(&back));
     if let Some(near) = d["kept"].as_u64() {
         let back = pair.left(&["tune", "rollback", &near.to_string()]).output().unwrap();
         assert_eq!(back.status.code(), Some(0), "{}", complaint(&back));

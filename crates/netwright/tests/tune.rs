@@ -110,7 +110,11 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("nic.v0.queue.rx-0.rfs_flows=100", 2, "rounds 100 up to 128"),
             ("nic.v0.queue.rx-0.rps_cpus=cpus:4000", 4, "not online"),
             ("nic.v0.queue.rx-9.rps_cpus=1", 4, "not there"),
-            ("nic.gone.mtu=1400", 4, "not there"),
+            ("nic.gone.mtu=1400", 4, "no such interface here; there are lo, v"),
+            ("nic.v0.mtuu=1400", 2, "did you mean nic.NIC.mtu=BYTES?"),
+            ("sysclt.net.core.somaxconn=1", 2, "did you mean sysctl.…?"),
+            ("process.no-such-one.affinity=0", 4, "no process of the name no-such-one runs"),
+            ("nic.v0.gro_flush_timeout=20MB", 2, "is no time"),
             ("nic.v0.rings.rx=512", 4, "not supported"),
             ("nic.v0.pause.rx=off", 4, "not supported"),
             ("nic.v0.features.no-such=on", 4, "no such feature"),
@@ -152,6 +156,9 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
         fs::write(&empty, "nic.v0.mtu=1400\nnic.v0.mtu=1300\n").unwrap();
         let (code, _, err) = host.tune(&["plan", empty.to_str().unwrap()]);
         assert!(code == 2 && err.contains("line 2"), "{err}");
+        fs::write(&empty, "nonsense\n").unwrap();
+        let (code, _, err) = host.tune(&["plan", empty.to_str().unwrap()]);
+        assert!(code == 2 && err.contains("/empty: line 1: "), "{err}");
         let (code, out, _) = host.tune(&["apply", "--dry-run", "nic.v0.mtu=1400"]);
         assert!(code == 0 && out.contains("1500 -> 1400"), "{out}");
         same(&before, &host.print(), "after plans only");

@@ -167,3 +167,129 @@ fn killed_at_every_write_the_namespace_is_put_back_from_outside() {
     println!("{points} points, at {disturbed} of them the namespace was changed");
     assert!(disturbed >= 2 * CHANGES.len(), "only {disturbed} of {points}");
 }
+
+#[test]
+fn cut_short_it_is_told_as_it_is_and_completed_from_outside() {
+    let ns = namespace();
+    let before = print(&ns);
+    let args = ["apply", "--netns", &ns.name, "--no-confirm", CHANGES[0], CHANGES[2]];
+    let (mut unfinished, mut not_written) = (0, 0);
+    for at in 1.. {
+        let state = tempfile::tempdir().unwrap();
+        let end = traced::tune(state.path(), &args, &mut |n| {
+            if n == at { Then::Kill } else { Then::GoOn }
+        });
+        let (_, out, _) = tune(state.path(), &["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&out).unwrap();
+        if status["sets"][0]["state"] == "unfinished" {
+            unfinished += 1;
+            let set = &status["sets"][0];
+            assert_eq!(set["namespace"], ns.name.as_str(), "{out}");
+            assert!(set["net_namespace"].is_u64(), "{out}");
+            // Nobody else wrote anything.
+            for value in status["values"].as_array().unwrap() {
+                let drift = value["drift"]["kind"].as_str().unwrap();
+                assert!(["none", "not_written"].contains(&drift), "killed at {at}: {out}");
+                not_written += usize::from(drift == "not_written");
+            }
+            let (code, out, _) = tune(state.path(), &["status"]);
+            assert_eq!(code, 1);
+            for told in ["apply --finish 1` completes it", "rollback 1` undoes it", &ns.name] {
+                assert!(out.contains(told), "killed at {at}: no {told:?} in {out}");
+            }
+            let (code, out, err) = tune(state.path(), &["apply", "--finish", "1"]);
+            assert_eq!(code, 0, "killed at {at}: {out}{err}");
+            assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1400"), "{at}");
+            assert_eq!(ns.run("sysctl", &["-n", "net.core.somaxconn"]).trim(), "8192", "{at}");
+        }
+        tune(state.path(), &["rollback"]);
+        assert_eq!(print(&ns), before, "killed at {at}");
+        if let End::Exited(code) = end {
+            assert_eq!(code, 0);
+            break;
+        }
+    }
+    assert!(unfinished >= 4 && not_written >= 2, "{unfinished}, {not_written}");
+}
+
+#[test]
+fn status_and_log_name_the_namespace_of_a_change() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    assert_eq!(tune(state, &["apply", "--netns", &ns.name, "nic.v0.mtu=1400"]).0, 0);
+    let told = format!("in network namespace {}", ns.name);
+    for command in ["status", "log"] {
+        let (code, out, err) = tune(state, &[command]);
+        assert!(code == 0 && out.contains(&told), "{out}{err}");
+        let (_, out, _) = tune(state, &[command, "--json"]);
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(document["sets"][0]["namespace"], ns.name.as_str(), "{out}");
+    }
+    let dir = state.to_str().unwrap();
+    let again = ["apply", "--netns", &ns.name, "--state-dir", dir, "nic.v0.txqueuelen=500"];
+    let (_, out, err) = tune(Path::new("/nowhere"), &again);
+    assert!(out.contains(&format!("tune rollback 2 --state-dir {dir}`")), "{out}{err}");
+    // Within it, it is this one.
+    let inside = ns.run(NETWRIGHT, &["tune", "log", "--state-dir", dir]);
+    assert!(inside.contains("change 1") && !inside.contains("in network namespace"), "{inside}");
+}
+
+#[test]
+fn what_a_namespace_only_shows_is_refused_by_the_plan() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    // Read-only there, or not there at all: by kernel.
+    for ask in ["sysctl.net.core.rmem_max=67108864", "sysctl.net.core.netdev_max_backlog=100000"] {
+        for args in [&["plan"][..], &["apply", "--dry-run"], &["apply"]] {
+            let args = [args, &["--netns", &ns.name, ask]].concat();
+            let (code, out, err) = tune(state.path(), &args);
+            assert!(code == 4 && err.contains("it is the whole host's"), "{args:?} {out}{err}");
+        }
+    }
+    assert!(!state.path().join("journal/000001.jsonl").exists());
+}
+
+#[test]
+fn findings_of_another_host_are_refused_and_none_are_nothing_to_change() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let (_, out, _) = tune(state, &["plan", "--json", "--netns", &ns.name, "nic.v0.mtu=1400"]);
+    let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let file = state.join("findings.json");
+    let write = |key: &str, value: serde_json::Value, findings: serde_json::Value| {
+        let mut id = plan["host"].clone();
+        if !key.is_empty() {
+            id[key] = value;
+        }
+        let document = serde_json::json!({
+            "findings": findings, "host": {"name": id["name"]}, "source": {"kind": "live", "id": id},
+        });
+        fs::write(&file, document.to_string()).unwrap();
+    };
+    let none = || serde_json::json!([]);
+    let file = file.to_str().unwrap();
+    write("", none(), none());
+    let (code, out, err) = tune(state, &["plan", "--netns", &ns.name, file]);
+    assert!(code == 0 && out.contains("nothing to change"), "{code} {out}{err}");
+    let (code, out, err) = tune(state, &["plan", "--json", "--netns", &ns.name, file]);
+    let made: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(code == 0 && made["changes"] == none(), "{out}{err}");
+    let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, file]);
+    assert!(code == 0 && out.contains("Nothing to change"), "{code} {out}{err}");
+
+    let (code, out, err) = tune(state, &["plan", file]);
+    assert!(code == 4 && err.contains("of another network namespace"), "{code} {out}{err}");
+    for (key, why) in [
+        ("name", "another host (other"),
+        ("machine_id", "another host"),
+        ("boot_id", "another boot"),
+    ] {
+        write(key, "other".into(), none());
+        for command in ["plan", "apply"] {
+            let (code, out, err) = tune(state, &[command, "--netns", &ns.name, file]);
+            assert!(code == 4 && err.contains(why) && out.is_empty(), "{key}: {code} {out}{err}");
+        }
+    }
+    let out = output(NETWRIGHT, &["doctor", "--json", "--window", "100ms"]);
+    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(told["source"]["id"]["boot_id"].is_string(), "{}", told["source"]);
+}

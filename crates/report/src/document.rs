@@ -6,6 +6,7 @@ use model::{
     finding::{Clear, Diagnosis},
     host::Host,
     snapshot::Manifest,
+    tune::HostId,
     watch::ByContext,
 };
 use schemars::JsonSchema;
@@ -49,17 +50,22 @@ pub struct Source {
     pub taken_at_unix_s: Reading<u64>,
     /// Whether names and addresses in it were replaced.
     pub redacted: Reading<bool>,
+    /// Which host, boot and network namespace it was, for `tune plan` to compare; only of the
+    /// running host.
+    #[serde(default)]
+    pub id: Reading<HostId>,
 }
 
 impl Source {
-    /// The running host.
-    pub fn live() -> Self {
+    /// The running host, which is this one.
+    pub fn live(id: HostId) -> Self {
         let none = "the running host";
         Self {
             kind: "live".into(),
             path: String::new(),
             taken_at_unix_s: Reading::absent(none),
             redacted: Reading::absent(none),
+            id: Reading::Known(id),
         }
     }
 
@@ -73,6 +79,7 @@ impl Source {
                 .map_or_else(|| Reading::Absent(none()), |m| Reading::Known(m.taken_at_unix_s)),
             redacted: manifest
                 .map_or_else(|| Reading::Absent(none()), |m| Reading::Known(m.redacted)),
+            id: Reading::absent("not the running host"),
         }
     }
 }

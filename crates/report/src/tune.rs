@@ -119,9 +119,21 @@ fn head(s: &ChangeSet, page: &mut Page) {
             ),
         );
     page.line(line, 4);
+    if !s.namespace.is_empty() {
+        page.line(Line::plain(format!("    in network namespace {}", s.namespace)), 6);
+    }
+    let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
     if let Reading::Known(left) = s.confirm_within_ms {
-        let text =
-            format!("    undone in {} s unless `netwright tune confirm {}`", left / 1000, s.id);
+        let mut text = format!("    undone in {} s", left / 1000);
+        if !s.remedies.is_empty() {
+            text += &format!(" unless `{}`", remedy(0));
+        }
+        page.line(Line::new().ink(Ink::Warn, text), 6);
+    } else if s.state == State::Unfinished && !s.remedies.is_empty() {
+        let mut text = format!("    `{}` undoes it", remedy(0));
+        if s.remedies.len() > 1 {
+            text += &format!(", `{}` completes it", remedy(1));
+        }
         page.line(Line::new().ink(Ink::Warn, text), 6);
     }
     for trouble in &s.trouble {
@@ -145,6 +157,9 @@ pub fn status(status: &Status, look: Look) -> String {
     for v in &status.values {
         let now = match (&v.drift, &v.now) {
             (Drift::None, Reading::Known(now)) => Line::new().ink(Ink::Good, now),
+            (Drift::NotWritten, Reading::Known(now)) => {
+                Line::new().ink(Ink::Warn, now).text(" (cut short before it was written)")
+            }
             (Drift::Changed { suspects }, Reading::Known(now)) => {
                 let by = if suspects.is_empty() {
                     "changed since, not known by whom".to_owned()

@@ -55,6 +55,17 @@ impl TuneError {
         Self::written(what, e.raw_os_error().unwrap_or(libc::EIO))
     }
 
+    /// The same with what it is about before it: a document's name.
+    pub fn of(self, what: &str) -> Self {
+        match self {
+            Self::Usage(why) => Self::Usage(format!("{what}: {why}")),
+            Self::Denied(why) => Self::Denied(format!("{what}: {why}")),
+            Self::Absent(why) => Self::Absent(format!("{what}: {why}")),
+            Self::Environment(why) => Self::Environment(format!("{what}: {why}")),
+            Self::Changed(why) => Self::Changed(format!("{what}: {why}")),
+        }
+    }
+
     /// The reason for not taking something into a plan.
     pub fn kind(&self) -> RefusedAs {
         match self {

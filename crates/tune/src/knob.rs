@@ -88,6 +88,16 @@ pub trait Knob: Sync {
     /// As the kernel answered.
     fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError>;
 
+    /// Whether it can be written here at all, whatever the value; asked while a plan is made, so
+    /// that nothing is promised that nobody can do.
+    ///
+    /// # Errors
+    /// Why not.
+    fn settable(&self, host: &Host, knob: &str) -> Result<(), TuneError> {
+        let _ = (host, knob);
+        Ok(())
+    }
+
     /// An exact value for people and for comparison: one line.
     fn show(&self, exact: &str) -> String {
         sysctl_conf::folded(exact)

@@ -16,6 +16,7 @@ pub mod knob;
 pub mod knobs;
 pub mod lock;
 mod members;
+mod near;
 pub mod netns;
 pub mod persist;
 pub mod plan;

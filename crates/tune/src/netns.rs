@@ -228,6 +228,13 @@ pub fn again(inode: u64, then: Option<u64>) -> Found {
     }
 }
 
+/// What to call a namespace of this inode: its name of `ip netns`, else `net:[INODE]`.
+pub fn called(inode: u64) -> String {
+    let is_it = |e: &fs::DirEntry| fs::metadata(e.path()).is_ok_and(|m| m.ino() == inode);
+    let named = fs::read_dir(NAMES).into_iter().flatten().flatten().find(is_it);
+    named.map_or_else(|| format!("net:[{inode}]"), |e| e.file_name().to_string_lossy().into_owned())
+}
+
 /// Whether both are one namespace; where one of them is not known, they are taken for one.
 pub fn same(a: &HostId, b: &HostId) -> bool {
     let differ = |a: &Reading<u64>, b: &Reading<u64>| matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b);

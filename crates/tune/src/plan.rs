@@ -3,27 +3,39 @@
 use std::collections::BTreeMap;
 
 use model::{
-    SCHEMA_VERSION,
+    Reading, SCHEMA_VERSION,
     tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
 };
 
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, harmful},
-    knobs, members, netns, profile,
+    knobs, members, near, netns, profile,
     wish::{self, Mode, Wish, Wishes},
 };
 
-/// What each knob reads now, exactly.
-pub type Seen = BTreeMap<String, Result<String, TuneError>>;
+/// What was seen of the knobs that are wished for.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// What each reads now, exactly.
+    values: BTreeMap<String, Result<String, TuneError>>,
+    /// Those that nobody can write here, with the reason.
+    fixed: BTreeMap<String, TuneError>,
+}
 
 /// Reads every knob that is wished for.
 pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
-    let read = |w: &Wish| {
-        let knob = knobs::find(&w.knob).filter(|k| k.never(&w.knob).is_none())?;
-        Some((w.knob.clone(), knob.read(host, &w.knob)))
-    };
-    wishes.iter().filter_map(read).collect()
+    let mut seen = Seen::default();
+    for w in wishes {
+        let Some(knob) = knobs::find(&w.knob).filter(|k| k.never(&w.knob).is_none()) else {
+            continue;
+        };
+        seen.values.insert(w.knob.clone(), knob.read(host, &w.knob));
+        if let Err(e) = knob.settable(host, &w.knob) {
+            seen.fixed.insert(w.knob.clone(), e);
+        }
+    }
+    seen
 }
 
 /// The plan: what is refused stands beside what is planned. Pure.
@@ -87,9 +99,14 @@ fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Plann
         let why = format!("{why}, so it is nothing to undo; sysctl -w does it");
         return Err(Refusal { kind: RefusedAs::Environment, why });
     }
-    let exact = match seen.get(&wish.knob) {
+    let fixed = seen.fixed.get(&wish.knob);
+    let exact = match seen.values.get(&wish.knob) {
         Some(Ok(exact)) => exact,
-        Some(Err(e)) => return Err(Refusal { kind: e.kind(), why: e.to_string() }),
+        Some(Err(e)) => {
+            let e = fixed.unwrap_or(e);
+            let why = no_interface(case, &wish.knob).unwrap_or_else(|| e.to_string());
+            return Err(Refusal { kind: e.kind(), why });
+        }
         None => return Err(Refusal { kind: RefusedAs::Environment, why: "was not read".into() }),
     };
     let value = match wish.mode {
@@ -103,7 +120,21 @@ fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Plann
     if knob.verify(&new, exact) {
         return Ok(None);
     }
+    if let Some(e) = fixed {
+        return Err(Refusal { kind: e.kind(), why: e.to_string() });
+    }
     Ok(Some((knob.phase(), planned(case, knob, wish, exact, new))))
+}
+
+/// Said of a knob of an interface that is not there: it is not the file that is missed.
+fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
+    let rest = knob.strip_prefix("nic.")?;
+    let is_its = |n: &str| rest.strip_prefix(n).is_some_and(|r| r.starts_with('.'));
+    if case.facts.nics.is_empty() || case.facts.nics.iter().any(|n| is_its(&n.name)) {
+        return None;
+    }
+    let names: Vec<&str> = case.facts.nics.iter().map(|n| n.name.as_str()).take(8).collect();
+    Some(format!("there is no such interface here; there are {}", names.join(", ")))
 }
 
 /// What "at least" comes to here.
@@ -145,7 +176,7 @@ fn refused(wish: &Wish, kind: RefusedAs, why: String) -> Refused {
 }
 
 fn unchanged(wish: &Wish, seen: &Seen) -> Unchanged {
-    let exact = seen.get(&wish.knob).and_then(|s| s.as_ref().ok());
+    let exact = seen.values.get(&wish.knob).and_then(|s| s.as_ref().ok());
     let show = |e: &String| knobs::find(&wish.knob).map_or(e.clone(), |k| k.show(e));
     Unchanged {
         asked_by: wish.asked_by.clone(),
@@ -156,17 +187,23 @@ fn unchanged(wish: &Wish, seen: &Seen) -> Unchanged {
 
 /// What to say of a name that is nobody's.
 fn unknown(knob: &str) -> String {
+    let kinds = ["sysctl", "nic", "irq", "irqbalance", "cpu", "pci", "process"];
     let kind = knob.split('.').next().unwrap_or_default();
-    let near: Vec<&str> = knobs::ALL
-        .iter()
-        .map(|k| k.spelling())
-        .filter(|s| s.split('.').next() == Some(kind))
-        .collect();
-    if near.is_empty() {
-        "no such knob; names begin with sysctl., nic., irq., irqbalance., cpu., pci. or process."
-            .into()
-    } else {
-        format!("no such knob; there are {}", near.join(", "))
+    let of_kind = |kind: &str| -> Vec<&'static str> {
+        let all = knobs::ALL.iter().map(|k| k.spelling());
+        all.filter(|s| s.split('.').next() == Some(kind)).collect()
+    };
+    if !kinds.contains(&kind) {
+        let meant = near::nearest(kind, kinds.into_iter());
+        let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
+        return format!(
+            "no such knob; {meant}names begin with sysctl., nic., irq., irqbalance., cpu., pci. or \
+             process."
+        );
+    }
+    match near::spelled(knob, &of_kind(kind)) {
+        Some(meant) => format!("no such knob; did you mean {meant}?"),
+        None => format!("no such knob; there are {}", of_kind(kind).join(", ")),
     }
 }
 
@@ -181,6 +218,37 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
     }
     notes.extend(members::notes(case.facts, &plan.changes));
     notes
+}
+
+/// Whether findings are of this host, boot and network namespace; what they do not tell is not
+/// compared.
+///
+/// # Errors
+/// [`TuneError::Changed`] with the first that differs.
+pub fn found_here(found: &HostId, here: &HostId) -> Result<(), TuneError> {
+    fn differ(a: &Reading<String>, b: &Reading<String>) -> bool {
+        a.known().is_some_and(|a| b.known() != Some(a))
+    }
+    let name = |h: &HostId| h.name.known().cloned().unwrap_or_else(|| "unnamed".into());
+    let of_another = |what: String| {
+        Err(TuneError::Changed(format!(
+            "the findings are of another {what}: look again here (netwright doctor --json); nothing \
+             was planned"
+        )))
+    };
+    let machine = differ(&found.machine_id, &here.machine_id);
+    if machine || differ(&found.name, &here.name) {
+        return of_another(format!("host ({}, and this is {})", name(found), name(here)));
+    }
+    if differ(&found.boot_id, &here.boot_id) {
+        return of_another(format!("boot of this host ({})", name(here)));
+    }
+    if !netns::same(found, here) {
+        let number = |h: &HostId| h.net_namespace.known().map(u64::to_string).unwrap_or_default();
+        let (then, now) = (number(found), number(here));
+        return of_another(format!("network namespace (net:[{then}], and this is net:[{now}])"));
+    }
+    Ok(())
 }
 
 /// Whether a plan made before still fits: the same host, the same boot, the same values.

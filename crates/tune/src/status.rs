@@ -34,14 +34,27 @@ pub fn log(host: &Host, store: &Store) -> Log {
     Log {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),
-        sets: sets.iter().map(|(s, state)| document(s, *state)).collect(),
+        sets: documents(host, &sets),
         damaged,
     }
 }
 
-/// One set for a document.
-pub fn document(set: &Set, state: State) -> ChangeSet {
-    set.document(state, guard::boot_ms())
+/// One set for a document, as it is seen from a host.
+pub fn document(host: &Host, set: &Set, state: State) -> ChangeSet {
+    seen_from(&host.id(), host.is_live(), set, state)
+}
+
+fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
+    let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
+    ChangeSet {
+        namespace: inode.map(netns::called).unwrap_or_default(),
+        ..set.document(state, guard::boot_ms())
+    }
+}
+
+fn documents(host: &Host, sets: &[(Set, State)]) -> Vec<ChangeSet> {
+    let here = host.id();
+    sets.iter().map(|(s, state)| seen_from(&here, host.is_live(), s, *state)).collect()
 }
 
 /// Whether some of a set may be in force.
@@ -70,7 +83,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     Status {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),
-        sets: sets.iter().map(|(s, state)| document(s, *state)).collect(),
+        sets: documents(host, &sets),
         values,
     }
 }
@@ -78,7 +91,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
 /// The values of a set, read where it was made.
 fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
     let all = |place: Seen| -> Vec<Now> {
-        let value = |w: &journal::Made| value(host, set, w.n, &w.saved.old, place, facts);
+        let value = |w: &journal::Made| value(host, set, w, place, facts);
         set.writes.iter().map(value).collect()
     };
     let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
@@ -102,7 +115,8 @@ enum Seen {
     Gone,
 }
 
-fn value(host: &Host, set: &Set, n: usize, old: &str, seen: Seen, facts: Option<&Facts>) -> Now {
+fn value(host: &Host, set: &Set, w: &journal::Made, seen: Seen, facts: Option<&Facts>) -> Now {
+    let (n, old) = (w.n, w.saved.old.as_str());
     let change = set.changes.get(n);
     let name = change.map_or("", |c| c.knob.as_str());
     let written = set.written(n).to_owned();
@@ -118,10 +132,11 @@ fn value(host: &Host, set: &Set, n: usize, old: &str, seen: Seen, facts: Option<
     let (now, drift) = match (read, knob) {
         (Ok(now), Some(knob)) => {
             let holds = knob.verify(&written, &now);
-            let drift = if holds {
-                Drift::None
-            } else {
-                Drift::Changed { suspects: suspects(name, facts) }
+            let drift = match holds {
+                true => Drift::None,
+                // Announced in the journal, and cut short before it was made.
+                false if !w.held && knob.show(&now) == knob.show(old) => Drift::NotWritten,
+                false => Drift::Changed { suspects: suspects(name, facts) },
             };
             (Reading::Known(knob.show(&now)), drift)
         }
@@ -156,28 +171,29 @@ fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
 }
 
 /// What every command says before anything else, when a change was cut short or waits.
-pub fn notice(host: &Host, store: &Store) -> Option<String> {
+/// `options` are those by which a command finds the same journal.
+pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
     let (sets, damaged) = standing(host, store);
     if let Some(damaged) = damaged.first() {
-        return Some(format!("{damaged}; `netwright tune log` lists what can be read"));
+        return Some(format!("{damaged}; `netwright tune log{options}` lists what can be read"));
     }
     let of_set = sets.iter().rev().find_map(|(set, state)| {
         let id = set.id;
         match state {
             State::Unfinished if set.undoing => Some(format!(
-                "the undoing of change {id} was cut short; `netwright tune rollback {id}` ends it"
+                "the undoing of change {id} was cut short; `netwright tune rollback {id}{options}` ends it"
             )),
-            State::Unfinished if set.trial.is_some() => Some(left(set, &sets)),
+            State::Unfinished if set.trial.is_some() => Some(left(set, &sets, options)),
             State::Unfinished => Some(format!(
-                "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}` \
-                 undoes it, `netwright tune apply --finish {id}` completes it",
+                "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}{options}` \
+                 undoes it, `netwright tune apply --finish {id}{options}` completes it",
                 set.writes.iter().filter(|w| w.held).count(),
                 set.changes.len()
             )),
-            State::AwaitingConfirmation => Some(waits(host, set)),
+            State::AwaitingConfirmation => Some(waits(host, set, options)),
             State::GoneWithBoot if !set.applied && !set.gone => Some(format!(
                 "change {id} was cut short, and the host was booted since: nothing of it is in \
-                 force; `netwright tune rollback {id}` closes it"
+                 force; `netwright tune rollback {id}{options}` closes it"
             )),
             _ => None,
         }
@@ -186,7 +202,7 @@ pub fn notice(host: &Host, store: &Store) -> Option<String> {
 }
 
 /// What an experiment that was cut short left.
-fn left(last: &Set, sets: &[(Set, State)]) -> String {
+fn left(last: &Set, sets: &[(Set, State)], options: &str) -> String {
     let on_trial = |(s, state): &&(Set, State)| *state == State::Unfinished && s.trial.is_some();
     let ids: Vec<String> = sets.iter().filter(on_trial).map(|(s, _)| s.id.to_string()).collect();
     let what = last.trial.as_deref().unwrap_or_default();
@@ -196,21 +212,21 @@ fn left(last: &Set, sets: &[(Set, State)]) -> String {
     };
     format!(
         "{what} was cut short, and {changes} still in force; `netwright tune rollback \
-         --unfinished` undoes {them}"
+         --unfinished{options}` undoes {them}"
     )
 }
 
-fn waits(host: &Host, set: &Set) -> String {
+fn waits(host: &Host, set: &Set, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
     let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
     if host.start_ticks(&armed.pid.to_string()).ok() == Some(armed.start_ticks) {
         return format!(
-            "change {id} is undone in {left} s unless `netwright tune confirm {id}` comes before"
+            "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"
         );
     }
     format!(
         "change {id} waits for a confirmation, and its guard is gone: nothing will undo it by \
-         itself; `netwright tune confirm {id}` keeps it, `netwright tune rollback {id}` undoes it"
+         itself; `netwright tune confirm {id}{options}` keeps it, `netwright tune rollback {id}{options}` undoes it"
     )
 }

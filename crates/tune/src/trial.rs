@@ -252,6 +252,9 @@ impl Bench {
             s.id == id && s.trial.as_deref().is_some_and(|t| t.starts_with(whose))
         };
         let Some((set, state)) = sets.iter().find(own) else {
+            if !sets.iter().any(|(s, _)| s.id == id) {
+                return Err(TuneError::Usage(format!("there is no change {id}")));
+            }
             return Err(TuneError::Denied(format!("change {id} was not made by {whose}…")));
         };
         if matches!(state, State::RolledBack | State::GoneWithBoot) {

@@ -3,10 +3,10 @@
 pub mod irqs;
 
 use model::{
-    Facts, Finding,
+    Facts, Finding, Reading,
     cpu::Cpu,
     process::Process,
-    tune::{Plan, Profile, Refused, RefusedAs},
+    tune::{HostId, Plan, Profile, Refused, RefusedAs},
 };
 use serde::Deserialize;
 
@@ -48,6 +48,9 @@ pub struct Wishes {
     pub refused: Vec<Refused>,
     /// The plan that they are from: its host and old values must be those of now.
     pub plan: Option<Plan>,
+    /// The host of the findings that they are from: it must be this one. Parts that a document
+    /// does not tell are absent.
+    pub found_on: Option<HostId>,
     /// Whether dangerous ones are meant ([`crate::knob::Knob::danger`]).
     pub understood: bool,
     /// The profile that they are from, and the interfaces chosen for it.
@@ -74,7 +77,8 @@ impl Wishes {
     /// Whether somebody asked for each of them: then one that is refused is an answer of no.
     /// What findings and profiles ask for is left out where it does not fit.
     pub fn by_name(&self) -> bool {
-        self.plan.is_some() || self.refused.is_empty() && self.profile.is_none()
+        self.plan.is_some()
+            || self.refused.is_empty() && self.profile.is_none() && self.found_on.is_none()
     }
 }
 
@@ -137,10 +141,19 @@ fn json(text: &str) -> Result<Wishes, TuneError> {
     struct Diagnosed {
         findings: Vec<Finding>,
         source: Source,
+        #[serde(default)]
+        host: Named,
+    }
+    #[derive(Default, Deserialize)]
+    struct Named {
+        #[serde(default)]
+        name: Reading<String>,
     }
     #[derive(Deserialize)]
     struct Source {
         kind: String,
+        #[serde(default)]
+        id: Reading<HostId>,
     }
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
     if value.get("findings").is_some() {
@@ -150,7 +163,15 @@ fn json(text: &str) -> Result<Wishes, TuneError> {
                 "these findings are of a snapshot or a folder, not of this host".into(),
             ));
         }
-        return Ok(findings(&d.findings));
+        let named = || HostId {
+            name: d.host.name,
+            machine_id: Reading::default(),
+            boot_id: Reading::default(),
+            net_namespace: Reading::default(),
+            net_cookie: Reading::default(),
+        };
+        let found_on = Some(d.source.id.into_known().unwrap_or_else(named));
+        return Ok(Wishes { found_on, ..findings(&d.findings) });
     }
     let plan: Plan = serde_json::from_value(value).map_err(|e| not_json(&e))?;
     if plan.schema_version != model::SCHEMA_VERSION {
@@ -240,7 +261,12 @@ pub fn left_whole(wish: &Wish, facts: &Facts) -> Option<Refusal> {
         "irq.affinity" => irqs::expand(&wish.value, facts).err(),
         "cpu.governor" => cannot("no CPU of this host shows a frequency governor"),
         "cpu.energy_preference" => cannot("no CPU of this host shows an energy preference"),
-        _ => None,
+        knob => match who(knob) {
+            Some((who, _)) if !who.is_empty() && who.parse::<u32>().is_err() => {
+                cannot(&format!("no process of the name {who} runs"))
+            }
+            _ => None,
+        },
     }
 }
 
@@ -396,5 +422,18 @@ mod tests {
             ("finding a", "1500")
         );
         assert_eq!(w.refused.len(), 3);
+        assert!(w.found_on.is_some_and(|h| !h.name.is_known()));
+    }
+
+    #[test]
+    fn a_healthy_hosts_findings_are_no_mistake() {
+        let text = r#"{"findings": [], "host": {"name": "a"}, "source": {"kind": "live", "id": {
+            "name": "a", "machine_id": "m", "boot_id": "b", "net_namespace": 1, "net_cookie": 2}}}"#;
+        let w = document(text).unwrap();
+        assert!(w.wishes.is_empty() && w.refused.is_empty() && !w.by_name());
+        assert_eq!(w.found_on.unwrap().net_cookie.get(), Some(2));
+        // Of a netwright that told no more than the name.
+        let w = document(r#"{"findings": [], "host": {"name": "a"}, "source": {"kind": "live"}}"#);
+        assert_eq!(w.unwrap().found_on.unwrap().name.get().as_deref(), Some("a"));
     }
 }

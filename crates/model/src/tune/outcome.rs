@@ -63,6 +63,16 @@ pub struct ChangeSet {
     pub confirm_within_ms: Reading<u64>,
     /// What went wrong, one line each: failures, and values that could not be put back.
     pub trouble: Vec<String>,
+    /// Inode of the network namespace that it was made in. **Source**: `/proc/self/ns/net`.
+    #[serde(default)]
+    pub net_namespace: Reading<u64>,
+    /// That namespace where it is not the one that the command runs in: its name of `ip netns`,
+    /// else `net:[INODE]`; empty where it is that one.
+    #[serde(default)]
+    pub namespace: String,
+    /// The commands that end it, where something is to be done: it was cut short, or waits.
+    #[serde(default)]
+    pub remedies: Vec<String>,
 }
 
 /// A value that is in force, or is no longer.
@@ -90,6 +100,8 @@ pub struct Now {
 pub enum Drift {
     /// It is.
     None,
+    /// It was cut short before it was written.
+    NotWritten,
     /// Somebody wrote something else since.
     Changed {
         /// Who may have, as far as known.

@@ -59,7 +59,7 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
 
 fn source(request: &Doctor) -> Source {
     if request.source.root.is_live() {
-        Source::live()
+        Source::live(tune::Host::live().id())
     } else {
         Source::path(&request.source.name, request.source.root.manifest())
     }

@@ -106,7 +106,13 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
         &Known(samples()),
         false,
         model::Goal::Throughput,
-        Source::live(),
+        Source::live(model::tune::HostId {
+            name: Known("a".into()),
+            machine_id: Reading::absent("a test"),
+            boot_id: Reading::absent("a test"),
+            net_namespace: Reading::absent("a test"),
+            net_cookie: Reading::absent("a test"),
+        }),
         diagnosis,
     )
 }

@@ -167,6 +167,17 @@ impl Set {
             .armed
             .filter(|_| state == State::AwaitingConfirmation)
             .map(|a| a.deadline_boot_ms.saturating_sub(now_boot_ms));
+        let id = self.id;
+        let rollback = || format!("netwright tune rollback {id}");
+        let remedies = match state {
+            State::Unfinished if self.undoing => vec![rollback()],
+            State::Unfinished if self.trial.is_some() => {
+                vec!["netwright tune rollback --unfinished".into()]
+            }
+            State::Unfinished => vec![rollback(), format!("netwright tune apply --finish {id}")],
+            State::AwaitingConfirmation => vec![format!("netwright tune confirm {id}"), rollback()],
+            _ => vec![],
+        };
         let login = self.by.login.known().map(|l| format!("{l}, ")).unwrap_or_default();
         ChangeSet {
             id: self.id,
@@ -179,6 +190,9 @@ impl Set {
             confirm_within_ms: left
                 .map_or_else(|| Reading::absent("nothing waits"), Reading::Known),
             trouble,
+            net_namespace: self.host.net_namespace.clone(),
+            namespace: String::new(),
+            remedies,
         }
     }
 

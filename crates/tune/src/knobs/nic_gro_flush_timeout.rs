@@ -2,7 +2,7 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, number},
+    knob::{Case, Refusal, number, usage},
 };
 
 /// **Source**: `/sys/class/net/X/gro_flush_timeout`.
@@ -24,6 +24,9 @@ fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
     // A second of waiting is a mistake of the unit.
     let wanted = match wanted.parse::<model::Nanos>() {
         Ok(time) => time.0.to_string(),
+        Err(_) if wanted.parse::<u64>().is_err() => {
+            return usage(format!("{wanted:?} is no time such as 20us, or 20000 (ns)"));
+        }
         Err(_) => wanted.to_owned(),
     };
     Ok(number(&wanted, 0, 1_000_000_000, "ns")?.to_string())

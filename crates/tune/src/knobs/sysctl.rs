@@ -11,7 +11,9 @@ use parse::sysctl_conf;
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
+    netns,
 };
+use std::os::unix::fs::PermissionsExt;
 
 /// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it
 /// holds dots.
@@ -74,6 +76,33 @@ impl Knob for Sysctl {
 
     fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
         host.text(&file(knob))
+    }
+
+    /// **Source**: the file's mode; namespaces show some settings of the whole host read-only
+    /// (`net.core.rmem_max` is 0444 there), and others not at all.
+    fn settable(&self, host: &Host, knob: &str) -> Result<(), TuneError> {
+        if !host.is_live() {
+            return Ok(());
+        }
+        let file = file(knob);
+        let apart = file.starts_with("/proc/sys/net/") && !netns::is_first(host.root());
+        let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
+        match std::fs::metadata(&file) {
+            Ok(m) if m.permissions().mode() & 0o222 != 0 => Ok(()),
+            Ok(_) if apart => Err(TuneError::Environment(format!(
+                "{file}: read-only in this network namespace; {hosts}"
+            ))),
+            Ok(_) => {
+                Err(TuneError::Environment(format!("{file}: the kernel lets nobody write it")))
+            }
+            // A setting that no kernel has is not told from one of the host's.
+            Err(e) if apart && e.kind() == std::io::ErrorKind::NotFound => {
+                Err(TuneError::Environment(format!(
+                    "{file}: not there in this network namespace; if the host has it, then {hosts}"
+                )))
+            }
+            Err(_) => Ok(()),
+        }
     }
 
     fn validate(

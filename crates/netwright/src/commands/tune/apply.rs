@@ -11,7 +11,6 @@ use tune::{
     apply::{Applied, Work},
     guard::{self, Orders},
     journal::Armed,
-    lock::Lock,
     status,
     wish::Wishes,
 };
@@ -37,7 +36,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if !(SHORTEST..=LONGEST).contains(&args.link_wait) {
         return Err(Failure::Usage(format!("--link-wait {}: from 1s to 1h", args.link_wait)));
     }
-    let place = Place::open(std::mem::take(&mut args.place))?;
+    let mut place = Place::open(std::mem::take(&mut args.place))?;
     if args.dry_run {
         return dry(&args, &place);
     }
@@ -57,6 +56,10 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let window = Window::open();
+    if let Some(id) = args.finish {
+        // The set's own namespace, as for its undoing. Nothing else runs in this process yet.
+        to_finish(&mut place, id)?;
+    }
     let work = Work {
         host: &place.host,
         store: &place.store,
@@ -64,9 +67,12 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         stop: window.stop(),
         link_wait: Duration::from_nanos(args.link_wait.0),
     };
-    let Some(wishes) = wishes else { return finish(&args, &place, &work, lock_of(&work)) };
+    let Some(wishes) = wishes else {
+        let applied = work.finish(args.finish.unwrap_or_default()).map_err(failure)?;
+        return conclude(&args, &place, applied);
+    };
     nothing_pending(&place)?;
-    let by_name = wishes.by_name();
+    let (by_name, of_findings) = (wishes.by_name(), wishes.found_on.is_some());
     let (plan, _) = plan::make(&place.host, wishes)?;
     if by_name && !plan.refused.is_empty() {
         return plan::worst(&plan);
@@ -76,10 +82,10 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
             note(&format!("netwright: left out ({}): {}={}: {}", r.asked_by, r.knob, r.new, r.why));
         }
     }
-    plan::whole(&plan).map_err(failure)?;
+    plan::whole(&plan, of_findings).map_err(failure)?;
     if plan.changes.is_empty() {
         drop(lock);
-        tell(&args.output, None, true, vec!["All is so already; nothing was written.".into()])?;
+        tell(&args.output, None, true, vec![nothing(&plan).into()])?;
         return Ok(Done::Yes);
     }
     let applied = apply(&args, &place, &work, &plan)?;
@@ -87,8 +93,11 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     conclude(&args, &place, applied)
 }
 
-fn lock_of<'w>(work: &'w Work<'_>) -> &'w Lock {
-    work.lock
+fn nothing(plan: &Plan) -> &'static str {
+    match plan.unchanged.is_empty() {
+        true => "Nothing to change; nothing was written.",
+        false => "All is so already; nothing was written.",
+    }
 }
 
 fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
@@ -118,18 +127,21 @@ fn nothing_pending(place: &Place) -> Result<(), Failure> {
     match sets.iter().find(|(s, state)| pending(state) || (!s.applied && status::is_open(*state))) {
         None => Ok(()),
         Some((s, State::AwaitingConfirmation)) => Err(Failure::Environment(format!(
-            "change {0} waits for a confirmation; `netwright tune confirm {0}` or `rollback {0}` first",
-            s.id
+            "change {0} waits for a confirmation; `netwright tune confirm {0}{1}` or `rollback \
+             {0}{1}` first",
+            s.id, place.options
         ))),
         Some((s, _)) if s.trial.is_some() => Err(Failure::Environment(format!(
             "{} was cut short, and change {} of it is left; `netwright tune rollback \
-             --unfinished` first",
+             --unfinished{}` first",
             s.trial.as_deref().unwrap_or_default(),
-            s.id
+            s.id,
+            place.options
         ))),
         Some((s, _)) => Err(Failure::Environment(format!(
-            "change {0} was cut short; `netwright tune rollback {0}` or `apply --finish {0}` first",
-            s.id
+            "change {0} was cut short; `netwright tune rollback {0}{1}` or `apply --finish {0}{1}` \
+             first",
+            s.id, place.options
         ))),
     }
 }
@@ -156,16 +168,21 @@ fn apply(
     work.apply(plan, by, Some(&mut arm)).map_err(failure)
 }
 
-fn finish(args: &ApplyArgs, place: &Place, work: &Work<'_>, _: &Lock) -> Result<Done, Failure> {
-    let id = args.finish.unwrap_or_default();
+/// Goes where a set that was cut short was made, if it can be completed.
+fn to_finish(place: &mut Place, id: u64) -> Result<(), Failure> {
     let (sets, _) = status::standing(&place.host, &place.store);
     match sets.iter().find(|(s, _)| s.id == id) {
         None => Err(Failure::Usage(format!("there is no change {id}"))),
         // Our own lock makes it look as if somebody were at work.
         Some((s, State::Unfinished | State::InProgress)) if !s.undoing => {
-            super::back::same_place(place, s)?;
-            let applied = work.finish(id).map_err(failure)?;
-            conclude(args, place, applied)
+            match super::back::go_there(place, s)? {
+                false => Ok(()),
+                true => Err(Failure::Environment(format!(
+                    "change {id}: {}; `netwright tune rollback {id}{}` closes it",
+                    tune::netns::GONE,
+                    place.options
+                ))),
+            }
         }
         Some((_, state)) => {
             Err(Failure::Usage(format!("change {id} is {state}: there is nothing to complete")))
@@ -179,12 +196,14 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
         Applied::Whole(id) => {
             let set = standing(place, id);
             let mut lines = vec![format!(
-                "Change {id} is in force; `netwright tune rollback {id}` puts everything back."
+                "Change {id} is in force; `netwright tune rollback {id}{}` puts everything back.",
+                place.options
             )];
             if let Some(left) = set.as_ref().and_then(|s| s.confirm_within_ms.get()) {
                 lines.push(format!(
-                    "It is undone in {} s unless `netwright tune confirm {id}` comes before.",
-                    left / 1000
+                    "It is undone in {} s unless `netwright tune confirm {id}{}` comes before.",
+                    left / 1000,
+                    place.options
                 ));
             }
             tell(&args.output, set, true, lines)?;
@@ -199,8 +218,9 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
             }
             if let Some(journal) = &report.journal {
                 lines.push(format!(
-                    "The journal could not be told ({journal}); `netwright tune rollback {id}` \
-                     closes it once that is remedied."
+                    "The journal could not be told ({journal}); `netwright tune rollback {id}{}` \
+                     closes it once that is remedied.",
+                    place.options
                 ));
             }
             let text = lines.join(" ");

@@ -51,11 +51,12 @@ pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
 }
 
 /// Goes to the network namespace that a set was made in; whether that is gone.
-fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
+pub(super) fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
     let here = place.host.id();
     let away = !netns::same(&set.host, &here);
     let machine = set.host.machine_id.known() == here.machine_id.known();
-    let needs = set.knobs().iter().any(|k| netns::is_of_namespace(k));
+    // Of what is not begun yet, too: it may be to be completed.
+    let needs = set.changes.iter().any(|c| netns::is_of_namespace(&c.knob));
     let Some(then) = set.host.net_namespace.get().filter(|_| away && machine && needs) else {
         // What is the whole host's can be put back from anywhere.
         return if machine && !needs { Ok(false) } else { same_place(place, set).map(|()| false) };
@@ -213,8 +214,12 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
     };
     let far = Far::connect(name, args.far.secret_file.clone())?;
     far.begin().map_err(failure)?;
+    let was_open = far.status()?.sets.iter().any(|s| s.id == id);
     far.roll_back(id).map_err(failure)?;
-    let text = "is rolled back: every value was put back and read again";
+    let text = match was_open {
+        true => "is rolled back: every value was put back and read again",
+        false => "was rolled back before, or is gone with a reboot; nothing was written",
+    };
     tell(&args.output, None, true, vec![format!("Change {id} at {name} {text}.")])?;
     Ok(Done::Yes)
 }
@@ -269,7 +274,8 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
         .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
     {
         lines.push(format!(
-            "It is still kept for the next boot; `netwright tune persist --remove {id}` ends that."
+            "It is still kept for the next boot; `netwright tune persist --remove {id}{}` ends that.",
+            place.options
         ));
     }
     for (knob, why) in &report.not_restored {
@@ -277,8 +283,9 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
     }
     if let Some(journal) = &report.journal {
         lines.push(format!(
-            "The journal could not be told ({journal}); `netwright tune rollback {id}` closes it \
-             once that is remedied."
+            "The journal could not be told ({journal}); `netwright tune rollback {id}{}` closes it \
+             once that is remedied.",
+            place.options
         ));
     }
     Told { lines, done: whole && report.journal.is_none() }

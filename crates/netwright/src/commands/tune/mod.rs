@@ -58,12 +58,37 @@ pub fn announce(command: &crate::args::Command) {
         Lab(_) => return,
         _ => {}
     }
-    let state = match command {
-        Tune(TuneArgs { command: TuneCommand::Plan(p) }) => p.place.state_dir.clone(),
-        _ => None,
+    let place = match command {
+        Tune(TuneArgs { command: TuneCommand::Plan(p) }) => {
+            PlaceArgs { state_dir: p.place.state_dir.clone(), ..PlaceArgs::default() }
+        }
+        _ => PlaceArgs::default(),
     };
-    if let Some(text) = status::notice(&Host::live(), &store(state)) {
+    let options = options(&place);
+    if let Some(text) = status::notice(&Host::live(), &store(place.state_dir), &options) {
         note(&format!("netwright: {text}"));
+    }
+}
+
+/// The options by which another command finds the same journal and folder, each after a blank.
+fn options(args: &PlaceArgs) -> String {
+    let mut text = String::new();
+    for (name, path) in [("--root", &args.root), ("--state-dir", &args.state_dir)] {
+        if let Some(path) = path {
+            // The next command may be given elsewhere.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            text += &format!(" {name} {}", quoted(&path.to_string_lossy()));
+        }
+    }
+    text
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,:@%".contains(&b);
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -81,19 +106,28 @@ struct Place {
     host: Host,
     store: Store,
     tree: Option<PathBuf>,
+    /// See [`options`].
+    options: String,
 }
 
 impl Place {
     fn open(args: PlaceArgs) -> Result<Self, Failure> {
+        let options = options(&args);
         let Some(root) = args.root.clone() else {
             let host = live(&args)?;
-            return Ok(Self { host, store: store(args.state_dir), tree: None });
+            return Ok(Self { host, store: store(args.state_dir), tree: None, options });
         };
         let tree = std::path::absolute(&root).unwrap_or(root);
         let host = Host::tree(&tree).map_err(failure)?;
         let inside = || Some(tree.join(DEFAULT_STATE.trim_start_matches('/')));
         let store = store(args.state_dir.or_else(inside));
-        Ok(Self { host, store, tree: Some(tree) })
+        Ok(Self { host, store, tree: Some(tree), options })
+    }
+
+    /// The commands that a change set names, with our options.
+    fn with_options(&self, mut set: ChangeSet) -> ChangeSet {
+        set.remedies.iter_mut().for_each(|r| r.push_str(&self.options));
+        set
     }
 }
 
@@ -202,7 +236,8 @@ fn tell_all(
 /// A change set as it stands now.
 fn standing(place: &Place, id: u64) -> Option<ChangeSet> {
     let (sets, _) = status::standing(&place.host, &place.store);
-    sets.iter().find(|(s, _)| s.id == id).map(|(s, state)| status::document(s, *state))
+    let (set, state) = sets.iter().find(|(s, _)| s.id == id)?;
+    Some(place.with_options(status::document(&place.host, set, *state)))
 }
 
 /// The guard's own life.
@@ -237,5 +272,23 @@ fn close_stdout() {
         if null >= 0 {
             libc::dup2(null, libc::STDOUT_FILENO);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_with_the_options_that_find_the_journal() {
+        let args = |state: &str, root: Option<&str>| PlaceArgs {
+            state_dir: Some(state.into()),
+            root: root.map(Into::into),
+            ..PlaceArgs::default()
+        };
+        assert_eq!(options(&PlaceArgs::default()), "");
+        assert_eq!(options(&args("/a b/it's", None)), r" --state-dir '/a b/it'\''s'");
+        assert_eq!(options(&args("/s", Some("/r"))), " --root /r --state-dir /s");
+        assert!(options(&args("here", None)).starts_with(" --state-dir /"));
     }
 }

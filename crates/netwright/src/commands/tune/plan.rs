@@ -69,10 +69,14 @@ pub fn wishes(what: &[String], profile: &ProfileArgs) -> Result<Wishes, Failure>
         return wish::profile(name, &profile.nic).map_err(failure);
     }
     let wishes = match what {
-        [one] if !one.contains('=') => wish::document(&document(one)?).map_err(failure)?,
+        [one] if !one.contains('=') => {
+            let named = if one == "-" { "standard input" } else { one };
+            wish::document(&document(one)?).map_err(|e| failure(e.of(named)))?
+        }
         many => wish::arguments(many).map_err(failure)?,
     };
-    if wishes.wishes.is_empty() && wishes.refused.is_empty() {
+    // Findings that ask for nothing are an answer; a document without a line is a mistake.
+    if wishes.wishes.is_empty() && wishes.refused.is_empty() && wishes.found_on.is_none() {
         return Err(Failure::Usage("nothing is asked for: the plan is empty".into()));
     }
     Ok(wishes)
@@ -119,6 +123,10 @@ pub fn of_session(
     {
         return Err(Failure::Environment(why));
     }
+    let id = host.id();
+    if let Some(found) = &wishes.found_on {
+        tune::plan::found_here(found, &id).map_err(failure)?;
+    }
     if let Some((profile, nics)) = &wishes.profile {
         let (more, refused) = profile::expand(profile, facts, nics);
         wishes.wishes.extend(more);
@@ -141,7 +149,10 @@ pub fn of_session(
     }
     let case = Case { facts, session: &session };
     let seen = tune::plan::look(host, &wishes.wishes);
-    let plan = tune::plan::make(&case, host.id(), &wishes, &seen);
+    let mut plan = tune::plan::make(&case, id, &wishes, &seen);
+    if wishes.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
+        plan.notes.push("the findings ask for no change: nothing to change".into());
+    }
     if let Some(made) = &wishes.plan {
         tune::plan::still_fits(made, &plan).map_err(failure)?;
     }
@@ -178,7 +189,10 @@ pub fn worst(plan: &Plan) -> Result<Done, Failure> {
 }
 
 /// Whether a plan can be applied as it is.
-pub fn whole(plan: &Plan) -> Result<(), TuneError> {
+pub fn whole(plan: &Plan, of_findings: bool) -> Result<(), TuneError> {
+    if of_findings && plan.refused.is_empty() {
+        return Ok(());
+    }
     if plan.changes.is_empty() && plan.unchanged.is_empty() {
         return Err(TuneError::Usage("nothing of it can be applied: the plan is empty".into()));
     }

@@ -22,14 +22,14 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
         Some(name) => Far::connect(name, args.far.secret_file)?.status()?,
         None => {
             let place = Place::open(args.place)?;
-            let document = status::status(&place.host, &place.store, None);
-            if holds(&document) {
-                document
-            } else {
+            let mut document = status::status(&place.host, &place.store, None);
+            if !holds(&document) {
                 // Only now is it worth asking who else is about.
                 let facts = facts::collect(place.host.root(), &Request::default());
-                status::status(&place.host, &place.store, Some(&facts))
+                document = status::status(&place.host, &place.store, Some(&facts));
             }
+            document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
+            document
         }
     };
     let sink = Sink::new(args.output.output);
@@ -45,7 +45,8 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
 /// Every change set there ever was.
 pub fn log(args: LogArgs) -> Result<Done, Failure> {
     let place = Place::open(args.place)?;
-    let document = status::log(&place.host, &place.store);
+    let mut document = status::log(&place.host, &place.store);
+    document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
     let sink = Sink::new(args.output.output);
     if args.output.json {
         sink.json(&document)?;
