@@ -74,6 +74,23 @@ fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     assert!(text.contains("Inconclusive: ") && text.contains("10% slower"), "{text}");
 }
 
+/// Too early for the network, and not for what the client saw.
+#[test]
+fn what_is_ended_before_three_pairs_says_what_it_knows() {
+    let _alone = alone();
+    let serve = Serve::start(&["--service-time", "50us"]);
+    let target = format!("rtt://{}", serve.target());
+    // Each round takes two seconds: it is in the first pair.
+    let child = begin(&target, &["--duration", "60s", "--round", "2s"]);
+    std::thread::sleep(Duration::from_millis(4500));
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) }, 0);
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains("One client has waited") && said.contains("64 B there"), "{said}");
+}
+
 /// Stopped, not ended: connections stay, and nothing comes.
 #[test]
 fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {

@@ -1,9 +1,11 @@
 //! `http://`: requests to any server.
 
+use std::collections::BTreeMap;
+
 use model::{
     CpuId, Nanos,
     explain::Exchange,
-    measure::{HttpRun, HttpSpec, Pin},
+    measure::{HttpSpec, Pin},
 };
 use stats::decompose::Round;
 
@@ -25,19 +27,22 @@ pub struct Http {
 /// Fewer than this share of the clients, in the mean, is not all of them.
 const MOST_OF_THEM: f64 = 0.8;
 
-/// Why not all clients took part: so many were served at once in the mean as the rate by the response
-/// time (Little's law), and the others failed.
-fn not_served(done: &HttpRun, clients: u32) -> Option<String> {
-    let at_once = done.transactions_per_s * done.latency_ns.mean / 1e9;
-    let (words, _) = done.failures.iter().max_by_key(|(_, n)| **n)?;
+/// Why not all clients took part: `at_once` were served in the mean, the rate by the response time
+/// (Little's law), and the others failed.
+fn not_served(
+    clients: u32,
+    at_once: f64,
+    failed: u64,
+    failures: &BTreeMap<String, u64>,
+) -> Option<String> {
+    let (words, _) = failures.iter().max_by_key(|(_, n)| **n)?;
     // Some fail anywhere; each of those that are never served fails again and again.
     let (missing, few) =
         (f64::from(clients) - at_once, at_once < f64::from(clients) * MOST_OF_THEM);
-    (few && done.failed as f64 >= missing.max(1.0)).then(|| {
+    (few && failed as f64 >= missing.max(1.0)).then(|| {
         format!(
-            "of {clients} clients {at_once:.0} were served at once, in the mean; {} requests failed: \
-             {words}",
-            done.failed
+            "of {clients} clients {at_once:.0} were served at once, in the mean; {failed} requests failed: \
+             {words}"
         )
     })
 }
@@ -64,7 +69,8 @@ impl Workload for Http {
                 why.map_or_else(String::new, |w| format!(": {w}"))
             )));
         }
-        if let Some(why) = not_served(&done, clients) {
+        let at_once = done.transactions_per_s * done.latency_ns.mean / 1e9;
+        if let Some(why) = not_served(clients, at_once, done.failed, &done.failures) {
             return Err(Failure::Environment(format!("{}: {why}", spec.common.target)));
         }
         let mut warnings = done.warnings;
@@ -128,5 +134,21 @@ impl Workload for Http {
         if !cpus.is_empty() {
             self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_are_refused_again_and_again_are_told_from_a_request_that_fails() {
+        let words = "closed by the server before its response".to_owned();
+        let failures = |n| BTreeMap::from([(words.clone(), n)]);
+        let why = not_served(64, 40.0, 338, &failures(338)).unwrap();
+        assert!(why.contains("of 64 clients 40 were served") && why.contains(&words), "{why}");
+        assert_eq!(not_served(64, 63.0, 338, &failures(338)), None, "all work, and some fail");
+        assert_eq!(not_served(64, 40.0, 3, &failures(3)), None, "fewer failures than are missing");
+        assert_eq!(not_served(64, 40.0, 0, &BTreeMap::new()), None, "slow for itself");
     }
 }
