@@ -176,6 +176,31 @@ fn a_stall_is_seen_by_all_the_requests_that_the_schedule_had_in_it() {
     assert_eq!(run.failed, 0);
 }
 
+/// Answers the first requests of four connections, and of no other.
+fn four_at_most(r: &Request, to: &mut TcpStream) -> bool {
+    if r.on_connection == 0 && r.number >= 4 {
+        std::thread::sleep(Duration::from_secs(5));
+        return false;
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    plain(r, to)
+}
+
+#[test]
+fn connections_that_get_no_answer_are_counted_and_so_are_answers_that_say_no() {
+    let server = Server::start(four_at_most);
+    let run = one(&[&server.url("/"), "--flows", "6", "--duration", "800ms"]);
+    let said = run.warnings.join("; ");
+    assert!(run.transactions > 0 && said.contains("of 6 connections had no answer"), "{said}");
+    let server = Server::start(|_, to| reply(to, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"));
+    let run = one(&[&server.url("/"), "--requests", "50"]);
+    let said = run.warnings.join("; ");
+    assert!(said.contains("every response") && said.contains("50 × 404"), "{said}");
+    let out = output(NETWRIGHT, &["measure", "http", &server.url("/"), "--congestion", "nosuch"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("this kernel has"), "{out:?}");
+}
+
 fn takes_10_ms(r: &Request, to: &mut TcpStream) -> bool {
     std::thread::sleep(Duration::from_millis(10));
     plain(r, to)

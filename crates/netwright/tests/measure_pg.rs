@@ -110,6 +110,33 @@ fn sound(run: &PgRun) {
     assert!(with <= run.transactions_per_s && run.transactions_per_s <= without, "{run:?}");
 }
 
+#[test]
+fn what_a_script_or_an_option_lacks_is_said() {
+    let own = Database::new("");
+    let unset = script("select :who;\n");
+    let division = script("\\set x 1 + :who\nselect :x;\n");
+    for (args, code, words) in [
+        (&["--script", path(&unset)][..], 4, "--define who="),
+        (&["--script", path(&division)], 2, "--define who="),
+        (&["--congestion", "nosuch"], 2, "this kernel has"),
+        (&["--driver", "pgbench", "--pipeline"], 2, "startpipeline"),
+        (&["--driver", "pgbench", "--duration", "2500ms"], 2, "--duration 3s"),
+        (&["--threads", "2"], 2, "1 client cannot"),
+        (&["--init", "--clients", "4"], 2, "--clients"),
+    ] {
+        let out = measure(&[&[own.url.as_str()], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    // By the real pgbench the file is named, too.
+    let fails = script("select 1/0;\n");
+    let name = path(&fails);
+    let out = measure(&[&own.url, "--driver", "pgbench", "--script", name, "--duration", "1s"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains(&format!("{name}: ")), "{said}");
+}
+
 /// A script file of the test's own.
 fn script(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -251,6 +278,25 @@ fn by_schedule_a_server_is_as_fast_as_it_is_however_much_is_asked() {
     support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|more| {
         serde_json::to_value(document(&measure(&[&args, more].concat()))).unwrap()
     });
+}
+
+#[test]
+fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
+    let conf = "max_connections = 12\nsuperuser_reserved_connections = 3\n";
+    let server = Postgres::with(&Setup { conf, ..Setup::default() });
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
+    for more in [&[][..], &["--rate", "20"]] {
+        let args = [&url, "--script", "select1", "--clients", "30", "--duration", "500ms"];
+        let run = document(&measure(&[&args, more].concat())).runs.remove(0);
+        assert!(run.transactions > 0, "{run:?}");
+        let said = run.warnings.join("; ");
+        assert!(said.contains("× 53300: sorry, too many clients already"), "{more:?}: {said}");
+        assert!(said.contains("of 30 clients were not connected"), "{more:?}: {said}");
+        // The server takes 12 at most, and one may be a client's that has just gone.
+        let served = said.split(" of 30 clients had no answer").next().unwrap_or_default();
+        let silent = served.rsplit(' ').next().unwrap_or_default().parse::<u32>();
+        assert!(silent.is_ok_and(|n| (18..30).contains(&n)), "{more:?}: {said}");
+    }
 }
 
 #[test]

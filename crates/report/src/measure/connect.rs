@@ -31,6 +31,7 @@ pub fn text(d: &ConnectDocument, look: Look) -> String {
         said,
         runs: &d.runs,
         cut_short: d.cut_short,
+        missing: String::new(),
     }
     .show(&mut page);
     let [rates, connects, first_bytes, lags, failures] = values(&d.runs);

@@ -30,9 +30,22 @@ pub fn show<R: Run>(
     smallest: Option<u64>,
     page: &mut Page,
 ) {
+    show_with(runs, unit, Some(floor), smallest, page);
+}
+
+/// The same, without a floor where another program made the traffic.
+pub fn show_with<R: Run>(
+    runs: &[R],
+    unit: &Unit,
+    floor: Option<&Floor>,
+    smallest: Option<u64>,
+    page: &mut Page,
+) {
     placement(runs, page);
     cpu::show(runs, unit, page);
-    rest::floor(floor, smallest, page);
+    if let Some(floor) = floor {
+        rest::floor(floor, smallest, page);
+    }
     if !runs.is_empty() {
         rest::evidence(runs, page);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::{
     Nanos,
     measure::{Common, End, SPIN_NS, Transport, Wait},
+    units::grouped,
 };
 
 use super::Run;
@@ -30,6 +31,8 @@ pub struct Head<'a, R> {
     pub runs: &'a [R],
     /// Whether it was ended early.
     pub cut_short: bool,
+    /// The levels that were asked for and not begun: `8, 16 clients`; empty where there are none.
+    pub missing: String,
 }
 
 impl<R: Run> Head<'_, R> {
@@ -52,9 +55,12 @@ impl<R: Run> Head<'_, R> {
             page.line(line, 2);
         }
         if self.cut_short {
-            let text = match self.runs.len() {
-                0 => "Ended early, before anything was measured.",
-                _ => "Ended early: this is what was measured until then.",
+            let text = match (self.runs.len(), self.missing.as_str()) {
+                (0, _) => "Ended early, before anything was measured.".to_owned(),
+                (_, "") => "Ended early: this is what was measured until then.".to_owned(),
+                (_, missing) => format!(
+                    "Ended early: this is what was measured until then; not measured: {missing}."
+                ),
             };
             page.line(Line::new().ink(Ink::Warn, text), 2);
         }
@@ -77,6 +83,18 @@ fn end(name: &str, end: &End, other: &End) -> Line {
         .filter(|p| !p.is_empty())
         .collect();
     Line::new().ink(Ink::Faint, format!("{name} ")).text(parts.join(", "))
+}
+
+/// Of the levels that were asked for, in their order, those after the first `begun`.
+pub fn not_begun(asked: &[u32], begun: usize, one: &str) -> String {
+    match asked.get(begun..).unwrap_or_default() {
+        [] => String::new(),
+        [only] => many(*only as usize, one),
+        several => {
+            let all: Vec<String> = several.iter().map(|n| grouped((*n).into())).collect();
+            format!("{} {one}s", all.join(", "))
+        }
+    }
 }
 
 fn length<R: Run>(runs: &[R]) -> Option<Line> {
@@ -126,5 +144,18 @@ pub fn waits_said((near, far): (Wait, Wait)) -> String {
     match near == far {
         true => format!("both ends {}", verb(near, "")),
         false => format!("near end {}, far end {}", verb(near, "s"), verb(far, "s")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_after_the_last_that_was_begun_are_named() {
+        assert_eq!(not_begun(&[1, 8, 1600], 1, "client"), "8, 1,600 clients");
+        assert_eq!(not_begun(&[1, 8], 1, "client"), "8 clients");
+        assert_eq!(not_begun(&[8, 1], 1, "flow"), "1 flow");
+        assert_eq!(not_begun(&[1, 8], 2, "client"), "");
     }
 }

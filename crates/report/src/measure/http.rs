@@ -8,7 +8,7 @@ use model::{
 
 use super::{
     cpu, ends,
-    head::Head,
+    head::{Head, not_begun},
     numbers::{none, quantile},
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
@@ -39,11 +39,13 @@ pub fn text(d: &HttpDocument, look: Look) -> String {
         said,
         runs: &d.runs,
         cut_short: d.cut_short,
+        missing: not_begun(&d.request.flows, d.runs.len(), "flow"),
     }
     .show(&mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<HttpRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
+    served::intervals(&d.runs, &mut page);
     served::tls(&d.runs, d.request.tls.resume, &mut page);
     statuses(&d.runs, &mut page);
     served::failures(&d.runs, &mut page);

@@ -9,6 +9,7 @@ mod cpu;
 mod ends;
 mod head;
 mod http;
+mod intervals;
 mod numbers;
 mod pg;
 mod rest;

@@ -7,14 +7,14 @@ use model::{
 
 use super::{
     cpu, ends,
-    head::Head,
+    head::{Head, not_begun},
     numbers::quantile,
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
     served,
 };
 use crate::{
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Look, Page, Table},
     words::many,
 };
 
@@ -42,11 +42,13 @@ pub fn text(d: &PgDocument, look: Look) -> String {
         said,
         runs: &d.runs,
         cut_short: d.cut_short,
+        missing: not_begun(&d.request.clients, d.runs.len(), "client"),
     }
     .show(&mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<PgRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
+    served::intervals(&d.runs, &mut page);
     served::tls(&d.runs, false, &mut page);
     scripts(&d.runs, &mut page);
     statements(&d.runs, &mut page);
@@ -56,7 +58,9 @@ pub fn text(d: &PgDocument, look: Look) -> String {
     rest::warnings(&d.runs, &mut page);
     let unit = cpu::Unit { name: "TRANSACTION", of: 1.0 };
     let medians = d.runs.iter().filter(|r| r.latency_ns.count > 0).map(|r| r.latency_ns.p50);
-    ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
+    // Another program's cost is not what our generator's certificate is of.
+    let floor = d.driver.is_none().then_some(&d.floor);
+    ends::show_with(&d.runs, &unit, floor, medians.min(), &mut page);
     page.finish()
 }
 
@@ -134,18 +138,28 @@ fn scripts(runs: &[PgRun], page: &mut Page) {
 
 /// Each statement's latency, where that was asked for.
 fn statements(runs: &[PgRun], page: &mut Page) {
+    if runs.iter().flat_map(|r| &r.scripts).all(|s| s.statements.is_empty()) {
+        return;
+    }
+    page.heading("STATEMENTS");
+    let mut table = Table::new();
+    if runs.len() > 1 {
+        table = table.right("RUN");
+    }
+    table = table.right("ANSWERED").right("P50").right("P99").wrapping("STATEMENT");
     for (n, run) in runs.iter().enumerate() {
         for statement in run.scripts.iter().flat_map(|s| &s.statements) {
-            let line = Line::new()
-                .ink(Ink::Faint, about(&[n + 1], runs.len()))
-                .text("P50 ")
-                .also(quantile(&statement.latency_ns, 0.5, |q| q.p50))
-                .text(", P99 ")
-                .also(quantile(&statement.latency_ns, 0.99, |q| q.p99))
-                .ink(Ink::Faint, format!("  {}", statement.sql));
-            page.line(line, 2);
+            let number = (runs.len() > 1).then(|| Line::plain(n + 1));
+            let cells = [
+                Line::plain(grouped(statement.latency_ns.count)),
+                quantile(&statement.latency_ns, 0.5, |q| q.p50),
+                quantile(&statement.latency_ns, 0.99, |q| q.p99),
+                Line::new().ink(Ink::Faint, &statement.sql),
+            ];
+            table.row(number.into_iter().chain(cells));
         }
     }
+    page.table(&table, 2);
 }
 
 fn retries(runs: &[PgRun], page: &mut Page) {

@@ -2,16 +2,15 @@
 
 use model::{
     Bytes,
-    measure::{
-        Interval, Mode, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN, RttDocument, RttRun, Transport,
-    },
+    measure::{Mode, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN, RttDocument, RttRun, Transport},
     units::grouped,
 };
 
 use super::{
     Run, cpu, ends,
-    head::{Head, waits, waits_said},
-    numbers::{largest, none, per_second, quantile, share, time, time_of, width},
+    head::{Head, not_begun, waits, waits_said},
+    intervals,
+    numbers::{largest, none, per_second, quantile, share, time, width},
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
 };
@@ -29,11 +28,13 @@ pub fn text(d: &RttDocument, look: Look) -> String {
         said,
         runs: &d.runs,
         cut_short: d.cut_short,
+        missing: missing(d),
     }
     .show(&mut page);
     let (medians, tails, rates, losses) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
-    intervals(&d.runs, &mut page);
+    let median = |r: &'_ RttRun| r.rtt_p50_interval_ns.clone();
+    intervals::show(&d.runs, &median, &|r| r.transactions_per_s_interval.clone(), &mut page);
     let missing = |r: &RttRun| r.transactions > 0 && r.rtt_p50_interval_ns.is_none();
     rest::no_interval(&d.runs, missing, &mut page);
     rest::warnings(&d.runs, &mut page);
@@ -44,6 +45,17 @@ pub fn text(d: &RttDocument, look: Look) -> String {
     let medians = d.runs.iter().filter(|r| r.rtt_ns.count > 0).map(|r| r.rtt_ns.p50);
     ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
     page.finish()
+}
+
+/// Each number of flows is asked for with each pair of sizes.
+fn missing(d: &RttDocument) -> String {
+    let sizes = d.request.request_bytes.len() * d.request.response_bytes.len().max(1);
+    match (sizes, (sizes * d.request.flows.len()).saturating_sub(d.runs.len())) {
+        _ if d.wait_split.is_some() => String::new(),
+        (1, _) => not_begun(&d.request.flows, d.runs.len(), "flow"),
+        (_, 0) => String::new(),
+        (_, left) => format!("{left} of {} combinations", left + d.runs.len()),
+    }
 }
 
 fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
@@ -127,58 +139,6 @@ fn rate(r: &RttRun) -> Line {
 fn count(n: u64) -> Line {
     if n == 0 { Line::new().ink(Ink::Faint, "0") } else { Line::new().ink(Ink::Warn, grouped(n)) }
 }
-
-/// What the interval is, once for all runs.
-fn intervals(runs: &[RttRun], page: &mut Page) {
-    let found: Vec<&Interval> =
-        runs.iter().filter_map(|r| r.rtt_p50_interval_ns.as_ref()).collect();
-    let Some(first) = found.first() else { return };
-    let span = |i: &Interval, show: fn(f64) -> Line| {
-        format!("{} to {}", show(i.low.max(0.0)).bare(), show(i.high.max(0.0)).bare())
-    };
-    let level = format!("{:.0}%", first.level * 100.0);
-    let text = match runs {
-        [one] => {
-            let rate = one.transactions_per_s_interval.as_ref();
-            let rate = rate.map(|i| format!(", the rate's {} a second", span(i, per_second)));
-            let median = span(first, time_of);
-            format!(
-                "The median's {level} interval is {median}{} ({}).",
-                rate.unwrap_or_default(),
-                first.method
-            )
-        }
-        _ => {
-            let all = found.iter().all(|i| i.method == first.method);
-            let method = if all { format!(" ({})", first.method) } else { String::new() };
-            format!("± is the reach of the median's {level} interval{method}.")
-        }
-    };
-    page.line(Line::new().ink(Ink::Faint, text), 2);
-    methods(runs, page);
-}
-
-/// Which batches each run's interval came from, where they differ.
-fn methods(runs: &[RttRun], page: &mut Page) {
-    let of = |r: &RttRun| r.rtt_p50_interval_ns.as_ref().map(|i| i.method.clone());
-    let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, of(r)?)));
-    let found = runs::alike(found);
-    if found.len() < 2 {
-        return;
-    }
-    let most = if page.look().verbose { usize::MAX } else { MOST_METHODS };
-    for (method, about) in found.iter().take(most) {
-        let text = format!("  {}{method}", runs::about(about, runs.len()));
-        page.line(Line::new().ink(Ink::Faint, text), 4);
-    }
-    if found.len() > most {
-        let text = format!("  and {} more (-v shows each)", found.len() - most);
-        page.line(Line::new().ink(Ink::Faint, text), 4);
-    }
-}
-
-/// More are shown only when everything is asked for.
-const MOST_METHODS: usize = 4;
 
 /// Open loop: how the schedule was kept.
 fn schedule(runs: &[RttRun], page: &mut Page) {

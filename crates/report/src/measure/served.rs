@@ -10,6 +10,7 @@ use model::{
 use super::{
     Run,
     head::waits,
+    intervals,
     numbers::{largest, none, per_second, quantile, width},
     rest,
     runs::{Aspect, Value, about},
@@ -27,6 +28,8 @@ pub trait Served: Run {
     fn per_s_interval(&self) -> Option<&Interval>;
     /// In open loop from the schedule's time.
     fn latency(&self) -> &Quantiles;
+    /// Its median's interval.
+    fn median_interval(&self) -> Option<&Interval>;
     /// Open loop: from sending.
     fn since_send(&self) -> Option<&Quantiles>;
     /// Open loop: how late each was begun.
@@ -56,6 +59,9 @@ macro_rules! served {
             }
             fn latency(&self) -> &Quantiles {
                 &self.latency_ns
+            }
+            fn median_interval(&self) -> Option<&Interval> {
+                self.latency_p50_interval_ns.as_ref()
             }
             fn since_send(&self) -> Option<&Quantiles> {
                 self.latency_from_send_ns.as_ref()
@@ -119,11 +125,20 @@ pub fn some_rate<R: Served>(r: &R, per_s: f64) -> Line {
 pub fn latencies<R: Served>() -> Vec<Value<R>> {
     vec![
         Value { head: "LATENCY P50", cell: |r| quantile(r.latency(), 0.5, |q| q.p50) },
+        Value { head: "±", cell: |r| width(r.median_interval()) },
         Value { head: "P90", cell: |r| quantile(r.latency(), 0.9, |q| q.p90) },
         Value { head: "P99", cell: |r| quantile(r.latency(), 0.99, |q| q.p99) },
         Value { head: "P99.9", cell: |r| quantile(r.latency(), 0.999, |q| q.p999) },
         Value { head: "MAX", cell: |r| largest(r.latency()) },
     ]
+}
+
+/// What the intervals are, and why there are none.
+pub fn intervals<R: Served>(runs: &[R], page: &mut Page) {
+    let median = |r: &R| r.median_interval().cloned();
+    intervals::show(runs, &median, &|r| r.per_s_interval().cloned(), page);
+    let missing = |r: &R| r.latency().count > 0 && r.median_interval().is_none();
+    rest::no_interval(runs, missing, page);
 }
 
 /// The time to connect.

@@ -34,6 +34,7 @@ pub fn text(d: &StreamDocument, look: Look) -> String {
         said,
         runs: &d.runs,
         cut_short: d.cut_short,
+        missing: String::new(),
     }
     .show(&mut page);
     let (rates, again, datagrams) = values(&d.runs);

@@ -57,10 +57,14 @@ fn one(
             "it is ±{:.1}% after {}, and {longest} leave no room for another round; {}",
             estimate.relative_half_width() * 100.0,
             Nanos(took_ns),
-            would_do(took_ns.saturating_add(further.0.max(round)))
+            would_do(
+                took_ns.saturating_add(further.0.max(round)),
+                Some(estimate.relative_half_width())
+            )
         )),
         Enough::WillNotGetThere { why, longest_ns: Some(needs) } => {
-            Err(format!("{why}; {}", would_do(needs.0)))
+            let reached = Some(estimate.relative_half_width());
+            Err(format!("{why}; {}", would_do(needs.0, reached)))
         }
         Enough::WillNotGetThere { why, longest_ns: None } if estimate.trend.is_some() => {
             Err(format!("{why}; a longer --warmup may let it settle, more time does not"))
@@ -69,12 +73,35 @@ fn one(
     }
 }
 
-/// The flag to give, a tenth more than the estimate.
-fn would_do(ns: u64) -> String {
+/// Nobody waits longer for one figure: something else has to change.
+const PATIENCE_S: u64 = 1_800;
+
+/// The flag to give, a tenth more than the estimate and rounded up as such an estimate may be;
+/// or what else would help.
+fn would_do(ns: u64, reached: Option<f64>) -> String {
     let s = (ns as f64 * 1.1 / 1e9).ceil() as u64;
     match s {
-        0..600 => format!("--longest {s}s should do"),
-        _ => format!("--longest {}m should do", s.div_ceil(60)),
+        0..120 => format!("--longest {}s should do", s.next_multiple_of(10)),
+        120..=PATIENCE_S => format!("--longest {}m should do", s.div_ceil(60)),
+        _ => {
+            let wider = reached.map_or_else(String::new, |half| {
+                format!("ask for --confidence {}%, or ", (half * 100.0).ceil().clamp(1.0, 50.0))
+            });
+            format!(
+                "that would take {}: {wider}find what makes it vary (other load at either end, \
+                 --cpu for CPUs of its own, a longer --warmup)",
+                roughly(s)
+            )
+        }
+    }
+}
+
+/// Of more than half an hour.
+fn roughly(s: u64) -> String {
+    match s {
+        0..7_200 => format!("some {} minutes", s.div_ceil(600) * 10),
+        7_200..172_800 => format!("some {} hours", s.div_ceil(3_600)),
+        _ => "days".into(),
     }
 }
 
@@ -114,6 +141,17 @@ mod tests {
     fn advised(why: &str) -> u64 {
         let flag = why.split("--longest ").nth(1).unwrap().split(' ').next().unwrap();
         flag.parse::<Nanos>().unwrap().0 / 1_000_000_000
+    }
+
+    #[test]
+    fn what_would_take_hours_is_not_advised_and_something_else_is() {
+        let second = 1_000_000_000;
+        assert_eq!(would_do(37 * second, None), "--longest 50s should do");
+        assert_eq!(would_do(25 * 60 * second, None), "--longest 28m should do");
+        let said = would_do(254 * 60 * second, Some(0.083));
+        assert!(said.contains("some 5 hours") && !said.contains("--longest"), "{said}");
+        assert!(said.contains("--confidence 9%") && said.contains("--cpu"), "{said}");
+        assert!(would_do(u64::MAX / 2, None).contains("days: find"), "no width, no wider one");
     }
 
     #[test]

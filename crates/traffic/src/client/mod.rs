@@ -25,7 +25,10 @@ use crate::{
         secret::{Secret, Who, nonce},
     },
     host, host_identity,
-    net::target::{PORT, Target, local_address, resolve},
+    net::{
+        options,
+        target::{PORT, Target, local_address, resolve},
+    },
     served::dial::within,
 };
 
@@ -61,6 +64,7 @@ impl Peer {
     /// One line: the name does not resolve, nobody listens, somebody else does, the secret is
     /// wrong.
     pub fn connect(common: &Common, secret: Option<&Secret>) -> Result<Self> {
+        options::check(common)?;
         let from = From { family: common.family, bind: common.bind.clone() };
         Self::dial(&common.target, &from, secret)
     }

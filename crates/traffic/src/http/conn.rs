@@ -6,7 +6,10 @@ use socket2::Socket;
 
 use super::response::{Answer, Fed, Parser};
 use crate::{
-    net::tls::{Tls, fault::Fault},
+    net::{
+        now_ns,
+        tls::{Tls, fault::Fault},
+    },
     served::link::Link,
 };
 
@@ -61,6 +64,10 @@ pub struct Conn {
     pub answered: u64,
     /// The last response said that no other follows.
     pub closing: bool,
+    /// When the last whole response came, on whichever connection.
+    pub last_ns: u64,
+    /// Since when this place has no connection that can be asked; `None` where it has one.
+    pub away_since_ns: Option<u64>,
 }
 
 impl Conn {
@@ -79,6 +86,8 @@ impl Conn {
             bytes: 0,
             answered: 0,
             closing: false,
+            last_ns: 0,
+            away_since_ns: Some(0),
         }
     }
 
@@ -93,6 +102,7 @@ impl Conn {
     /// Closes; what was asked and not answered stays.
     pub fn close(&mut self) {
         (self.link, self.phase) = (Link::default(), Phase::Closed);
+        self.away_since_ns.get_or_insert_with(now_ns);
         for asked in &mut self.asked {
             asked.first_ns = 0;
         }

@@ -15,6 +15,7 @@ use crate::{
     client::{Peer, conduct::Run},
     control::secret::Secret,
     host::calibrate,
+    net::options,
     rtt::measure::{BATCH_NS, Measured, unix_s},
     seats::{self, Seats},
     served::{
@@ -37,6 +38,7 @@ pub fn measure(
     run: Run<'_>,
 ) -> Result<Measured<HttpDocument>> {
     check(spec)?;
+    options::check(&spec.common)?;
     let requests = request::of(spec)?;
     let tls = tls_of(spec, &requests.server)?;
     let door = reach(spec, &requests.server, tls.as_ref())?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     Nanos, Reading,
     measure::{HttpRun, HttpSpec, Transport},
+    units::grouped,
 };
 use stats::Histogram;
 
@@ -14,6 +15,7 @@ use crate::{
     connect::errno_text,
     seats::Seats,
     served::{
+        admitted::Admitted,
         backlog::Backlog,
         sums::{Record, Sums},
     },
@@ -133,6 +135,46 @@ fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
     .warning()
 }
 
+fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String> {
+    let all = &sums.all;
+    let named = |(why, n): (&Failed, &u64)| (named(*why, spec.timeout_ns), *n);
+    Admitted {
+        who: "connections",
+        flag: "--flows",
+        limit: "nginx: worker_connections, worker_processes",
+        asked: flows,
+        kept: !spec.new_connections && spec.requests.is_none(),
+        silent: all.silent,
+        away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
+        refused: all.refused.iter().map(named).collect(),
+        reconnects: all.reconnects,
+    }
+    .warning()
+}
+
+/// Responses that say that something is wrong, which are as much measured as others are.
+fn wrong(recorded: &Recorder) -> Option<String> {
+    let by_status = statuses(recorded);
+    let wrong: Vec<_> = by_status.range(400..).collect();
+    let all = by_status.values().sum::<u64>().max(1);
+    let n: u64 = wrong.iter().map(|(_, n)| **n).sum();
+    let each: Vec<String> = wrong.iter().map(|(s, n)| format!("{} × {s}", grouped(**n))).collect();
+    let share = n as f64 * 100.0 / all as f64;
+    match n {
+        0 => None,
+        n if n == all => Some(format!(
+            "every response says that something is wrong ({}): what was measured is how fast the \
+             server says so",
+            each.join(", ")
+        )),
+        _ => Some(format!(
+            "{share:.1}% of the responses say that something is wrong ({}), and the times are of \
+             all of them",
+            each.join(", ")
+        )),
+    }
+}
+
 fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
@@ -143,17 +185,14 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
         );
     }
     all.extend(backlog(spec, flows, per_s, sums));
+    all.extend(admitted(spec, flows, sums));
     match recorded.unfinished {
         0 => {}
         n => all.push(format!(
             "{n} requests had no end when the run ended and count as neither answered nor failed"
         )),
     }
-    let wrong: u64 = statuses(recorded).range(400..).map(|(_, n)| n).sum();
-    if wrong > 0 {
-        let share = wrong as f64 * 100.0 / recorded.settled().max(1) as f64;
-        all.push(format!("{share:.1}% of the responses say that something is wrong (4xx, 5xx)"));
-    }
+    all.extend(wrong(recorded));
     if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
         all.push("so few requests say little of the server once it is warm".into());
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use model::measure::{SocketOptions, Transport, Wait};
+use model::measure::{Common, SocketOptions, Transport, Wait};
 use socket2::Socket;
 
 use crate::{Doing, Error, Result};
@@ -78,6 +78,38 @@ pub fn apply(
         })?;
     }
     Ok(())
+}
+
+/// Refuses at once what no socket here will take.
+///
+/// # Errors
+/// One line that names what this kernel has instead.
+pub fn check(common: &Common) -> Result<()> {
+    let Some(name) =
+        common.socket.congestion.as_ref().filter(|_| common.transport == Transport::Tcp)
+    else {
+        return Ok(());
+    };
+    // A socket that nobody connects: the kernel also loads a module for it, where it may.
+    let Ok(socket) = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None) else {
+        return Ok(());
+    };
+    let listed = |key: &str| {
+        let read = probe::Root::live().read(&format!("/proc/sys/net/ipv4/{key}"));
+        read.map_or_else(|_| "-".into(), |b| String::from_utf8_lossy(&b).trim().to_owned())
+    };
+    match socket.set_tcp_congestion(name.as_bytes()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => Err(Error::Denied(format!(
+            "--congestion {name} needs CAP_NET_ADMIN here; everybody may use {} \
+             (net.ipv4.tcp_allowed_congestion_control)",
+            listed("tcp_allowed_congestion_control")
+        ))),
+        Err(_) => Err(Error::Usage(format!(
+            "--congestion {name}: this kernel has {} (net.ipv4.tcp_available_congestion_control)",
+            listed("tcp_available_congestion_control")
+        ))),
+    }
 }
 
 /// Prepares a data socket for a way of waiting; a warning where the kernel cannot.

@@ -12,7 +12,10 @@ use super::{
     wire::{ASK_FOR_TLS, Frames, Next},
 };
 use crate::{
-    net::tls::{conn::receive, fault::Fault},
+    net::{
+        now_ns,
+        tls::{conn::receive, fault::Fault},
+    },
     served::link::Link,
 };
 
@@ -61,6 +64,10 @@ pub struct Conn {
     pub settled: u64,
     /// Until when the script sleeps; 0 where it does not.
     pub wake_ns: u64,
+    /// When the last answer came, on whichever connection.
+    pub last_ns: u64,
+    /// Since when the client has no session; `None` where it has one.
+    pub away_since_ns: Option<u64>,
 }
 
 impl Conn {
@@ -77,6 +84,8 @@ impl Conn {
             client,
             settled: 0,
             wake_ns: 0,
+            last_ns: 0,
+            away_since_ns: Some(0),
         }
     }
 
@@ -132,6 +141,7 @@ impl Conn {
             let _ = self.push();
         }
         (self.link, self.phase) = (Link::default(), Phase::Closed);
+        self.away_since_ns.get_or_insert_with(now_ns);
     }
 
     /// Hands over what is to be sent, as far as the kernel takes it.

@@ -21,7 +21,7 @@ use crate::{
     client::{Peer, conduct::Run},
     control::secret::Secret,
     host::calibrate,
-    net::{now_ns, tls::conn::Agreed},
+    net::{now_ns, options, tls::conn::Agreed},
     rtt::measure::{BATCH_NS, Measured, unix_s},
     seats::{self, Seats},
     served::{
@@ -42,12 +42,14 @@ pub fn measure(
     secret: Option<&Secret>,
     run: Run<'_>,
 ) -> Result<Measured<PgDocument>> {
-    check(spec)?;
     let tool = match spec.driver {
         PgDriver::Netwright => None,
         PgDriver::Pgbench => Some(pgbench::find()?),
     };
+    // What pgbench cannot take comes first: else what it would need besides is told in vain.
     tool.as_ref().map_or(Ok(()), |tool| pgbench::check(spec, tool))?;
+    check(spec)?;
+    options::check(&spec.common)?;
     let plan = Plan::of(spec)?;
     let address = address_of(spec, password)?;
     let mut session = Session::open(&address, &spec.common)?;
@@ -144,7 +146,8 @@ fn check(spec: &PgSpec) -> Result<()> {
     }
     if let Some(few) = spec.clients.iter().find(|c| **c < common.threads) {
         return usage(format!(
-            "{few} clients cannot keep {} threads busy; give at least as many clients",
+            "{} cannot keep {} threads busy; give at least as many clients",
+            clients_text(*few),
             common.threads
         ));
     }
@@ -283,7 +286,7 @@ fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Resul
         statements: if spec.per_statement { shape.plan.statements.len() } else { 0 },
     };
     let recorder = || Recorder::new(kept, BATCH_NS);
-    let what = format!("pg, {clients} clients");
+    let what = format!("pg, {}", clients_text(clients));
     let Rounds { sums, why, broken } = rounds(&crew, run, &what, recorder, |duty, recorder| {
         let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
         Near { shape, duty }.run(own, recorder);
@@ -292,6 +295,11 @@ fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Resul
     let mut run = result::pg_run(spec, clients, shape, seats, same_host, &sums);
     run.warnings.extend(why);
     Ok(One { run, cut_short: sums.cut_short, broken })
+}
+
+/// `1 client`, `8 clients`.
+pub fn clients_text(n: u32) -> String {
+    format!("{n} client{}", if n == 1 { "" } else { "s" })
 }
 
 /// What is spoken where nobody tells of the handshakes.

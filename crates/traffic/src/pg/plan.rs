@@ -53,7 +53,7 @@ pub struct Statement {
     name: String,
     /// Its text with `$1` for the first variable, and the variables.
     text: String,
-    variables: Vec<String>,
+    pub variables: Vec<String>,
 }
 
 impl Plan {

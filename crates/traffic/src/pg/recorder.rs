@@ -85,6 +85,12 @@ pub struct Recorder {
     pub not_begun: u64,
     /// Open loop: how far behind the schedule the thread was at its end.
     pub behind_ns: u64,
+    /// Places of connections without an answer within the window though one was due.
+    pub silent: u64,
+    /// Time of the window that places had no connection, summed.
+    pub away_ns: u64,
+    /// Connections that served nothing, warm-up included.
+    pub refused: BTreeMap<Failed, u64>,
     /// Where the thread ran.
     pub ran_on: Ran,
 }
@@ -159,6 +165,9 @@ impl Recorder {
             answered: 0,
             not_begun: 0,
             behind_ns: 0,
+            silent: 0,
+            away_ns: 0,
+            refused: BTreeMap::new(),
             ran_on: Ran::default(),
         }
     }
@@ -347,6 +356,11 @@ impl Record for Recorder {
         self.answered += other.answered;
         self.not_begun += other.not_begun;
         self.behind_ns = self.behind_ns.max(other.behind_ns);
+        self.silent += other.silent;
+        self.away_ns += other.away_ns;
+        for (why, n) in &other.refused {
+            *self.refused.entry(why.clone()).or_default() += n;
+        }
     }
 
     fn settled(&self) -> u64 {

@@ -17,6 +17,7 @@ use crate::{
     connect::errno_text,
     seats::Seats,
     served::{
+        admitted::Admitted,
         backlog::Backlog,
         sums::{Record, Sums},
     },
@@ -181,10 +182,29 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
     .warning()
 }
 
+fn admitted(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> Option<String> {
+    let all = &sums.all;
+    let named = |(why, n): (&Failed, &u64)| (named(why, spec.timeout_ns, all), *n);
+    Admitted {
+        who: "clients",
+        flag: "--clients",
+        limit: "max_connections, a role's or database's connection limit, a pooler's",
+        asked: clients,
+        kept: !spec.connect_each && spec.transactions.is_none(),
+        // pgbench ends with the first client that gets no session.
+        silent: all.silent,
+        away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
+        refused: all.refused.iter().map(named).collect(),
+        reconnects: all.reconnects,
+    }
+    .warning()
+}
+
 fn warnings(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     all.extend(backlog(spec, clients, per_s, sums));
+    all.extend(admitted(spec, clients, sums));
     match recorded.unfinished {
         0 => {}
         n => all.push(format!(

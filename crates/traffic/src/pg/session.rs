@@ -405,7 +405,10 @@ enum Unopened {
 
 /// What two ways came to.
 fn both(first: Error, second: Error) -> Error {
-    let line = format!("{first}; the other way: {second}");
+    let line = match (first.to_string(), second.to_string()) {
+        (first, second) if first == second => first,
+        (first, second) => format!("{first}; the other way: {second}"),
+    };
     match second {
         Error::Denied(_) => Error::Denied(line),
         _ => Error::Environment(line),

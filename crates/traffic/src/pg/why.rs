@@ -42,14 +42,28 @@ pub fn broken(broken: &Broken, plan: &Plan) -> Error {
     match broken {
         Broken::Script { script, at, why } => {
             let line = plan.scripts.get(*script).map_or(1, |s| s.script.line(*at));
-            Error::Usage(format!("{}:{line}: {why}", name(*script)))
+            // A name is not the file's fault alone: it may be given here.
+            let unset = why.split_once("undefined variable \"").map(|(_, rest)| rest);
+            let unset = unset.and_then(|rest| rest.split('"').next());
+            let hint = unset.map_or_else(String::new, |v| format!("; give it by --define {v}=…"));
+            Error::Usage(format!("{}:{line}: {why}{hint}", name(*script)))
         }
         Broken::Server { statement, error } => {
             let statement = statement.and_then(|n| plan.statements.get(n));
             let at = statement.map_or_else(String::new, |s| {
                 format!("{}:{}: {}: ", name(s.script), s.line, shortened(&s.shown))
             });
-            statement_failed(&at, error)
+            // What has no value stays as it is written, as with pgbench, and is no SQL.
+            let colon = error.code == "42601" && error.message.contains("\":\"");
+            let unset = statement.filter(|s| colon && !s.variables.is_empty());
+            match (unset, statement_failed(&at, error)) {
+                (Some(s), Error::Environment(line)) => Error::Environment(format!(
+                    "{line}; has :{} a value? \\set gives it one, or --define {}=…",
+                    s.variables.join(", :"),
+                    s.variables.first().map_or("", String::as_str)
+                )),
+                (_, other) => other,
+            }
         }
     }
 }

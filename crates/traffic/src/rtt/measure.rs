@@ -183,7 +183,8 @@ fn check(spec: &RttSpec) -> Result<()> {
     }
     if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
         return usage(format!(
-            "{few} flows cannot keep {} threads busy; give at least as many flows",
+            "{few} flow{} cannot keep {} threads busy; give at least as many flows",
+            if *few == 1 { "" } else { "s" },
             common.threads
         ));
     }

@@ -55,6 +55,11 @@ impl Window {
         ns >= self.start.load(Ordering::Relaxed) && ns < self.end.load(Ordering::Relaxed)
     }
 
+    /// How much of the time from then to `now` is within; nothing before it has begun.
+    pub fn share_ns(&self, from: u64, now: u64) -> u64 {
+        now.min(self.end_ns()).saturating_sub(from.max(self.start_ns()))
+    }
+
     /// What an answer that came `now` counts for, `due_ns` being the time that a schedule gave
     /// its request, where there is one.
     #[inline]

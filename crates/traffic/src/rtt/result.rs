@@ -25,7 +25,8 @@ pub fn progress_text(spec: &RttSpec, bytes: u64, flows: u32, rounds: usize) -> S
         (Some(_), n) => format!(", round {}", n + 1),
         _ => String::new(),
     };
-    format!("rtt {bytes} B, {flows} flows{again}")
+    let s = if flows == 1 { "" } else { "s" };
+    format!("rtt {bytes} B, {flows} flow{s}{again}")
 }
 
 /// Whether the rounds suffice for the interval that was asked for: that of the median round

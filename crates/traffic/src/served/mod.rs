@@ -1,5 +1,6 @@
 //! What the generators for servers of another kind, `http` and `pg`, have in common.
 //!
+//! - [`admitted`]: what is said of connections that the server did not take.
 //! - [`backlog`]: what is said of a schedule that was not kept.
 //! - [`dial`]: sockets on their way to the server.
 //! - [`crew`]: the threads of a round, and what each is to do.
@@ -9,6 +10,7 @@
 //! - [`places`]: which of a thread's connections waits for what.
 //! - [`sums`]: rounds added up.
 
+pub mod admitted;
 pub mod backlog;
 pub mod crew;
 pub mod dial;

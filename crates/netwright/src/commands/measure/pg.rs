@@ -47,7 +47,10 @@ pub struct PgArgs {
     #[arg(
         long,
         short = 'i',
-        conflicts_with_all = ["script", "transactions", "duration", "rate", "confidence", "responder"],
+        conflicts_with_all = [
+            "script", "transactions", "duration", "rate", "confidence", "responder", "clients",
+            "protocol", "pipeline", "connect_each", "max_tries", "define", "per_statement",
+        ],
         help_heading = "Traffic"
     )]
     pub init: bool,

@@ -54,8 +54,8 @@ fn both(here: &Here, threads: u32) -> [Choice; 3] {
 fn one_cpu_is_for_both_and_said() {
     let [near, far, told] = both(&machine(1, 1, 1, 1), 1);
     assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![0], vec![0], vec![0]));
-    assert_eq!(near.why, "a core of its own; the far end shares it: no other CPU may be used");
-    assert!(told.why.contains("the near end shares it"), "{}", told.why);
+    assert_eq!(near.why, "shared with the far end: this process may use no other CPU");
+    assert!(told.why.contains("shared with the near end"), "{}", told.why);
 }
 
 #[test]

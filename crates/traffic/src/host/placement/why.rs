@@ -12,7 +12,11 @@ pub fn words(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], usable: &CpuSet) -> S
     if used.is_empty() {
         return "no thread to pin".into();
     }
-    let mut clauses = vec![cores(here, wish, cpus, &used)];
+    let mut clauses = vec![];
+    // What both ends run on is nobody's own.
+    if !wish.same_host || used.len() < cpus.len() || !shares_core(here, wish, &used, usable) {
+        clauses.push(cores(here, wish, cpus, &used));
+    }
     if wish.same_host {
         clauses.push(beside(here, wish, &used, usable));
     } else if wish.nic.is_some() {
@@ -31,6 +35,15 @@ pub fn words(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], usable: &CpuSet) -> S
 fn named(cpus: &CpuSet) -> String {
     let s = if cpus.len() == 1 { "" } else { "s" };
     format!("CPU{s} {cpus}")
+}
+
+/// Whether the other end of this host runs on a core of these.
+fn shares_core(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> bool {
+    let core = |c: CpuId| place(here, c).map_or(CpuSet::from_iter([c]), |p| p.core.clone());
+    match wish.partner.is_empty() {
+        true => usable.first().is_none_or(|c| usable.difference(&core(c)).is_empty()),
+        false => used.iter().any(|c| !core(c).intersection(wish.partner).is_empty()),
+    }
 }
 
 /// How threads, CPUs and cores stand to each other.
@@ -65,7 +78,7 @@ fn beside(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> Strin
         super::Role::Far => "near",
     };
     if usable.len() == 1 {
-        return format!("the {other} end shares it: no other CPU may be used");
+        return format!("shared with the {other} end: this process may use no other CPU");
     }
     if wish.partner.is_empty() {
         // The other end comes to its choice by the same rules.

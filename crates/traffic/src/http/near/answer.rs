@@ -59,7 +59,11 @@ impl Near<'_> {
                     break Some(if within { Failed::ClosedWithin } else { Failed::ClosedBefore });
                 }
             };
-            if let Err(why) = conn.took(bytes, now, &mut whole) {
+            let took = conn.took(bytes, now, &mut whole);
+            if answers > 0 {
+                conn.last_ns = now;
+            }
+            if let Err(why) = took {
                 break Some(Failed::Bad(why));
             }
             if conn.closing || (drained && !to_the_end && !conn.link.has_ended()) {
@@ -122,6 +126,7 @@ impl Near<'_> {
             None => state.recorder.reconnects += 1,
         }
         if answered == 0 {
+            *state.recorder.refused.entry(why).or_default() += 1;
             state.resting.add(now + REST_NS, key);
             return Ok(());
         }

@@ -87,6 +87,9 @@ impl Near<'_> {
     fn open(&self, state: &mut State<'_>, key: usize, now: u64) -> Result<(), Error> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.phase = Phase::Open;
+        if let Some(since) = conn.away_since_ns.take() {
+            state.recorder.away_ns += self.duty.window.share_ns(since, now);
+        }
         conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
         match conn.asked.is_empty() {
             true => {
@@ -108,6 +111,7 @@ impl Near<'_> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let due = self.due(state, now);
+        *state.recorder.refused.entry(why).or_default() += 1;
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.close();
         let due_ns = match (conn.asked.pop_front(), due) {

@@ -24,7 +24,10 @@ use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 use crate::{
     Error, Heard, Measured, Result, Run, host,
-    net::target::{Target, resolve},
+    net::{
+        options,
+        target::{Target, resolve},
+    },
     seats,
 };
 
@@ -53,6 +56,7 @@ pub fn client(
     heard: Heard<'_>,
 ) -> Result<Measured<StreamDocument>> {
     check(spec)?;
+    options::check(&spec.common)?;
     let Target::Host(host, port) = spec.common.target.parse()? else {
         return Err(Error::Usage("iperf3 has no Unix sockets; name a host".into()));
     };

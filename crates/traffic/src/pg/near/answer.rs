@@ -68,7 +68,12 @@ impl Near<'_> {
         }
         match end {
             Some(why) => self.lost(state, key, why),
-            None if some => self.go_on(state, key, now),
+            None if some => {
+                if let Some(conn) = state.conns.get_mut(key) {
+                    conn.last_ns = now;
+                }
+                self.go_on(state, key, now)
+            }
             None => Ok(()),
         }
     }
@@ -86,6 +91,9 @@ impl Near<'_> {
             None => why,
         };
         conn.close();
+        if conn.settled == 0 {
+            *state.recorder.refused.entry(why.clone()).or_default() += 1;
+        }
         match conn.client.running.take() {
             Some(running) => {
                 state.settled += 1;

@@ -99,7 +99,10 @@ impl Near<'_> {
     #[cold]
     pub(super) fn logged_in(&self, state: &mut State<'_>, key: usize, now: u64) {
         let places = state.conns.len();
-        let Some(conn) = state.conns.get(key) else { return };
+        let Some(conn) = state.conns.get_mut(key) else { return };
+        if let Some(since) = conn.away_since_ns.take() {
+            state.recorder.away_ns += self.duty.window.share_ns(since, now);
+        }
         let waits = conn.client.running.is_none();
         if !self.shape.connect_each || self.duty.window.holds(now) {
             state.recorder.connect.record(now.saturating_sub(conn.begun_ns));
@@ -141,6 +144,7 @@ impl Near<'_> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let due = self.due(state, now);
+        *state.recorder.refused.entry(why.clone()).or_default() += 1;
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.close();
         let running = conn.client.running.take();

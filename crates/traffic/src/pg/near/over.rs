@@ -39,6 +39,7 @@ impl Near<'_> {
         let now = now_ns();
         state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next, now);
         state.recorder.behind_ns = self.duty.pace.behind_ns(state.next, now);
+        self.tell_unserved(state, now);
         state.draining = true;
         let until = now + DRAIN_NS;
         let mut left = self.left(state);
@@ -49,6 +50,20 @@ impl Near<'_> {
         }
         state.recorder.unfinished = left;
         Ok(())
+    }
+
+    /// Which clients had no answer, or no session.
+    fn tell_unserved(&self, state: &mut State<'_>, now: u64) {
+        let (window, closed_loop) = (self.duty.window, self.duty.pace.schedule.is_none());
+        if window.start_ns() == u64::MAX {
+            return;
+        }
+        for conn in &state.conns {
+            let due = closed_loop || conn.phase != Phase::Open || conn.client.running.is_some();
+            state.recorder.silent += u64::from(due && conn.last_ns < window.start_ns());
+            let away = conn.away_since_ns.map_or(0, |since| window.share_ns(since, now));
+            state.recorder.away_ns += away;
+        }
     }
 
     /// Transactions of the window under way.

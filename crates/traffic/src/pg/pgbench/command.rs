@@ -45,7 +45,8 @@ pub fn check(spec: &PgSpec, tool: &Tool) -> Result<()> {
         return usage(format!("pgbench cannot take {}: leave it out", cannot.join(", ")));
     }
     if spec.transactions.is_none() && !spec.common.duration_ns.0.is_multiple_of(1_000_000_000) {
-        return usage("pgbench runs for whole seconds: --duration 5s".into());
+        let s = spec.common.duration_ns.0.div_ceil(1_000_000_000);
+        return usage(format!("pgbench runs for whole seconds: give it --duration {s}s"));
     }
     if spec.transactions.is_some() && spec.max_tries == 0 {
         return usage("pgbench tries without a limit only for a --duration".into());

@@ -25,6 +25,7 @@ use crate::{
     host,
     net::now_ns,
     pg::{
+        measure::clients_text,
         near::Shape,
         recorder::{Kept, Recorder},
         result,
@@ -80,7 +81,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     let progress = |what: &str, share: f64| (run.progress)(what, (share * longer).min(1.0));
     let mut round = by.crew().work(
         Run::new(run.stop, &progress),
-        &format!("pgbench, {} clients", by.clients),
+        &format!("pgbench, {}", clients_text(by.clients)),
         || by.recorder(),
         |duty, _| {
             let outcome = by.child(duty, &folder);
@@ -105,6 +106,8 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     let mut broken = round.broken.take();
     if !over.status.success() && !over.by_us {
         let why = error.unwrap_or_else(|| format!("it ended by {}", over.status));
+        let names: Vec<&str> = by.spec.scripts.iter().map(|s| s.name.as_str()).collect();
+        let why = told::with_name(&why, &names);
         broken = Some(Error::Environment(format!("pgbench: {why}")));
     }
     let mut sums = Sums::new(by.recorder());

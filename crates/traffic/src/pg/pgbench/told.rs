@@ -62,9 +62,31 @@ pub fn complaints(said: &str) -> (Option<String>, Vec<String>) {
     (error.or_else(plain), warnings)
 }
 
+/// An error with the name of the script in it, which pgbench calls by its number.
+pub fn with_name(error: &str, names: &[&str]) -> String {
+    let number = error.split_once("script ").and_then(|(_, rest)| {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(..end)?.parse::<usize>().ok()
+    });
+    match number.and_then(|n| names.get(n)) {
+        Some(name) => format!("{name}: {error}"),
+        None => error.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_script_that_fails_is_named_and_not_numbered_alone() {
+        let said = "client 3 script 1 aborted in command 4 query 0: ERROR:  division by zero";
+        assert_eq!(with_name(said, &["a.sql", "b.sql"]), format!("b.sql: {said}"));
+        let said = "client 0 aborted in command 0 (SQL) of script 0; ERROR:  no";
+        assert_eq!(with_name(said, &["a.sql"]), format!("a.sql: {said}"));
+        assert_eq!(with_name("connection failed", &["a.sql"]), "connection failed");
+        assert_eq!(with_name("script 7", &["a.sql"]), "script 7");
+    }
 
     #[test]
     fn reports_of_all_versions_are_read() {
