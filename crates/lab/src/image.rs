@@ -268,6 +268,7 @@ for word in $($b cat /proc/cmdline); do
     netwright.agent=*) agent=${word#*=} ;;
     netwright.modules=*) modules=${word#*=} ;;
     netwright.host=*) host=${word#*=} ;;
+    netwright.systemd=*) systemd=${word#*=} ;;
   esac
 done
 $b mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=512000 host /host || echo "lab: no root over 9p"
@@ -289,6 +290,22 @@ if [ -n "$modules" ]; then
   $b mount --bind /root$modules/$release /root/lib/modules/$release
 fi
 $b hostname "${host:-server}"
+if [ -n "$systemd" ]; then
+  $b cp -a "/root$systemd/." /root/ || echo "lab: $systemd is not laid over the root"
+  # What is in /tmp is the host's: a walk through all of it, to remove it from the overlay.
+  $b mkdir -p /root/etc/tmpfiles.d /root/etc/systemd/system/multi-user.target.wants
+  $b ln -sf /dev/null /root/etc/tmpfiles.d/tmp.conf
+  $b cat > /root/etc/systemd/system/netwright-lab.service << END
+[Unit]
+Description=Commands from the lab
+[Service]
+Environment=HOME=/root
+ExecStart=$agent lab agent
+END
+  $b ln -sf ../netwright-lab.service /root/etc/systemd/system/multi-user.target.wants/
+  echo "lab: $($b cut -d' ' -f1 /root/proc/uptime) s: systemd"
+  exec $b switch_root /root /lib/systemd/systemd
+fi
 echo "lab: $($b cut -d' ' -f1 /root/proc/uptime) s: serving"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 $b chroot /root "$agent" lab agent

@@ -115,6 +115,10 @@ fn boot_line(spec: &ServerSpec, name: &str) -> String {
             modules.display()
         );
     }
+    if let Some(folder) = &spec.systemd {
+        // Interfaces keep the kernel's names, as with the lab's own first process.
+        line += &format!(" net.ifnames=0 netwright.systemd={}", folder.display());
+    }
     line
 }
 

@@ -103,6 +103,9 @@ pub struct ServerSpec {
     pub image: Option<PathBuf>,
     /// Whether its clock counts instructions instead of this machine's time.
     pub virtual_time: bool,
+    /// Boots the distribution's systemd as the first process, this folder laid over the guest's root
+    /// before; x86-64 only.
+    pub systemd: Option<PathBuf>,
     /// The binary that serves inside: reachable under this machine's root, or, for another
     /// architecture, a static one that is copied into the guest.
     pub agent: PathBuf,
@@ -131,6 +134,7 @@ impl ServerSpec {
             disk: DiskModel::None,
             image: None,
             virtual_time: false,
+            systemd: None,
             agent: agent.into(),
             cache: image::DEFAULT_CACHE.into(),
             patience: Duration::from_secs(90),
@@ -187,6 +191,9 @@ impl ServerSpec {
                 Err(LabError::Usage("--cluster needs --arch aarch64: q35 describes none".into()))
             }
             Arch::X86_64 => Ok(()),
+            Arch::Aarch64 if self.systemd.is_some() => Err(LabError::Usage(
+                "systemd as the first process needs an x86-64 guest, whose root is this machine's".into(),
+            )),
             Arch::Aarch64 if self.models.iter().any(|m| m.module().is_some()) => Err(
                 LabError::Usage("--nic e1000e and e1000 need an x86-64 guest, which has their drivers".into()),
             ),
@@ -383,7 +390,10 @@ fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), Lab
             )
         })
         .collect::<String>();
-    let argv = ["sh", "-c", &format!("ip link set lo up; {drivers}{script}")].map(str::to_owned);
+    // A running udevd may be about to set a link up, or to name it.
+    let settle = if spec.systemd.is_some() { "udevadm settle -t 20; " } else { "" };
+    let argv =
+        ["sh", "-c", &format!("ip link set lo up; {drivers}{settle}{script}")].map(str::to_owned);
     let done = first.output(&argv, Duration::from_secs(30))?;
     if done.code != 0 {
         let console = fs::read(folder.join("console.log")).unwrap_or_default();

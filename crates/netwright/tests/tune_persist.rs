@@ -170,9 +170,9 @@ fn other_formats_are_taken_by_their_own_programs() {
         let profile: Value =
             serde_json::from_str(&run("python3", &["-c", parse, file.to_str().unwrap()])).unwrap();
         assert_eq!(profile["sysctl"]["net.ipv4.tcp_rmem"], "4096 131072 67108864");
-        assert_eq!(profile["net_v0"]["mtu"], "1400");
-        assert_eq!(profile["net_v0"]["channels"], "rx 2 tx 2");
-        assert_eq!(profile["net_v0"]["features"], "tx-tcp-segmentation off");
+        // tuned's net plugin would not touch an interface without hardware.
+        assert_eq!(profile["net_v0"], Value::Null);
+        assert_eq!(profile["sysfs"]["/sys/class/net/v0/mtu"], "1400");
         assert_eq!(profile["sysfs"]["/sys/class/net/v0/gro_flush_timeout"], "20000");
     });
 }

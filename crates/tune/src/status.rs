@@ -2,6 +2,7 @@
 
 use model::{
     Facts, Reading, SCHEMA_VERSION,
+    rival::Rival,
     tune::{ChangeSet, Drift, HostId, Log, Now, State, Status},
 };
 
@@ -165,9 +166,19 @@ fn read_of(host: &Host, knob: Option<&dyn Knob>, name: &str) -> Result<String, T
 /// Programs that run now and own such a setting.
 fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
     let sets = knobs::find(knob).map_or("", |k| k.sets(knob));
-    let suspect = |r: &&model::rival::Rival| r.running.get() == Some(true) && owns(r, knob, sets);
+    let suspect =
+        |r: &&Rival| r.running.get() == Some(true) && owns(r, knob, sets) && sets_this(r, knob);
     let rivals = facts.map(|f| f.rivals.as_slice()).unwrap_or_default();
     rivals.iter().filter(suspect).map(|r| r.name.clone()).collect()
+}
+
+/// Whether a profile of tuned's that sets some sysctls sets this one. Of all others that is not known.
+fn sets_this(rival: &Rival, knob: &str) -> bool {
+    let Some(key) = knob.strip_prefix("sysctl.").filter(|_| rival.kind == "tuned") else {
+        return true;
+    };
+    let line = format!("[sysctl] {}=", key.replace('/', "."));
+    rival.evidence.iter().any(|e| e.replace('/', ".").contains(&line))
 }
 
 /// What every command says before anything else, when a change was cut short or waits.

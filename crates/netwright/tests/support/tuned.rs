@@ -261,6 +261,21 @@ impl Practice {
         mount("none", &path, "", libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY, "");
     }
 
+    /// Of `/proc/sys` only what is the network namespace's own can be written, in this thread's
+    /// view and that of what it starts.
+    pub fn only_net_can_be_written(&self) {
+        self.read_only("/proc/sys");
+        let net = Path::new("/proc/sys/net");
+        mount("/proc/sys/net", net, "", libc::MS_BIND, "");
+        mount("none", net, "", libc::MS_REMOUNT | libc::MS_BIND, "");
+    }
+
+    /// An empty folder in the place of the machine's, in the same view.
+    pub fn hide(&self, folder: &str) {
+        fs::create_dir_all(folder).unwrap();
+        mount("tmpfs", Path::new(folder), "tmpfs", 0, "mode=755");
+    }
+
     /// Removes the interfaces.
     pub fn pull_out(&self) {
         run("ip", &["link", "del", "v0"]);

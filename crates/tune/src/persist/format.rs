@@ -72,7 +72,8 @@ fn quoted(text: &str) -> String {
 /// A profile for tuned: `/etc/tuned/netwright/tuned.conf`.
 pub fn tuned(kept: &[Kept]) -> String {
     let mut text = String::from(
-        "# /etc/tuned/netwright/tuned.conf; `tuned-adm profile netwright` takes it.\n\
+        "# /etc/tuned/netwright/tuned.conf (since tuned 2.23 /etc/tuned/profiles/netwright/tuned.conf);\n\
+         # `tuned-adm profile netwright` takes it, `tuned-adm profile NAME netwright` beside another.\n\
          # To add it to another profile: include=NAME below [main].\n[main]\nsummary=Kept by netwright\n",
     );
     let (mut sysctl, mut sysfs, mut left) = (String::new(), String::new(), String::new());
@@ -82,13 +83,20 @@ pub fn tuned(kept: &[Kept]) -> String {
             let _ = writeln!(sysctl, "{key}={}", k.value);
             continue;
         }
-        let nic = match &k.subject {
-            Subject::Nic(i) => Some(&i.name),
+        let interface = match &k.subject {
+            Subject::Nic(i) => Some(i),
             _ => None,
         };
+        let nic = interface.map(|i| &i.name);
         let rest = nic
             .and_then(|n| k.knob.strip_prefix("nic.")?.strip_prefix(n.as_str())?.strip_prefix('.'));
-        let device = rest.and_then(|r| device_option(r, &k.value));
+        // tuned's net plugin leaves interfaces without hardware alone, and does not say so.
+        let hardware = interface.is_some_and(|i| i.driver.is_some());
+        let device = rest.filter(|_| hardware).and_then(|r| device_option(r, &k.value));
+        if let (false, Some(nic), Some(file)) = (hardware, nic, rest.and_then(device_file)) {
+            let _ = writeln!(sysfs, "/sys/class/net/{nic}/{file}={}", k.value);
+            continue;
+        }
         let command = command(k).unwrap_or_default();
         let echo = command.strip_prefix("echo ").and_then(|c| c.split_once(" > "));
         match (device, nic, echo) {
@@ -121,6 +129,15 @@ pub fn tuned(kept: &[Kept]) -> String {
     text
 }
 
+/// File of an interface that is one of the net plugin's options as well.
+fn device_file(knob: &str) -> Option<&'static str> {
+    match knob {
+        "mtu" => Some("mtu"),
+        "txqueuelen" => Some("tx_queue_len"),
+        _ => None,
+    }
+}
+
 /// Option of tuned's net plugin and what to write there.
 fn device_option(knob: &str, value: &str) -> Option<(&'static str, String)> {
     match knob.split_once('.') {
@@ -135,5 +152,42 @@ fn device_option(knob: &str, value: &str) -> Option<(&'static str, String)> {
         Some(("features", f)) => Some(("features", format!("{f} {value}"))),
         Some(("pause", p)) => Some(("pause", format!("{p} {value}"))),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::persist::record::Interface;
+
+    #[test]
+    fn tuned_sets_hardware_by_its_net_plugin_and_the_rest_by_files() {
+        let kept = |nic: &str, driver: Option<&str>, knob: &str, value: &str| Kept {
+            id: 1,
+            knob: format!("nic.{nic}.{knob}"),
+            value: value.into(),
+            subject: Subject::Nic(Interface {
+                name: nic.into(),
+                mac: None,
+                driver: driver.map(str::to_owned),
+                link_file: None,
+                link_lines: vec![],
+            }),
+        };
+        let ixgbe = Some("ixgbe");
+        let text = tuned(&[
+            kept("eth0", ixgbe, "mtu", "9000"),
+            kept("eth0", ixgbe, "channels", "combined 4"),
+            kept("eth0", ixgbe, "rings.rx", "2048"),
+            kept("eth0", ixgbe, "rings.tx", "1024"),
+            kept("bond0", None, "mtu", "9000"),
+            kept("bond0", None, "features.rx-gro", "off"),
+        ]);
+        let has = |lines: &str| assert!(text.contains(lines), "{lines:?} is not in {text}");
+        has("[net_eth0]\ntype=net\ndevices=eth0\nchannels=combined 4\nmtu=9000\n\
+             ring=rx 2048 tx 1024\n");
+        has("[sysfs]\n/sys/class/net/bond0/mtu=9000\n");
+        has("# not in tuned's words: nic.bond0.features.rx-gro=off\n");
+        assert!(!text.contains("net_bond0"), "{text}");
     }
 }

@@ -30,14 +30,19 @@ pub fn loop_over(action: &str, cpus: &str) -> String {
 
 /// Path, mode and body of what sets the affinities at boot.
 pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
-    let mut script = String::from("#!/bin/sh\n# Numbers change with every boot, names do not.\n");
+    // virtio_net does so when its channels are set, which on a slow boot came after us.
+    let mut script = String::from(
+        "#!/bin/sh\n# Drivers place interrupts anew while udev sets their interfaces up.\n\
+         command -v udevadm > /dev/null && udevadm settle --timeout=30\n\
+         # Numbers change with every boot, names do not.\n",
+    );
     for (action, cpus) in pairs {
         script += &loop_over(action, cpus);
     }
     let unit = format!(
         "[Unit]\nDescription=Interrupt affinities kept by netwright\n\
          # Drivers ask for their interrupts when the interface comes up.\n\
-         After=network.target network-online.target irqbalance.service\n\n\
+         After=systemd-udev-trigger.service network.target network-online.target irqbalance.service\n\n\
          [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh {SCRIPT}\n"
     );
     vec![
