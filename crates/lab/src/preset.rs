@@ -50,9 +50,10 @@ impl Preset {
         matches!(self, Self::Latency | Self::Tengig | Self::Queues)
     }
 
-    /// What runs the guest's CPUs, where nobody asked. What one channel costs shows only where CPUs
-    /// that share its work have more time than the one that had all of it.
-    pub const fn emulation(self) -> Option<Emulation> {
+    /// What runs the guest's CPUs where the situation was asked for as a pair, whose guest is to be
+    /// measured rather than traced. What one channel costs shows only where CPUs that share its
+    /// work have more time than the one that had all of it.
+    pub const fn emulation_of_pair(self) -> Option<Emulation> {
         match self {
             Self::Queues => Some(Emulation::Each),
             _ => None,

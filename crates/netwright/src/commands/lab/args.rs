@@ -181,8 +181,8 @@ pub struct ServerArgs {
     #[arg(long, value_name = "CORES")]
     pub cluster: Option<u32>,
     /// Threads that emulate the CPUs: one for all, or each its own, by which they run side by side
-    /// but an x86-64 guest may hang when eBPF programs are attached [default: one; preset queues:
-    /// each].
+    /// but an x86-64 guest may hang when eBPF programs are attached [default: one;
+    /// `lab up pair --preset queues`: each].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub emulation_threads: Option<EmulationKind>,
     /// Queues of each NIC.

@@ -149,7 +149,7 @@ fn guest_of_pair(
     if base.arch == Arch::Aarch64 {
         return Err(LabError::Usage(needs_x86_64(preset)));
     }
-    Ok(Some(ServerSpec { emulation: preset.emulation(), ..base }))
+    Ok(Some(ServerSpec { emulation: preset.emulation_of_pair(), ..base }))
 }
 
 fn needs_x86_64(preset: preset::Preset) -> String {
@@ -183,11 +183,10 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
     }
     Ok(ServerSpec {
         memory_mib: mib,
-        emulation: match a.emulation_threads {
-            Some(EmulationKind::One) => Some(Emulation::One),
-            Some(EmulationKind::Each) => Some(Emulation::Each),
-            None => chosen.and_then(preset::Preset::emulation),
-        },
+        emulation: a.emulation_threads.map(|threads| match threads {
+            EmulationKind::One => Emulation::One,
+            EmulationKind::Each => Emulation::Each,
+        }),
         queues: a.queues,
         nics: a.nics.unwrap_or_else(|| u32::try_from(a.nic.len()).unwrap_or(u32::MAX)),
         nic_node: a.nic_node.unwrap_or_else(|| base.nodes.saturating_sub(1)),
@@ -337,10 +336,11 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn the_preset_queues_is_a_guest_whose_cpus_run_side_by_side_also_as_a_pair() {
+    fn the_preset_queues_as_a_pair_is_a_guest_whose_cpus_run_side_by_side() {
         let each = Some(Some(Emulation::Each));
         assert_eq!(guest("lab up pair --preset queues").unwrap(), each);
-        assert_eq!(guest("lab up server --preset queues").unwrap(), each);
+        assert_eq!(guest("lab up server --preset queues").unwrap(), Some(None));
+        assert_eq!(guest("lab up server --emulation-threads each").unwrap(), each);
         let one = guest("lab up server --preset queues --emulation-threads one").unwrap();
         assert_eq!(one, Some(Some(Emulation::One)));
         assert_eq!(guest("lab up server").unwrap(), Some(None));
