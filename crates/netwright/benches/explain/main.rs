@@ -8,7 +8,9 @@
 //!
 //! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
 //! `--passes 3` of each measurement before and after, `--only nginx` of the workloads, `--scale 20` of
-//! pgbench's tables; `--virtual-time` does it in a guest whose clock counts instructions.
+//! pgbench's tables, `--window 700ms` of a measurement after the milliseconds that each session takes to
+//! begin (`--beginning 8`); `--virtual-time` does it in a guest whose clock counts instructions, for
+//! whose slower CPU `--window 2s --beginning 60` are right.
 
 use std::{io, process::ExitCode};
 
@@ -30,6 +32,8 @@ struct Options {
     passes: usize,
     only: String,
     scale: String,
+    window: String,
+    beginning_ms: u32,
 }
 
 fn main() -> ExitCode {
@@ -54,6 +58,8 @@ fn options() -> io::Result<Options> {
         passes: 3,
         only: String::new(),
         scale: "20".into(),
+        window: "700ms".into(),
+        beginning_ms: 8,
     };
     // Cargo adds --bench.
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
@@ -66,6 +72,8 @@ fn options() -> io::Result<Options> {
             "--passes" => o.passes = value.parse().map_err(io::Error::other)?,
             "--only" => o.only = value,
             "--scale" => o.scale = value,
+            "--window" => o.window = value,
+            "--beginning" => o.beginning_ms = value.parse().map_err(io::Error::other)?,
             _ => return Err(io::Error::other(format!("{name} is no option"))),
         }
     }
@@ -91,7 +99,7 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     let mut there = |passes: usize| -> io::Result<()> {
         for _ in 0..passes {
             for (n, rates) in clients.iter().zip(&mut measured) {
-                rates.push(site.per_s(work, *n)?);
+                rates.push(site.per_s(work, *n, &o.window, o.beginning_ms)?);
             }
         }
         Ok(())

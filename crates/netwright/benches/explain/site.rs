@@ -37,9 +37,6 @@ const LEFT: &str = "10.99.0.1";
 const HTTP_PORT: u16 = 8088;
 /// What a far end is told over the wire.
 const SECRET: &str = "the benchmark's own";
-/// The window of a measurement there.
-const WINDOW: &str = "700ms";
-
 /// What is predicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -127,14 +124,21 @@ impl Site {
     }
 
     /// Transactions a second over the wire.
-    pub fn per_s(&self, work: Work, clients: u32) -> io::Result<f64> {
+    /// `beginning_ms` is what a session's beginning takes of the server, at most.
+    pub fn per_s(
+        &self,
+        work: Work,
+        clients: u32,
+        window: &str,
+        beginning_ms: u32,
+    ) -> io::Result<f64> {
         let (target, n) = (self.target(work, THERE), clients.to_string());
         let (kind, flag) = match work {
             Work::Nginx => ("http", "--flows"),
             _ => ("pg", "--clients"),
         };
-        let warmup = format!("{}ms", 100 + 8 * clients);
-        let all = ["measure", kind, &target, "--json", "--quiet", flag, &n, "--duration", WINDOW];
+        let warmup = format!("{}ms", 100 + beginning_ms * clients);
+        let all = ["measure", kind, &target, "--json", "--quiet", flag, &n, "--duration", window];
         let more = ["--warmup", &warmup];
         let out = self.run("left", &[&all[..], &more, work.options()].concat())?;
         let rate = match work {
