@@ -293,3 +293,46 @@ fn findings_of_another_host_are_refused_and_none_are_nothing_to_change() {
     let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(told["source"]["id"]["boot_id"].is_string(), "{}", told["source"]);
 }
+
+#[test]
+fn two_spellings_of_a_setting_are_put_back_in_order() {
+    let ns = namespace();
+    let state = tempfile::tempdir().unwrap();
+    let netns = ["--netns", &ns.name];
+    let (dots, slashes) = ("sysctl.net.ipv4.tcp_fin_timeout", "sysctl.net/ipv4/tcp_fin_timeout");
+    let ours = |args: &[&str]| tune(state.path(), &[args, &netns].concat());
+    let both = [&format!("{dots}=31")[..], &format!("{slashes}=32")];
+    let (code, _, said) = ours(&[&["apply"], &both[..]].concat());
+    assert_eq!(code, 2, "{said}");
+    for one in both {
+        let (code, said, told) = ours(&["apply", one]);
+        assert_eq!(code, 0, "{said}{told}");
+    }
+    let (code, said, told) = tune(state.path(), &["rollback", "1"]);
+    assert!(code != 0 && format!("{said}{told}").contains("roll that back first"), "{said}{told}");
+    assert_eq!(tune(state.path(), &["rollback", "--all"]).0, 0);
+    assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
+}
+
+#[test]
+fn a_journal_that_makes_no_sense_is_no_empty_one() {
+    let ns = namespace();
+    let state = tempfile::tempdir().unwrap();
+    let wish = "sysctl.net.ipv4.tcp_fin_timeout=31";
+    assert_eq!(tune(state.path(), &["apply", wish, "--netns", &ns.name]).0, 0);
+    let file = state.path().join("journal/000001.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    let rest = whole.split_once('\n').unwrap().1;
+    for damaged in [format!("garbage\n{rest}"), "garbage\n".to_owned()] {
+        fs::write(&file, damaged).unwrap();
+        for command in ["status", "rollback", "log"] {
+            let (code, said, told) = tune(state.path(), &[command]);
+            assert_eq!(code, 4, "{command}: {said}{told}");
+            assert!(told.contains("000001.jsonl") && told.contains("damaged"), "{command}: {told}");
+            assert!(!said.contains("Nothing of ours"), "{command}: {said}");
+        }
+    }
+    fs::write(&file, whole).unwrap();
+    assert_eq!(tune(state.path(), &["rollback"]).0, 0);
+    assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
+}

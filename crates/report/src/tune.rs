@@ -124,9 +124,14 @@ fn head(s: &ChangeSet, page: &mut Page) {
     }
     let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
     if let Reading::Known(left) = s.confirm_within_ms {
-        let mut text = format!("    undone in {} s", left / 1000);
-        if !s.remedies.is_empty() {
-            text += &format!(" unless `{}`", remedy(0));
+        let mut text = match left {
+            0 => "    not confirmed in time, and not undone: its guard is gone".to_owned(),
+            _ => format!("    undone in {} s", left / 1000),
+        };
+        match (left, s.remedies.len()) {
+            (0, 2..) => text += &format!("; `{}` undoes it", remedy(1)),
+            (1.., 1..) => text += &format!(" unless `{}`", remedy(0)),
+            _ => {}
         }
         page.line(Line::new().ink(Ink::Warn, text), 6);
     } else if s.state == State::Unfinished && !s.remedies.is_empty() {
@@ -144,6 +149,15 @@ fn head(s: &ChangeSet, page: &mut Page) {
 /// What is in force, and what of it no longer holds.
 pub fn status(status: &Status, look: Look) -> String {
     let mut page = Page::new(look);
+    for file in &status.damaged {
+        page.line(
+            Line::new().ink(Ink::Bad, format!("{file}; what it tells of may be in force")),
+            4,
+        );
+    }
+    if status.sets.is_empty() && !status.damaged.is_empty() {
+        return page.finish();
+    }
     if status.sets.is_empty() {
         page.line(Line::plain(format!("Nothing of ours is in force ({}).", status.journal)), 2);
         return page.finish();

@@ -148,6 +148,11 @@ impl Store {
         let bytes = fs::read(&path).map_err(|e| TuneError::io(&name, &e))?;
         let records = read::records(&bytes)
             .map_err(|why| TuneError::Environment(format!("{name}: {why}")))?;
+        // A tear leaves no end of a line.
+        if records.is_empty() && bytes.contains(&b'\n') {
+            let why = "no line of it is a record; the journal is damaged";
+            return Err(TuneError::Environment(format!("{name}: {why}")));
+        }
         Ok(Set::fold(records))
     }
 

@@ -69,7 +69,7 @@ pub fn is_open(state: State) -> bool {
 /// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
 /// suspects where they are known.
 pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
-    let (mut sets, _) = standing(host, store);
+    let (mut sets, damaged) = standing(host, store);
     sets.retain(|(_, state)| is_open(*state));
     let here = host.id();
     let mut values: Vec<(&Set, Now)> = Vec::new();
@@ -86,6 +86,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
         journal: store.folder().display().to_string(),
         sets: documents(host, &sets),
         values,
+        damaged,
     }
 }
 

@@ -8,6 +8,7 @@ use model::{
     process::Process,
     tune::{HostId, Plan, Profile, Refused, RefusedAs},
 };
+use parse::sysctl_conf;
 use serde::Deserialize;
 
 use crate::{TuneError, knob::Refusal, knobs, netns, profile};
@@ -72,6 +73,17 @@ impl Wishes {
             kind,
             why: why.into(),
         }));
+    }
+
+    /// Each kernel setting by its dotted name, however it was spelled: two spellings are one setting,
+    /// and the journal tells by names which change wrote it last.
+    pub fn by_one_name(&mut self) {
+        for wish in &mut self.wishes {
+            let Some(key) = wish.knob.strip_prefix("sysctl.") else { continue };
+            if knobs::find(&wish.knob).is_some() {
+                wish.knob = format!("sysctl.{}", sysctl_conf::dotted(&sysctl_conf::path(key)));
+            }
+        }
     }
 
     /// Whether somebody asked for each of them: then one that is refused is an answer of no.
@@ -378,6 +390,23 @@ mod tests {
         assert!(bad.to_string().starts_with("line 2"), "{bad}");
         assert!(matches!(document("{}"), Err(TuneError::Usage(_))));
         assert!(matches!(document("{\"findings\": 3"), Err(TuneError::Usage(_))));
+    }
+
+    #[test]
+    fn two_spellings_are_one_setting() {
+        let name = |spelled: &str| {
+            let mut all = arguments(&[format!("{spelled}=1")]).unwrap();
+            all.by_one_name();
+            all.wishes[0].knob.clone()
+        };
+        let one = "sysctl.net.ipv4.tcp_fin_timeout";
+        assert_eq!(name("sysctl.net/ipv4/tcp_fin_timeout"), one);
+        assert_eq!(name(one), one);
+        // A name that holds a dot keeps it, as a slash between dots.
+        let dot = "sysctl.net.ipv4.conf.eth0/100.rp_filter";
+        assert_eq!(name("sysctl.net/ipv4/conf/eth0.100/rp_filter"), dot);
+        assert_eq!(name(dot), dot);
+        assert_eq!(name("nic.a.mtu"), "nic.a.mtu");
     }
 
     #[test]

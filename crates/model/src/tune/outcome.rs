@@ -125,6 +125,9 @@ pub struct Status {
     pub sets: Vec<ChangeSet>,
     /// Their values, the last writer's of each knob.
     pub values: Vec<Now>,
+    /// Journal files that make no sense, with the reason: what they wrote may be in force.
+    #[serde(default)]
+    pub damaged: Vec<String>,
 }
 
 /// `tune log --json`.

@@ -72,18 +72,22 @@ pub(super) fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
 }
 
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
-pub(super) fn sets(place: &Place) -> Vec<(Set, State)> {
+/// The journal files that make no sense are in the second list.
+fn sets(place: &Place) -> (Vec<(Set, State)>, Vec<String>) {
     let boot = place.host.id().boot_id;
     let (sets, damaged) = place.store.sets();
-    for damaged in damaged {
-        note(&format!("netwright: {damaged}"));
-    }
-    sets.into_iter()
-        .map(|s| {
-            let state = s.state(boot.known(), false);
-            (s, state)
-        })
-        .collect()
+    let state = |s: Set| {
+        let state = s.state(boot.known(), false);
+        (s, state)
+    };
+    (sets.into_iter().map(state).collect(), damaged)
+}
+
+/// The same where the others do: what makes no sense is told by the way.
+pub(super) fn readable(place: &Place) -> Vec<(Set, State)> {
+    let (sets, damaged) = sets(place);
+    damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
+    sets
 }
 
 /// Puts back what changes wrote.
@@ -99,11 +103,16 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
-    let mut open = sets(&place);
+    let (mut open, damaged) = sets(&place);
     let chosen = chosen(&args, &open, &place.host.id());
     if chosen.is_empty() {
-        return nothing(&args);
+        // What cannot be read may be what was meant.
+        return match damaged.is_empty() {
+            true => nothing(&args),
+            false => Err(Failure::Environment(damaged.join("; "))),
+        };
     }
+    damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
     let many = chosen.len() > 1;
     let mut told = Told { lines: vec![], done: true };
     for (set, state) in &chosen {
@@ -299,7 +308,7 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
         return Err(Failure::Usage("there is no change to confirm".into()));
     }
     let lock = lock(&place, false, args.output.talk.quiet)?;
-    let sets = sets(&place);
+    let sets = readable(&place);
     let waits = |(_, state): &&(Set, State)| *state == State::AwaitingConfirmation;
     let chosen = match args.id {
         Some(id) => sets.iter().find(|(s, _)| s.id == id),

@@ -145,7 +145,7 @@ fn elsewhere(host: &Place) -> bool {
 
 /// The sets to keep.
 fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure> {
-    let mut sets = if host.store.ids().is_empty() { vec![] } else { back::sets(host) };
+    let mut sets = if host.store.ids().is_empty() { vec![] } else { back::readable(host) };
     if let Some(id) = args.id {
         return match sets.into_iter().find(|(s, _)| s.id == id) {
             None => Err(Failure::Usage(format!("there is no change {id}"))),

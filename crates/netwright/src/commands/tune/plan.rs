@@ -123,6 +123,7 @@ pub fn of_session(
     {
         return Err(Failure::Environment(why));
     }
+    wishes.by_one_name();
     let id = host.id();
     if let Some(found) = &wishes.found_on {
         tune::plan::found_here(found, &id).map_err(failure)?;

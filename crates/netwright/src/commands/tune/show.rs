@@ -1,6 +1,9 @@
 //! `tune status`, `tune log` and `tune profiles`.
 
-use model::tune::{Drift, Profiles, State};
+use model::{
+    Reading,
+    tune::{Drift, Profiles, State},
+};
 use probe::facts::{self, Request};
 use tune::{profile, status};
 
@@ -38,8 +41,12 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
     } else {
         sink.text(&report::tune::status(&document, sink.look(args.output.talk.verbose)))?;
     }
+    if !document.damaged.is_empty() {
+        return Err(Failure::Environment(document.damaged.join("; ")));
+    }
     let cut_short = document.sets.iter().any(|s| s.state == State::Unfinished);
-    Ok(if holds(&document) && !cut_short { Done::Yes } else { Done::No })
+    let overdue = document.sets.iter().any(|s| s.confirm_within_ms == Reading::Known(0));
+    Ok(if holds(&document) && !cut_short && !overdue { Done::Yes } else { Done::No })
 }
 
 /// Every change set there ever was.
