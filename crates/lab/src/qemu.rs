@@ -115,6 +115,10 @@ fn boot_line(spec: &ServerSpec, name: &str) -> String {
             modules.display()
         );
     }
+    if spec.arch == Arch::X86_64 && spec.emulation == Some(Emulation::Each) {
+        // Such a guest may hang where programs are attached ([`Emulation::Each`]).
+        line += " netwright.bpf=off";
+    }
     if let Some(folder) = &spec.systemd {
         // Interfaces keep the kernel's names, as with the lab's own first process.
         line += &format!(" net.ifnames=0 netwright.systemd={}", folder.display());
@@ -278,7 +282,9 @@ mod tests {
         let asked = |arch, emulation| {
             line(&ServerSpec { arch, emulation, ..ServerSpec::new("/bin/netwright") })
         };
-        has(&asked(Arch::X86_64, Some(Emulation::Each)), &["-accel tcg,thread=multi"]);
+        let each = asked(Arch::X86_64, Some(Emulation::Each));
+        has(&each, &["-accel tcg,thread=multi", "netwright.bpf=off"]);
+        assert!(!asked(Arch::X86_64, None).contains("netwright.bpf"));
         has(&asked(Arch::Aarch64, Some(Emulation::One)), &["-accel tcg,thread=single"]);
     }
 

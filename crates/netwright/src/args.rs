@@ -200,6 +200,10 @@ pub struct DoctorArgs {
     /// What the host should be good at.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
     pub goal: GoalArg,
+    /// Attach no eBPF programs: softirq time is what /proc/stat claims. NETWRIGHT_BPF=off in the
+    /// environment does it for every command.
+    #[arg(long)]
+    pub no_bpf: bool,
     /// Exit with code 1 when a finding is at least this bad.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,

@@ -46,6 +46,8 @@ pub struct Doctor {
     pub source: Source,
     /// How long to watch; a snapshot has its own.
     pub window: Nanos,
+    /// Whether eBPF programs are wanted.
+    pub bpf: bool,
     /// What for.
     pub goal: Goal,
     /// From where on the answer is no.
@@ -134,6 +136,7 @@ impl Doctor {
         sink.check()?;
         Ok(Self {
             window,
+            bpf: !args.no_bpf,
             source: Source::open(args.source.root, args.processes)?,
             goal: match args.goal {
                 GoalArg::Throughput => Goal::Throughput,

@@ -297,7 +297,7 @@ fn without_programs_each_part_says_why_it_is_missing() {
     let mut watching = Watching::start(&["--no-bpf"]);
     let one = watching.next();
     for why in [one.movers.why_not(), one.messages.why_not(), one.retransmits.why_not()] {
-        assert_eq!(why, Some("eBPF programs were not asked for"));
+        assert_eq!(why, Some("eBPF is switched off (--no-bpf)"));
     }
     assert!(one.samples.is_known());
     // Counters there may be or not; where not, it is said why.

@@ -45,7 +45,7 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
-    let softirq = OverWindow::begin(&request.source.root);
+    let softirq = OverWindow::begin(&request.source.root, request.bpf);
     let taken =
         samples::take(&request.source.root, &options, window.stop(), &mut |s| progress.show(s));
     let taken = taken.map(|samples| softirq.end(samples));

@@ -20,6 +20,7 @@ mod over_window;
 mod payer;
 mod permission;
 mod softirq;
+mod switch;
 mod waits;
 
 pub use over_window::{OverWindow, Running};

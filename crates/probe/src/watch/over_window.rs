@@ -12,10 +12,11 @@ const ALWAYS: (When, When) = (When::Always, When::Always);
 pub struct OverWindow(Option<Part>);
 
 impl OverWindow {
-    /// Attaches them where the host is the running one and lets us; costs some 100 ns a softirq.
-    pub fn begin(root: &Root) -> Self {
+    /// Attaches them where they are wanted, and the host is the running one and lets us; costs some
+    /// 100 ns a softirq.
+    pub fn begin(root: &Root, wanted: bool) -> Self {
         let part = root.is_live().then(|| {
-            let mut part = Part::attach(&asked(root, true), ALWAYS, root, &possible(root));
+            let mut part = Part::attach(&asked(root, wanted), ALWAYS, root, &possible(root));
             part.look(None);
             part
         });

@@ -6,6 +6,7 @@
 
 use model::Reading;
 
+use super::switch;
 use crate::Root;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -16,10 +17,11 @@ const CAP_BPF: u32 = 39;
 const GRANT: &str =
     "run as root, or with CAP_BPF and CAP_PERFMON (before Linux 5.8 with CAP_SYS_ADMIN)";
 
-/// Known where programs may be tried; else why not: not asked for, or not permitted.
+/// Known where programs may be tried; else why not: switched off, or not permitted.
 pub fn asked(root: &Root, wanted: bool) -> Reading<()> {
-    if !wanted {
-        return Reading::absent("eBPF programs were not asked for");
+    let switched = switch::switched(root, wanted);
+    if !switched.is_known() {
+        return switched;
     }
     let path = "/proc/self/status";
     let status = root.read(path).unwrap_or_default();

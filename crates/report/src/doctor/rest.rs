@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use model::facts::Unread;
+
 use crate::{
     document::Diagnosed,
     text::{Ink, Line, Page, split_at_width, width},
@@ -88,5 +90,17 @@ pub fn not_judged(d: &Diagnosed, page: &mut Page) {
 
 /// What this run could not see, and what would grant it.
 pub fn not_visible(d: &Diagnosed, page: &mut Page) {
-    crate::inspect::not_visible(&d.unread, page);
+    let mut unread = d.unread.clone();
+    unread.extend(softirq_time(d));
+    crate::inspect::not_visible(&unread, page);
+}
+
+/// Why softirq time is only what the kernel claims, of a host that runs.
+fn softirq_time(d: &Diagnosed) -> Option<Unread> {
+    let why = d.window.known()?.softirq.why_not().filter(|_| d.source.kind == "live")?;
+    Some(Unread {
+        what: "softirq time by eBPF".into(),
+        why: format!("{why}; shares of softirqs are /proc/stat's claim"),
+        remedy: String::new(),
+    })
 }

@@ -164,6 +164,8 @@ NOT JUDGED
 NOT VISIBLE
   PCI read request size: /sys/bus/pci/devices/0000:00:03.0/config: only 64
     bytes; root would show it
+  softirq time by eBPF: no CPU was seen over the whole window; shares of
+    softirqs are /proc/stat's claim
 ";
     assert_eq!(text(&d, Look::default()), expected);
 }
@@ -209,6 +211,20 @@ fn without_counters_and_cut_short_are_said() {
         text.contains("From the tree /tmp/tree: judged by settings alone, no counters (the tree"),
         "{text}"
     );
+}
+
+#[test]
+fn that_ebpf_is_switched_off_is_said_of_a_host_that_runs() {
+    let mut d = diagnosed(vec![]);
+    if let Known(w) = &mut d.window {
+        w.softirq = Reading::absent("eBPF is switched off (--no-bpf)");
+    }
+    let says = "  softirq time by eBPF: eBPF is switched off (--no-bpf); shares of softirqs are \
+                /proc/stat's claim\n";
+    let wide = Look { width: 120, ..Look::default() };
+    assert!(text(&d, wide).contains(says), "{}", text(&d, wide));
+    d.source = Source::path("/tmp/tree", None);
+    assert!(!text(&d, wide).contains("eBPF"));
 }
 
 #[test]

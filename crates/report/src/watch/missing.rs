@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn one_reason_for_all_is_one_line_without_the_programs_names() {
         let mut interval = generated::interval(4, 0);
-        let why = "eBPF programs were not asked for";
+        let why = "eBPF is switched off (--no-bpf)";
         interval.cpus.iter_mut().for_each(|c| c.softirq_ns = Reading::absent(why));
         interval.payers = Reading::absent(why);
         interval.napi = Reading::absent(why);

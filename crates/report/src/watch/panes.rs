@@ -224,7 +224,7 @@ pub fn programs(interval: &WatchInterval) -> Listing {
         list.row(program_row(p));
     }
     if list.rows.is_empty() {
-        list.note = Some("no eBPF programs were asked for".into());
+        list.note = Some("eBPF is switched off".into());
     }
     list
 }

@@ -196,7 +196,7 @@ fn look(window: Nanos, goal: model::Goal) -> Result<Answer, Failure> {
         readings: readings(window),
         pids: vec![],
     };
-    let softirq = OverWindow::begin(&root);
+    let softirq = OverWindow::begin(&root, true);
     let taken = samples::take(&root, &options, Window::stopped(), &mut |_| {});
     let samples = reading(taken.map(|samples| softirq.end(samples)));
     let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;

@@ -52,6 +52,10 @@ pub struct FixArgs {
     /// How long the counters are watched under the workload before each judgement.
     #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
     pub window: Nanos,
+    /// Attach no eBPF programs on this host while it is watched; NETWRIGHT_BPF=off in the environment
+    /// does it for every command, and for the workload.
+    #[arg(long, help_heading = "Extent")]
+    pub no_bpf: bool,
     /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
     /// are put back at the end.
     #[arg(long, help_heading = "Extent")]

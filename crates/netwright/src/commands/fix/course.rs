@@ -7,6 +7,7 @@ use std::{
 };
 
 use model::{
+    Nanos,
     fix::{Candidate, Fate},
     prove::{Outcome, ProveDocument, Verdict},
     tune::Plan,
@@ -88,6 +89,12 @@ impl Course<'_> {
         }
         let share = (room / (left + 1) as f64).clamp(shortest, MOST * shortest);
         (room >= share + shortest).then(|| Duration::from_secs_f64(share))
+    }
+
+    /// Whether there is time for a look of this length, an experiment after it, and the last one.
+    pub fn holds_look(&self, long: Nanos) -> bool {
+        let room = self.args.budget.0.saturating_sub(long.0) as f64 / 1e9;
+        room - self.began.elapsed().as_secs_f64() > 2.0 * self.shortest().as_secs_f64()
     }
 
     /// Which budget would hold so many more experiments, in words.

@@ -42,9 +42,10 @@ pub struct Look {
     pub run: Duration,
 }
 
-/// Watches the host while the workload runs, and judges; the far end's at the same time.
+/// Watches the host for so long while the workload runs, and judges; the far end's at the same
+/// time.
 pub fn look(
-    args: &FixArgs,
+    (args, long): (&FixArgs, Nanos),
     probe: &Experiment,
     window: &Window,
     far: Option<&Far>,
@@ -53,15 +54,12 @@ pub fn look(
     let facts = facts::collect(&root, &Request { processes: vec![] });
     let ours = super::ours()?;
     let load = Load::start(probe, &ours);
-    let options = Options {
-        window: Duration::from_nanos(args.window.0),
-        readings: readings(args.window),
-        pids: vec![],
-    };
+    let options =
+        Options { window: Duration::from_nanos(long.0), readings: readings(long), pids: vec![] };
     let goal = args.goal.of_findings();
     let (samples, theirs) = std::thread::scope(|threads| {
-        let theirs = threads.spawn(|| far.map(|f| f.look(args.window, goal)).transpose());
-        let softirq = OverWindow::begin(&root);
+        let theirs = threads.spawn(|| far.map(|f| f.look(long, goal)).transpose());
+        let softirq = OverWindow::begin(&root, !args.no_bpf);
         let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
         let samples = reading(taken.map(|samples| softirq.end(samples)));
         let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
@@ -73,7 +71,7 @@ pub fn look(
     Ok(Look {
         findings: merged(ours, theirs?.unwrap_or_default()),
         // None was whole within the window: then one takes that long at least.
-        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(args.window.0)),
+        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(long.0)),
     })
 }
 

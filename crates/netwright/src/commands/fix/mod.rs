@@ -3,17 +3,17 @@
 pub mod args;
 mod course;
 pub mod hosts;
+mod hunt;
 mod judge;
 
 use std::{
-    collections::BTreeSet,
     io::{BufRead, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use model::{
-    SCHEMA_VERSION,
+    Nanos, SCHEMA_VERSION,
     fix::{Candidate, Fate, FixDocument},
     prove::{Outcome, Verdict},
     tune::Plan,
@@ -29,6 +29,7 @@ use self::{
     args::FixArgs,
     course::{Came, Course},
     hosts::Hosts,
+    hunt::Hunt,
 };
 use crate::{
     commands::{
@@ -55,14 +56,22 @@ struct Attempt {
 impl Attempt {
     /// What it changes, for people.
     fn name(&self) -> String {
-        let each = self.candidate.changes.iter().map(|c| format!("{}={}", c.knob, c.new));
-        each.collect::<Vec<_>>().join(", ")
+        name(&self.candidate)
     }
 
     /// What tells it from others: the same wish is not tried twice.
     fn key(&self) -> String {
-        format!("{} {}", self.candidate.asked_by, self.name())
+        key(&self.candidate)
     }
+}
+
+fn name(c: &Candidate) -> String {
+    let each = c.changes.iter().map(|c| format!("{}={}", c.knob, c.new));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn key(c: &Candidate) -> String {
+    format!("{} {}", c.asked_by, name(c))
 }
 
 /// Runs the whole loop.
@@ -199,15 +208,26 @@ fn list(
     began: Instant,
 ) -> Result<FixDocument, Failure> {
     let mut document = empty(args, &spec)?;
-    let look = judge::look(args, &probe(&spec)?, window, far)?;
     let own = args.own_connection;
-    for one in judge::candidates(&look.findings, also) {
-        let plan = |wishes| hosts::plan(host, far, own, wishes).map(|(plan, _)| plan);
-        let mut attempt = judge::planned(plan, own, one)?;
-        if attempt.plan.is_some() {
-            attempt.candidate.why = "would be tried".into();
+    let (mut hunt, mut also, mut any) = (Hunt::new(args.window), also, false);
+    while let Some(long) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
+        looks_again(args, &hunt, long);
+        let look = judge::look((args, long), &probe(&spec)?, window, far)?;
+        let fresh = hunt.fresh(long, &look.findings, also);
+        document.notes.extend(hunt.late(&fresh));
+        also = &[];
+        for one in fresh {
+            let plan = |wishes| hosts::plan(host, far, own, wishes).map(|(plan, _)| plan);
+            let mut attempt = judge::planned(plan, own, (one.candidate, one.wishes))?;
+            if attempt.plan.is_some() {
+                any = true;
+                attempt.candidate.why = "would be tried".into();
+            }
+            document.candidates.push(attempt.candidate);
         }
-        document.candidates.push(attempt.candidate);
+    }
+    if !any {
+        document.notes.push(hunt.in_vain());
     }
     document.ended = "nothing was changed".into();
     document.took_s = began.elapsed().as_secs_f64();
@@ -255,36 +275,59 @@ fn rounds(
     also: &[Wish],
     document: &mut FixDocument,
 ) -> Result<(), Failure> {
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut also = also;
+    let (mut hunt, mut also) = (Hunt::new(course.args.window), also);
     loop {
-        let probe = probe(&course.spec)?;
-        let look = judge::look(course.args, &probe, course.window, course.hosts.far())?;
-        course.run = look.run;
-        let (kept, mut fresh) = (course.kept.len(), Vec::new());
-        for (candidate, wishes) in judge::candidates(&look.findings, also) {
-            let attempt = Attempt { candidate, wishes, plan: None };
-            if seen.insert(attempt.key()) {
-                fresh.push(attempt);
-            }
-        }
-        also = &[];
-        let first = document.candidates.len();
-        if !tried(course, fresh, document)? {
-            return Ok(());
-        }
-        let alone = document.candidates.get(first..).unwrap_or_default();
-        let joint = judge::together(alone).into_iter();
-        let joint =
-            joint.map(|(candidate, wishes)| Attempt { candidate, wishes, plan: None }).collect();
-        if !tried(course, joint, document)? {
-            return Ok(());
-        }
-        if course.kept.len() == kept {
+        let kept = course.kept.len();
+        let Some(long) = hunt.next().filter(|long| !hunt.again() || course.holds_look(*long))
+        else {
             document.ended = "nothing more helps".into();
+            document.notes.push(hunt.in_vain());
             return Ok(());
+        };
+        looks_again(course.args, &hunt, long);
+        let probe = probe(&course.spec)?;
+        let look = judge::look((course.args, long), &probe, course.window, course.hosts.far())?;
+        course.run = look.run;
+        let fresh = hunt.fresh(long, &look.findings, also);
+        also = &[];
+        document.notes.extend(hunt.late(&fresh));
+        hunt::no_longer_waits(&mut document.candidates, &fresh);
+        if !all_tried(course, fresh, document)? {
+            return Ok(());
+        }
+        if course.window.was_cut_short() {
+            document.ended = "ended early by hand".into();
+            return Ok(());
+        }
+        if course.kept.len() > kept {
+            hunt.anew();
         }
     }
+}
+
+/// Says that the host is looked at again, and for how long.
+fn looks_again(args: &FixArgs, hunt: &Hunt, long: Nanos) {
+    if hunt.again() && !args.output.talk.quiet {
+        note(&format!("nothing new to try was seen; looking at the host again, for {long}"));
+    }
+}
+
+/// Tries what is new, then together what of one rule showed nothing alone; `false` when it is to
+/// end.
+fn all_tried(
+    course: &mut Course<'_>,
+    fresh: Vec<Attempt>,
+    document: &mut FixDocument,
+) -> Result<bool, Failure> {
+    let first = document.candidates.len();
+    if !tried(course, fresh, document)? {
+        return Ok(false);
+    }
+    let alone = document.candidates.get(first..).unwrap_or_default();
+    let joint = judge::together(alone).into_iter();
+    let joint =
+        joint.map(|(candidate, wishes)| Attempt { candidate, wishes, plan: None }).collect();
+    tried(course, joint, document)
 }
 
 /// Tries candidates in turn; `false` when it is to end.

@@ -30,7 +30,8 @@ pub struct WatchArgs {
     /// End after this time; without, watch until Ctrl-C.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Nanos>,
-    /// Attach no eBPF programs: only what /proc tells.
+    /// Attach no eBPF programs: only what /proc tells. NETWRIGHT_BPF=off in the environment does it
+    /// for every command.
     #[arg(long)]
     pub no_bpf: bool,
     #[command(flatten)]

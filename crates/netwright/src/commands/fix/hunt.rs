@@ -1,0 +1,172 @@
+//! How often the host is looked at, and what of a look is new: a fault is not to be seen in every
+//! few seconds of a busy host, so that nothing new in one look is no answer yet.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Finding, Nanos,
+    fix::{Candidate, Fate},
+};
+use tune::wish::Wish;
+
+use super::{Attempt, judge};
+
+/// Looks since something was last kept, each so many windows long: several short ones, for the
+/// mean of a long one hides what comes and goes, and a long one, for what is counted seldom.
+const LOOKS: [u64; 5] = [1, 1, 1, 1, 4];
+
+/// No look is made longer than this, but where one window is: the far end bears no longer one.
+const LONGEST: Nanos = Nanos(60_000_000_000);
+
+/// Looking for something to try.
+pub struct Hunt {
+    window: Nanos,
+    looks: usize,
+    watched: Nanos,
+    seen: BTreeSet<String>,
+}
+
+impl Hunt {
+    /// By looks of this window.
+    pub fn new(window: Nanos) -> Self {
+        Self { window, looks: 0, watched: Nanos(0), seen: BTreeSet::new() }
+    }
+
+    /// How long the next look is; `None` after the last.
+    pub fn next(&self) -> Option<Nanos> {
+        let most = LONGEST.max(self.window);
+        let windows = LOOKS.get(self.looks)?;
+        Some(Nanos(self.window.0.saturating_mul(*windows)).min(most))
+    }
+
+    /// Whether the next look repeats one that showed nothing which helped.
+    pub fn again(&self) -> bool {
+        self.looks > 0
+    }
+
+    /// Something was kept: other findings may show from now on.
+    pub fn anew(&mut self) {
+        (self.looks, self.watched) = (0, Nanos(0));
+    }
+
+    /// What a look of this length found that is new: to be tried, or to be told why it is not.
+    /// What waited for another finding's remedy and no longer does is new.
+    pub fn fresh(&mut self, window: Nanos, findings: &[Finding], also: &[Wish]) -> Vec<Attempt> {
+        self.looks += 1;
+        self.watched.0 = self.watched.0.saturating_add(window.0);
+        let mut fresh = Vec::new();
+        for (candidate, wishes) in judge::candidates(findings, also) {
+            let attempt = Attempt { candidate, wishes, plan: None };
+            // Whoever asks for it, it is tried once; why it is not is told by each.
+            let key = match attempt.wishes.is_empty() {
+                true => format!("not tried {}", attempt.key()),
+                false => format!("tried {}", attempt.name()),
+            };
+            if self.seen.insert(key) {
+                fresh.push(attempt);
+            }
+        }
+        fresh
+    }
+
+    /// Which look it was, where that says something: one found what those before it did not.
+    pub fn late(&self, fresh: &[Attempt]) -> Option<String> {
+        let found = fresh.iter().find(|a| !a.wishes.is_empty())?;
+        let (by, look) = (&found.candidate.asked_by, self.looks);
+        (look > 1).then(|| format!("{by}: seen in look {look}, not in the {} before", look - 1))
+    }
+
+    /// How long it was looked for, when nothing new was seen in the end.
+    pub fn in_vain(&self) -> String {
+        let watched = self.watched;
+        match self.looks {
+            1 => format!(
+                "the host was looked at once, for {watched}: the budget holds no more looks"
+            ),
+            n => format!(
+                "the host was looked at {n} times, {watched} in all; the last look showed nothing new"
+            ),
+        }
+    }
+}
+
+/// Leaves out what waited and is tried now.
+pub fn no_longer_waits(all: &mut Vec<Candidate>, fresh: &[Attempt]) {
+    let now = |c: &Candidate| {
+        let same = |a: &Attempt| !a.wishes.is_empty() && a.key() == super::key(c);
+        fresh.iter().any(same)
+    };
+    all.retain(|c| c.fate != Fate::NotTried || c.verdict.is_some() || !now(c));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn few_channels(caused_by: &[&str]) -> Finding {
+        serde_json::from_value(serde_json::json!({
+            "rule": "few_channels", "number": 1, "title": "", "severity": "critical",
+            "confidence": "high", "rank": 1, "subject": "eth0", "explanation": "",
+            "expected_gain": "", "evidence": [], "caused_by": caused_by,
+            "changes": [{
+                "knob": "nic.eth0.channels", "old": "combined 1", "new": "combined 4",
+                "command": "", "risk": ""
+            }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_only_a_later_look_shows_is_found_and_told_as_such() {
+        let mut hunt = Hunt::new(Nanos(3 * S));
+        let showed = [vec![], vec![], vec![few_channels(&[])]];
+        let mut found = vec![];
+        for findings in &showed {
+            let window = hunt.next().unwrap();
+            assert_eq!((window, hunt.late(&found)), (Nanos(3 * S), None));
+            found = hunt.fresh(window, findings, &[]);
+        }
+        assert_eq!(found[0].name(), "nic.eth0.channels=combined 4");
+        let said = hunt.late(&found).unwrap();
+        assert_eq!(said, "finding few_channels: seen in look 3, not in the 2 before");
+        // Seen again it is nothing new, and the first look is told by nobody.
+        assert!(hunt.fresh(Nanos(3 * S), &showed[2], &[]).is_empty());
+        hunt.anew();
+        assert!(!hunt.again() && hunt.next() == Some(Nanos(3 * S)));
+        let mut other = few_channels(&[]);
+        other.changes[0].new = "combined 8".into();
+        let found = hunt.fresh(Nanos(3 * S), &[other], &[]);
+        assert!(found.len() == 1 && hunt.late(&found).is_none());
+    }
+
+    #[test]
+    fn looking_in_vain_ends_with_a_long_look_and_says_how_long_it_took() {
+        let mut hunt = Hunt::new(Nanos(3 * S));
+        let mut windows = vec![];
+        while let Some(window) = hunt.next() {
+            hunt.fresh(window, &[], &[]);
+            windows.push(window.0 / S);
+        }
+        assert_eq!(windows, [3, 3, 3, 3, 12]);
+        assert!(hunt.in_vain().contains("looked at 5 times, 24 s in all"), "{}", hunt.in_vain());
+        let long = |window| Hunt { looks: 4, ..Hunt::new(window) }.next();
+        assert_eq!(
+            (long(Nanos(20 * S)), long(Nanos(90 * S))),
+            (Some(LONGEST), Some(Nanos(90 * S)))
+        );
+    }
+
+    #[test]
+    fn what_waited_for_another_remedy_is_tried_after_it() {
+        let mut hunt = Hunt::new(Nanos(S));
+        let waits = hunt.fresh(Nanos(S), &[few_channels(&["flow_skew"])], &[]);
+        assert!(waits[0].wishes.is_empty());
+        let mut told: Vec<Candidate> = waits.into_iter().map(|a| a.candidate).collect();
+        let tried = hunt.fresh(Nanos(S), &[few_channels(&[])], &[]);
+        assert_eq!(tried[0].wishes.len(), 1);
+        no_longer_waits(&mut told, &tried);
+        assert!(told.is_empty());
+    }
+}
