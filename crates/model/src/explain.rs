@@ -1,6 +1,8 @@
 //! The result of `explain`: what a workload's response time is made of, and what would happen on
 //! another path or with other numbers of clients.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,12 @@ pub struct ExplainDocument {
     pub verified: Option<Verified>,
     /// What the far end says that it spun in the mean before each response on purpose.
     pub injected_service_ns: Option<f64>,
+    /// HTTP's responses by status, of all rounds; empty for other workloads.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
+    /// Rounds that came to nothing and were measured again, by why; no figure has them.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, u32>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
     /// Whether it was ended early.
@@ -79,6 +87,9 @@ pub struct Exchange {
     pub sends: f64,
     /// Calls that received something.
     pub receives: f64,
+    /// Connections that were made anew because the server had ended the one before.
+    #[serde(default)]
+    pub new_connections: f64,
 }
 
 /// Another path beside the measured one, by transaction with one client.
@@ -121,7 +132,7 @@ pub struct PathLoad {
 /// A part of the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
-    /// `network`, `service`, `server queueing`, `client`.
+    /// `network`, `tls`, `service`, `server queueing`, `reconnecting`, `client`.
     pub name: String,
     /// What it holds.
     pub about: String,
@@ -131,8 +142,8 @@ pub struct Component {
     pub low_ns: f64,
     /// The upper end.
     pub high_ns: f64,
-    /// Its share of the sum, 0 to 1; negative where a difference is.
-    pub share: f64,
+    /// Its share of the parts that are told, 0 to 1; null where it is not told itself.
+    pub share: Option<f64>,
     /// Whether it is told from zero: its interval lies above. A difference of two measurements may
     /// come out as nothing, or less, which no part of a time can be: then `ns` says nothing but
     /// that it lies within the interval.

@@ -76,7 +76,7 @@ fn sound(d: &ExplainDocument) {
     assert!((d.sum.sum_ns / d.sum.measured_ns - 1.0 - d.sum.error).abs() < 1e-9);
     assert!(!d.sum.conclusive || d.sum.error.abs() <= d.sum.allowed, "{:?}", d.sum);
     assert_eq!(d.sum.conclusive, d.sum.disturbed.is_empty(), "{:?}", d.sum);
-    assert!((d.components.iter().map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!((d.components.iter().filter_map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-9);
     for c in &d.components {
         assert!(c.low_ns <= c.ns && c.ns <= c.high_ns, "{c:?}");
     }

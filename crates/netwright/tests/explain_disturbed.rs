@@ -9,7 +9,10 @@ use std::{
     io::Write,
     net::TcpStream,
     process::{Child, Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -72,6 +75,61 @@ fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     let text = output(NETWRIGHT, &args);
     let text = String::from_utf8_lossy(&text.stdout);
     assert!(text.contains("Inconclusive: ") && text.contains("10% slower"), "{text}");
+}
+
+/// An error page on a connection that the server ends; the sixth gets nothing at all.
+fn wrong_and_gone(request: &Request, to: &mut TcpStream) -> bool {
+    if request.number != 5 {
+        let page = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+        let _ = to.write_all(page);
+    }
+    false
+}
+
+#[test]
+fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
+    let _alone = alone();
+    let server = Server::start(wrong_and_gone);
+    let out = begin(&server.url("/"), &["--duration", "600ms", "--round", "60ms"]);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    assert_eq!(d.statuses.keys().collect::<Vec<_>>(), [&404], "{d:?}");
+    let warned = |words: &str| d.warnings.iter().any(|w| w.contains(words));
+    assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
+    assert!(warned("the server does not keep its connections: 1.00 new"), "{:?}", d.warnings);
+    assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
+    // A thread of its own for each connection takes longer to begin than the client to read two bytes.
+    let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap();
+    assert!(part("reconnecting").ns > part("client").ns, "{:?}", d.components);
+    for c in &d.components {
+        assert_eq!(c.share.is_some(), c.told, "{c:?}");
+    }
+}
+
+/// Says nothing for a second, once: the round within comes to nothing.
+fn silent_once(_: &Request, to: &mut TcpStream) -> bool {
+    static SINCE: OnceLock<Instant> = OnceLock::new();
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    let late = SINCE.get_or_init(Instant::now).elapsed() > Duration::from_millis(500);
+    if late && !ONCE.swap(true, Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1000));
+    }
+    to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
+}
+
+#[test]
+fn one_unlucky_round_is_left_out_and_told() {
+    let _alone = alone();
+    let server = Server::start(silent_once);
+    let out = begin(&server.url("/"), &["--duration", "600ms", "--round", "60ms"]);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    let why = d.left_out.keys().next().map_or("", String::as_str);
+    assert!(why.contains("no request was answered in 60 ms"), "{:?}", d.left_out);
+    assert!(d.warnings.iter().any(|w| w.contains("came to nothing")), "{:?}", d.warnings);
+    // Longer than a request may take is not what any figure has.
+    assert!(d.quantiles.workload_ns.max < 900_000_000, "{:?}", d.quantiles);
 }
 
 /// Too early for the network, and not for what the client saw.

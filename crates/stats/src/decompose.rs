@@ -6,7 +6,8 @@
 //! | network | the median over rounds of the network's mean at the same number of clients |
 //! | service | the median over pairs of workload less network, with one client: nobody waits |
 //! | server queueing | the same with all clients, less the service |
-//! | client | clients by throughput (Little 1961) less the response time: what the client itself takes until it asks again |
+//! | reconnecting | time without a connection, because the server had ended it; where it is worth a line |
+//! | client | clients by throughput (Little 1961) less the response time and that: what the client itself takes until it asks again |
 //!
 //! The sum is held against the mean over *all* time and transactions, disturbed rounds included:
 //! medians of rounds that do not add up to it say that what disturbed them is a part of the
@@ -18,6 +19,8 @@ use crate::paired::{Centre, centre, median};
 
 /// By how much the sum may be off.
 pub const ALLOWED: f64 = 0.02;
+/// A server that ends a connection now and then costs less of the time than this: no part of its own.
+const NOW_AND_THEN: f64 = 0.01;
 
 /// One round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +33,9 @@ pub struct Round {
     pub window_ns: f64,
     /// The mean response time.
     pub mean_ns: f64,
+    /// Time without a connection until it was made anew, by transaction; none of the response time
+    /// has it.
+    pub away_ns: f64,
 }
 
 impl Round {
@@ -45,7 +51,7 @@ impl Round {
 
     /// What the client takes itself.
     fn own_ns(&self) -> f64 {
-        (self.cycle_ns() - self.mean_ns).max(0.0)
+        (self.cycle_ns() - self.mean_ns - self.away_ns).max(0.0)
     }
 }
 
@@ -84,12 +90,9 @@ impl Decomposition {
         let ns = tls.value.min(self.service.value).max(0.0);
         let Some(at) = self.components.iter().position(|c| c.name == "service") else { return };
         let Some(service) = self.components.get_mut(at) else { return };
-        let part = if service.ns > 0.0 { ns / service.ns } else { 0.0 };
-        let share = service.share * part;
         service.ns -= ns;
         service.low_ns -= ns;
         service.high_ns -= ns;
-        service.share -= share;
         service.told = service.low_ns > 0.0;
         let Centre { low, high, .. } = tls;
         self.components.insert(
@@ -101,10 +104,11 @@ impl Decomposition {
                 ns,
                 low_ns: low.min(ns),
                 high_ns: high.max(ns),
-                share,
+                share: None,
                 told: true,
             },
         );
+        shares(&mut self.components);
         self.service.value -= ns;
         self.service.low -= ns;
         self.service.high -= ns;
@@ -125,7 +129,13 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
     let service = of(ones, difference)?;
     let (network_one, network_all) =
         (of(ones, |p| p.network.mean_ns)?, of(all, |p| p.network.mean_ns)?);
-    let client = of(all, |p| p.workload.own_ns())?;
+    let away = of(all, |p| p.workload.away_ns)?;
+    let cycle = of(all, |p| p.workload.cycle_ns())?.value;
+    let reconnects = away.value >= NOW_AND_THEN * cycle;
+    let client = of(all, |p| match reconnects {
+        true => p.workload.own_ns(),
+        false => p.workload.own_ns() + p.workload.away_ns,
+    })?;
     let clients = all.first()?.workload.clients;
     let mut parts = vec![
         ("network", "wire, stack and wake-ups, there and back", network_all),
@@ -140,6 +150,9 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         let waiting = Centre { value, low: value - half, high: value + half };
         parts.push(("server queueing", "waiting for others in the server", waiting));
     }
+    if reconnects {
+        parts.push((RECONNECTING, "until the connection that the server ended is made anew", away));
+    }
     parts.push(("client", "its own time until it asks again", client));
     let sum_ns: f64 = parts.iter().map(|p| p.2.value).sum();
     let components = parts.iter().map(|(name, about, c)| Component {
@@ -148,14 +161,26 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         ns: c.value,
         low_ns: c.low,
         high_ns: c.high,
-        share: if sum_ns > 0.0 { c.value / sum_ns } else { 0.0 },
+        share: None,
         // Differences alone can come out as nothing or less.
         told: !DIFFERENCES.contains(name) || c.low > 0.0,
     });
-    let components: Vec<Component> = components.collect();
+    let mut components: Vec<Component> = components.collect();
+    shares(&mut components);
     let mut sum = sum(all, sum_ns);
     impossible(&components, &mut sum);
     Some(Decomposition { components, sum, service, network_one, network_all, client, tls_ns: 0.0 })
+}
+
+/// The part that is none of anybody's work: the server did not keep the connection.
+pub const RECONNECTING: &str = "reconnecting";
+
+/// Shares are of what is told, which alone adds up to a whole.
+fn shares(components: &mut [Component]) {
+    let whole: f64 = components.iter().filter(|c| c.told).map(|c| c.ns).sum();
+    for c in components {
+        c.share = (c.told && whole > 0.0).then(|| c.ns / whole);
+    }
 }
 
 /// Parts that are found as the difference of two measurements.
@@ -220,7 +245,7 @@ mod tests {
         let cycle = mean_ns + own_ns;
         let transactions = (2e8 * f64::from(clients) / cycle) as u64;
         let window_ns = transactions as f64 * cycle / f64::from(clients);
-        Round { clients, transactions, window_ns, mean_ns }
+        Round { clients, transactions, window_ns, mean_ns, away_ns: 0.0 }
     }
 
     /// Rounds of a drifting machine: network, service and waiting are the truth.
@@ -254,8 +279,28 @@ mod tests {
         assert!((part(&d, "client").ns - 800.0).abs() < 10.0);
         assert_eq!(d.components.len(), 3);
         assert!(d.sum.conclusive && d.sum.error.abs() < 0.01, "{:?}", d.sum);
-        let shares: f64 = d.components.iter().map(|c| c.share).sum();
+        let shares: f64 = d.components.iter().filter_map(|c| c.share).sum();
         assert!((shares - 1.0).abs() < 1e-9);
+    }
+
+    /// A server that ends each connection: of 200 µs 60 are needed to connect anew.
+    #[test]
+    fn the_time_without_a_connection_is_not_the_clients() {
+        let with = |away_ns: f64| {
+            let mut all = pairs(24, 1, 25_000.0, 100_000.0);
+            for p in &mut all {
+                p.workload = Round { away_ns, ..round(1, p.workload.mean_ns, 800.0 + away_ns) };
+            }
+            decompose(&all, &all).unwrap()
+        };
+        let d = with(60_000.0);
+        assert!((part(&d, RECONNECTING).ns - 60_000.0).abs() < 1.0, "{d:?}");
+        assert!((part(&d, "client").ns - 800.0).abs() < 10.0, "{d:?}");
+        assert!(d.sum.conclusive, "{:?}", d.sum);
+        // One in a hundred requests: no line of its own, and the sum as before.
+        let d = with(600.0);
+        assert!(d.components.iter().all(|c| c.name != RECONNECTING), "{d:?}");
+        assert!((part(&d, "client").ns - 1_400.0).abs() < 10.0 && d.sum.conclusive, "{d:?}");
     }
 
     #[test]
@@ -290,7 +335,7 @@ mod tests {
         };
         assert_eq!(of(&d, "tls").0, 4_000.0);
         assert!((of(&d, "service").0 + 4_000.0 - of(&before, "service").0).abs() < 1e-6);
-        assert!((d.components.iter().map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!((d.components.iter().filter_map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-9);
         assert!((d.service.value - (before.service.value - 4_000.0)).abs() < 1e-6);
         // There is no more of it than there is service.
         d.split_tls(Centre { value: 1e9, low: 1e9, high: 1e9 });
@@ -303,6 +348,10 @@ mod tests {
         let all = pairs(24, 1, 25_000.0, 0.0);
         let d = decompose(&all, &all).unwrap();
         assert!(!part(&d, "service").told && part(&d, "network").told, "{:?}", d.components);
+        // Its share is none, and the others' are of what is told.
+        assert_eq!(part(&d, "service").share, None);
+        let shares: f64 = d.components.iter().filter_map(|c| c.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{:?}", d.components);
         assert!(d.sum.conclusive, "nothing within its interval is no contradiction: {:?}", d.sum);
         let all = pairs(24, 1, 45_000.0, -30_000.0);
         let d = decompose(&all, &all).unwrap();

@@ -172,6 +172,15 @@ pub struct HttpRun {
     /// Connections that the server ended between responses, as it may, and that were made anew.
     /// Requests in flight after its last response are sent again and count once.
     pub reconnects: u64,
+    /// Connections that were there again within the window, after the server had ended them or a
+    /// request had failed on them. 0 with new connections.
+    #[serde(default)]
+    pub reopened: u64,
+    /// Time of the window that connections were not there: until they were made anew, TLS
+    /// included, summed over all of them. No request's latency has it. `None` with new connections,
+    /// whose latency it is a part of.
+    #[serde(default)]
+    pub away_ns: Option<Nanos>,
     /// Open loop: requests due before the window's end that no connection was free for until the
     /// end of the run; the times leave them out.
     pub not_begun: u64,

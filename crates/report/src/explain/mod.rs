@@ -14,7 +14,7 @@ use model::{
 
 use crate::{
     text::{Ink, Line, Look, Page, Table},
-    words::many,
+    words::{grouped, many},
 };
 
 /// The whole result.
@@ -45,6 +45,11 @@ fn head(d: &ExplainDocument, page: &mut Page) {
         d.responder
     );
     page.line(Line::plain(turns), 2);
+    let each: Vec<String> =
+        d.statuses.iter().map(|(status, n)| format!("{} × {status}", grouped(*n))).collect();
+    if !each.is_empty() {
+        page.line(Line::plain(format!("Responses: {}.", each.join(", "))), 2);
+    }
     if let Some(ns) = d.injected_service_ns {
         let said = format!("The far end says that it spins {} for each response.", time(ns));
         page.line(Line::plain(said), 2);
@@ -86,14 +91,11 @@ fn components(d: &ExplainDocument, page: &mut Page) {
         .right("SHARE")
         .left("")
         .wrapping("");
-    let most = d.components.iter().map(|c| share(d, c)).fold(0.0, f64::max);
+    let most = d.components.iter().filter_map(|c| c.share).fold(0.0, f64::max);
     for c in &d.components {
-        let (takes, part, bar) = match c.told {
-            true => {
-                let part = share(d, c);
-                (Line::plain(time(c.ns)), percent(part), chart::bar(part, most, 20))
-            }
-            false => (Line::new().ink(Ink::Warn, "not told"), "-".into(), String::new()),
+        let (takes, part, bar) = match c.share {
+            Some(part) => (Line::plain(time(c.ns)), percent(part), chart::bar(part, most, 20)),
+            None => (Line::new().ink(Ink::Warn, "not told"), "-".into(), String::new()),
         };
         table.row([
             Line::new().ink(Ink::Strong, &c.name),
@@ -117,12 +119,6 @@ fn components(d: &ExplainDocument, page: &mut Page) {
         );
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
-}
-
-/// Of what is told, which alone adds up to a whole.
-fn share(d: &ExplainDocument, c: &Component) -> f64 {
-    let whole: f64 = d.components.iter().filter(|c| c.told).map(|c| c.ns).sum();
-    if whole > 0.0 && c.told { c.ns / whole } else { 0.0 }
 }
 
 fn sum(d: &ExplainDocument, page: &mut Page) {
@@ -152,8 +148,10 @@ fn verdict(d: &ExplainDocument) -> Line {
     let largest = d.components.iter().filter(|c| c.told).max_by(|a, b| a.ns.total_cmp(&b.ns));
     let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
     let within = |c: &Component| format!("{} to {}", time(c.low_ns), time(c.high_ns));
-    let line = Line::new()
-        .ink(Ink::Strong, format!("The network is {} of it", percent(share(d, network))));
+    let line = Line::new().ink(
+        Ink::Strong,
+        format!("The network is {} of it", percent(network.share.unwrap_or(0.0))),
+    );
     match largest.name.as_str() {
         "network" => line.text(format!(" and the largest part ({}).", within(network))),
         name => line.text(format!("; the largest part is {name} ({}).", within(largest))),

@@ -12,7 +12,7 @@ fn part(name: &str, ns: f64, share: f64) -> Component {
         ns,
         low_ns: ns * 0.99,
         high_ns: ns * 1.01,
-        share,
+        share: (ns > 0.0).then_some(share),
         told: ns > 0.0,
     }
 }
@@ -54,15 +54,16 @@ fn document() -> ExplainDocument {
             round_trips: 1.0,
             sends: 1.0,
             receives: 1.0,
+            new_connections: 0.0,
         },
         clients: 8,
         rounds: 40,
         round_ns: Nanos(200_000_000),
         components: vec![
-            part("network", 20_000.0, 0.2),
-            part("service", 70_000.0, 0.7),
-            part("server queueing", -500.0, -0.005),
-            part("client", 10_500.0, 0.105),
+            part("network", 20_000.0, 0.199),
+            part("service", 70_000.0, 0.697),
+            part("server queueing", -500.0, 0.0),
+            part("client", 10_500.0, 0.104),
         ],
         sum: Sum {
             measured_ns: 100_500.0,
@@ -96,6 +97,8 @@ fn document() -> ExplainDocument {
         }],
         verified: None,
         injected_service_ns: Some(70_000.0),
+        statuses: Default::default(),
+        left_out: Default::default(),
         warnings: vec!["somebody else computes".into()],
         cut_short: false,
     }
@@ -141,6 +144,15 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
 }
 
 #[test]
+fn what_a_server_answered_is_told_by_status() {
+    let mut d = document();
+    assert!(!plain(&d).contains("Responses"));
+    d.statuses = [(200, 1_234), (404, 7)].into();
+    let said = plain(&d);
+    assert!(said.contains("Responses: 1,234 × 200, 7 × 404."), "{said}");
+}
+
+#[test]
 fn what_was_verified_has_its_error() {
     let mut d = document();
     (d.predictions[0].measured_per_s, d.predictions[0].error) = (Some(80_000.0), Some(-0.005));
@@ -165,10 +177,11 @@ fn a_part_that_cannot_be_is_not_told_as_if_it_were() {
         ns: -61e3,
         low_ns: -70e3,
         high_ns: 3e3,
-        share: -1.39,
+        share: None,
         told: false,
         ..part("service", 1.0, 0.0)
     };
+    (d.components[0].share, d.components[3].share) = (Some(0.656), Some(0.344));
     d.typical = Some(Typical { network_ns: 19e3, service_ns: -2e3, low_ns: -4e3, high_ns: 1e3 });
     d.simple.service_ns = -50e3;
     let said = plain(&d);

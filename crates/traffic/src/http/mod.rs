@@ -17,5 +17,5 @@ mod reach;
 mod recorder;
 mod request;
 mod response;
-mod result;
+pub mod result;
 pub mod url;

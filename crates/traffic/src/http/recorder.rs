@@ -82,6 +82,8 @@ pub struct Recorder {
     pub silent: u64,
     /// Time of the window that places had no connection, summed.
     pub away_ns: u64,
+    /// Connections that were there again within the window.
+    pub reopened: u64,
     /// Connections that served nothing, warm-up included.
     pub refused: BTreeMap<Failed, u64>,
     /// Where the thread ran.
@@ -115,6 +117,7 @@ impl Recorder {
             behind_ns: 0,
             silent: 0,
             away_ns: 0,
+            reopened: 0,
             refused: BTreeMap::new(),
             ran_on: Ran::default(),
             server: None,
@@ -203,6 +206,7 @@ impl Record for Recorder {
         self.behind_ns = self.behind_ns.max(other.behind_ns);
         self.silent += other.silent;
         self.away_ns += other.away_ns;
+        self.reopened += other.reopened;
         for (why, n) in &other.refused {
             *self.refused.entry(*why).or_default() += n;
         }

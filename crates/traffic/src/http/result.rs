@@ -74,6 +74,8 @@ pub fn http_run(
         failed: all.failures(),
         failures: failures(spec, all),
         reconnects: all.reconnects,
+        reopened: if spec.new_connections { 0 } else { all.reopened },
+        away_ns: (!spec.new_connections).then_some(Nanos(all.away_ns)),
         not_begun: all.not_begun,
         behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
         unfinished: all.unfinished,
@@ -148,13 +150,15 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String
         away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
         refused: all.refused.iter().map(named).collect(),
         reconnects: all.reconnects,
+        keep: "Have it keep them (nginx: keepalive_timeout, keepalive_requests), or measure with \
+               --new-connections, whose times have it",
     }
     .warning()
 }
 
-/// Responses that say that something is wrong, which are as much measured as others are.
-fn wrong(recorded: &Recorder) -> Option<String> {
-    let by_status = statuses(recorded);
+/// What is said of responses, by status, that say that something is wrong: they are as much
+/// measured as others are.
+pub fn wrong(by_status: &BTreeMap<u16, u64>) -> Option<String> {
     let wrong: Vec<_> = by_status.range(400..).collect();
     let all = by_status.values().sum::<u64>().max(1);
     let n: u64 = wrong.iter().map(|(_, n)| **n).sum();
@@ -192,7 +196,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
             "{n} requests had no end when the run ended and count as neither answered nor failed"
         )),
     }
-    all.extend(wrong(recorded));
+    all.extend(wrong(&statuses(recorded)));
     if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
         all.push("so few requests say little of the server once it is warm".into());
     }

@@ -196,6 +196,8 @@ fn admitted(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> Option<String
         away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
         refused: all.refused.iter().map(named).collect(),
         reconnects: all.reconnects,
+        keep: "Have it, or the pooler between, keep them, or measure with --connect-each, whose times \
+               have it",
     }
     .warning()
 }

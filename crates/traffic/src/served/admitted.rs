@@ -23,6 +23,8 @@ pub struct Admitted<'a> {
     pub refused: Vec<(String, u64)>,
     /// Connections that the server ended between answers.
     pub reconnects: u64,
+    /// How a server is had to keep them, and how one that does not is measured.
+    pub keep: &'a str,
 }
 
 /// As many in the mean are worth a word: a server that ends connections now and then costs less.
@@ -60,6 +62,16 @@ impl Admitted<'_> {
         if parts.is_empty() {
             return None;
         }
+        // All were served that it did not end itself: fewer of them would fare no better.
+        if *silent == 0 && failed == 0 && self.reconnects > 0 {
+            return Some(format!(
+                "{}: the server ended {} connections between answers, and no time has what it took to \
+                 make them anew. {}",
+                parts.join("; "),
+                grouped(self.reconnects),
+                self.keep
+            ));
+        }
         if self.kept && self.reconnects > 0 {
             parts.push(format!("the server ended {} connections", grouped(self.reconnects)));
         }
@@ -89,6 +101,7 @@ mod tests {
             away: 3.0,
             refused: vec![],
             reconnects: 7,
+            keep: "have it keep them",
         };
         assert_eq!(all.warning(), None, "a server may end a connection now and then");
         let some = Admitted {
@@ -106,6 +119,10 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
+        let ends = Admitted { away: 150.0, reconnects: 12_345, ..all.clone() };
+        let said = ends.warning().unwrap_or_default();
+        assert!(said.contains("ended 12,345") && said.ends_with("have it keep them"), "{said}");
+        assert!(!said.contains("ask for fewer"), "{said}");
         let each = Admitted { kept: false, silent: 3, away: 400.0, ..all };
         assert_eq!(each.warning(), None, "with a connection for each there may be none between");
     }

@@ -80,7 +80,6 @@ fn who(sides: impl Fn(What) -> Option<(f64, f64)>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use model::{explain::Exchange, measure::Quantiles};
     use stats::decompose::{Pair, Round};
 
     use super::*;
@@ -88,21 +87,12 @@ mod tests {
     /// A round with a mean response time, and how many CPUs of this host it kept busy.
     fn round(mean_ns: f64, cpus: f64, steal_ns: u64) -> Observed {
         let transactions = (1e9 / mean_ns) as u64;
+        let none = Observed::nothing();
         Observed {
-            round: Round { clients: 1, transactions, window_ns: 1e9, mean_ns },
-            quantiles: Quantiles::default(),
-            client_cpu_ns: None,
-            server_cpu_ns: None,
-            others_cpus: None,
+            round: Round { transactions, mean_ns, ..none.round },
             host_cpu_ns: Some(cpus * 1e9 / transactions as f64),
-            exchange: Exchange::default(),
-            tls_ns: None,
-            receiving: None,
-            injected_ns: None,
-            pinned: vec![],
             steal_ns,
-            server: String::new(),
-            warnings: vec![],
+            ..none
         }
     }
 

@@ -11,6 +11,7 @@ mod pg;
 mod responder;
 mod rtt;
 mod server;
+mod tally;
 mod turns;
 mod twin;
 mod verdict;
@@ -27,7 +28,8 @@ use model::{
 use self::{
     args::ExplainArgs,
     ends::Target,
-    turns::{Pairs, Turns},
+    tally::Tally,
+    turns::{Pairs, Turns, at_first},
     twin::Twin,
     verdict::Found,
     workload::{Workload, pooled},
@@ -110,14 +112,15 @@ fn explain(
     ends::check(args, target)?;
     let mut workload = ends::workload(args, target)?;
     paths::reachable(args, run)?;
-    let learned =
-        workload.run(1, args.round, run).map_err(|why| match run.stop.load(Ordering::Relaxed) {
-            true => Failure::Environment("ended before anything was measured".into()),
-            false => why,
-        })?;
+    let tally = Tally::default();
+    let begins = |clients| at_first(workload.as_ref(), clients, args.round, run, &tally);
+    let learned = begins(1).map_err(|why| match run.stop.load(Ordering::Relaxed) {
+        true => Failure::Environment("ended before anything was measured".into()),
+        false => why,
+    })?;
     if let Some(most) = args.clients.0.iter().copied().max().filter(|n| *n > 1) {
         // Whether the server admits so many is known before anything takes its time.
-        match workload.run(most, args.round, run) {
+        match begins(most) {
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(why),
             _ => {}
         }
@@ -136,7 +139,13 @@ fn explain(
         alone
     };
     let rough = network(learned.exchange);
-    let turns = Turns { workload: workload.as_ref(), network: &rough, round: args.round, run };
+    let turns = Turns {
+        workload: workload.as_ref(),
+        network: &rough,
+        round: args.round,
+        run,
+        tally: &tally,
+    };
     let (first, why) = turns.pairs(1, Nanos(0), GUESSES);
     if let Some(why) = why {
         return Err(why);
@@ -198,6 +207,7 @@ fn explain(
             Err(why) => broken = Some(why),
         }
     }
+    tally.tell(&mut document);
     Ok((document, broken))
 }
 

@@ -1,6 +1,6 @@
 //! `pg://`: transactions of a PostgreSQL server.
 
-use std::{cell::Cell, sync::atomic::Ordering};
+use std::{cell::Cell, collections::BTreeMap, sync::atomic::Ordering};
 
 use model::{
     CpuId, Nanos,
@@ -92,9 +92,6 @@ impl Workload for Pg {
             return Err(Failure::Environment(format!("{server}: {why}")));
         }
         let mut warnings = done.warnings.clone();
-        if done.failed > 0 {
-            warnings.push(format!("{} transactions failed", done.failed));
-        }
         if done.tls.is_some() {
             // libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
             warnings.push(format!("{UNDER_TLS}. sslmode=disable explains the same without"));
@@ -107,6 +104,7 @@ impl Workload for Pg {
                 transactions: done.transactions,
                 window_ns: done.window_ns.0 as f64,
                 mean_ns: latency_ns.mean,
+                away_ns: 0.0,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: took.server_ns,
@@ -119,6 +117,8 @@ impl Workload for Pg {
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server,
+            statuses: BTreeMap::new(),
+            failures: done.failures.clone(),
             quantiles: latency_ns,
             warnings,
         })
@@ -165,5 +165,6 @@ fn exchange(done: &PgRun) -> Result<Exchange, Failure> {
         round_trips: each(moved.round_trips),
         sends,
         receives,
+        new_connections: each(done.reconnects),
     })
 }

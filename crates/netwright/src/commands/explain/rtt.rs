@@ -1,6 +1,8 @@
 //! `rtt://`: a far end of ours, with the service time that it was given; and the same without
 //! any, which is the network alone.
 
+use std::collections::BTreeMap;
+
 use model::{
     CpuId, Nanos,
     explain::Exchange,
@@ -79,6 +81,7 @@ impl Workload for Rtt {
                 transactions: ((done.transactions as f64 / trips) as u64).max(1),
                 window_ns: done.window_ns.0 as f64,
                 mean_ns: (rtt_ns.mean - told) * trips,
+                away_ns: 0.0,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
             server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
@@ -90,6 +93,7 @@ impl Workload for Rtt {
                 round_trips: trips,
                 sends: 1.0,
                 receives: 1.0,
+                new_connections: 0.0,
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
             tls_ns: None,
@@ -98,6 +102,8 @@ impl Workload for Rtt {
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server: spec.common.target,
+            statuses: BTreeMap::new(),
+            failures: BTreeMap::new(),
             quantiles: times(&rtt_ns, told, trips),
             warnings: done.warnings,
         })

@@ -11,7 +11,10 @@ use stats::{
     paired::{centre, median},
 };
 
-use super::workload::{Observed, Workload};
+use super::{
+    tally::Tally,
+    workload::{Observed, Workload},
+};
 use crate::exit::Failure;
 
 /// Rounds of a level for the predictions.
@@ -20,8 +23,56 @@ const LEVEL_ROUNDS: usize = 3;
 /// How long a round that came to nothing is tried again: a server may restart. Who was silent for
 /// longer stands still.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A round that took longer than this to come to nothing is not tried again: any other once, for one
+/// is no rule.
+const STILL: Duration = Duration::from_secs(9);
+/// The same of a first round, before which nobody is known to answer.
+const AT_FIRST: Duration = Duration::from_secs(3);
 /// The wait between.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// A first round, before there are turns: tried once more where it soon came to nothing.
+///
+/// # Errors
+/// Twice.
+pub fn at_first(
+    what: &dyn Workload,
+    clients: u32,
+    round: Nanos,
+    run: traffic::Run<'_>,
+    tally: &Tally,
+) -> Result<Observed, Failure> {
+    let again = |tries: usize, took: Duration| tries == 1 && took < AT_FIRST;
+    repeated(|| what.run(clients, round, run), again, run, tally)
+}
+
+/// A round, measured again while it comes to nothing and `again` says so, of how many tries there
+/// were and how long they took.
+fn repeated(
+    measure: impl Fn() -> Result<Observed, Failure>,
+    again: impl Fn(usize, Duration) -> bool,
+    run: traffic::Run<'_>,
+    tally: &Tally,
+) -> Result<Observed, Failure> {
+    let (begun, mut nothing) = (Instant::now(), vec![]);
+    loop {
+        match measure() {
+            Err(Failure::Environment(why))
+                if again(nothing.len() + 1, begun.elapsed())
+                    && !run.stop.load(Ordering::Relaxed) =>
+            {
+                nothing.push(why);
+                std::thread::sleep(PAUSE);
+            }
+            Ok(seen) => {
+                tally.saw(&seen);
+                nothing.into_iter().for_each(|why| tally.left_out(why));
+                return Ok(seen);
+            }
+            other => return other,
+        }
+    }
+}
 
 /// What both look like.
 #[derive(Clone, Copy)]
@@ -34,6 +85,8 @@ pub struct Turns<'a> {
     pub round: Nanos,
     /// Ctrl-C and progress.
     pub run: traffic::Run<'a>,
+    /// What is counted over all rounds.
+    pub tally: &'a Tally,
 }
 
 /// Pairs with one number of clients.
@@ -86,15 +139,8 @@ impl Turns<'_> {
 
     /// A round; tried again for a while where nothing was answered.
     fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed, Failure> {
-        let begun = Instant::now();
-        loop {
-            match what.run(clients, self.round, self.quiet()) {
-                Err(Failure::Environment(_)) if begun.elapsed() < PATIENCE && !self.over() => {
-                    std::thread::sleep(PAUSE);
-                }
-                other => return other,
-            }
-        }
+        let again = |tries, took| took < PATIENCE || (tries == 1 && took < STILL);
+        repeated(|| what.run(clients, self.round, self.quiet()), again, self.run, self.tally)
     }
 
     fn pair(&self, clients: u32, first: bool) -> Result<(Observed, Observed), Failure> {
@@ -181,5 +227,35 @@ pub fn quantiles(rounds: &[Observed]) -> Quantiles {
         max: rounds.iter().map(|o| o.quantiles.max).max().unwrap_or(0),
         mean: each.iter().map(|r| r.mean_ns * r.transactions as f64).sum::<f64>()
             / each.iter().map(|r| r.transactions).sum::<u64>().max(1) as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, sync::atomic::AtomicBool};
+
+    use super::*;
+
+    fn nothing() -> Failure {
+        Failure::Environment("no request was answered".into())
+    }
+
+    /// How often it is measured where it fails so often first, and what came of it.
+    fn tried(fails: u32, again: impl Fn(usize, Duration) -> bool) -> (u32, bool, Option<u32>) {
+        let (stop, tally, tries) = (AtomicBool::new(false), Tally::default(), Cell::new(0));
+        let run = traffic::Run::new(&stop, &|_, _| {});
+        let measure = || {
+            tries.set(tries.get() + 1);
+            if tries.get() <= fails { Err(nothing()) } else { Ok(Observed::nothing()) }
+        };
+        let done = repeated(measure, again, run, &tally).is_ok();
+        (tries.get(), done, tally.of("no request was answered"))
+    }
+
+    #[test]
+    fn one_unlucky_round_is_left_out_and_told_and_ends_nothing() {
+        assert_eq!(tried(0, |_, _| true), (1, true, None));
+        assert_eq!(tried(1, |tries, _| tries == 1), (2, true, Some(1)));
+        assert_eq!(tried(2, |tries, _| tries == 1), (2, false, None), "it repeats");
     }
 }

@@ -8,7 +8,7 @@ use model::{
     },
 };
 use stats::{
-    decompose::{Decomposition, decompose},
+    decompose::{Decomposition, RECONNECTING, decompose},
     paired::{Centre, centre, median},
     predict::{Added, Known, Model, Receiving, THIS},
 };
@@ -18,7 +18,7 @@ use super::{
     disturbed,
     turns::{Pairs, level, of, quantiles},
     twin,
-    workload::Observed,
+    workload::{Observed, pooled},
 };
 
 /// What was measured.
@@ -60,6 +60,7 @@ impl Found<'_> {
         let clients = all.workload.first()?.round.clients;
         self.disturbed(all, &mut parts);
         let levels = self.curve(all);
+        let reconnects = parts.components.iter().any(|c| c.name == RECONNECTING);
         let known = Known {
             levels: levels.clone(),
             network_ns: parts.network_one.value,
@@ -97,8 +98,14 @@ impl Found<'_> {
             elsewhere: self.others.clone(),
             what_if: self.what_if(&model, clients),
             verified: None,
+            statuses: Default::default(),
+            left_out: Default::default(),
             injected_service_ns: of(&self.ones.workload, |o| o.injected_ns).filter(|ns| *ns > 0.0),
-            warnings: self.warnings(all, model.is_server_told()),
+            warnings: reconnects
+                .then(|| anew(&all.workload))
+                .into_iter()
+                .chain(self.warnings(all, model.is_server_told()))
+                .collect(),
             cut_short: self.cut_short,
             components: parts.components,
             sum: parts.sum,
@@ -191,6 +198,16 @@ impl Found<'_> {
         }));
         all
     }
+}
+
+/// Of a server that does not keep its connections.
+fn anew(rounds: &[Observed]) -> String {
+    let n = pooled(rounds.iter()).new_connections;
+    format!(
+        "the server does not keep its connections: {n:.2} new ones a request. What connecting anew takes \
+         is a part of its own, and not the client's; on another path it takes a round trip more and \
+         with TLS two or three, which predictions leave out"
+    )
 }
 
 /// CPUs that others keep busy are worth a word from here on.

@@ -1,5 +1,7 @@
 //! What can be explained: something that answers so many clients for a while.
 
+use std::collections::BTreeMap;
+
 use model::{
     CpuId, Nanos,
     explain::Exchange,
@@ -61,8 +63,43 @@ pub struct Observed {
     pub steal_ns: u64,
     /// The server's address, as it is named to people.
     pub server: String,
+    /// HTTP's responses by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// What failed, by why.
+    pub failures: BTreeMap<String, u64>,
     /// What to know of it.
     pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+impl Observed {
+    /// One that a test puts its own into.
+    pub fn nothing() -> Self {
+        Self {
+            round: Round {
+                clients: 1,
+                transactions: 1,
+                window_ns: 1e9,
+                mean_ns: 1e3,
+                away_ns: 0.0,
+            },
+            quantiles: Quantiles::default(),
+            client_cpu_ns: None,
+            server_cpu_ns: None,
+            others_cpus: None,
+            host_cpu_ns: None,
+            exchange: Exchange::default(),
+            tls_ns: None,
+            receiving: None,
+            injected_ns: None,
+            pinned: vec![],
+            steal_ns: 0,
+            server: String::new(),
+            statuses: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            warnings: vec![],
+        }
+    }
 }
 
 impl Observed {
@@ -83,6 +120,7 @@ impl Observed {
         };
         self.round.transactions = ((self.round.transactions as f64 / by).round() as u64).max(1);
         self.round.mean_ns *= by;
+        self.round.away_ns *= by;
         self.client_cpu_ns = self.client_cpu_ns.map(|ns| ns * by);
         self.server_cpu_ns = self.server_cpu_ns.map(|ns| ns * by);
         self.host_cpu_ns = self.host_cpu_ns.map(|ns| ns * by);
@@ -96,15 +134,16 @@ impl Observed {
 /// What a transaction moves, in the mean over all of these rounds' transactions. Some are of
 /// several kinds, and a single round's mix is not that of all.
 pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
-    let (mut n, mut sums) = (0.0, [0.0; 5]);
+    let (mut n, mut sums) = (0.0, [0.0; 6]);
     for o in rounds {
         let (e, weight) = (&o.exchange, o.round.transactions as f64);
-        let each =
-            [e.request_bytes as f64, e.response_bytes as f64, e.round_trips, e.sends, e.receives];
+        let bytes = (e.request_bytes as f64, e.response_bytes as f64);
+        let each = [bytes.0, bytes.1, e.round_trips, e.sends, e.receives, e.new_connections];
         sums.iter_mut().zip(each).for_each(|(sum, x)| *sum += x * weight);
         n += weight;
     }
-    let [there, back, round_trips, sends, receives] = sums.map(|x| x / f64::max(n, 1.0));
+    let [there, back, round_trips, sends, receives, new_connections] =
+        sums.map(|x| x / f64::max(n, 1.0));
     Exchange {
         request_bytes: there.round() as u64,
         response_bytes: back.round() as u64,
@@ -112,6 +151,7 @@ pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
         round_trips,
         sends,
         receives,
+        new_connections,
     }
 }
 
@@ -139,26 +179,18 @@ mod tests {
     use super::*;
 
     fn seen(transactions: u64, round_trips: f64, request_bytes: u64) -> Observed {
+        let none = Observed::nothing();
         Observed {
-            round: Round { clients: 1, transactions, window_ns: 1e9, mean_ns: 1e3 },
+            round: Round { transactions, ..none.round },
             quantiles: Quantiles { count: transactions, p50: 900, mean: 1e3, ..Default::default() },
             client_cpu_ns: Some(10.0),
-            server_cpu_ns: None,
-            others_cpus: None,
             exchange: Exchange {
                 request_bytes,
                 round_trips,
                 sends: round_trips,
                 ..Default::default()
             },
-            host_cpu_ns: None,
-            tls_ns: None,
-            receiving: None,
-            injected_ns: None,
-            pinned: vec![],
-            steal_ns: 0,
-            server: String::new(),
-            warnings: vec![],
+            ..none
         }
     }
 

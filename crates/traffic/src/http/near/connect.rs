@@ -89,6 +89,7 @@ impl Near<'_> {
         conn.phase = Phase::Open;
         if let Some(since) = conn.away_since_ns.take() {
             state.recorder.away_ns += self.duty.window.share_ns(since, now);
+            state.recorder.reopened += u64::from(self.duty.window.holds(now));
         }
         conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
         match conn.asked.is_empty() {

@@ -1,0 +1,96 @@
+//! What is counted over all rounds, whichever of them a figure is made of.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use model::{explain::ExplainDocument, units::grouped};
+
+use super::workload::Observed;
+
+/// The counts so far.
+#[derive(Debug, Default)]
+pub struct Tally {
+    counts: RefCell<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    statuses: BTreeMap<u16, u64>,
+    failures: BTreeMap<String, u64>,
+    left_out: BTreeMap<String, u32>,
+}
+
+impl Tally {
+    /// A round.
+    pub fn saw(&self, round: &Observed) {
+        let mut counts = self.counts.borrow_mut();
+        for (status, n) in &round.statuses {
+            *counts.statuses.entry(*status).or_default() += n;
+        }
+        for (why, n) in &round.failures {
+            *counts.failures.entry(why.clone()).or_default() += n;
+        }
+    }
+
+    /// One that came to nothing, and was measured again.
+    pub fn left_out(&self, why: String) {
+        *self.counts.borrow_mut().left_out.entry(why).or_default() += 1;
+    }
+
+    /// How many rounds were left out for that.
+    #[cfg(test)]
+    pub fn of(&self, why: &str) -> Option<u32> {
+        self.counts.borrow().left_out.get(why).copied()
+    }
+
+    /// Puts it into the document.
+    pub fn tell(&self, document: &mut ExplainDocument) {
+        let Counts { statuses, failures, left_out } = &*self.counts.borrow();
+        let all = [traffic::what_statuses_say(statuses), failed(failures), nothing(left_out)];
+        document.warnings.extend(all.into_iter().flatten());
+        document.statuses.clone_from(statuses);
+        document.left_out.clone_from(left_out);
+    }
+}
+
+fn failed(failures: &BTreeMap<String, u64>) -> Option<String> {
+    let each: Vec<String> =
+        failures.iter().map(|(w, n)| format!("{} × {w}", grouped(*n))).collect();
+    (!each.is_empty()).then(|| {
+        format!("of all rounds together some failed, and no time has them: {}", each.join(", "))
+    })
+}
+
+fn nothing(left_out: &BTreeMap<String, u32>) -> Option<String> {
+    let each: Vec<String> = left_out.iter().map(|(why, n)| format!("{n} × {why}")).collect();
+    match left_out.values().sum::<u32>() {
+        0 => None,
+        n => Some(format!(
+            "{n} round{} came to nothing and {} measured again, and no figure has {}: {}",
+            if n == 1 { "" } else { "s" },
+            if n == 1 { "was" } else { "were" },
+            if n == 1 { "it" } else { "them" },
+            each.join(", ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_to_nothing_and_what_failed_is_counted_by_why() {
+        assert_eq!((nothing(&BTreeMap::new()), failed(&BTreeMap::new())), (None, None));
+        let one = BTreeMap::from([("no request was answered in 200 ms".to_owned(), 1)]);
+        let said = nothing(&one).unwrap();
+        assert!(said.starts_with("1 round came to nothing and was measured again"), "{said}");
+        let two = BTreeMap::from([("refused".to_owned(), 2), ("silent".to_owned(), 1)]);
+        let said = nothing(&two).unwrap();
+        assert!(
+            said.starts_with("3 rounds") && said.ends_with("2 × refused, 1 × silent"),
+            "{said}"
+        );
+        let said = failed(&BTreeMap::from([("reset".to_owned(), 12_345)])).unwrap();
+        assert!(said.ends_with("12,345 × reset"), "{said}");
+    }
+}
