@@ -7,7 +7,7 @@ pub mod plan;
 pub mod profile;
 
 pub use journal::{By, Event, Record, Saved};
-pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, State, Status};
+pub use outcome::{ChangeSet, Drift, Drifted, Log, Now, Outcome, State, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{
     Ground, HostId, Member, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged,

@@ -183,7 +183,7 @@ fn a_plan_for_another_host_or_other_values_is_refused_whole() {
             ("/host/machine_id", Value::from("another"), "another host"),
             ("/host/boot_id", Value::from("another"), "another boot"),
             ("/host/net_namespace", Value::from(1), "another network namespace"),
-            ("/changes/1/old", Value::from("9000"), "change 2: nic.v0.mtu was 9000"),
+            ("/changes/1/old", Value::from("9000"), "step 2 of 2: nic.v0.mtu was 9000"),
             ("/schema_version", Value::from(999), "schema_version"),
         ] {
             let mut other = plan.clone();
@@ -226,6 +226,41 @@ fn a_read_only_proc_sys_in_the_middle_undoes_what_came_before() {
         assert_eq!(code, 4, "{err}");
         assert!(err.contains("read-only") && err.contains("Everything was put back"), "{err}");
         same(&before, &host.print(), "after a read-only /proc/sys");
+    });
+}
+
+#[test]
+fn what_a_rollback_left_is_in_status_and_goes_with_all() {
+    on_a_host(|host| {
+        let before = host.print();
+        let asks =
+            ["apply", "sysctl.net.core.somaxconn=8192", "sysctl.net.ipv4.tcp_fin_timeout=30"];
+        assert_eq!(host.tune(&asks).0, 0);
+        host.read_only("/proc/sys/net/ipv4");
+        let (code, out, _) = host.tune(&["rollback", "--all"]);
+        assert!(code == 1 && out.contains("tune rollback 1"), "{code} {out}");
+        let (code, out, _) = host.tune(&["status"]);
+        assert_eq!(code, 1, "{out}");
+        for told in ["partly rolled back", "tune rollback 1` tries again", "not put back: "] {
+            assert!(out.contains(told), "no {told:?} in {out}");
+        }
+        let status = json(&host.tune(&["status", "--json"]).1);
+        let values = status["values"].as_array().unwrap();
+        assert_eq!(values.len(), 1, "only what is left: {status}");
+        assert_eq!(values[0]["knob"], "sysctl.net.ipv4.tcp_fin_timeout");
+        assert_eq!(values[0]["drift"]["kind"], "not_put_back");
+        let (_, _, err) = host.tune(&["plan", "nic.v0.mtu=1400"]);
+        assert!(err.contains("change 1 is only partly rolled back"), "{err}");
+
+        run("umount", &["/proc/sys/net/ipv4"]);
+        let (code, out, _) = host.tune(&["rollback", "--all", "--dry-run"]);
+        assert!(code == 0 && out.contains("tcp_fin_timeout would be 60 again"), "{out}");
+        assert!(!out.contains("somaxconn"), "{out}");
+        let (code, out, err) = host.tune(&["rollback", "--all"]);
+        assert_eq!(code, 0, "{out}{err}");
+        same(&before, &host.print(), "after the second try");
+        let (code, out, _) = host.tune(&["status"]);
+        assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
     });
 }
 
@@ -404,6 +439,25 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
         let (code, out, _) = host.tune(&["confirm", "2"]);
         assert!(code == 1 && out.contains("Too late"), "{out}");
         same(&before, &host.print(), "after the guard");
+    });
+}
+
+#[test]
+fn a_guard_that_is_gone_is_told_before_its_time_is_over() {
+    on_a_host(|host| {
+        assert_eq!(host.tune(&["apply", "nic.v0.txqueuelen=700", "--confirm", "1h"]).0, 0);
+        let status = || json(&host.tune(&["status", "--json"]).1);
+        assert_eq!((host.tune(&["status"]).0, &status()["sets"][0]["guarded"]), (0, &json("true")));
+        let journal = fs::read_to_string(host.state.path().join("journal/000001.jsonl")).unwrap();
+        let armed = journal.lines().map(json).find(|r| r["event"] == "armed").unwrap();
+        let guard = i32::try_from(armed["pid"].as_i64().unwrap()).unwrap();
+        // SAFETY: our own guard, whose number the journal tells.
+        assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
+        let gone = || status()["sets"][0]["guarded"] == json("false");
+        within(Duration::from_secs(30), "it ends", gone);
+        let (code, out, _) = host.tune(&["status"]);
+        assert!(code == 1 && out.contains("its guard is gone; `netwright tune confirm 1"), "{out}");
+        assert_eq!(host.tune(&["rollback"]).0, 0);
     });
 }
 

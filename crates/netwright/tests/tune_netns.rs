@@ -235,6 +235,45 @@ fn status_and_log_name_the_namespace_of_a_change() {
 }
 
 #[test]
+fn what_somebody_else_set_since_is_named_before_it_is_overwritten() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let before = print(&ns);
+    for (option, kept) in [(None, false), (Some("--keep-drift"), true)] {
+        let asks = ["apply", "--netns", &ns.name, "nic.v0.mtu=1400", CHANGES[2]];
+        assert_eq!(tune(state, &asks).0, 0);
+        ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
+        let mut args = vec!["rollback", "--json", "--dry-run"];
+        args.extend(option);
+        for dry_run in [true, false] {
+            if !dry_run {
+                args.retain(|a| *a != "--dry-run");
+            }
+            let (code, out, err) = tune(state, &args);
+            let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert!(code == 0 && told["drifted"].as_array().unwrap().len() == 1, "{out}{err}");
+            let drift = &told["drifted"][0];
+            for (key, value) in [("before", "1500"), ("written", "1400"), ("found", "1300")] {
+                assert_eq!(drift[key], value, "{drift}");
+            }
+            assert!(drift["knob"] == "nic.v0.mtu" && drift["kept"] == kept, "{drift}");
+            let is_or_was = if kept || dry_run { "is" } else { "was" };
+            let line = format!(
+                "nic.v0.mtu {is_or_was} 1300, neither ours (1400) nor the old value (1500)"
+            );
+            assert!(told["lines"].to_string().contains(&line), "no {line:?} in {out}");
+            let mtu = if dry_run || kept { "mtu 1300" } else { "mtu 1500" };
+            assert!(ns.run("ip", &["link", "show", "v0"]).contains(mtu), "{args:?}");
+        }
+        let (_, log, _) = tune(state, &["log"]);
+        let told = if kept { "was left" } else { "was overwritten" };
+        assert!(log.contains(&format!("1300, which somebody set since, {told}")), "{log}");
+        ns.run("ip", &["link", "set", "v0", "mtu", "1500"]);
+        assert_eq!(print(&ns), before);
+    }
+}
+
+#[test]
 fn what_a_namespace_only_shows_is_refused_by_the_plan() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     // Read-only there, or not there at all: by kernel.

@@ -124,25 +124,38 @@ fn head(s: &ChangeSet, page: &mut Page) {
     }
     let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
     if let Reading::Known(left) = s.confirm_within_ms {
-        let mut text = match left {
-            0 => "    not confirmed in time, and not undone: its guard is gone".to_owned(),
-            _ => format!("    undone in {} s", left / 1000),
-        };
-        match (left, s.remedies.len()) {
-            (0, 2..) => text += &format!("; `{}` undoes it", remedy(1)),
-            (1.., 1..) => text += &format!(" unless `{}`", remedy(0)),
-            _ => {}
-        }
-        page.line(Line::new().ink(Ink::Warn, text), 6);
+        page.line(Line::new().ink(Ink::Warn, format!("    {}", waiting(s, left))), 6);
     } else if s.state == State::Unfinished && !s.remedies.is_empty() {
         let mut text = format!("    `{}` undoes it", remedy(0));
         if s.remedies.len() > 1 {
             text += &format!(", `{}` completes it", remedy(1));
         }
         page.line(Line::new().ink(Ink::Warn, text), 6);
+    } else if s.state == State::PartlyRolledBack && !s.remedies.is_empty() {
+        let text = format!("    `{}` tries again to put back what is left", remedy(0));
+        page.line(Line::new().ink(Ink::Warn, text), 6);
     }
     for trouble in &s.trouble {
         page.line(Line::plain("    ").ink(Ink::Bad, trouble), 6);
+    }
+}
+
+/// What becomes of a change that waits for its confirmation.
+fn waiting(s: &ChangeSet, left_ms: u64) -> String {
+    let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
+    let gone = s.guarded == Reading::Known(false);
+    match (gone, left_ms) {
+        (true, left) => {
+            let what =
+                if left == 0 { "not confirmed in time, and not undone" } else { "not confirmed" };
+            format!(
+                "{what}: its guard is gone; `{}` keeps it, `{}` undoes it",
+                remedy(0),
+                remedy(1)
+            )
+        }
+        (false, 0) => "not confirmed in time: its guard undoes it now".to_owned(),
+        (false, left) => format!("undone in {} s unless `{}`", left / 1000, remedy(0)),
     }
 }
 
@@ -173,6 +186,9 @@ pub fn status(status: &Status, look: Look) -> String {
             (Drift::None, Reading::Known(now)) => Line::new().ink(Ink::Good, now),
             (Drift::NotWritten, Reading::Known(now)) => {
                 Line::new().ink(Ink::Warn, now).text(" (cut short before it was written)")
+            }
+            (Drift::NotPutBack { why }, Reading::Known(now)) => {
+                Line::new().ink(Ink::Bad, now).text(format!(" (not put back: {why})"))
             }
             (Drift::Changed { suspects }, Reading::Known(now)) => {
                 let by = if suspects.is_empty() {

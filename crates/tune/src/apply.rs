@@ -13,7 +13,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
-    journal::{Armed, Journal, Set},
+    journal::{self, Armed, Journal, Set},
     knob::Knob,
     knobs,
     lock::Lock,
@@ -148,7 +148,11 @@ impl Work<'_> {
     ) -> Result<Applied, TuneError> {
         let _ = journal.append(Event::Failed { n, why: why.to_string() });
         let set = self.set(journal.id)?;
-        let report = undo::all(self.host, journal, &set, &format!("change {} failed", n + 1));
+        let failed = match set.changes.len() {
+            all if n < all => format!("{} failed", journal::step(n, all)),
+            _ => "its end could not be noted".into(),
+        };
+        let report = undo::all(self.host, journal, &set, &failed);
         Ok(Applied::Undone { id: journal.id, why, report })
     }
 

@@ -18,7 +18,7 @@ use std::{
 
 use model::tune::{Event, Record};
 
-pub use fold::{Armed, Set, Write as Made};
+pub use fold::{Armed, Set, Write as Made, step};
 
 use crate::{
     TuneError,

@@ -9,6 +9,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
+    journal::step,
     knob::{Case, Knob, Refusal, harmful},
     knobs, members, near, netns, profile,
     wish::{self, Mode, Wish, Wishes},
@@ -279,8 +280,8 @@ pub fn still_fits(made: &Plan, now: &Plan) -> Result<(), TuneError> {
         let done = now.unchanged.iter().find(|u| u.knob == change.knob).map(|u| &u.value);
         if let Some(is) = old.or(done).filter(|is| **is != change.old) {
             return Err(TuneError::Changed(format!(
-                "change {}: {} was {} when the plan was made and is {is} now; nothing was written",
-                i + 1,
+                "{}: {} was {} when the plan was made and is {is} now; nothing was written",
+                step(i, made.changes.len()),
                 change.knob,
                 change.old
             )));

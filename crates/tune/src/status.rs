@@ -8,7 +8,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError, guard,
-    journal::{self, Set},
+    journal::{self, Armed, Set},
     knob::{Knob, owns},
     knobs,
     netns::{self, Found},
@@ -47,8 +47,13 @@ pub fn document(host: &Host, set: &Set, state: State) -> ChangeSet {
 
 fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
     let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
+    let guarded = match set.armed.filter(|_| state == State::AwaitingConfirmation) {
+        Some(armed) => Reading::Known(stands(armed)),
+        None => Reading::absent("nothing waits"),
+    };
     ChangeSet {
         namespace: inode.map(netns::called).unwrap_or_default(),
+        guarded,
         ..set.document(state, guard::boot_ms())
     }
 }
@@ -56,6 +61,11 @@ fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
 fn documents(host: &Host, sets: &[(Set, State)]) -> Vec<ChangeSet> {
     let here = host.id();
     sets.iter().map(|(s, state)| seen_from(&here, host.is_live(), s, *state)).collect()
+}
+
+/// Whether a guard's process lives: it is one of this host, whatever folder it undoes in.
+fn stands(guard: Armed) -> bool {
+    Host::live().start_ticks(&guard.pid.to_string()).ok() == Some(guard.start_ticks)
 }
 
 /// Whether some of a set may be in force.
@@ -66,21 +76,38 @@ pub fn is_open(state: State) -> bool {
     )
 }
 
+/// Whether undoing a set ended, and values of it are there that it did not put back. What is gone
+/// with what it was a setting of, or is as it was by now, is not left.
+pub fn is_left(host: &Host, set: &Set, state: State) -> bool {
+    state == State::PartlyRolledBack && !left_of(host, set, &host.id(), None).is_empty()
+}
+
 /// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
 /// suspects where they are known.
 pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     let (mut sets, damaged) = standing(host, store);
-    sets.retain(|(_, state)| is_open(*state));
     let here = host.id();
-    let mut values: Vec<(&Set, Now)> = Vec::new();
-    for (set, _) in &sets {
-        for now in of_set(host, set, &here, facts) {
+    let mut values: Vec<(usize, Now)> = Vec::new();
+    let mut kept: Vec<usize> = Vec::new();
+    for (i, (set, state)) in sets.iter().enumerate() {
+        let of_set = match state {
+            State::PartlyRolledBack => left_of(host, set, &here, facts),
+            state if is_open(*state) => of_set(host, set, &here, facts),
+            _ => continue,
+        };
+        if *state != State::PartlyRolledBack || !of_set.is_empty() {
+            kept.push(i);
+        }
+        for now in of_set {
             // Of several sets that wrote one knob, the last counts.
-            values.retain(|(s, v)| v.knob != now.knob || s.shares(set).is_none());
-            values.push((set, now));
+            let other = |i: &usize| sets.get(*i).is_none_or(|(s, _)| s.shares(set).is_none());
+            values.retain(|(i, v)| v.knob != now.knob || other(i));
+            values.push((i, now));
         }
     }
     let values = values.into_iter().map(|(_, now)| now).collect();
+    let mut at = 0..;
+    sets.retain(|_| at.next().is_some_and(|i| kept.contains(&i)));
     Status {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),
@@ -90,11 +117,61 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     }
 }
 
-/// The values of a set, read where it was made.
+/// A value to look at.
+struct Look<'s> {
+    knob: &'s str,
+    old: &'s str,
+    written: &'s str,
+    /// Whether it was made.
+    held: bool,
+    /// Why undoing did not put it back.
+    left: Option<&'s str>,
+}
+
+fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> Look<'s> {
+    Look {
+        knob: set.changes.get(write.n).map_or("", |c| c.knob.as_str()),
+        old: &write.saved.old,
+        written: set.written(write.n),
+        held: write.held,
+        left: None,
+    }
+}
+
+/// The values of a set.
 fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
+    let looks: Vec<Look<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
+    read_there(host, set, &looks, here, facts)
+}
+
+/// Of a set whose undoing ended, what it did not put back and is still there otherwise.
+fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
+    let why = |knob: &str| set.not_undone.iter().find(|(k, _)| k == knob).map(|(_, w)| w.as_str());
+    let looks: Vec<Look<'_>> = set
+        .to_undo()
+        .into_iter()
+        .map(|(saved, written)| Look {
+            knob: &saved.knob,
+            old: &saved.old,
+            written,
+            held: true,
+            left: Some(why(&saved.knob).unwrap_or_default()),
+        })
+        .collect();
+    let is_left = |now: &Now| matches!(now.drift, Drift::NotPutBack { .. });
+    read_there(host, set, &looks, here, facts).into_iter().filter(is_left).collect()
+}
+
+/// Reads values where the set was made.
+fn read_there(
+    host: &Host,
+    set: &Set,
+    looks: &[Look<'_>],
+    here: &HostId,
+    facts: Option<&Facts>,
+) -> Vec<Now> {
     let all = |place: Seen| -> Vec<Now> {
-        let value = |w: &journal::Made| value(host, set, w, place, facts);
-        set.writes.iter().map(value).collect()
+        looks.iter().map(|l| value(host, set, l, place, facts)).collect()
     };
     let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
     if !host.is_live() || set.is_of(here) {
@@ -117,11 +194,8 @@ enum Seen {
     Gone,
 }
 
-fn value(host: &Host, set: &Set, w: &journal::Made, seen: Seen, facts: Option<&Facts>) -> Now {
-    let (n, old) = (w.n, w.saved.old.as_str());
-    let change = set.changes.get(n);
-    let name = change.map_or("", |c| c.knob.as_str());
-    let written = set.written(n).to_owned();
+fn value(host: &Host, set: &Set, look: &Look<'_>, seen: Seen, facts: Option<&Facts>) -> Now {
+    let name = look.knob;
     let knob = knobs::find(name);
     let read = match knob {
         _ if !netns::is_of_namespace(name) => read_of(host, knob, name),
@@ -131,29 +205,42 @@ fn value(host: &Host, set: &Set, w: &journal::Made, seen: Seen, facts: Option<&F
         _ if seen == Seen::Gone => Err(TuneError::Absent(netns::GONE.into())),
         _ => read_of(host, knob, name),
     };
-    let (now, drift) = match (read, knob) {
-        (Ok(now), Some(knob)) => {
-            let holds = knob.verify(&written, &now);
-            let drift = match holds {
-                true => Drift::None,
-                // Announced in the journal, and cut short before it was made.
-                false if !w.held && knob.show(&now) == knob.show(old) => Drift::NotWritten,
-                false => Drift::Changed { suspects: suspects(name, facts) },
-            };
-            (Reading::Known(knob.show(&now)), drift)
-        }
-        (Err(e), _) if seen == Seen::Not => (Reading::absent(e.to_string()), Drift::None),
-        (Err(e), _) => (Reading::absent(e.to_string()), Drift::Gone { why: e.to_string() }),
-        (Ok(now), None) => (Reading::Known(now), Drift::None),
-    };
+    let change = set.changes.iter().find(|c| c.knob == name);
+    let show = |exact: &str| knob.map_or_else(|| exact.trim().to_owned(), |k| k.show(exact));
     Now {
         id: set.id,
         knob: name.to_owned(),
-        before: knob.map_or_else(|| old.trim().to_owned(), |k| k.show(old)),
-        written,
-        now,
+        before: show(look.old),
+        written: look.written.to_owned(),
         unit: change.map(|c| c.unit.clone()).unwrap_or_default(),
-        drift,
+        drift: drift(look, knob, &read, seen, facts),
+        now: match read {
+            Ok(now) => Reading::Known(show(&now)),
+            Err(e) => Reading::absent(e.to_string()),
+        },
+    }
+}
+
+fn drift(
+    look: &Look<'_>,
+    knob: Option<&dyn Knob>,
+    read: &Result<String, TuneError>,
+    seen: Seen,
+    facts: Option<&Facts>,
+) -> Drift {
+    match (read, look.left, knob) {
+        (Err(TuneError::Absent(why)), Some(_), _) => Drift::Gone { why: why.clone() },
+        (Ok(now), Some(_), _) if now == look.old => Drift::None,
+        (_, Some(why), _) => Drift::NotPutBack { why: why.to_owned() },
+        (Err(_), None, _) if seen == Seen::Not => Drift::None,
+        (Err(e), None, _) => Drift::Gone { why: e.to_string() },
+        (Ok(_), None, None) => Drift::None,
+        (Ok(now), None, Some(knob)) if knob.verify(look.written, now) => Drift::None,
+        // Announced in the journal, and cut short before it was made.
+        (Ok(now), None, Some(knob)) if !look.held && knob.show(now) == knob.show(look.old) => {
+            Drift::NotWritten
+        }
+        (Ok(_), None, Some(_)) => Drift::Changed { suspects: suspects(look.knob, facts) },
     }
 }
 
@@ -165,7 +252,7 @@ fn read_of(host: &Host, knob: Option<&dyn Knob>, name: &str) -> Result<String, T
 }
 
 /// Programs that run now and own such a setting.
-fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
+pub fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
     let sets = knobs::find(knob).map_or("", |k| k.sets(knob));
     let suspect =
         |r: &&Rival| r.running.get() == Some(true) && owns(r, knob, sets) && sets_this(r, knob);
@@ -202,7 +289,11 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
                 set.writes.iter().filter(|w| w.held).count(),
                 set.changes.len()
             )),
-            State::AwaitingConfirmation => Some(waits(host, set, options)),
+            State::AwaitingConfirmation => Some(waits(set, options)),
+            state if is_left(host, set, *state) => Some(format!(
+                "change {id} is only partly rolled back; `netwright tune status{options}` says what is \
+                 left of it, `netwright tune rollback {id}{options}` tries again"
+            )),
             State::GoneWithBoot if !set.applied && !set.gone => Some(format!(
                 "change {id} was cut short, and the host was booted since: nothing of it is in \
                  force; `netwright tune rollback {id}{options}` closes it"
@@ -228,11 +319,11 @@ fn left(last: &Set, sets: &[(Set, State)], options: &str) -> String {
     )
 }
 
-fn waits(host: &Host, set: &Set, options: &str) -> String {
+fn waits(set: &Set, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
     let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
-    if host.start_ticks(&armed.pid.to_string()).ok() == Some(armed.start_ticks) {
+    if stands(armed) {
         return format!(
             "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"
         );

@@ -229,7 +229,7 @@ impl Bench {
     /// As of [`Self::take_back`].
     pub fn let_go(&self, id: u64) -> Result<(), TuneError> {
         let mut report = self.undone(id)?;
-        if report.gone == report.not_restored.len() {
+        if report.gone.len() == report.not_restored.len() {
             report.not_restored.clear();
         }
         whole(id, &report)

@@ -20,7 +20,7 @@ pub struct Wish {
     pub knob: String,
     /// Value as spelled.
     pub value: String,
-    /// `argument 1`, `line 3`, `finding few_channels`, `change 2 of the plan`.
+    /// `argument 1`, `line 3`, `finding few_channels`, `step 2 of the plan`.
     pub asked_by: String,
     /// Why, where somebody gave a reason.
     pub why: String,
@@ -196,7 +196,7 @@ fn json(text: &str) -> Result<Wishes, TuneError> {
     let wish = |(i, c): (usize, &model::tune::Planned)| Wish {
         knob: c.knob.clone(),
         value: c.new.clone(),
-        asked_by: format!("change {} of the plan", i + 1),
+        asked_by: format!("step {} of the plan", i + 1),
         why: c.why.clone(),
         mode: Mode::Exactly,
     };

@@ -106,7 +106,7 @@ pub enum Event {
     Confirmed,
     /// Undoing begins.
     Undoing {
-        /// Why: `asked to`, `not confirmed in time`, `change 3 failed`.
+        /// Why: `it was asked for`, `it was not confirmed in time`, `step 3 of 7 failed`.
         why: String,
     },
     /// A value was put back and read back.
@@ -115,6 +115,16 @@ pub enum Event {
         knob: String,
         /// Exactly what was read back.
         read_back: String,
+        /// What was found before, where that was neither what we had written nor what is put back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        overwrote: Option<String>,
+    },
+    /// A value was found to be another than was written, and left so because that was asked for.
+    LeftAsFound {
+        /// The knob.
+        knob: String,
+        /// What is there.
+        found: String,
     },
     /// A value could not be put back.
     NotUndone {
@@ -125,7 +135,7 @@ pub enum Event {
     },
     /// The network namespace that it was made in is gone, and what was set there with it.
     NamespaceGone,
-    /// All is as it was before.
+    /// Undoing ended: all is as it was before, but for the values that could not be put back.
     RolledBack,
     /// The host was booted since: what was written is gone with it.
     GoneWithBoot,

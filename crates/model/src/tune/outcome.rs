@@ -53,6 +53,9 @@ pub struct ChangeSet {
     pub begun_unix_ms: u64,
     /// Who made it.
     pub by: String,
+    /// Whether the guard that is to undo it lives; absent when nothing waits.
+    #[serde(default)]
+    pub guarded: Reading<bool>,
     /// How many of its changes were begun.
     pub begun: usize,
     /// How many were made and held.
@@ -70,7 +73,8 @@ pub struct ChangeSet {
     /// else `net:[INODE]`; empty where it is that one.
     #[serde(default)]
     pub namespace: String,
-    /// The commands that end it, where something is to be done: it was cut short, or waits.
+    /// The commands that end it, where something is to be done: it was cut short, waits, or was
+    /// only partly rolled back.
     #[serde(default)]
     pub remedies: Vec<String>,
 }
@@ -102,6 +106,11 @@ pub enum Drift {
     None,
     /// It was cut short before it was written.
     NotWritten,
+    /// Undoing ended without putting the old value back.
+    NotPutBack {
+        /// Why.
+        why: String,
+    },
     /// Somebody wrote something else since.
     Changed {
         /// Who may have, as far as known.
@@ -121,9 +130,11 @@ pub struct Status {
     pub schema_version: u32,
     /// Where the journal is.
     pub journal: String,
-    /// Change sets that are not rolled back and not gone, the oldest first.
+    /// Change sets that are not rolled back and not gone, the oldest first. Of those that are partly
+    /// rolled back, the ones of which something is left.
     pub sets: Vec<ChangeSet>,
-    /// Their values, the last writer's of each knob.
+    /// Their values, the last writer's of each knob; of a set that is partly rolled back, what is
+    /// left of it.
     pub values: Vec<Now>,
     /// Journal files that make no sense, with the reason: what they wrote may be in force.
     #[serde(default)]
@@ -143,6 +154,28 @@ pub struct Log {
     pub damaged: Vec<String>,
 }
 
+/// A value that was neither what was written nor what was there before when it was to be put back:
+/// somebody set it since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Drifted {
+    /// The change set that wrote it.
+    pub id: u64,
+    /// The knob.
+    pub knob: String,
+    /// What was there before, and is put back.
+    pub before: String,
+    /// What was written.
+    pub written: String,
+    /// What was found.
+    pub found: String,
+    /// Unit.
+    pub unit: String,
+    /// Whether it stays as it was found (`--keep-drift`) and is not overwritten.
+    pub kept: bool,
+    /// Who may have set it, as far as known.
+    pub suspects: Vec<String>,
+}
+
 /// `tune apply|confirm|rollback --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
@@ -154,6 +187,9 @@ pub struct Outcome {
     /// first of them.
     #[serde(default)]
     pub sets: Vec<ChangeSet>,
+    /// Values that somebody else set since, and what became of them; with `--dry-run`, what would.
+    #[serde(default)]
+    pub drifted: Vec<Drifted>,
     /// Whether what was asked for was done.
     pub done: bool,
     /// What happened, one line each, for people.

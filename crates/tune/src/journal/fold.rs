@@ -59,6 +59,8 @@ pub struct Set {
     pub undoing: bool,
     /// Undoing ended.
     pub rolled_back: bool,
+    /// Undoing was taken up again after it had ended: only what it did not put back is to be done.
+    pub again: bool,
     /// Values that could not be put back at the last try, with the reason.
     pub not_undone: Vec<(String, String)>,
     /// Noted as gone with a reboot.
@@ -88,6 +90,7 @@ impl Set {
             confirmed: false,
             undoing: false,
             rolled_back: false,
+            again: false,
             not_undone: vec![],
             gone: false,
             namespace_gone: false,
@@ -117,18 +120,39 @@ impl Set {
                     w.held = true;
                 }
             }
-            Event::Failed { n, why } => self.trouble.push(format!("change {}: {why}", n + 1)),
+            Event::Failed { n, why } => {
+                self.trouble.push(format!("{}: {why}", step(n, self.changes.len())));
+            }
             Event::Applied => self.applied = true,
             Event::Confirmed => self.confirmed = true,
             Event::Undoing { why } => {
                 self.undoing = true;
-                self.not_undone.clear();
+                self.again |= self.rolled_back;
+                self.rolled_back = false;
+                // Taken up again, what is left is left until it is put back.
+                if !self.again {
+                    self.not_undone.clear();
+                }
                 if why != crate::undo::ASKED {
                     self.trouble.push(format!("undone because {why}"));
                 }
             }
-            Event::Undone { .. } => {}
-            Event::NotUndone { knob, why } => self.not_undone.push((knob, why)),
+            Event::Undone { knob, overwrote, .. } => {
+                self.settled(&knob);
+                if let Some(found) = overwrote {
+                    self.trouble.push(format!(
+                        "{knob}: {found}, which somebody set since, was overwritten"
+                    ));
+                }
+            }
+            Event::LeftAsFound { knob, found } => {
+                self.settled(&knob);
+                self.trouble.push(format!("{knob}: {found}, which somebody set since, was left"));
+            }
+            Event::NotUndone { knob, why } => {
+                self.settled(&knob);
+                self.not_undone.push((knob, why));
+            }
             Event::RolledBack => {
                 self.undoing = false;
                 self.rolled_back = true;
@@ -139,6 +163,39 @@ impl Set {
                 self.trouble.push(crate::netns::GONE.into());
             }
         }
+    }
+
+    /// A later word on a value is the one that counts.
+    fn settled(&mut self, knob: &str) {
+        self.not_undone.retain(|(k, _)| k != knob);
+    }
+
+    /// Whether undoing has ended once and only what it left is to be done.
+    pub fn is_left_over(&self) -> bool {
+        self.rolled_back || self.again
+    }
+
+    /// Whether a value is left that undoing did not put back.
+    pub fn is_left(&self, knob: &str) -> bool {
+        self.not_undone.iter().any(|(k, _)| k == knob)
+    }
+
+    /// What is to be put back, the last first, each with what was written over it; of what else was
+    /// disturbed only what an earlier try left.
+    pub fn to_undo(&self) -> Vec<(&Saved, &str)> {
+        let mut all: Vec<(&Saved, &str)> = Vec::new();
+        for write in self.writes.iter().rev() {
+            if !self.is_left_over() || self.is_left(&write.saved.knob) {
+                all.push((&write.saved, self.written(write.n)));
+            }
+        }
+        for saved in self.writes.iter().rev().flat_map(|w| &w.companions) {
+            let known = all.iter().any(|(s, _)| s.knob == saved.knob);
+            if self.is_left_over() && !known && self.is_left(&saved.knob) {
+                all.push((saved, ""));
+            }
+        }
+        all
     }
 
     /// How it stands: `boot_id` is that of now, `locked` whether somebody is at work.
@@ -176,6 +233,7 @@ impl Set {
             }
             State::Unfinished => vec![rollback(), format!("netwright tune apply --finish {id}")],
             State::AwaitingConfirmation => vec![format!("netwright tune confirm {id}"), rollback()],
+            State::PartlyRolledBack => vec![rollback()],
             _ => vec![],
         };
         let login = self.by.login.known().map(|l| format!("{l}, ")).unwrap_or_default();
@@ -184,6 +242,7 @@ impl Set {
             state,
             begun_unix_ms: self.begun_unix_ms,
             by: format!("{login}uid {}, process {}", self.by.uid, self.by.pid),
+            guarded: Reading::absent("nothing waits"),
             begun: self.writes.len(),
             made: self.writes.iter().filter(|w| w.held).count(),
             changes: self.changes.clone(),
@@ -196,8 +255,11 @@ impl Set {
         }
     }
 
-    /// The knobs that it wrote, or may have.
+    /// The knobs that it wrote, or may have; once it is rolled back, those that were not put back.
     pub fn knobs(&self) -> BTreeSet<&str> {
+        if self.is_left_over() {
+            return self.not_undone.iter().map(|(k, _)| k.as_str()).collect();
+        }
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
     }
 
@@ -218,3 +280,11 @@ impl Set {
         self.changes.get(n).map_or("", |c| c.new.as_str())
     }
 }
+
+/// A place in a plan: a change set as a whole is a change, with a number of its own.
+pub fn step(n: usize, of: usize) -> String {
+    format!("step {} of {of}", n + 1)
+}
+
+#[cfg(test)]
+mod tests;

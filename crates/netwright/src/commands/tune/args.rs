@@ -240,6 +240,7 @@ pub struct FarArgs {
   netwright tune rollback 7 --responder db1 --secret-file F   # what `fix` kept there
   netwright tune rollback --unfinished   # all that was cut short
   netwright tune rollback --all          # everything back
+  netwright tune rollback --keep-drift   # but for what somebody else set since
 
 Exit code 1: not everything could be put back; each such value is named."
 ))]
@@ -247,12 +248,15 @@ pub struct RollbackArgs {
     /// Which change [default: the last that is in force or was cut short; of an experiment that was
     /// cut short, all that it left].
     pub id: Option<u64>,
-    /// All changes that are in force or were cut short, the last first.
+    /// All changes that are in force, were cut short or are only partly rolled back, the last first.
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
     /// All changes that were cut short, the last first: those of experiments, and others.
     #[arg(long, conflicts_with_all = ["id", "all"])]
     pub unfinished: bool,
+    /// Leave what somebody else set since as it is; without this the old value is put back over it.
+    #[arg(long)]
+    pub keep_drift: bool,
     /// Say what would be put back and write nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -272,7 +276,8 @@ pub struct RollbackArgs {
 #[command(after_help = examples!(
     "  netwright tune status
 
-Exit code 1: a value is no longer what was written, or a change was cut short."
+Exit code 1: a value is no longer what was written, a change was cut short or is only partly rolled
+back, or one waits for a confirmation and its guard is gone."
 ))]
 pub struct StatusArgs {
     #[command(flatten)]

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use model::tune::{ChangeSet, Event, HostId, State};
+use model::tune::{ChangeSet, Drifted, Event, HostId, Saved, State};
+use probe::facts::{self, Request};
 use tune::{
     Host,
     journal::Set,
     lock::Lock,
     netns::{self, Found},
-    status, undo,
+    status,
+    undo::{self, OnDrift},
 };
 
 use super::{
-    Place,
+    Place, Told,
     args::{ConfirmArgs, RollbackArgs},
     failure, standing, tell, tell_all,
 };
@@ -104,7 +106,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
     let (mut open, damaged) = sets(&place);
-    let chosen = chosen(&args, &open, &place.host.id());
+    let chosen = chosen(&args, &place.host, &open);
     if chosen.is_empty() {
         // What cannot be read may be what was meant.
         return match damaged.is_empty() {
@@ -114,11 +116,11 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     }
     damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
     let many = chosen.len() > 1;
-    let mut told = Told { lines: vec![], done: true };
+    let mut told = Told { done: true, ..Told::default() };
     for (set, state) in &chosen {
-        let mut one = match one(&mut place, &lock, (set, *state), &open, args.dry_run) {
+        let mut one = match one(&mut place, &lock, (set, *state), &open, &args) {
             // The others are put back, whatever becomes of one.
-            Err(e) if many => Told { lines: vec![e.to_string()], done: false },
+            Err(e) if many => Told { lines: vec![e.to_string()], ..Told::default() },
             one => one?,
         };
         // What is undone is in nobody's way any more.
@@ -127,18 +129,14 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         }
         told.done &= one.done;
         told.lines.append(&mut one.lines);
+        told.drifted.append(&mut one.drifted);
     }
     drop(lock);
     let ids = chosen.iter().map(|(s, _)| s.id);
     let stand: Vec<ChangeSet> = ids.filter_map(|id| standing(&place, id)).collect();
-    tell_all(&args.output, stand, told.done, told.lines)?;
-    Ok(if told.done { Done::Yes } else { Done::No })
-}
-
-/// What came of it.
-struct Told {
-    lines: Vec<String>,
-    done: bool,
+    let done = told.done;
+    tell_all(&args.output, stand, told)?;
+    Ok(if done { Done::Yes } else { Done::No })
 }
 
 /// Puts one back.
@@ -147,10 +145,10 @@ fn one(
     lock: &Lock,
     (set, state): (&Set, State),
     sets: &[(Set, State)],
-    dry_run: bool,
+    args: &RollbackArgs,
 ) -> Result<Told, Failure> {
-    let id = set.id;
-    let all_is_well = |line: String| Ok(Told { lines: vec![line], done: true });
+    let (id, dry_run) = (set.id, args.dry_run);
+    let all_is_well = |line: String| Ok(Told { lines: vec![line], done: true, drifted: vec![] });
     match state {
         State::RolledBack => {
             return all_is_well(format!(
@@ -169,31 +167,83 @@ fn one(
     }
     let gone = go_there(place, set)?;
     not_overwritten(set, sets)?;
+    let on_drift = if args.keep_drift { OnDrift::Keep } else { OnDrift::Overwrite };
+    let mut set = set.clone();
+    set.namespace_gone |= gone;
     if dry_run {
-        let old = |w: &tune::journal::Made| {
-            let shown = tune::knobs::find(&w.saved.knob).map(|k| k.show(&w.saved.old));
-            format!("{} would be {} again.", w.saved.knob, shown.unwrap_or_default())
-        };
-        let stays = |w: &&tune::journal::Made| !(gone && netns::is_of_namespace(&w.saved.knob));
-        let mut lines: Vec<String> = set.writes.iter().rev().filter(stays).map(old).collect();
-        if gone {
-            lines.push(format!("Change {id}: {}.", netns::GONE));
-        }
-        return Ok(Told { lines, done: true });
+        return Ok(would_be(place, &set, on_drift));
     }
     let mut journal = place.store.resume(id, lock).map_err(failure)?;
-    let mut set = set.clone();
     if gone {
         journal.sync(Event::NamespaceGone).map_err(failure)?;
-        set.namespace_gone = true;
     }
-    let report = undo::all(&place.host, &mut journal, &set, undo::ASKED);
-    Ok(came_of(place, &set, &report))
+    let report = undo::with(&place.host, &mut journal, &set, undo::ASKED, on_drift);
+    Ok(came_of(place, &set, &report, on_drift))
+}
+
+/// What undoing would do.
+fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
+    let drifted = told_of(place, set, &undo::drifted(&place.host, set), on_drift);
+    let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
+    let stays = |s: &Saved| !(set.namespace_gone && netns::is_of_namespace(&s.knob));
+    let mut lines = Vec::new();
+    for (saved, _) in set.to_undo() {
+        if stays(saved) && !is_kept(&saved.knob) {
+            let shown = tune::knobs::find(&saved.knob).map(|k| k.show(&saved.old));
+            lines.push(format!("{} would be {} again.", saved.knob, shown.unwrap_or_default()));
+        }
+    }
+    lines.extend(drifted.iter().map(|d| drift_line(d, true)));
+    if set.namespace_gone {
+        lines.push(format!("Change {}: {}.", set.id, netns::GONE));
+    }
+    Told { lines, done: true, drifted }
+}
+
+/// Values that somebody else set since, with who may have.
+fn told_of(place: &Place, set: &Set, drifted: &[undo::Drifted], on_drift: OnDrift) -> Vec<Drifted> {
+    if drifted.is_empty() {
+        return vec![];
+    }
+    // Only now is it worth asking who else is about.
+    let facts = facts::collect(place.host.root(), &Request::default());
+    let one = |d: &undo::Drifted| Drifted {
+        id: set.id,
+        knob: d.knob.clone(),
+        before: d.before.clone(),
+        written: d.written.clone(),
+        found: d.found.clone(),
+        unit: d.unit.clone(),
+        kept: on_drift == OnDrift::Keep,
+        suspects: status::suspects(&d.knob, Some(&facts)),
+    };
+    drifted.iter().map(one).collect()
+}
+
+fn drift_line(d: &Drifted, dry_run: bool) -> String {
+    let who = match d.suspects.as_slice() {
+        [] => "somebody else set it since".to_owned(),
+        some => format!("somebody else set it since ({} may have)", some.join(", ")),
+    };
+    let what = match (d.kept, dry_run) {
+        (true, true) => "it would stay",
+        (true, false) => "it stays",
+        (false, true) => "it would be overwritten (--keep-drift leaves it)",
+        (false, false) => "it was overwritten",
+    };
+    format!(
+        "{} {} {}, neither ours ({}) nor the old value ({}): {who}; {what}.",
+        d.knob,
+        if dry_run || d.kept { "is" } else { "was" },
+        d.found,
+        d.written,
+        d.before
+    )
 }
 
 /// What is rolled back, the last first: what was asked for, or else the newest, with all that a
 /// cut-short experiment left where that is of one.
-fn chosen(args: &RollbackArgs, sets: &[(Set, State)], here: &HostId) -> Vec<(Set, State)> {
+fn chosen(args: &RollbackArgs, host: &Host, sets: &[(Set, State)]) -> Vec<(Set, State)> {
     let cut_short = |s: &Set, t: State| {
         t == State::Unfinished || t == State::GoneWithBoot && !s.applied && !s.gone
     };
@@ -203,9 +253,11 @@ fn chosen(args: &RollbackArgs, sets: &[(Set, State)], here: &HostId) -> Vec<(Set
     };
     match args.id {
         Some(id) => all(&|s, _| s.id == id),
-        None if args.all => all(&|s, t| status::is_open(t) || cut_short(s, t)),
+        None if args.all => {
+            all(&|s, t| status::is_open(t) || cut_short(s, t) || status::is_left(host, s, t))
+        }
         None if args.unfinished => all(&cut_short),
-        None => match newest(sets, here) {
+        None => match newest(sets, host) {
             Some((s, t)) if on_trial(s, *t) => all(&on_trial),
             newest => newest.cloned().into_iter().collect(),
         },
@@ -214,10 +266,10 @@ fn chosen(args: &RollbackArgs, sets: &[(Set, State)], here: &HostId) -> Vec<(Set
 
 /// At a far end, what `fix` kept there.
 fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
-    let Some(id) = args.id.filter(|_| !args.dry_run) else {
+    let Some(id) = args.id.filter(|_| !args.dry_run && !args.keep_drift) else {
         return Err(Failure::Usage(
             "--responder: name the change, as `netwright fix` or `tune status --responder` tells \
-             it; --dry-run is only for this host"
+             it; --dry-run and --keep-drift are only for this host"
                 .into(),
         ));
     };
@@ -234,19 +286,22 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
 }
 
 /// What is rolled back when none is named: the newest of this namespace, or else of another one,
-/// or else one that a boot cut short.
-fn newest<'a>(sets: &'a [(Set, State)], here: &HostId) -> Option<&'a (Set, State)> {
+/// or else one that a boot cut short, or one of which something is left.
+fn newest<'a>(sets: &'a [(Set, State)], host: &Host) -> Option<&'a (Set, State)> {
+    let here = host.id();
     let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
     let cut_short = |(s, t): &&(Set, State)| *t == State::GoneWithBoot && !s.applied && !s.gone;
     open()
-        .find(|(s, _)| s.is_of(here))
+        .find(|(s, _)| s.is_of(&here))
         .or_else(|| open().next())
         .or_else(|| sets.iter().rev().find(cut_short))
+        .or_else(|| sets.iter().rev().find(|(s, t)| status::is_left(host, s, *t)))
 }
 
 /// A later change of the same knob must go first, or its old value would come back later.
 fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
-    for (later, _) in sets.iter().filter(|(s, state)| s.id > set.id && status::is_open(*state)) {
+    let stands = |t: State| status::is_open(t) || t == State::PartlyRolledBack;
+    for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {
         if let Some(knob) = later.shares(set) {
             return Err(Failure::Environment(format!(
                 "change {} wrote {knob} after change {}; roll that back first",
@@ -265,20 +320,26 @@ fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
         true => "Nothing was cut short; nothing was written.",
         false => "Nothing of ours is in force; nothing was written.",
     };
-    tell_all(&args.output, vec![], true, vec![line.into()])?;
+    tell(&args.output, None, true, vec![line.into()])?;
     Ok(Done::Yes)
 }
 
-fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
+fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -> Told {
     let id = set.id;
     let whole = report.is_whole();
+    let drifted = told_of(place, set, &report.drifted, on_drift);
     let mut lines = match (whole, set.namespace_gone) {
         (true, true) => vec![format!("Change {id} is closed: {}.", netns::GONE)],
+        (true, false) if drifted.iter().any(|d| d.kept) => vec![format!(
+            "Change {id} is rolled back, but for what somebody else set since: every other value \
+             was put back and read again."
+        )],
         (true, false) => {
             vec![format!("Change {id} is rolled back: every value was put back and read again.")]
         }
         (false, _) => vec![format!("Change {id} is not wholly rolled back.")],
     };
+    lines.extend(drifted.iter().map(|d| drift_line(d, false)));
     if tune::persist::Record::load(&tune::persist::Record::path(place.store.state()))
         .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
     {
@@ -290,6 +351,12 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
     for (knob, why) in &report.not_restored {
         lines.push(format!("{knob} was not put back: {why}."));
     }
+    if report.gone.len() < report.not_restored.len() {
+        lines.push(format!(
+            "`netwright tune rollback {id}{}` tries again once that is remedied.",
+            place.options
+        ));
+    }
     if let Some(journal) = &report.journal {
         lines.push(format!(
             "The journal could not be told ({journal}); `netwright tune rollback {id}{}` closes it \
@@ -297,7 +364,7 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report) -> Told {
             place.options
         ));
     }
-    Told { lines, done: whole && report.journal.is_none() }
+    Told { lines, done: whole && report.journal.is_none(), drifted }
 }
 
 /// Says that all is well.

@@ -16,7 +16,7 @@ use std::{
 
 use model::{
     Reading,
-    tune::{By, ChangeSet, Outcome, RefusedAs},
+    tune::{By, ChangeSet, Drifted, Outcome, RefusedAs},
 };
 use probe::{
     Root,
@@ -200,6 +200,17 @@ fn by(host: &Host) -> Result<By, Failure> {
     })
 }
 
+/// What came of it.
+#[derive(Default)]
+struct Told {
+    /// For people.
+    lines: Vec<String>,
+    /// Whether it was done.
+    done: bool,
+    /// What somebody else had set since.
+    drifted: Vec<Drifted>,
+}
+
 /// Tells what happened.
 fn tell(
     output: &crate::args::OutputArgs,
@@ -207,23 +218,23 @@ fn tell(
     done: bool,
     lines: Vec<String>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), done, lines)
+    tell_all(output, set.into_iter().collect(), Told { lines, done, drifted: vec![] })
 }
 
 /// The same of several change sets.
 fn tell_all(
     output: &crate::args::OutputArgs,
     sets: Vec<ChangeSet>,
-    done: bool,
-    lines: Vec<String>,
+    told: Told,
 ) -> Result<(), Failure> {
     let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
         schema_version: model::SCHEMA_VERSION,
         set: sets.first().cloned().map_or_else(nothing, Reading::Known),
         sets,
-        done,
-        lines,
+        drifted: told.drifted,
+        done: told.done,
+        lines: told.lines,
     };
     let sink = Sink::new(output.output.clone());
     if output.json {

@@ -45,7 +45,7 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
         return Err(Failure::Environment(document.damaged.join("; ")));
     }
     let cut_short = document.sets.iter().any(|s| s.state == State::Unfinished);
-    let overdue = document.sets.iter().any(|s| s.confirm_within_ms == Reading::Known(0));
+    let overdue = document.sets.iter().any(|s| s.guarded == Reading::Known(false));
     Ok(if holds(&document) && !cut_short && !overdue { Done::Yes } else { Done::No })
 }
 

@@ -1,0 +1,89 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use model::tune::{Radius, Reach};
+
+use super::*;
+
+fn change(knob: &str) -> Planned {
+    Planned {
+        knob: knob.into(),
+        old: "1".into(),
+        new: "2".into(),
+        unit: String::new(),
+        radius: Radius::of(Reach::None, ""),
+        owner: String::new(),
+        undo: String::new(),
+        command: String::new(),
+        asked_by: String::new(),
+        why: String::new(),
+        member: None,
+    }
+}
+
+/// A set of the changes `a` and `b`, both made, and what its journal tells then.
+fn set(then: Vec<Event>) -> Set {
+    let saved = |knob: &str| Saved { knob: knob.into(), old: "1\n".into() };
+    let unknown = || Reading::absent("a test");
+    let mut events = vec![Event::Begin {
+        schema_version: model::SCHEMA_VERSION,
+        id: 12,
+        host: HostId {
+            name: unknown(),
+            machine_id: unknown(),
+            boot_id: unknown(),
+            net_namespace: Reading::absent("a test"),
+            net_cookie: Reading::absent("a test"),
+        },
+        by: By { pid: 1, start_ticks: 1, uid: 0, login: unknown(), version: "0".into() },
+        changes: vec![change("a"), change("b")],
+    }];
+    for (n, knob) in ["a", "b"].into_iter().enumerate() {
+        let companions = if n == 0 { vec![saved("c")] } else { vec![] };
+        events.push(Event::Writing { n, saved: saved(knob), companions });
+        events.push(Event::Written { n, read_back: "2\n".into() });
+    }
+    events.push(Event::Applied);
+    events.extend(then);
+    let record = |(i, event)| Record { seq: i as u64 + 1, at_unix_ms: 0, event };
+    Set::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
+}
+
+fn undone(knob: &str) -> Event {
+    Event::Undone { knob: knob.into(), read_back: "1\n".into(), overwrote: None }
+}
+
+fn not_undone(knob: &str) -> Event {
+    Event::NotUndone { knob: knob.into(), why: "read-only".into() }
+}
+
+fn undoing() -> Event {
+    Event::Undoing { why: crate::undo::ASKED.into() }
+}
+
+fn left(set: &Set) -> Vec<&str> {
+    set.to_undo().iter().map(|(s, _)| s.knob.as_str()).collect()
+}
+
+#[test]
+fn what_undoing_left_is_all_that_is_done_when_it_is_taken_up_again() {
+    let partly = vec![undoing(), not_undone("b"), undone("a"), not_undone("c"), Event::RolledBack];
+    let s = set(partly.clone());
+    assert_eq!(s.state(None, false), State::PartlyRolledBack);
+    assert_eq!(left(&s), ["b", "c"]);
+    assert_eq!(s.knobs().into_iter().collect::<Vec<_>>(), ["b", "c"]);
+    // Cut short in the middle of the second try: what is left is still left.
+    let again = [partly.clone(), vec![undoing(), undone("b")]].concat();
+    let s = set(again.clone());
+    assert_eq!((s.state(None, false), left(&s)), (State::Unfinished, vec!["c"]));
+    let s = set([again, vec![undone("c"), Event::RolledBack]].concat());
+    assert_eq!((s.state(None, false), left(&s)), (State::RolledBack, vec![]));
+    // The first try cut short: all of it again.
+    let s = set(vec![undoing(), not_undone("b")]);
+    assert_eq!((s.state(None, false), left(&s)), (State::Unfinished, vec!["b", "a"]));
+}
+
+#[test]
+fn a_place_in_the_plan_is_no_number_of_a_change() {
+    let s = set(vec![Event::Failed { n: 1, why: "b: not there".into() }]);
+    assert_eq!(s.trouble, ["step 2 of 2: b: not there"]);
+}

@@ -1,0 +1,162 @@
+//! On a folder laid out like a host.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{fs, path::PathBuf, sync::atomic::AtomicBool};
+
+use model::{
+    Reading,
+    tune::{By, Drift, Plan, Planned, Radius, State},
+};
+
+use super::*;
+use crate::{
+    Store,
+    apply::{Applied, Work as Applying},
+    settle, status,
+};
+
+const KEYS: [&str; 3] = ["somaxconn", "busy_poll", "busy_read"];
+
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(tree.at("").parent().unwrap()).unwrap();
+        KEYS.iter().for_each(|k| tree.put(k, "1\n"));
+        tree
+    }
+
+    fn at(&self, key: &str) -> PathBuf {
+        self.0.path().join("proc/sys/net/core").join(key)
+    }
+
+    fn put(&self, key: &str, value: &str) {
+        fs::create_dir_all(self.at("")).unwrap();
+        fs::write(self.at(key), value).unwrap();
+    }
+
+    fn values(&self) -> Vec<String> {
+        let read = |k: &&str| fs::read_to_string(self.at(k)).unwrap_or_default().trim().to_owned();
+        KEYS.iter().map(read).collect()
+    }
+
+    fn host(&self) -> Host {
+        Host::tree(self.0.path()).unwrap()
+    }
+
+    fn store(&self) -> Store {
+        Store::at(self.0.path().join("state"))
+    }
+
+    /// Every value from 1 to 2.
+    fn apply(&self) {
+        let change = |key: &&str| Planned {
+            knob: format!("sysctl.net.core.{key}"),
+            old: "1".into(),
+            new: "2".into(),
+            unit: String::new(),
+            radius: Radius::none(),
+            owner: String::new(),
+            undo: String::new(),
+            command: String::new(),
+            asked_by: String::new(),
+            why: String::new(),
+            member: None,
+        };
+        let plan = Plan {
+            schema_version: model::SCHEMA_VERSION,
+            host: self.host().id(),
+            changes: KEYS.iter().map(change).collect(),
+            refused: vec![],
+            unchanged: vec![],
+            notes: vec![],
+        };
+        let (host, store) = (self.host(), self.store());
+        let lock = store.lock(None, &mut |_| {}).unwrap();
+        let stop = &AtomicBool::new(false);
+        let link_wait = settle::PATIENCE;
+        let work = Applying { host: &host, store: &store, lock: &lock, stop, link_wait };
+        let login = Reading::absent("a test");
+        let by = By { login, uid: 0, pid: 1, start_ticks: 1, version: "0".into() };
+        assert!(matches!(work.apply(&plan, by, None).unwrap(), Applied::Whole(1)));
+        assert_eq!(self.values(), ["2", "2", "2"]);
+    }
+
+    fn roll_back(&self, on_drift: OnDrift) -> Report {
+        let store = self.store();
+        let lock = store.lock(None, &mut |_| {}).unwrap();
+        let set = store.set(1).unwrap().unwrap();
+        let mut journal = store.resume(1, &lock).unwrap();
+        with(&self.host(), &mut journal, &set, ASKED, on_drift)
+    }
+
+    fn state(&self) -> State {
+        self.store().set(1).unwrap().unwrap().state(None, false)
+    }
+
+    /// What `tune status` says is left: knob, value now.
+    fn left(&self) -> Vec<(String, Option<String>)> {
+        let status = status::status(&self.host(), &self.store(), None);
+        assert_eq!(status.sets.is_empty(), status.values.is_empty());
+        let not_put_back = |d: &Drift| matches!(d, Drift::NotPutBack { .. });
+        assert!(status.values.iter().all(|v| not_put_back(&v.drift)), "{:?}", status.values);
+        status.values.into_iter().map(|v| (v.knob, v.now.known().cloned())).collect()
+    }
+}
+
+#[test]
+fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
+    let tree = Tree::new();
+    tree.apply();
+    fs::remove_file(tree.at("busy_poll")).unwrap();
+    let report = tree.roll_back(OnDrift::Overwrite);
+    assert_eq!(report.gone.len(), 1);
+    assert_eq!(
+        (tree.state(), tree.values()),
+        (State::PartlyRolledBack, vec!["1".into(), String::new(), "1".into()])
+    );
+    assert!(tree.left().is_empty(), "what is gone is not in force");
+    // It comes back with our value.
+    tree.put("busy_poll", "2\n");
+    assert_eq!(tree.left(), [("sysctl.net.core.busy_poll".to_owned(), Some("2".to_owned()))]);
+    let notice = status::notice(&tree.host(), &tree.store(), "").unwrap();
+    assert!(notice.contains("tune rollback 1"), "{notice}");
+    // Somebody sets what was put back before: that is no business of the second try.
+    tree.put("somaxconn", "7\n");
+    assert!(tree.roll_back(OnDrift::Overwrite).is_whole());
+    assert_eq!(
+        (tree.state(), tree.values()),
+        (State::RolledBack, vec!["7".into(), "1".into(), "1".into()])
+    );
+    assert!(tree.left().is_empty());
+}
+
+#[test]
+fn what_somebody_else_set_is_named_and_overwritten_or_left() {
+    for (on_drift, after) in [(OnDrift::Overwrite, "1"), (OnDrift::Keep, "7")] {
+        let tree = Tree::new();
+        tree.apply();
+        tree.put("busy_poll", "7\n");
+        // What reads as before is nobody's.
+        tree.put("somaxconn", "1\n");
+        let report = tree.roll_back(on_drift);
+        assert!(report.is_whole(), "{report:?}");
+        let found: Vec<_> = report
+            .drifted
+            .iter()
+            .map(|d| (d.knob.as_str(), d.before.as_str(), d.written.as_str(), d.found.as_str()))
+            .collect();
+        assert_eq!(found, [("sysctl.net.core.busy_poll", "1", "2", "7")]);
+        assert_eq!(
+            (tree.state(), tree.values()),
+            (State::RolledBack, vec!["1".into(), after.into(), "1".into()])
+        );
+        let set = tree.store().set(1).unwrap().unwrap();
+        assert!(
+            set.trouble.iter().any(|t| t.contains("busy_poll: 7, which somebody set since")),
+            "{:?}",
+            set.trouble
+        );
+    }
+}
