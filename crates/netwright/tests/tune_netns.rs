@@ -375,3 +375,150 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
     assert_eq!(tune(state.path(), &["rollback"]).0, 0);
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
+
+/// Each line that a plan prints does from outside what the change does.
+#[test]
+fn the_classic_command_says_how_to_get_into_the_namespace() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let before = print(&ns);
+    let mut sleeper =
+        Command::new("ip").args(["netns", "exec", &ns.name, "sleep", "1000"]).spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    let inside = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim() == "sleep";
+    while !inside() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let path = format!("/proc/{pid}/ns/net");
+    for (flag, name, begins) in [
+        ("--netns", ns.name.as_str(), format!("ip netns exec {} ", ns.name)),
+        ("--netns", &path, format!("nsenter --net={path} ")),
+        ("--container", &pid, format!("nsenter -t {pid} -n ")),
+    ] {
+        let ask = [&["plan", "--json", flag, name][..], &CHANGES].concat();
+        let (code, out, err) = tune(state.path(), &ask);
+        assert_eq!(code, 0, "{out}{err}");
+        let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+        for change in plan["changes"].as_array().unwrap() {
+            let line = change["command"].as_str().unwrap();
+            assert!(line.starts_with(&begins), "{line}");
+            run("sh", &["-c", line]);
+        }
+        let (_, out, _) = tune(state.path(), &ask);
+        let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(plan["unchanged"].as_array().unwrap().len(), CHANGES.len(), "{out}");
+        let back = "ip link set v0 mtu 1500; echo 0 > /sys/class/net/v0/gro_flush_timeout; \
+                    sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_fin_timeout=60";
+        ns.run("sh", &["-c", back]);
+        assert_eq!(print(&ns), before);
+    }
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+/// The range that a refusal names is one that this kernel takes; what it takes beyond has no meaning
+/// in its documentation.
+#[test]
+fn ranges_are_the_kernels_own() {
+    /// The kernel takes more than it gives a meaning to.
+    const LAX: &[&str] = &[
+        "ip_early_demux",
+        "ip_no_pmtu_disc",
+        "tcp_abort_on_overflow",
+        "tcp_dsack",
+        "tcp_early_demux",
+        "tcp_fastopen",
+        "tcp_fin_timeout",
+        "tcp_frto",
+        "tcp_keepalive_intvl",
+        "tcp_keepalive_time",
+        "tcp_limit_output_bytes",
+        "tcp_max_syn_backlog",
+        "tcp_max_tw_buckets",
+        "tcp_moderate_rcvbuf",
+        "tcp_mtu_probing",
+        "tcp_no_metrics_save",
+        "tcp_recovery",
+        "tcp_rfc1337",
+        "tcp_sack",
+        "tcp_slow_start_after_idle",
+        "tcp_syncookies",
+        "tcp_thin_linear_timeouts",
+        "tcp_timestamps",
+        "tcp_window_scaling",
+        "udp_early_demux",
+        "max_dgram_qlen",
+    ];
+    /// Other kernels take more than this one may.
+    const WIDER: &[&str] = &["tcp_ecn"];
+    const EXACT: &[&str] = &[
+        "somaxconn",
+        "tcp_adv_win_scale",
+        "tcp_app_win",
+        "tcp_autocorking",
+        "tcp_early_retrans",
+        "tcp_ecn_fallback",
+        "tcp_keepalive_probes",
+        "tcp_min_snd_mss",
+        "tcp_min_tso_segs",
+        "tcp_notsent_lowat",
+        "tcp_orphan_retries",
+        "tcp_pacing_ca_ratio",
+        "tcp_pacing_ss_ratio",
+        "tcp_retries1",
+        "tcp_retries2",
+        "tcp_rmem",
+        "tcp_shrink_window",
+        "tcp_syn_retries",
+        "tcp_synack_retries",
+        "tcp_tso_win_divisor",
+        "tcp_tw_reuse",
+        "tcp_wmem",
+        "udp_rmem_min",
+        "udp_wmem_min",
+    ];
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let folder = |name: &str| match name {
+        "somaxconn" => "core",
+        "max_dgram_qlen" => "unix",
+        _ => "ipv4",
+    };
+    let words = |name: &str, n: i64| match name {
+        "tcp_rmem" | "tcp_wmem" => format!("{n} {n} {n}"),
+        _ => n.to_string(),
+    };
+    let names: Vec<&str> = [LAX, WIDER, EXACT].concat();
+    let ask =
+        |n| names.iter().map(move |k| format!("sysctl.net.{}.{k}={}", folder(k), words(k, n)));
+    let mut args = vec!["plan".to_owned(), "--json".into(), "--netns".into(), ns.name.clone()];
+    args.extend(ask(-99_999));
+    let (code, out, err) = tune(state.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(code, 2, "{err}");
+    let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let refused = plan["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), names.len(), "{out}");
+    let takes = |name: &str, n: i64| {
+        let file = format!("/proc/sys/net/{}/{name}", folder(name));
+        let value = words(name, n);
+        let script = format!("echo {value} > {file} && cat {file}");
+        let out = ns.output("sh", &["-c", &script]);
+        let back =
+            String::from_utf8_lossy(&out.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        out.status.success() && back == value
+    };
+    for r in refused {
+        let name = r["knob"].as_str().unwrap().rsplit('.').next().unwrap();
+        let why = r["why"].as_str().unwrap();
+        let range = why.split("out of range: ").nth(1).unwrap_or_else(|| panic!("{name}: {why}"));
+        let number =
+            |i: usize| range.split(' ').filter_map(|w| w.parse::<i64>().ok()).nth(i).unwrap();
+        let (least, most) = (number(0), number(1));
+        // Ticks: a kernel of fewer a second takes more.
+        if !WIDER.contains(&name) {
+            assert!(takes(name, least) && takes(name, most), "{name}: {least} to {most}");
+        }
+        if !LAX.contains(&name) {
+            assert!(!takes(name, least - 1) && !takes(name, most + 1), "{name}: {least} to {most}");
+        }
+    }
+    println!("{} settings held against this kernel", refused.len());
+}

@@ -135,7 +135,13 @@ fn other_formats_are_taken_by_their_own_programs() {
         apply(host);
         let print = |form: &str| {
             let (code, out, err) = host.tune(&["persist", "--format", form]);
-            assert_eq!(code, 0, "{form}: {out}{err}");
+            // What tuned has no words for is in nobody's profile, and said.
+            let left_out = ["nic.v0.channels=rx 2 tx 2", "nic.v0.features.tx-tcp-segmentation=off"];
+            assert_eq!(code, i32::from(form == "tuned"), "{form}: {out}{err}");
+            for knob in left_out {
+                let told = err.contains(knob) && out.contains(&format!("# not here: {knob}"));
+                assert_eq!(told, form == "tuned", "{form}, {knob}: {out}{err}");
+            }
             out
         };
         let (shell, ansible, tuned) = (print("shell"), print("ansible"), print("tuned"));

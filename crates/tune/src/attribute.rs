@@ -68,7 +68,7 @@ impl Knob for Attribute {
         self.spelling
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         if self.side.is_some() { 60 } else { 50 }
     }
 

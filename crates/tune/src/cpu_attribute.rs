@@ -56,7 +56,7 @@ impl Knob for CpuAttribute {
         self.spelling
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         15
     }
 

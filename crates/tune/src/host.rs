@@ -19,7 +19,7 @@ use probe::Root;
 
 use crate::{
     TuneError,
-    netns::{self, Namespace},
+    netns::{self, Namespace, Way},
 };
 
 /// A host to change. Everything is read through probe's [`Root`]; every write is one of the
@@ -29,7 +29,7 @@ pub struct Host {
     /// Set for a tree: where its files really are.
     tree: Option<PathBuf>,
     /// The network namespace that this process went to for it.
-    namespace: Option<String>,
+    namespace: Option<(String, Way)>,
 }
 
 impl Host {
@@ -44,12 +44,21 @@ impl Host {
     /// As [`Namespace::enter`].
     pub fn from(namespace: &Namespace) -> Result<Self, TuneError> {
         namespace.enter()?;
-        Ok(Self { root: Root::live(), tree: None, namespace: Some(namespace.name.clone()) })
+        Ok(Self {
+            root: Root::live(),
+            tree: None,
+            namespace: Some((namespace.name.clone(), namespace.way().clone())),
+        })
     }
 
     /// The network namespace that this process went to for it.
     pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        self.namespace.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// A classic command as it is given from where this process was started.
+    pub fn line(&self, command: &str) -> String {
+        self.namespace.as_ref().map_or_else(|| command.to_owned(), |(_, way)| way.line(command))
     }
 
     /// A directory tree.

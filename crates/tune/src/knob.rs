@@ -64,7 +64,7 @@ pub trait Knob: Sync {
 
     /// When it is written within a plan, lowest first: queues must be there before they are
     /// set up, and a reset undoes what came before it.
-    fn phase(&self) -> u8;
+    fn phase(&self, knob: &str) -> u8;
 
     /// Whether a full name is one of this knob's.
     fn takes(&self, knob: &str) -> bool;
@@ -198,6 +198,13 @@ pub trait Knob: Sync {
 pub fn nic_of<'k>(knob: &'k str, suffix: &str) -> Option<&'k str> {
     let nic = knob.strip_prefix("nic.")?.strip_suffix(suffix)?.strip_suffix('.')?;
     is_nic_name(nic).then_some(nic)
+}
+
+/// Whether a knob is a setting of this interface. Names may hold dots: `nic.eth0.100.mtu` is one of
+/// `eth0.100`, and of an `eth0` too; where both are there the longer name counts.
+pub fn is_of_nic(knob: &str, nic: &str) -> bool {
+    let rest = knob.strip_prefix("nic.").and_then(|r| r.strip_prefix(nic));
+    rest.is_some_and(|r| r.starts_with('.'))
 }
 
 /// As [`nic_of`] for `nic.NIC.GROUP.NAME` with one of several names: the NIC and which name.

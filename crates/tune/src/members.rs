@@ -7,6 +7,8 @@ use model::{
     tune::{Member, Planned, Radius, Reach},
 };
 
+use crate::knob::is_of_nic;
+
 /// What has members that stand in for each other, or that lead to different places.
 const MASTERS: [&str; 3] = ["bond", "team", "bridge"];
 
@@ -28,16 +30,12 @@ pub fn of(facts: &Facts, knob: &str, radius: &Radius) -> Option<Member> {
 
 /// The interface that a knob is a setting of: `nic.NIC.…`, or the PCI function behind it.
 fn nic_of<'f>(facts: &'f Facts, knob: &str) -> Option<&'f Nic> {
-    if let Some(rest) = knob.strip_prefix("nic.") {
-        // Names may hold dots (`eth0` and `eth0.100`): the longest counts.
-        return facts.nics.iter().filter(|n| is_of(rest, &n.name)).max_by_key(|n| n.name.len());
+    if knob.starts_with("nic.") {
+        let its = facts.nics.iter().filter(|n| is_of_nic(knob, &n.name));
+        return its.max_by_key(|n| n.name.len());
     }
     let address = knob.strip_prefix("pci.")?.rsplit_once('.')?.0;
     facts.nics.iter().find(|n| n.bus_address.known().is_some_and(|a| a == address))
-}
-
-fn is_of(rest: &str, nic: &str) -> bool {
-    rest.strip_prefix(nic).is_some_and(|r| r.starts_with('.'))
 }
 
 /// Puts a plan's changes, which are in the order of their phases, into the order in which members
@@ -58,10 +56,8 @@ fn of_master(facts: &Facts, changes: Vec<Planned>, master: &str) -> Vec<Planned>
     let turns = turns(facts, &changes, master);
     // A NIC's own settings only: a PCI register's phase is another.
     let turn = |c: &Planned| {
-        let rest = c.knob.strip_prefix("nic.")?;
-        turns.iter().position(|nic| {
-            is_of(rest, nic) && nic_of(facts, &c.knob).is_some_and(|n| n.name == *nic)
-        })
+        let own = nic_of(facts, &c.knob).filter(|_| c.knob.starts_with("nic."))?;
+        turns.iter().position(|nic| *nic == own.name)
     };
     let Some(first) = changes.iter().position(|c| turn(c).is_some()) else { return changes };
     let (mut theirs, rest): (Vec<_>, Vec<_>) =

@@ -28,6 +28,52 @@ pub struct Namespace {
     pub inode: u64,
     /// As it was asked for.
     pub name: String,
+    /// How the classic tools get there.
+    way: Way,
+}
+
+/// How the classic tools get into a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// `ip netns exec NAME`.
+    Name(String),
+    /// `nsenter --net=PATH`.
+    Path(String),
+    /// `nsenter -t PID -n`.
+    Process(u32),
+}
+
+impl Way {
+    /// The command line that does there what `command` does here.
+    pub fn line(&self, command: &str) -> String {
+        let (enter, own_sys) = match self {
+            Self::Name(name) => (format!("ip netns exec {}", word(name)), true),
+            Self::Path(path) => (format!("nsenter --net={}", word(path)), false),
+            Self::Process(pid) => (format!("nsenter -t {pid} -n"), false),
+        };
+        if command.contains('…') || command.contains("for each") {
+            // For people to read, no line for a shell.
+            return format!("with `{enter}`: {command}");
+        }
+        // `nsenter` leaves /sys as it is, which shows the interfaces of here.
+        if command.contains("/sys/class/net/") && !own_sys {
+            let inner = format!("mount -t sysfs sysfs /sys && {command}");
+            return format!("{enter} unshare -m sh -c {}", word(&inner));
+        }
+        match command.contains(['>', ';', '&', '|', '$']) {
+            true => format!("{enter} sh -c {}", word(command)),
+            false => format!("{enter} {command}"),
+        }
+    }
+}
+
+/// A word for a shell.
+pub fn word(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&b);
+    match !text.is_empty() && text.bytes().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// What looking for a namespace by number came to.
@@ -41,7 +87,7 @@ pub enum Found {
     Unknown,
 }
 
-fn open(path: &Path, name: &str) -> Result<Namespace, TuneError> {
+fn open(path: &Path, name: &str, way: Way) -> Result<Namespace, TuneError> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|e| TuneError::io(&shown, &e))?;
     // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
@@ -52,7 +98,7 @@ fn open(path: &Path, name: &str) -> Result<Namespace, TuneError> {
     let is_namespace = done == 0 && system.f_type as i64 == 0x6e73_6673;
     let inode = file.metadata().map_err(|e| TuneError::io(&shown, &e))?.ino();
     if is_namespace {
-        return Ok(Namespace { file, inode, name: name.to_owned() });
+        return Ok(Namespace { file, inode, name: name.to_owned(), way });
     }
     Err(TuneError::Usage(format!("{shown}: is no network namespace")))
 }
@@ -64,7 +110,9 @@ impl Namespace {
     /// When there is none.
     pub fn named(name: &str) -> Result<Self, TuneError> {
         if name.contains('/') {
-            return open(Path::new(name), name);
+            let path = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
+            let way = Way::Path(path.to_string_lossy().into_owned());
+            return open(Path::new(name), name, way);
         }
         let path = Path::new(NAMES).join(name);
         if !path.exists() {
@@ -72,7 +120,7 @@ impl Namespace {
                 "there is no network namespace {name:?} (ip netns list)"
             )));
         }
-        open(&path, name)
+        open(&path, name, Way::Name(name.to_owned()))
     }
 
     /// That of a process.
@@ -80,7 +128,12 @@ impl Namespace {
     /// # Errors
     /// When it is gone, or may not be looked at.
     pub fn of_process(pid: u32, name: &str) -> Result<Self, TuneError> {
-        open(Path::new(&format!("/proc/{pid}/ns/net")), name)
+        open(Path::new(&format!("/proc/{pid}/ns/net")), name, Way::Process(pid))
+    }
+
+    /// How the classic tools get there.
+    pub fn way(&self) -> &Way {
+        &self.way
     }
 
     /// Moves this thread into it, with a view of `/sys` that shows its interfaces. Of a process
@@ -168,7 +221,10 @@ pub fn cookie() -> Option<u64> {
 /// Looks for a namespace by its inode: names, mounts, processes, their threads and open files.
 pub fn search(inode: u64) -> Found {
     let label = format!("net:[{inode}]");
-    let try_open = |path: &Path| open(path, &label).ok().filter(|n| n.inode == inode);
+    let try_open = |path: &Path| {
+        let way = Way::Path(path.to_string_lossy().into_owned());
+        open(path, &label, way).ok().filter(|n| n.inode == inode)
+    };
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     for line in mounts.lines().filter(|l| l.contains(&label)) {
         if let Some(found) = line.split(' ').nth(4).and_then(|p| try_open(Path::new(p))) {
@@ -276,4 +332,35 @@ pub fn is_first(root: &probe::Root) -> bool {
 /// Whether a knob is a network namespace's own, and not the whole host's.
 pub fn is_of_namespace(knob: &str) -> bool {
     knob.starts_with("nic.") || knob.starts_with("sysctl.net.") || knob.starts_with("sysctl.net/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_to_get_there() {
+        let (echo, mtu) = ("echo 5 > /sys/class/net/v0/threaded", "ip link set v0 mtu 1400");
+        let quoted = "sysctl -w net.ipv4.tcp_rmem=\"1 2 3\"";
+        for (way, command, line) in [
+            (Way::Name("blue".into()), mtu, format!("ip netns exec blue {mtu}")),
+            (Way::Name("blue".into()), quoted, format!("ip netns exec blue {quoted}")),
+            (Way::Name("blue".into()), echo, format!("ip netns exec blue sh -c '{echo}'")),
+            (Way::Process(7), mtu, format!("nsenter -t 7 -n {mtu}")),
+            (
+                Way::Path("/run/a b".into()),
+                echo,
+                format!(
+                    "nsenter --net='/run/a b' unshare -m sh -c 'mount -t sysfs sysfs /sys && {echo}'"
+                ),
+            ),
+            (
+                Way::Process(7),
+                "ethtool -X v0 … (queues in order: 0 1)",
+                "with `nsenter -t 7 -n`: ethtool -X v0 … (queues in order: 0 1)".into(),
+            ),
+        ] {
+            assert_eq!(way.line(command), line);
+        }
+    }
 }

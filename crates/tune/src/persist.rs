@@ -63,7 +63,7 @@ pub fn values(
         }
     }
     // As a plan would order them: what resets something comes before what it resets.
-    kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |k| k.phase()));
+    kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |p| p.phase(&k.knob)));
     (kept, not)
 }
 

@@ -10,7 +10,7 @@ use model::{
 use crate::{
     Host, TuneError,
     journal::step,
-    knob::{Case, Knob, Refusal, harmful},
+    knob::{Case, Knob, Refusal, harmful, is_of_nic},
     knobs, members, near, netns, profile,
     wish::{self, Mode, Wish, Wishes},
 };
@@ -124,17 +124,17 @@ fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Plann
     if let Some(e) = fixed {
         return Err(Refusal { kind: e.kind(), why: e.to_string() });
     }
-    Ok(Some((knob.phase(), planned(case, knob, wish, exact, new))))
+    Ok(Some((knob.phase(&wish.knob), planned(case, knob, wish, exact, new))))
 }
 
 /// Said of a knob of an interface that is not there: it is not the file that is missed.
 fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
-    let rest = knob.strip_prefix("nic.")?;
-    let is_its = |n: &str| rest.strip_prefix(n).is_some_and(|r| r.starts_with('.'));
-    if case.facts.nics.is_empty() || case.facts.nics.iter().any(|n| is_its(&n.name)) {
+    let nics = &case.facts.nics;
+    let is_one = knob.starts_with("nic.") && !nics.is_empty();
+    if !is_one || nics.iter().any(|n| is_of_nic(knob, &n.name)) {
         return None;
     }
-    let names: Vec<&str> = case.facts.nics.iter().map(|n| n.name.as_str()).take(8).collect();
+    let names: Vec<&str> = nics.iter().map(|n| n.name.as_str()).take(8).collect();
     Some(format!("there is no such interface here; there are {}", names.join(", ")))
 }
 
@@ -288,4 +288,47 @@ pub fn still_fits(made: &Plan, now: &Plan) -> Result<(), TuneError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::session::Session;
+
+    #[test]
+    fn irqbalance_is_told_all_else_before_it_is_stopped() {
+        let facts = include_str!("../../diagnose/tests/golden/_base/facts.json");
+        let facts: model::Facts = serde_json::from_str(facts).unwrap();
+        let irq = facts.irqs.known().unwrap().first().unwrap().irq;
+        let session = Session::default();
+        let case = Case { facts: &facts, session: &session };
+        let id = HostId {
+            name: Reading::default(),
+            machine_id: Reading::default(),
+            boot_id: Reading::default(),
+            net_namespace: Reading::default(),
+            net_cookie: Reading::default(),
+        };
+        let now = [
+            ("irqbalance.paused", "7 99 off\n"),
+            ("irqbalance.banned_irqs", "7 99 none\n"),
+            ("irqbalance.banned_cpus", "7 99 none its own: none\n"),
+        ];
+        let values = now.map(|(knob, exact)| (knob.to_owned(), Ok(exact.to_owned())));
+        let seen = Seen { values: values.into_iter().collect(), ..Seen::default() };
+        let mut asks = [
+            "irqbalance.paused=on".to_owned(),
+            format!("irqbalance.banned_irqs=+{irq}"),
+            "irqbalance.banned_cpus=+0".to_owned(),
+        ];
+        for _ in 0..2 {
+            let plan = make(&case, id.clone(), &wish::arguments(&asks).unwrap(), &seen);
+            assert_eq!(plan.refused, []);
+            let order: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
+            assert_eq!(order.last(), Some(&"irqbalance.paused"), "{order:?}");
+            asks.reverse();
+        }
+    }
 }

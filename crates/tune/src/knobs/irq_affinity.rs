@@ -49,7 +49,7 @@ impl Knob for IrqAffinity {
         "irq.N.affinity=CPUS"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         70
     }
 

@@ -78,9 +78,10 @@ impl Knob for Irqbalance {
         "irqbalance.banned_irqs=LIST|+LIST|none, irqbalance.paused=on|off"
     }
 
-    /// Before any interrupt is moved, so that undoing moves them back first.
-    fn phase(&self) -> u8 {
-        5
+    /// Before any interrupt is moved, so that undoing moves them back first; and it is told all else
+    /// before it is stopped, and goes on before it is told the old again: a stopped one hears nothing.
+    fn phase(&self, knob: &str) -> u8 {
+        if knob == PAUSED { 6 } else { 5 }
     }
 
     fn takes(&self, knob: &str) -> bool {

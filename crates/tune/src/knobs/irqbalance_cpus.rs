@@ -42,7 +42,7 @@ impl Knob for IrqbalanceCpus {
     }
 
     /// Before any interrupt is moved, so that undoing moves them back first.
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         5
     }
 

@@ -26,7 +26,7 @@ impl Knob for IrqbalanceRunning {
     }
 
     /// Before what is told to it, and before any interrupt is moved.
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         4
     }
 

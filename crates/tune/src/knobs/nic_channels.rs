@@ -119,7 +119,7 @@ impl Knob for NicChannels {
         "nic.NIC.channels='combined N' or 'rx N tx N'"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         20
     }
 

@@ -36,7 +36,7 @@ impl Knob for NicFeatures {
         "nic.NIC.features.NAME=on|off"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         45
     }
 

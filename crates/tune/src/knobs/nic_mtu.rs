@@ -27,7 +27,7 @@ impl Knob for NicMtu {
         "nic.NIC.mtu=BYTES"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         40
     }
 

@@ -39,7 +39,7 @@ impl Knob for NicPause {
         "nic.NIC.pause.rx|tx|autoneg=on|off"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         50
     }
 

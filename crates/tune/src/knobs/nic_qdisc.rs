@@ -132,7 +132,7 @@ impl Knob for NicQdisc {
 
     /// After the channels, before the MTU: fq's defaults are made from it, and undoing goes the
     /// other way.
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         35
     }
 

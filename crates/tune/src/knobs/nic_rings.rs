@@ -41,7 +41,7 @@ impl Knob for NicRings {
         "nic.NIC.rings.rx|rx_mini|rx_jumbo|tx=DESCRIPTORS"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         30
     }
 

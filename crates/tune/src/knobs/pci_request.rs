@@ -122,7 +122,7 @@ impl Knob for PciRequest {
         "pci.ADDRESS.read_request=BYTES or .mmrbc=BYTES"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         12
     }
 

@@ -97,7 +97,7 @@ impl Knob for ProcessAffinity {
         "process.PID.affinity=CPUS"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         80
     }
 

@@ -107,7 +107,7 @@ impl Knob for ProcessCpuset {
     }
 
     /// After the affinities: a group that is left gives them back as they were in it.
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         85
     }
 

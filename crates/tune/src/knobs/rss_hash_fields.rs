@@ -54,7 +54,7 @@ impl Knob for RssHashFields {
         "nic.NIC.rss.hash_fields.tcp4|udp4|tcp6|udp6='src_ip dst_ip src_port dst_port'"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         55
     }
 

@@ -41,7 +41,7 @@ impl Knob for RssKey {
         "nic.NIC.rss.key=HEX or symmetric"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         55
     }
 

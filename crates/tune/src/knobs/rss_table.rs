@@ -34,7 +34,7 @@ impl Knob for RssTable {
         "nic.NIC.rss.table='equal N' or 'QUEUE QUEUE …'"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         55
     }
 

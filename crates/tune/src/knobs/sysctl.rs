@@ -1,19 +1,20 @@
 //! `sysctl.KEY`: any kernel setting under `/proc/sys`.
 
 mod judge;
+mod range;
 
 use model::{
     sysctl::{Origin, Sysctl as Fact},
     tune::{Radius, Reach},
 };
 use parse::sysctl_conf;
+use probe::{ReadError, ask::access};
 
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
     netns,
 };
-use std::os::unix::fs::PermissionsExt;
 
 /// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it
 /// holds dots.
@@ -62,7 +63,7 @@ impl Knob for Sysctl {
         "sysctl.KEY=VALUE"
     }
 
-    fn phase(&self) -> u8 {
+    fn phase(&self, _: &str) -> u8 {
         10
     }
 
@@ -87,8 +88,8 @@ impl Knob for Sysctl {
         let file = file(knob);
         let apart = file.starts_with("/proc/sys/net/") && !netns::is_first(host.root());
         let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
-        match std::fs::metadata(&file) {
-            Ok(m) if m.permissions().mode() & 0o222 != 0 => Ok(()),
+        match access::mode(host.root(), &file) {
+            Ok(mode) if mode & 0o222 != 0 => Ok(()),
             Ok(_) if apart => Err(TuneError::Environment(format!(
                 "{file}: read-only in this network namespace; {hosts}"
             ))),
@@ -96,11 +97,9 @@ impl Knob for Sysctl {
                 Err(TuneError::Environment(format!("{file}: the kernel lets nobody write it")))
             }
             // A setting that no kernel has is not told from one of the host's.
-            Err(e) if apart && e.kind() == std::io::ErrorKind::NotFound => {
-                Err(TuneError::Environment(format!(
-                    "{file}: not there in this network namespace; if the host has it, then {hosts}"
-                )))
-            }
+            Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
+                "{file}: not there in this network namespace; if the host has it, then {hosts}"
+            ))),
             Err(_) => Ok(()),
         }
     }

@@ -3,14 +3,41 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use model::tune::NotKept;
+
 use super::{
-    files, irq,
+    files, irq, not_kept,
     record::{Kept, Subject},
     render::{Rendered, command},
 };
 
-/// A script that sets every value now, by the classic commands.
-pub fn shell(kept: &[Kept]) -> String {
+/// A document, and what it cannot say: each is named in a comment at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// The document.
+    pub text: String,
+    /// What is not in it.
+    pub left_out: Vec<NotKept>,
+}
+
+impl Printed {
+    fn new(mut text: String, left_out: Vec<NotKept>) -> Self {
+        if !left_out.is_empty() {
+            text.push('\n');
+        }
+        for n in &left_out {
+            // One line, whatever stands in it.
+            let line = format!("not here: {}={}: {} (change {})", n.knob, n.value, n.why, n.id);
+            text += &format!("# {}\n", line.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        Self { text, left_out }
+    }
+}
+
+/// A script that sets every value now, by the classic commands. `unnamed` are values of which
+/// nobody can say what they are settings of.
+pub fn shell(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
+    let mut left_out = unnamed.to_vec();
     let mut text = String::from(
         "#!/bin/sh\n# Sets now what netwright has in force; it does not keep it over a reboot.\nset -eu\n",
     );
@@ -23,14 +50,17 @@ pub fn shell(kept: &[Kept]) -> String {
                 k.value
             ),
             (_, Some(command)) => format!("{command}\n"),
-            (_, None) => format!("# {}={}: no single command sets it\n", k.knob, k.value),
+            (_, None) => {
+                left_out.push(not_kept(k, "no single command sets it"));
+                continue;
+            }
         };
     }
-    text
+    Printed::new(text, left_out)
 }
 
 /// Tasks that put the very files that `tune persist` would write.
-pub fn ansible(rendered: &Rendered) -> String {
+pub fn ansible(rendered: &Rendered) -> Printed {
     let mut text = String::from(
         "# Include in a play that becomes root; `tasks:` and `handlers:` may be split.\n\
          - name: Settings kept by netwright\n  hosts: all\n  become: true\n  tasks:\n",
@@ -60,8 +90,9 @@ pub fn ansible(rendered: &Rendered) -> String {
         }
         text += "      notify: Tell who reads them\n";
     }
-    text + "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
-            systemctl daemon-reload; udevadm control --reload; sysctl --system\n"
+    text += "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
+            systemctl daemon-reload; udevadm control --reload; sysctl --system\n";
+    Printed::new(text, rendered.not_kept.clone())
 }
 
 /// A YAML string.
@@ -70,13 +101,14 @@ fn quoted(text: &str) -> String {
 }
 
 /// A profile for tuned: `/etc/tuned/netwright/tuned.conf`.
-pub fn tuned(kept: &[Kept]) -> String {
+pub fn tuned(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
+    let mut left_out = unnamed.to_vec();
     let mut text = String::from(
         "# /etc/tuned/netwright/tuned.conf (since tuned 2.23 /etc/tuned/profiles/netwright/tuned.conf);\n\
          # `tuned-adm profile netwright` takes it, `tuned-adm profile NAME netwright` beside another.\n\
          # To add it to another profile: include=NAME below [main].\n[main]\nsummary=Kept by netwright\n",
     );
-    let (mut sysctl, mut sysfs, mut left) = (String::new(), String::new(), String::new());
+    let (mut sysctl, mut sysfs) = (String::new(), String::new());
     let mut nics: BTreeMap<String, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
     for k in kept {
         if let Some(key) = k.knob.strip_prefix("sysctl.") {
@@ -107,7 +139,7 @@ pub fn tuned(kept: &[Kept]) -> String {
                 let _ = writeln!(sysfs, "{file}={value}");
             }
             _ => {
-                let _ = writeln!(left, "# not in tuned's words: {}={}", k.knob, k.value);
+                left_out.push(not_kept(k, "tuned has no words for it"));
             }
         }
     }
@@ -123,10 +155,7 @@ pub fn tuned(kept: &[Kept]) -> String {
     if !sysfs.is_empty() {
         text += &format!("\n[sysfs]\n{sysfs}");
     }
-    if !left.is_empty() {
-        text += &format!("\n{left}");
-    }
-    text
+    Printed::new(text, left_out)
 }
 
 /// File of an interface that is one of the net plugin's options as well.
@@ -175,19 +204,47 @@ mod tests {
             }),
         };
         let ixgbe = Some("ixgbe");
-        let text = tuned(&[
-            kept("eth0", ixgbe, "mtu", "9000"),
-            kept("eth0", ixgbe, "channels", "combined 4"),
-            kept("eth0", ixgbe, "rings.rx", "2048"),
-            kept("eth0", ixgbe, "rings.tx", "1024"),
-            kept("bond0", None, "mtu", "9000"),
-            kept("bond0", None, "features.rx-gro", "off"),
-        ]);
+        let printed = tuned(
+            &[
+                kept("eth0", ixgbe, "mtu", "9000"),
+                kept("eth0", ixgbe, "channels", "combined 4"),
+                kept("eth0", ixgbe, "rings.rx", "2048"),
+                kept("eth0", ixgbe, "rings.tx", "1024"),
+                kept("bond0", None, "mtu", "9000"),
+                kept("bond0", None, "features.rx-gro", "off"),
+            ],
+            &[],
+        );
+        let text = &printed.text;
         let has = |lines: &str| assert!(text.contains(lines), "{lines:?} is not in {text}");
         has("[net_eth0]\ntype=net\ndevices=eth0\nchannels=combined 4\nmtu=9000\n\
              ring=rx 2048 tx 1024\n");
         has("[sysfs]\n/sys/class/net/bond0/mtu=9000\n");
-        has("# not in tuned's words: nic.bond0.features.rx-gro=off\n");
+        has("# not here: nic.bond0.features.rx-gro=off: tuned has no words for it (change 1)\n");
+        assert_eq!(printed.left_out.len(), 1);
         assert!(!text.contains("net_bond0"), "{text}");
+    }
+    #[test]
+    fn what_a_form_cannot_say_is_named_in_it() {
+        let kept = |knob: &str| Kept {
+            id: 7,
+            knob: knob.into(),
+            value: "0 1".into(),
+            subject: Subject::Host,
+        };
+        let unnamed = not_kept(&kept("process.7.affinity"), "of no\nservice");
+        let table = [kept("nic.eth0.rss.table")];
+        let rendered = Rendered { not_kept: vec![unnamed.clone()], ..Rendered::default() };
+        for (printed, all) in [
+            (shell(&table, std::slice::from_ref(&unnamed)), 2),
+            (tuned(&table, std::slice::from_ref(&unnamed)), 2),
+            (ansible(&rendered), 1),
+        ] {
+            assert_eq!(printed.left_out.len(), all);
+            let named = "# not here: process.7.affinity=0 1: of no service (change 7)\n";
+            assert!(printed.text.contains(named), "{}", printed.text);
+            let table = printed.text.contains("# not here: nic.eth0.rss.table=0 1: ");
+            assert_eq!(table, all == 2, "{}", printed.text);
+        }
     }
 }

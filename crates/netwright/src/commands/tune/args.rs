@@ -94,7 +94,8 @@ pub enum Format {
   netwright tune persist --remove       # all of it away
   netwright tune persist --format ansible > netwright.yml
 
-Exit code 1: a value cannot be kept; each is named with the reason."
+Exit code 1: a value cannot be kept, or not be said in the form that was asked for; each is named with
+the reason."
 ))]
 pub struct PersistArgs {
     /// Which change [default: all that are in force].

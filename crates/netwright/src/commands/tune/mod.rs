@@ -22,7 +22,12 @@ use probe::{
     Root,
     facts::{self, Request, Selector},
 };
-use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, netns::Namespace, status};
+use tune::{
+    Host, Store, TuneError, guard,
+    journal::DEFAULT_STATE,
+    netns::{self, Namespace},
+    status,
+};
 
 use crate::{
     exit::{Done, Failure},
@@ -77,19 +82,10 @@ fn options(args: &PlaceArgs) -> String {
         if let Some(path) = path {
             // The next command may be given elsewhere.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            text += &format!(" {name} {}", quoted(&path.to_string_lossy()));
+            text += &format!(" {name} {}", netns::word(&path.to_string_lossy()));
         }
     }
     text
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,:@%".contains(&b);
-    match !word.is_empty() && word.bytes().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 fn store(state_dir: Option<PathBuf>) -> Store {

@@ -28,6 +28,8 @@ struct Work {
     old: Record,
     kept: Vec<Kept>,
     rendered: render::Rendered,
+    /// Of which nobody can say what they are settings of, with the reason.
+    unnamed: Vec<NotKept>,
 }
 
 /// Keeps, shows, prints or removes.
@@ -44,7 +46,7 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     }
     let lock = back::lock(&host, args.no_wait, args.output.talk.quiet)?;
     let work = look(args, &host)?;
-    let Work { place, old, kept, rendered } = work;
+    let Work { place, old, kept, rendered, .. } = work;
     if kept.is_empty() && old == Record::default() {
         // What was cut short before it began.
         persist::files::remove_temporary(&place.record).map_err(failure)?;
@@ -118,12 +120,13 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
         (kept, not, facts)
     };
     let mut rendered = render::render(&host.host, &facts, &kept);
+    let unnamed = not.clone();
     let mut all: Vec<NotKept> = not;
     all.append(&mut rendered.not_kept);
     rendered.not_kept = all;
     let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob);
     let kept = if args.format.is_some() { kept } else { kept.into_iter().filter(said).collect() };
-    Ok(Work { place, old, kept, rendered })
+    Ok(Work { place, old, kept, rendered, unnamed })
 }
 
 fn facts(host: &Place) -> Facts {
@@ -169,13 +172,17 @@ fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure
 }
 
 fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<Done, Failure> {
-    let text = match form {
+    let printed = match form {
         Format::Ansible => format::ansible(&work.rendered),
-        Format::Shell => format::shell(&work.kept),
-        Format::Tuned => format::tuned(&work.kept),
+        Format::Shell => format::shell(&work.kept, &work.unnamed),
+        Format::Tuned => format::tuned(&work.kept, &work.unnamed),
     };
-    Sink::new(args.output.output.clone()).text(&text)?;
-    Ok(Done::Yes)
+    Sink::new(args.output.output.clone()).text(&printed.text)?;
+    for n in &printed.left_out {
+        let (id, why) = (n.id, &n.why);
+        note(&format!("netwright: not in it: {}={}: {why} (change {id})", n.knob, n.value));
+    }
+    Ok(if printed.left_out.is_empty() { Done::Yes } else { Done::No })
 }
 
 fn tell(args: &PersistArgs, doc: &Persisted) -> Result<Done, Failure> {

@@ -151,6 +151,9 @@ pub fn of_session(
     let case = Case { facts, session: &session };
     let seen = tune::plan::look(host, &wishes.wishes);
     let mut plan = tune::plan::make(&case, id, &wishes, &seen);
+    for change in &mut plan.changes {
+        change.command = host.line(&change.command);
+    }
     if wishes.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
         plan.notes.push("the findings ask for no change: nothing to change".into());
     }

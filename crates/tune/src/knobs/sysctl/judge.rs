@@ -3,6 +3,7 @@
 use model::{Bytes, Nanos, sysctl::Sysctl as Fact, tune::RefusedAs};
 use parse::sysctl_conf::folded;
 
+use super::range;
 use crate::knob::{Case, Refusal, cannot, harmful, usage};
 
 /// Not settings: writing them does something, cannot be taken back, or would put a secret into
@@ -144,6 +145,7 @@ fn in_range(case: &Case<'_>, key: &str, unit: &str, new: &str) -> Result<(), Ref
     if unit == "boolean" && !matches!(new, "0" | "1") {
         return usage(format!("{new} is out of range: 0 or 1"));
     }
+    range::check(key, unit, new)?;
     let w = words(new);
     if key.starts_with("net.ipv6.conf.") && key.ends_with(".disable_ipv6") && new != "0" {
         return harmful("the interface loses its IPv6 addresses, and they do not come back");
@@ -166,6 +168,11 @@ fn in_range(case: &Case<'_>, key: &str, unit: &str, new: &str) -> Result<(), Ref
                      sockets would take gigabytes",
                 );
             }
+        }
+        ("net.ipv4.udp_mem", [least, pressure, most])
+            if !(least <= pressure && pressure <= most) =>
+        {
+            return usage("low, pressure and high must ascend");
         }
         ("net.ipv4.tcp_mem", [least, pressure, most]) => {
             if !(least <= pressure && pressure <= most) {

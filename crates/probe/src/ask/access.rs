@@ -1,0 +1,41 @@
+//! What a file may be asked for, without opening it.
+
+use std::{ffi::CString, os::unix::fs::PermissionsExt};
+
+use super::key_part;
+use crate::{ReadError, Root};
+
+fn key(what: &str, path: &str) -> String {
+    let parts: Vec<String> = path.split('/').filter(|p| !p.is_empty()).map(key_part).collect();
+    format!("{what}/{}", parts.join("/"))
+}
+
+/// A file's permission bits. **Source**: `stat(2)`.
+///
+/// # Errors
+/// As the kernel answered.
+pub fn mode(root: &Root, path: &str) -> Result<u32, ReadError> {
+    root.ask(&key("mode", path), || {
+        let data = std::fs::metadata(path).map_err(|e| ReadError::from_io(path, &e))?;
+        Ok(data.permissions().mode() & 0o7777)
+    })
+}
+
+/// Whether this process, with the identity and capabilities that it has now, may open a file for
+/// writing. **Source**: `faccessat(2)` with `AT_EACCESS`, which asks the file system as `open(2)`
+/// does: `/proc/sys` has rules of its own there.
+///
+/// # Errors
+/// Why not: denied; absent; `EROFS` where the file system is read-only.
+pub fn may_write(root: &Root, path: &str) -> Result<(), ReadError> {
+    root.ask(&key("may-write", path), || {
+        let text = CString::new(path).map_err(|_| ReadError::from_errno(path, libc::EINVAL))?;
+        // SAFETY: the text ends with a NUL and outlives the call.
+        let done =
+            unsafe { libc::faccessat(libc::AT_FDCWD, text.as_ptr(), libc::W_OK, libc::AT_EACCESS) };
+        if done == 0 {
+            return Ok(());
+        }
+        Err(ReadError::from_io(path, &std::io::Error::last_os_error()))
+    })
+}
