@@ -21,8 +21,12 @@ use exit::{Done, Failure};
 
 fn main() -> ExitCode {
     exit::on_panic();
-    // clap prints help and version itself and ends with 0, refuses with 2.
-    exit::code(run(Cli::parse().command))
+    exit::code(match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        // Refusals end with 2. Help and version are answers: one that nobody could read is none.
+        Err(e) if e.use_stderr() || output::Sink::Stdout.is_terminal() => e.exit(),
+        Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| Done::Yes),
+    })
 }
 
 fn run(command: Command) -> Result<Done, Failure> {

@@ -522,3 +522,47 @@ fn ranges_are_the_kernels_own() {
     }
     println!("{} settings held against this kernel", refused.len());
 }
+
+/// Where the answer cannot be written the exit code says so, and what was done is told all the same.
+#[test]
+fn a_full_standard_output_is_exit_code_4_and_never_hides_what_was_done() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let full = |args: &[&str]| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args).env("NETWRIGHT_STATE", state).env_remove("SSH_CONNECTION").stdout(full);
+        let out = command.output().unwrap();
+        (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let name = ns.name.as_str();
+    let (mtu, fin) = (CHANGES[0], CHANGES[3]);
+    for (args, done) in [
+        (&["tune", "plan", "--netns", name, mtu][..], ""),
+        (&["tune", "apply", "--netns", name, mtu], "Change 1 is in force"),
+        (
+            &["tune", "apply", "--netns", name, "--confirm", "1h", "--json", fin],
+            "Change 2 is in force",
+        ),
+        (&["tune", "status"], ""),
+        (&["tune", "status", "--json"], ""),
+        (&["tune", "log"], ""),
+        (&["tune", "confirm"], "Change 2 is confirmed"),
+        (&["tune", "persist", "--dry-run"], ""),
+        (&["tune", "persist", "--format", "shell"], ""),
+        (&["tune", "rollback", "--dry-run"], ""),
+        (&["tune", "rollback", "--all"], "Change 1 is rolled back"),
+        (&["tune", "profiles"], ""),
+        (&["tune", "profiles", "web"], ""),
+        (&["tune", "--help"], ""),
+        (&["--version"], ""),
+        (&["doctor", "--window", "100ms"], ""),
+        (&["doctor", "--window", "100ms", "--json"], ""),
+    ] {
+        let (code, err) = full(args);
+        assert_eq!(code, 4, "{args:?}: {err}");
+        assert!(err.contains("No space left") && err.contains(done), "{args:?}: {err}");
+        assert!(!err.contains("bug of netwright"), "{args:?}: {err}");
+    }
+    assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"));
+}

@@ -17,7 +17,7 @@ use crate::{
     knob::Knob,
     knobs,
     lock::Lock,
-    settle,
+    privilege, settle,
     undo::{self, Report},
 };
 
@@ -58,7 +58,8 @@ impl Work<'_> {
     /// Applies a plan that was made under the lock. `arm` starts the guard where one is wanted.
     ///
     /// # Errors
-    /// When nothing was written because the journal or the guard could not be had.
+    /// When nothing was written: this process may not make all of it, or the journal or the guard could
+    /// not be had.
     pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         let mut journal = self.begin(plan, by)?;
         if let Some(arm) = arm {
@@ -78,6 +79,7 @@ impl Work<'_> {
     }
 
     pub(crate) fn begin(&self, plan: &Plan, by: By) -> Result<Journal, TuneError> {
+        privilege::check(self.host, &plan.changes)?;
         let mut journal = self.store.begin(self.lock)?;
         let mut changes = plan.changes.clone();
         settle::note(self.host.root(), &mut changes);
@@ -94,8 +96,13 @@ impl Work<'_> {
     /// Takes up a change set that a crash cut short.
     ///
     /// # Errors
-    /// When its journal cannot be opened.
+    /// When its journal cannot be opened, or this process may not make what is left.
     pub fn finish(&self, id: u64) -> Result<Applied, TuneError> {
+        let set = self.set(id)?;
+        let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
+        let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
+        let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
+        privilege::check(self.host, &rest)?;
         self.go_on(&mut self.store.resume(id, self.lock)?, true)
     }
 

@@ -5,6 +5,7 @@ use model::tune::{Radius, Reach};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_file, nic_of, queue_of},
+    privilege::Need,
 };
 
 /// One such file, and how its values are judged.
@@ -91,6 +92,12 @@ impl Knob for Attribute {
             return cannot("no such interface");
         }
         (self.judge)(case, wanted)
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        // **Source**: `capable` in net/core/net-sysfs.c; only `threaded` asks its namespace alone.
+        let net = if self.file == "threaded" { Need::Net } else { Need::HostNet };
+        vec![Need::File(self.path(knob)), net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

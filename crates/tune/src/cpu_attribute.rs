@@ -5,6 +5,7 @@ use model::{CpuId, tune::Radius};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, cpu},
+    privilege::Need,
 };
 
 /// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU
@@ -82,6 +83,10 @@ impl Knob for CpuAttribute {
         let id = self.cpu(knob).unwrap_or(CpuId(0));
         case.online(&cpu(id.0))?;
         (self.judge)(case, id, wanted)
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        vec![Need::File(self.path(knob, self.file))]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -11,7 +11,7 @@ use model::{
 };
 use parse::{hexmask, sysctl_conf};
 
-use crate::{Host, TuneError, session::Session};
+use crate::{Host, TuneError, privilege::Need, session::Session};
 
 /// What a plan is made from, beside the values themselves.
 pub struct Case<'a> {
@@ -96,6 +96,13 @@ pub trait Knob: Sync {
     fn settable(&self, host: &Host, knob: &str) -> Result<(), TuneError> {
         let _ = (host, knob);
         Ok(())
+    }
+
+    /// What writing it needs of whoever writes; asked before the first write of a plan. What cannot
+    /// be told before is left out: the write tells.
+    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
+        let _ = (host, knob);
+        vec![]
     }
 
     /// An exact value for people and for comparison: one line.

@@ -20,6 +20,7 @@ mod near;
 pub mod netns;
 pub mod persist;
 pub mod plan;
+pub mod privilege;
 pub mod profile;
 pub mod session;
 pub mod settle;

@@ -9,6 +9,7 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, list_of, mask, usage},
+    privilege::Need,
 };
 
 /// **Source**: `/proc/irq/N/smp_affinity_list`.
@@ -81,6 +82,10 @@ impl Knob for IrqAffinity {
             return cannot("the kernel manages this interrupt and lets nobody place it");
         }
         Ok(cpus.to_string())
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        vec![Need::File(file(knob))]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

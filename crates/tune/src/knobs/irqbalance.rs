@@ -6,6 +6,7 @@ use crate::{
     Host, TuneError,
     host::irqbalance::Irqbalance as Process,
     knob::{Case, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+    privilege::Need,
 };
 
 /// Bans are told to its socket and hold until it ends; `paused` is SIGSTOP and SIGCONT, so nothing of
@@ -127,6 +128,13 @@ impl Knob for Irqbalance {
             return cannot(format!("there is no interrupt {none}"));
         }
         Ok(spelled(&all))
+    }
+
+    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
+        match (knob, host.irqbalance()) {
+            (PAUSED, Ok(it)) => vec![Need::Signal(it.pid)],
+            _ => vec![],
+        }
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

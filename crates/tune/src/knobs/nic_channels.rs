@@ -11,6 +11,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
     knobs::rss_table,
+    privilege::Need,
 };
 
 /// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what
@@ -159,6 +160,10 @@ impl Knob for NicChannels {
             return cannot(why);
         }
         Ok(text(&kinds(&channels)))
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
+    privilege::Need,
 };
 
 /// `ethtool -c` and `-C`.
@@ -110,6 +111,10 @@ impl Knob for NicCoalesce {
         let plain = in_us.map_or_else(|| wanted.to_owned(), |t| (t.0 / 1000).to_string());
         // A tenth of a second without an interrupt is a mistake of the unit.
         Ok(number(&plain, 0, 100_000, unit)?.to_string())
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

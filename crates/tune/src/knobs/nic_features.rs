@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, is_nic_name, switch},
+    privilege::Need,
 };
 
 /// `ethtool -k` and `-K`. An exact value is what is wanted, and where they differ what is: `on
@@ -82,6 +83,10 @@ impl Knob for NicFeatures {
             }
         }
         Ok(if on { "on" } else { "off" }.into())
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -6,6 +6,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
+    privilege::Need,
 };
 
 /// **Source**: `/sys/class/net/X/mtu`, in bytes.
@@ -68,6 +69,10 @@ impl Knob for NicMtu {
             return cannot(why);
         }
         Ok(mtu.to_string())
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        vec![Need::File(nic_file(nic(knob), "mtu")), Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, switch},
+    privilege::Need,
 };
 
 /// `ethtool -a` and `-A`.
@@ -64,6 +65,10 @@ impl Knob for NicPause {
             return cannot("no such interface");
         }
         Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into())
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -11,6 +11,7 @@ use crate::{
     Host, TuneError,
     host::qdisc::{Qdisc, ROOT},
     knob::{Case, Knob, Refusal, Undone, cannot, nic_of, usage},
+    privilege::Need,
 };
 use options::{KINDS, Set};
 
@@ -189,6 +190,10 @@ impl Knob for NicQdisc {
         let mq = if wanted.mq { " mq" } else { "" };
         let text = format!("{mq}{kind}{}", options::spelled(&wanted.options));
         Ok(if text.is_empty() { "default".into() } else { text.trim_start().into() })
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number},
+    privilege::Need,
 };
 
 /// `ethtool -g` and `-G`.
@@ -74,6 +75,10 @@ impl Knob for NicRings {
             _ => rings.max_tx,
         };
         Ok(number(wanted, 1, u64::from(most), "descriptors")?.to_string())
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -6,6 +6,7 @@ use parse::pci_config::{self, ListEnd, PciConfig};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    privilege::Need,
 };
 
 /// **Source**: `/sys/bus/pci/devices/ADDRESS/config`: DevCtl 14:12 of the PCI Express capability (PCI
@@ -170,6 +171,11 @@ impl Knob for PciRequest {
             return cannot(format!("its payload is {} bytes: less makes no sense", payload.0));
         }
         Ok(size.to_string())
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        let address = parts(knob).map_or("", |p| p.0);
+        vec![Need::File(path(address)), Need::SysAdmin]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -8,6 +8,7 @@ use model::{CpuSet, Reading, tune::Radius};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+    privilege::Need,
 };
 
 /// **Source**: `sched_setaffinity(2)`; read from `/proc/PID/task/*/status`. An exact value is a
@@ -143,6 +144,10 @@ impl Knob for ProcessAffinity {
             return cannot(format!("its cpuset has CPUs {allowed}: {beyond} would not take hold"));
         }
         Ok(cpus.to_string())
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        vec![Need::Place(pid(knob).unwrap_or_default())]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

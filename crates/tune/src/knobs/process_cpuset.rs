@@ -11,6 +11,7 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+    privilege::Need,
 };
 use group::Group;
 
@@ -152,6 +153,15 @@ impl Knob for ProcessCpuset {
             Some(mems) => format!("{cpus} mems {mems}"),
             None => cpus.to_string(),
         })
+    }
+
+    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
+        let Ok(group) = Group::of(host, pid(knob).unwrap_or_default()) else { return vec![] };
+        match group.is_root() {
+            // A group of its own is made there.
+            true => vec![Need::File(group.mount)],
+            false => vec![Need::File(format!("{}/cpuset.cpus", group.folder()))],
+        }
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -5,6 +5,7 @@ use model::tune::{Radius, Reach};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_and, usage},
+    privilege::Need,
 };
 
 /// `ethtool -n NIC rx-flow-hash FLOW` and `-N`.
@@ -87,6 +88,10 @@ impl Knob for RssHashFields {
                 usage(format!("{wanted:?}: the fields are {}", known.join(", ")))
             }
         }
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -5,6 +5,7 @@ use model::tune::{Radius, Reach};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_of, usage},
+    privilege::Need,
 };
 
 /// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, as many as the
@@ -82,6 +83,10 @@ impl Knob for RssKey {
             return usage("with a key of zeros all flows go to one queue");
         }
         Ok(text(&key))
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -6,6 +6,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, Undone, cannot, nic_of, number, usage},
+    privilege::Need,
 };
 
 /// `ethtool -x` and `-X`, the default context. A value is the queues in order, or `equal N`.
@@ -77,6 +78,10 @@ impl Knob for RssTable {
             return cannot(format!("there is no queue {beyond}: the driver has {rings}"));
         }
         Ok(table.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::Net]
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -14,11 +14,23 @@ use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
     netns,
+    privilege::Need,
 };
 
 /// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it
 /// holds dots.
 pub struct Sysctl;
+
+/// Those whose handlers ask for `CAP_SYS_ADMIN` beside the file's permission: `sysctl_numa_balancing`,
+/// `sysctl_schedstats` and those of the BPF compiler.
+const SYS_ADMIN: &[&str] = &[
+    "kernel.numa_balancing",
+    "kernel.sched_schedstats",
+    "net.core.bpf_jit_enable",
+    "net.core.bpf_jit_harden",
+    "net.core.bpf_jit_kallsyms",
+    "net.core.bpf_jit_limit",
+];
 
 /// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
 fn path(knob: &str) -> Option<String> {
@@ -112,6 +124,14 @@ impl Knob for Sysctl {
         wanted: &str,
     ) -> Result<String, Refusal> {
         judge::judge(case, &dotted(knob), fact(case, knob), old, wanted)
+    }
+
+    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+        let mut needs = vec![Need::File(file(knob))];
+        if SYS_ADMIN.contains(&dotted(knob).as_str()) {
+            needs.push(Need::SysAdmin);
+        }
+        needs
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {

@@ -11,7 +11,7 @@ use tune::{
     apply::{Applied, Work},
     guard::{self, Orders},
     journal::Armed,
-    status,
+    privilege, status,
     wish::Wishes,
 };
 
@@ -50,7 +50,10 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
             note(&format!("netwright: {text}"));
         }
     };
-    let lock = place.store.lock(wait, &mut waiting).map_err(failure)?;
+    let lock = match place.store.lock(wait, &mut waiting) {
+        Ok(lock) => lock,
+        Err(e) => return Err(failure(no_lock(&place, wishes, e))),
+    };
     // Until here Ctrl-C simply ends it, also while it waits. From here on the terminal may go away
     // in the middle, and what was begun is ended all the same.
     // SAFETY: ignoring a signal touches no memory of ours.
@@ -93,6 +96,16 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     conclude(&args, &place, applied)
 }
 
+/// Whoever may not keep a journal is told at once what else is missing.
+fn no_lock(place: &Place, wishes: Option<Wishes>, e: TuneError) -> TuneError {
+    let TuneError::Denied(why) = &e else { return e };
+    let plan = wishes.and_then(|w| plan::make(&place.host, w).ok());
+    match plan.and_then(|(p, _)| privilege::missing(&place.host, &p.changes)) {
+        Some(more) => TuneError::Denied(format!("{why}; {more}; nothing was written")),
+        None => e,
+    }
+}
+
 fn nothing(plan: &Plan) -> &'static str {
     match plan.unchanged.is_empty() {
         true => "Nothing to change; nothing was written.",
@@ -112,6 +125,7 @@ fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
     } else {
         sink.text(&report::tune::plan(&plan, sink.look(args.output.talk.verbose)))?;
     }
+    privilege::check(&place.host, &plan.changes).map_err(failure)?;
     plan::answer(&plan, by_name)
 }
 

@@ -233,11 +233,18 @@ fn tell_all(
         lines: told.lines,
     };
     let sink = Sink::new(output.output.clone());
-    if output.json {
+    let written = if output.json {
         sink.json(&outcome)
     } else {
         sink.text(&report::tune::outcome(&outcome, sink.look(output.talk.verbose)))
-    }
+    };
+    // Done it is all the same, and whoever did it must know.
+    written.map_err(|e| match e {
+        Failure::Environment(why) => {
+            Failure::Environment(format!("{why}; {}", outcome.lines.join(" ")))
+        }
+        e => e,
+    })
 }
 
 /// A change set as it stands now.

@@ -157,6 +157,9 @@ pub fn of_session(
     if wishes.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
         plan.notes.push("the findings ask for no change: nothing to change".into());
     }
+    if let Some(why) = tune::privilege::missing(host, &plan.changes) {
+        plan.notes.push(format!("this process could not apply it: {why}"));
+    }
     if let Some(made) = &wishes.plan {
         tune::plan::still_fits(made, &plan).map_err(failure)?;
     }

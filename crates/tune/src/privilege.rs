@@ -1,0 +1,178 @@
+//! Whether this process may make a plan's changes, found out before the first of them: a plan that
+//! stops halfway for want of a capability disturbs the host twice.
+
+use std::{fs::File, os::fd::AsRawFd};
+
+use model::tune::Planned;
+use probe::{ReadError, Root, ask::access};
+
+use crate::{Host, TuneError, knobs};
+
+/// What a write needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A file that may be opened for writing.
+    File(String),
+    /// `CAP_NET_ADMIN` over the network namespace (`ns_capable`).
+    Net,
+    /// `CAP_NET_ADMIN` over the whole host (`capable`), as some files of interfaces do.
+    HostNet,
+    /// `CAP_SYS_ADMIN` over the whole host.
+    SysAdmin,
+    /// Placing the threads of this process: its user, or `CAP_SYS_NICE`.
+    Place(u32),
+    /// A signal to this process: its user, or `CAP_KILL`.
+    Signal(u32),
+}
+
+// Bits of include/uapi/linux/capability.h.
+const CAP_KILL: u32 = 5;
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYS_NICE: u32 = 23;
+
+/// What this process has.
+struct Held<'r> {
+    root: &'r Root,
+    effective: u64,
+    /// Effective and real user.
+    euid: u32,
+    uid: u32,
+    /// Whether this is the host's first user namespace.
+    first: bool,
+    /// Whether the network namespace is this user namespace's or one's below it.
+    owns_net: bool,
+}
+
+/// What is missing for changes, in one line; `None` where nothing is. A folder laid out like a host
+/// asks for nothing but files.
+pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
+    if !host.is_live() {
+        return None;
+    }
+    let held = Held::now(host.root())?;
+    let mut lacks: Vec<(String, Vec<&str>)> = Vec::new();
+    for change in changes {
+        let Some(knob) = knobs::find(&change.knob) else { continue };
+        let needs = knob.needs(host, &change.knob);
+        for why in needs.iter().filter_map(|n| held.lacks(n)) {
+            match lacks.iter_mut().find(|(w, _)| *w == why) {
+                Some((_, knobs)) => knobs.push(&change.knob),
+                None => lacks.push((why, vec![&change.knob])),
+            }
+        }
+    }
+    let one = |(why, knobs): &(String, Vec<&str>)| match knobs.as_slice() {
+        [first, .., last] => format!("{why} ({first} to {last}, {} changes)", knobs.len()),
+        some => format!("{why} ({})", some.join(", ")),
+    };
+    let all: Vec<String> = lacks.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Before the first write.
+///
+/// # Errors
+/// Names what is missing.
+pub fn check(host: &Host, changes: &[Planned]) -> Result<(), TuneError> {
+    match missing(host, changes) {
+        None => Ok(()),
+        Some(why) => Err(TuneError::Denied(format!("not permitted: {why}; nothing was written"))),
+    }
+}
+
+impl<'r> Held<'r> {
+    fn now(root: &'r Root) -> Option<Self> {
+        let status = root.read("/proc/self/status").ok()?;
+        let effective = parse::proc_status::value(&status, "CapEff")?;
+        let [uid, euid, _] = uids(&status)?;
+        Some(Self {
+            root,
+            effective: u64::from_str_radix(effective, 16).ok()?,
+            euid,
+            uid,
+            // PROC_USER_INIT_INO (include/linux/proc_ns.h).
+            first: root.link("/proc/self/ns/user").ok().as_deref() == Some("user:[4026531837]"),
+            owns_net: owns_net(),
+        })
+    }
+
+    fn has(&self, capability: u32) -> bool {
+        self.effective >> capability & 1 == 1
+    }
+
+    /// A capability over the whole host.
+    fn lacks_of_host(&self, capability: u32, name: &str) -> Option<String> {
+        match (self.first, self.has(capability)) {
+            (true, true) => None,
+            (true, false) => Some(format!("{name} is missing")),
+            (false, _) => Some(format!(
+                "{name} of the host's first user namespace is missing, and this is another"
+            )),
+        }
+    }
+
+    /// Why a need is not met.
+    fn lacks(&self, need: &Need) -> Option<String> {
+        match need {
+            Need::File(path) => match access::may_write(self.root, path) {
+                Err(ReadError::Denied { .. }) => {
+                    Some(format!("{path} may be written by its owner, root, alone"))
+                }
+                _ => None,
+            },
+            Need::Net if !self.has(CAP_NET_ADMIN) => Some("CAP_NET_ADMIN is missing".into()),
+            Need::Net if !self.owns_net => Some(
+                "CAP_NET_ADMIN over this network namespace is missing: it belongs to another user \
+                 namespace"
+                    .into(),
+            ),
+            Need::Net => None,
+            Need::HostNet => self.lacks_of_host(CAP_NET_ADMIN, "CAP_NET_ADMIN"),
+            Need::SysAdmin => self.lacks_of_host(CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
+            // `check_same_owner`, kernel/sched/syscalls.c.
+            Need::Place(pid) => {
+                let same = self
+                    .uids_of(*pid)
+                    .is_none_or(|[uid, euid, _]| self.euid == euid || self.euid == uid);
+                (!same && !self.has(CAP_SYS_NICE))
+                    .then(|| format!("CAP_SYS_NICE is missing: process {pid} is another user's"))
+            }
+            // `kill_ok_by_cred`, kernel/signal.c.
+            Need::Signal(pid) => {
+                let same = self.uids_of(*pid).is_none_or(|[uid, _, saved]| {
+                    [self.euid, self.uid].iter().any(|own| *own == uid || *own == saved)
+                });
+                (!same && !self.has(CAP_KILL))
+                    .then(|| format!("CAP_KILL is missing: process {pid} is another user's"))
+            }
+        }
+    }
+
+    fn uids_of(&self, pid: u32) -> Option<[u32; 3]> {
+        uids(&self.root.read(&format!("/proc/{pid}/status")).ok()?)
+    }
+}
+
+/// Real, effective and saved user.
+fn uids(status: &[u8]) -> Option<[u32; 3]> {
+    let text = parse::proc_status::value(status, "Uid")?;
+    let mut words = text.split_whitespace().map_while(|w| w.parse().ok());
+    Some([words.next()?, words.next()?, words.next()?])
+}
+
+/// Whether the network namespace belongs to this user namespace or to one below it: only then do our
+/// capabilities count there. **Source**: `NS_GET_USERNS`, which is refused for an owner outside of
+/// what the asker may see.
+fn owns_net() -> bool {
+    const NS_GET_USERNS: libc::c_ulong = 0xb701;
+    let Ok(net) = File::open("/proc/thread-self/ns/net") else { return true };
+    // SAFETY: the descriptor is open, and the call takes no argument.
+    let owner = unsafe { libc::ioctl(net.as_raw_fd(), NS_GET_USERNS as _) };
+    if owner >= 0 {
+        // SAFETY: the kernel just gave us this descriptor.
+        unsafe { libc::close(owner) };
+        return true;
+    }
+    std::io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
+}
