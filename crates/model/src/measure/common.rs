@@ -10,8 +10,8 @@ use crate::{CpuId, CpuSet, Nanos, Reading};
 
 /// Quantiles of a distribution of durations.
 ///
-/// **Unit**: nanoseconds. **Shape**: each is placed by its rank within a bucket at most 1/128
-/// of its value wide (`stats::Histogram`); `min` and `max` are exact.
+/// **Unit**: nanoseconds. **Shape**: each is placed by its rank and the bucket's mean within a
+/// bucket at most 1/128 of its value wide (`stats::Histogram`); `min` and `max` are exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     /// How many samples.

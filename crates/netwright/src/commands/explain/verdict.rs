@@ -237,15 +237,19 @@ pub fn mixed(args: &ExplainArgs, exchange: &Exchange) -> bool {
     args.script.len() > 1 || (trips - trips.round()).abs() > 0.05
 }
 
-/// A first guess of the service time; 0 where it would be lost in a round trip's own spread. Of
-/// transactions of several kinds the median is of no kind: then of means.
+/// A first guess of the service time; 0 where it would be lost in a round trip's own spread: below
+/// 2% of it, and not above nothing in all pairs. Of transactions of several kinds the median is of
+/// no kind: then of means.
 pub fn guess(pairs: &Pairs, mixed: bool) -> Nanos {
     let known = match mixed {
         false => typical(pairs),
         true => held(pairs, |o| o.round.mean_ns),
     };
-    let Some(Typical { network_ns, service_ns, .. }) = known else { return Nanos(0) };
-    if service_ns < network_ns * 0.02 { Nanos(0) } else { Nanos(service_ns.min(MOST) as u64) }
+    let Some(Typical { network_ns, service_ns, low_ns, .. }) = known else { return Nanos(0) };
+    match service_ns >= network_ns * 0.02 || low_ns > 0.0 {
+        true => Nanos(service_ns.clamp(0.0, MOST) as u64),
+        false => Nanos(0),
+    }
 }
 
 /// The same as the decomposition's, of medians.
