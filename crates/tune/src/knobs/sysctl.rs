@@ -1,5 +1,6 @@
 //! `sysctl.KEY`: any kernel setting under `/proc/sys`.
 
+mod acts;
 mod judge;
 mod range;
 
@@ -84,7 +85,7 @@ impl Knob for Sysctl {
     }
 
     fn never(&self, knob: &str) -> Option<&'static str> {
-        judge::never(&dotted(knob))
+        judge::never(&dotted(knob)).or_else(|| acts::never(&dotted(knob)))
     }
 
     fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
@@ -101,7 +102,7 @@ impl Knob for Sysctl {
         let apart = file.starts_with("/proc/sys/net/") && !netns::is_first(host.root());
         let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
         match access::mode(host.root(), &file) {
-            Ok(mode) if mode & 0o222 != 0 => Ok(()),
+            Ok(mode) if mode & 0o222 != 0 => acts::can_be_read(&file, mode),
             Ok(_) if apart => Err(TuneError::Environment(format!(
                 "{file}: read-only in this network namespace; {hosts}"
             ))),

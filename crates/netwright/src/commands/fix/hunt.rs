@@ -83,9 +83,14 @@ impl Hunt {
             1 => format!(
                 "the host was looked at once, for {watched}: the budget holds no more looks"
             ),
-            n => format!(
-                "the host was looked at {n} times, {watched} in all; the last look showed nothing new"
-            ),
+            n => {
+                let over =
+                    if self.next().is_some() { ", and the budget holds no more" } else { "" };
+                format!(
+                    "the host was looked at {n} times, {watched} in all; the last look showed \
+                     nothing new{over}"
+                )
+            }
         }
     }
 }
