@@ -153,6 +153,13 @@ pub struct Run {
     pub spoiled: Option<String>,
 }
 
+impl Run {
+    /// Whether the workload failed and gave nothing.
+    pub fn failed(&self) -> bool {
+        self.figures.is_empty() && self.spoiled.is_some()
+    }
+}
+
 /// What may disturb a run, besides others' CPU time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DuringRun {

@@ -322,6 +322,23 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
 }
 
 #[test]
+fn an_end_before_the_first_run_is_said_to_tell_nothing() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let (knob, record) = (folder.path().join("knob"), folder.path().join("r.jsonl"));
+    fs::write(&knob, "7\n").unwrap();
+    fs::write(folder.path().join("e.toml"), SETS.replace("cat knob", "sleep 60")).unwrap();
+    let mut command = prove(folder.path(), &["e.toml"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("a level", || fs::read_to_string(&record).is_ok_and(|t| t.contains("\"setting\"")));
+    signal(&child, libc::SIGTERM);
+    let out = child.wait_with_output().unwrap();
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0));
+    assert!(complaint(&out).contains("there is nothing to tell"), "{}", complaint(&out));
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
+}
+
+#[test]
 fn a_matrix_has_a_cell_for_every_placement() {
     let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let serve = Serve::start(&[]);

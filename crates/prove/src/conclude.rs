@@ -271,6 +271,7 @@ pub fn conclude(
     if let Some(goal) = experiment.goal() {
         let t = table(experiment, runs, goal);
         let effects = t.against(experiment.cells.len() - 1, 0);
+        notes::constant(&goal.name, runs, &mut document.notes);
         notes::host(&goal.name, &t.levels(), t.difference, &mut document.notes);
         if experiment.design == Design::Ab {
             notes::effects(&effects, &mut document.notes);
@@ -278,7 +279,7 @@ pub fn conclude(
         notes::places(experiment, goal, runs, &mut document.notes);
     }
     notes::noise(&document.verdict, experiment.smallest, &mut document.notes);
-    notes::runs(runs, &mut document.notes);
+    notes::runs(experiment, runs, &mut document.notes);
     notes::placement(experiment, &mut document.notes);
     document
 }

@@ -31,6 +31,9 @@ const MOST_REPEATS: usize = 2;
 /// Of all runs at most so many are repeats: one in this many.
 const REPEATS_EACH: usize = 5;
 
+/// Fewer failures are too few to tell how often a workload fails.
+const FEWEST_FAILURES: usize = 4;
+
 /// What making runs needs from outside.
 pub struct Means<'a> {
     /// Our own program, for measurements.
@@ -161,9 +164,10 @@ impl Course<'_> {
             for repeat in 0..=MOST_REPEATS {
                 let ran = match self.run(block, level, record) {
                     Err(ProveError::Workload(why)) if repeat == 0 && self.ran_before(level) => {
-                        let run = failed(block, level, why);
+                        let run = failed(block, level, why.clone());
                         record.run(&run)?;
                         self.runs.push(run);
+                        self.not_too_often(why)?;
                         continue;
                     }
                     ran => ran?,
@@ -195,6 +199,17 @@ impl Course<'_> {
     /// is tried once more.
     fn ran_before(&self, level: usize) -> bool {
         self.runs.iter().any(|r| r.level == level && r.spoiled.is_none())
+    }
+
+    /// Who fails in more of all runs than may be repeated is not disturbed but broken, and what its
+    /// other runs say is a choice of them.
+    fn not_too_often(&self, why: String) -> Result<(), ProveError> {
+        let failed = self.runs.iter().filter(|r| r.failed()).count();
+        let runs = self.runs.len();
+        match failed >= FEWEST_FAILURES && failed * REPEATS_EACH > runs {
+            true => Err(ProveError::Workload(format!("failed in {failed} of {runs} runs; {why}"))),
+            false => Ok(()),
+        }
     }
 
     fn may_repeat(&self) -> bool {
@@ -294,5 +309,55 @@ fn failed(block: usize, level: usize, why: String) -> Run {
         counters: BTreeMap::new(),
         work: None,
         spoiled: Some(format!("the workload {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec;
+
+    /// An experiment of so many runs over a command, and how it went.
+    fn conducted(command: &str) -> Conducted {
+        let text = format!(
+            "command = \"\"\"{command}\"\"\"\nruns = 200\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
+             [[metric]]\nname = \"x\"\nregex = \"x = ([0-9]+)\"\nbetter = \"lower\"\n"
+        );
+        let spec = spec::parse(&text).unwrap();
+        let experiment = Experiment::check(spec.clone(), "x").unwrap();
+        let begun = Begun { started_unix_s: 1, name: "x".into(), spec, seed: 3 };
+        let folder = tempfile::tempdir().unwrap();
+        let mut record = Record::create(&folder.path().join("x.jsonl"), &begun).unwrap();
+        let means = Means {
+            ours: Path::new("/none"),
+            stop: &AtomicBool::new(false),
+            knobs: None,
+            progress: &|_, _| {},
+        };
+        conduct(&experiment, &begun, vec![], &mut record, &means)
+    }
+
+    #[test]
+    fn a_workload_that_fails_again_and_again_is_broken_and_its_runs_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("n").display().to_string();
+        let went = conducted(&format!(
+            "n=$(cat {count} 2>/dev/null); echo $((n + 1)) > {count}; \
+             [ $((n % 3)) = 2 ] && {{ echo gone >&2; exit 7; }}; echo x = {{v}}"
+        ));
+        let why = went.broken.unwrap().to_string();
+        assert!(why.contains("failed in 4 of 1") && why.ends_with("exit code 7: gone"), "{why}");
+        let document = went.document.unwrap();
+        assert!(document.ended.contains("failed in 4 of 1"), "{}", document.ended);
+        let note = document.notes.iter().find(|n| n.contains("the workload failed (")).unwrap();
+        assert!(note.starts_with("in 4 of 1") && note.contains(" at 1"), "{note}");
+    }
+
+    #[test]
+    fn a_figure_that_never_moves_is_named() {
+        let went = conducted("echo x = 5; : {v}");
+        let notes = went.document.unwrap().notes;
+        assert!(notes.iter().any(|n| n.starts_with("x is 5 in every run")), "{notes:?}");
+        assert!(!notes.iter().any(|n| n.contains("wandered")), "{notes:?}");
     }
 }

@@ -3,7 +3,7 @@
 use model::prove::{Outcome, Run, Verdict};
 use stats::trial::{looks, two_places};
 
-use crate::{Experiment, experiment::Metric};
+use crate::{Experiment, experiment::Metric, levels::Cell};
 
 /// A difference that most would want to see, where nobody says which.
 const MATTERS: f64 = 0.05;
@@ -103,9 +103,40 @@ pub(crate) fn places(
     }
 }
 
+/// A figure that never moves: what is read may not be what is meant.
+pub(crate) fn constant(goal: &str, runs: &[Run], notes: &mut Vec<String>) {
+    let figures: Vec<f64> = runs.iter().filter_map(|r| r.figures.get(goal).copied()).collect();
+    let Some(first) = figures.first().filter(|_| figures.len() > 1) else { return };
+    if figures.iter().all(|x| x == first) {
+        notes.push(format!(
+            "{goal} is {first} in every run: look whether that is the figure that is meant"
+        ));
+    }
+}
+
+/// In how many runs the workload failed, by level: what is told is of those that worked.
+fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
+    let failed: Vec<&Run> = runs.iter().filter(|r| r.failed()).collect();
+    let Some(first) = failed.first().and_then(|r| r.spoiled.as_ref()) else { return };
+    let at = |(i, cell): (usize, &Cell)| {
+        let count = failed.iter().filter(|r| r.level == i).count();
+        (count > 0).then(|| format!("{count} at {}", cell.name(&experiment.factors)))
+    };
+    let at: Vec<String> = experiment.cells.iter().enumerate().filter_map(at).collect();
+    notes.push(format!(
+        "in {} of {} runs the workload failed ({}) and was run again: what is told is of the runs \
+         that worked; the first: {first}",
+        failed.len(),
+        runs.len(),
+        at.join(", ")
+    ));
+}
+
 /// Runs that were repeated.
-pub(crate) fn runs(runs: &[Run], notes: &mut Vec<String>) {
-    let spoiled: Vec<&String> = runs.iter().filter_map(|r| r.spoiled.as_ref()).collect();
+pub(crate) fn runs(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
+    failures(experiment, runs, notes);
+    let disturbed = runs.iter().filter(|r| !r.failed());
+    let spoiled: Vec<&String> = disturbed.filter_map(|r| r.spoiled.as_ref()).collect();
     if let Some(first) = spoiled.first() {
         notes.push(format!(
             "{} of {} runs were disturbed and repeated; the first: {first}",

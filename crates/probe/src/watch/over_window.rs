@@ -24,8 +24,13 @@ impl OverWindow {
     }
 
     /// Puts what they measured, or why they did not, into the window's samples.
-    pub fn end(self, mut samples: Samples) -> Samples {
-        let Some(mut part) = self.0 else { return samples };
+    pub fn end(mut self, samples: Samples) -> Samples {
+        self.part(samples)
+    }
+
+    /// The same of a part of the window, which ends now; the next one begins.
+    pub fn part(&mut self, mut samples: Samples) -> Samples {
+        let Some(part) = &mut self.0 else { return samples };
         let look = part.look(None);
         for cpu in &mut samples.cpus {
             (cpu.softirq_ns, _) = look.of(cpu.id);

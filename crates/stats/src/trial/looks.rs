@@ -50,6 +50,10 @@ pub fn resemblance(values: &[f64]) -> Option<f64> {
     }
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    // Equal values differ by what adding them up rounds.
+    if squares <= n * (1e-12 * mean.abs().max(1.0)).powi(2) {
+        return None;
+    }
     let products: f64 =
         values.iter().zip(values.iter().skip(1)).map(|(a, b)| (a - mean) * (b - mean)).sum();
     let lag1 = products / squares;
@@ -60,6 +64,13 @@ pub fn resemblance(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::random::{SplitMix64, draws::Ar1};
+
+    #[test]
+    fn values_that_are_all_the_same_resemble_nothing() {
+        assert_eq!(resemblance(&[5f64.ln(); 16]), None);
+        let almost: Vec<f64> = (0..16).map(|i| 5f64.ln() + 1e-15 * f64::from(i)).collect();
+        assert_eq!(resemblance(&almost), None);
+    }
 
     #[test]
     fn drift_is_seen_with_its_size_and_chance_is_not() {

@@ -7,7 +7,6 @@ use std::{
 };
 
 use model::{
-    Nanos,
     fix::{Candidate, Fate},
     prove::{Outcome, ProveDocument, Verdict},
     tune::Plan,
@@ -24,6 +23,7 @@ use super::{
     Attempt,
     args::FixArgs,
     hosts::{Hosts, Made},
+    hunt::Gaze,
 };
 use crate::{
     commands::{
@@ -92,8 +92,8 @@ impl Course<'_> {
     }
 
     /// Whether there is time for a look of this length, an experiment after it, and the last one.
-    pub fn holds_look(&self, long: Nanos) -> bool {
-        let room = self.args.budget.0.saturating_sub(long.0) as f64 / 1e9;
+    pub fn holds_look(&self, look: Gaze) -> bool {
+        let room = self.args.budget.0.saturating_sub(look.long().0) as f64 / 1e9;
         room - self.began.elapsed().as_secs_f64() > 2.0 * self.shortest().as_secs_f64()
     }
 

@@ -11,12 +11,33 @@ use tune::wish::Wish;
 
 use super::{Attempt, judge};
 
-/// Looks since something was last kept, each so many windows long: several short ones, for the
-/// mean of a long one hides what comes and goes, and a long one, for what is counted seldom.
-const LOOKS: [u64; 5] = [1, 1, 1, 1, 4];
+/// Looks since something was last kept, each so many windows long and judged in so many parts of a
+/// window: a CPU that is at its limit in one half second of four is at three quarters of it in the
+/// mean; and a long one as a whole, for what is counted seldom.
+const LOOKS: [(u64, u64); 4] = [(1, 1), (2, 6), (2, 6), (4, 1)];
 
-/// No look is made longer than this, but where one window is: the far end bears no longer one.
+/// A part is no shorter than this, unless the window is: two readings further apart say more.
+const SHORTEST_PART: Nanos = Nanos(500_000_000);
+
+/// No look is made longer than this as a whole, but where one window is: the far end bears no longer
+/// one.
 const LONGEST: Nanos = Nanos(60_000_000_000);
+
+/// A look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gaze {
+    /// How long each part of it is that is judged by itself,
+    pub part: Nanos,
+    /// and how many there are.
+    pub parts: u64,
+}
+
+impl Gaze {
+    /// How long all of it is.
+    pub fn long(self) -> Nanos {
+        Nanos(self.part.0.saturating_mul(self.parts))
+    }
+}
 
 /// Looking for something to try.
 pub struct Hunt {
@@ -32,11 +53,15 @@ impl Hunt {
         Self { window, looks: 0, watched: Nanos(0), seen: BTreeSet::new() }
     }
 
-    /// How long the next look is; `None` after the last.
-    pub fn next(&self) -> Option<Nanos> {
-        let most = LONGEST.max(self.window);
-        let windows = LOOKS.get(self.looks)?;
-        Some(Nanos(self.window.0.saturating_mul(*windows)).min(most))
+    /// The next look; `None` after the last.
+    pub fn next(&self) -> Option<Gaze> {
+        let (windows, share) = *LOOKS.get(self.looks)?;
+        let long = Nanos(self.window.0.saturating_mul(windows));
+        if share == 1 {
+            return Some(Gaze { part: long.min(LONGEST.max(self.window)), parts: 1 });
+        }
+        let part = Nanos(self.window.0 / share).max(SHORTEST_PART.min(self.window));
+        Some(Gaze { part, parts: long.0 / part.0.max(1) })
     }
 
     /// Whether the next look repeats one that showed nothing which helped.
@@ -51,9 +76,9 @@ impl Hunt {
 
     /// What a look of this length found that is new: to be tried, or to be told why it is not.
     /// What waited for another finding's remedy and no longer does is new.
-    pub fn fresh(&mut self, window: Nanos, findings: &[Finding], also: &[Wish]) -> Vec<Attempt> {
+    pub fn fresh(&mut self, look: Gaze, findings: &[Finding], also: &[Wish]) -> Vec<Attempt> {
         self.looks += 1;
-        self.watched.0 = self.watched.0.saturating_add(window.0);
+        self.watched.0 = self.watched.0.saturating_add(look.long().0);
         let mut fresh = Vec::new();
         for (candidate, wishes) in judge::candidates(findings, also) {
             let attempt = Attempt { candidate, wishes, plan: None };
@@ -73,7 +98,8 @@ impl Hunt {
     pub fn late(&self, fresh: &[Attempt]) -> Option<String> {
         let found = fresh.iter().find(|a| !a.wishes.is_empty())?;
         let (by, look) = (&found.candidate.asked_by, self.looks);
-        (look > 1).then(|| format!("{by}: seen in look {look}, not in the {} before", look - 1))
+        let before = if look == 2 { "one".to_owned() } else { (look - 1).to_string() };
+        (look > 1).then(|| format!("{by}: seen in look {look}, not in the {before} before"))
     }
 
     /// How long it was looked for, when nothing new was seen in the end.
@@ -129,47 +155,47 @@ mod tests {
         let showed = [vec![], vec![], vec![few_channels(&[])]];
         let mut found = vec![];
         for findings in &showed {
-            let window = hunt.next().unwrap();
-            assert_eq!((window, hunt.late(&found)), (Nanos(3 * S), None));
-            found = hunt.fresh(window, findings, &[]);
+            assert_eq!(hunt.late(&found), None);
+            found = hunt.fresh(hunt.next().unwrap(), findings, &[]);
         }
         assert_eq!(found[0].name(), "nic.eth0.channels=combined 4");
         let said = hunt.late(&found).unwrap();
         assert_eq!(said, "finding few_channels: seen in look 3, not in the 2 before");
         // Seen again it is nothing new, and the first look is told by nobody.
-        assert!(hunt.fresh(Nanos(3 * S), &showed[2], &[]).is_empty());
+        let whole = Gaze { part: Nanos(3 * S), parts: 1 };
+        assert!(hunt.fresh(whole, &showed[2], &[]).is_empty());
         hunt.anew();
-        assert!(!hunt.again() && hunt.next() == Some(Nanos(3 * S)));
+        assert!(!hunt.again() && hunt.next() == Some(whole));
         let mut other = few_channels(&[]);
         other.changes[0].new = "combined 8".into();
-        let found = hunt.fresh(Nanos(3 * S), &[other], &[]);
+        let found = hunt.fresh(whole, &[other], &[]);
         assert!(found.len() == 1 && hunt.late(&found).is_none());
     }
 
     #[test]
     fn looking_in_vain_ends_with_a_long_look_and_says_how_long_it_took() {
         let mut hunt = Hunt::new(Nanos(3 * S));
-        let mut windows = vec![];
-        while let Some(window) = hunt.next() {
-            hunt.fresh(window, &[], &[]);
-            windows.push(window.0 / S);
+        let mut looks = vec![];
+        while let Some(look) = hunt.next() {
+            hunt.fresh(look, &[], &[]);
+            looks.push((look.part.0, look.parts));
         }
-        assert_eq!(windows, [3, 3, 3, 3, 12]);
-        assert!(hunt.in_vain().contains("looked at 5 times, 24 s in all"), "{}", hunt.in_vain());
-        let long = |window| Hunt { looks: 4, ..Hunt::new(window) }.next();
-        assert_eq!(
-            (long(Nanos(20 * S)), long(Nanos(90 * S))),
-            (Some(LONGEST), Some(Nanos(90 * S)))
-        );
+        assert_eq!(looks, [(3 * S, 1), (S / 2, 12), (S / 2, 12), (12 * S, 1)]);
+        assert!(hunt.in_vain().contains("looked at 4 times, 27 s in all"), "{}", hunt.in_vain());
+        let look = |looks, window| Hunt { looks, ..Hunt::new(window) }.next().unwrap();
+        assert_eq!(look(3, Nanos(20 * S)).part, LONGEST);
+        assert_eq!(look(3, Nanos(90 * S)).part, Nanos(90 * S));
+        assert_eq!(look(1, Nanos(S / 5)), Gaze { part: Nanos(S / 5), parts: 2 });
     }
 
     #[test]
     fn what_waited_for_another_remedy_is_tried_after_it() {
         let mut hunt = Hunt::new(Nanos(S));
-        let waits = hunt.fresh(Nanos(S), &[few_channels(&["flow_skew"])], &[]);
+        let whole = hunt.next().unwrap();
+        let waits = hunt.fresh(whole, &[few_channels(&["flow_skew"])], &[]);
         assert!(waits[0].wishes.is_empty());
         let mut told: Vec<Candidate> = waits.into_iter().map(|a| a.candidate).collect();
-        let tried = hunt.fresh(Nanos(S), &[few_channels(&[])], &[]);
+        let tried = hunt.fresh(whole, &[few_channels(&[])], &[]);
         assert_eq!(tried[0].wishes.len(), 1);
         no_longer_waits(&mut told, &tried);
         assert!(told.is_empty());

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use diagnose::{Case, diagnose};
 use model::{
-    Finding, Nanos,
+    Facts, Finding, Nanos,
     fix::{Candidate, Fate, FixChange},
     prove::Outcome,
     tune::{Plan, Planned, Refused, RefusedAs},
@@ -22,7 +22,7 @@ use tune::{
     wish::{self, Wish, Wishes},
 };
 
-use super::{Attempt, args::FixArgs};
+use super::{Attempt, args::FixArgs, hunt::Gaze};
 use crate::{
     commands::{
         far::{FAR, near::Far},
@@ -42,52 +42,97 @@ pub struct Look {
     pub run: Duration,
 }
 
-/// Watches the host for so long while the workload runs, and judges; the far end's at the same
-/// time.
+/// Watches the host while the workload runs, and judges each part of the look; the far end's at the
+/// same time.
 pub fn look(
-    (args, long): (&FixArgs, Nanos),
+    (args, gaze): (&FixArgs, Gaze),
     probe: &Experiment,
     window: &Window,
     far: Option<&Far>,
 ) -> Result<Look, Failure> {
-    let root = Root::live();
-    let facts = facts::collect(&root, &Request { processes: vec![] });
     let ours = super::ours()?;
+    let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
     let load = Load::start(probe, &ours);
-    let options =
-        Options { window: Duration::from_nanos(long.0), readings: readings(long), pids: vec![] };
     let goal = args.goal.of_findings();
-    let (samples, theirs) = std::thread::scope(|threads| {
-        let theirs = threads.spawn(|| far.map(|f| f.look(long, goal)).transpose());
-        let softirq = OverWindow::begin(&root, !args.no_bpf);
-        let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
-        let samples = reading(taken.map(|samples| softirq.end(samples)));
+    let (ours, theirs) = std::thread::scope(|threads| {
+        let theirs = threads.spawn(|| far.map_or(Ok(vec![]), |f| there(f, gaze, goal, window)));
+        let ours = here((args, &facts), gaze, window);
         let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
-        (samples, theirs.join().unwrap_or_else(lost))
+        (ours, theirs.join().unwrap_or_else(lost))
     });
     let mut took = load.end().map_err(failure)?;
     took.sort_unstable();
-    let ours = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
     Ok(Look {
-        findings: merged(ours, theirs?.unwrap_or_default()),
+        findings: merged(ours, theirs?),
         // None was whole within the window: then one takes that long at least.
-        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(long.0)),
+        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(gaze.long().0)),
     })
+}
+
+/// What the parts show of this host.
+fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, window: &Window) -> Vec<Finding> {
+    let root = Root::live();
+    let options = Options {
+        window: Duration::from_nanos(gaze.part.0),
+        readings: readings(gaze.part),
+        pids: vec![],
+    };
+    let goal = args.goal.of_findings();
+    let mut softirq = OverWindow::begin(&root, !args.no_bpf);
+    let mut all = vec![];
+    for _ in 0..gaze.parts {
+        let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
+        let samples = reading(taken.map(|samples| softirq.part(samples)));
+        all = woven(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
+        if window.was_cut_short() {
+            break;
+        }
+    }
+    all
+}
+
+/// And of the far end.
+fn there(
+    far: &Far,
+    gaze: Gaze,
+    goal: model::Goal,
+    window: &Window,
+) -> Result<Vec<Finding>, Failure> {
+    let mut all = vec![];
+    for _ in 0..gaze.parts {
+        all = woven(all, far.look(gaze.part, goal)?);
+        if window.was_cut_short() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Findings of one part and those of a later one that it has not.
+fn woven(first: Vec<Finding>, later: Vec<Finding>) -> Vec<Finding> {
+    let there = |f: &Finding| first.iter().any(|o| (&o.rule, &o.subject) == (&f.rule, &f.subject));
+    let later = later.into_iter().filter(|f| !there(f)).collect();
+    by_weight(first, later)
 }
 
 /// Findings of both hosts, each host's in its own order: the more severe and sure first, this
 /// host's before the other's. The other's knobs are named as such.
 fn merged(ours: Vec<Finding>, theirs: Vec<Finding>) -> Vec<Finding> {
+    by_weight(ours, theirs.into_iter().map(far_knobs).collect())
+}
+
+/// Two lists as one, each in its own order: of the second what is more severe and sure comes first.
+fn by_weight(first: Vec<Finding>, second: Vec<Finding>) -> Vec<Finding> {
     let weight = |f: &Finding| (f.severity, f.confidence);
-    let mut theirs = theirs.into_iter().map(far_knobs).peekable();
+    let mut second = second.into_iter().peekable();
     let mut all = Vec::new();
-    for finding in ours {
-        while let Some(their) = theirs.next_if(|t| weight(t) > weight(&finding)) {
-            all.push(their);
+    for finding in first {
+        while let Some(other) = second.next_if(|o| weight(o) > weight(&finding)) {
+            all.push(other);
         }
         all.push(finding);
     }
-    all.extend(theirs);
+    all.extend(second);
     all
 }
 
@@ -235,17 +280,28 @@ mod tests {
 
     use super::*;
 
+    fn finding(rule: &str, severity: Severity) -> Finding {
+        serde_json::from_value(serde_json::json!({
+            "rule": rule, "number": 1, "title": "", "severity": severity,
+            "confidence": "high", "rank": 1, "subject": "", "explanation": "",
+            "expected_gain": "", "evidence": [], "caused_by": [],
+            "changes": [{ "knob": "k", "old": "", "new": "", "command": "", "risk": "" }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_one_part_shows_is_told_once_in_the_order_of_weight() {
+        let part = |all: &[(&str, Severity)]| all.iter().map(|(r, s)| finding(r, *s)).collect();
+        let squeeze = ("time_squeeze", Severity::Warning);
+        let all = woven(part(&[squeeze]), part(&[("few_channels", Severity::Critical), squeeze]));
+        let all = woven(all, part(&[squeeze, ("rps", Severity::Info)]));
+        let names: Vec<_> = all.iter().map(|f| &*f.rule).collect();
+        assert_eq!(names, ["few_channels", "time_squeeze", "rps"]);
+    }
+
     #[test]
     fn findings_of_both_hosts_stand_in_one_order() {
-        let finding = |rule: &str, severity| -> Finding {
-            serde_json::from_value(serde_json::json!({
-                "rule": rule, "number": 1, "title": "", "severity": severity,
-                "confidence": "high", "rank": 1, "subject": "", "explanation": "",
-                "expected_gain": "", "evidence": [], "caused_by": [],
-                "changes": [{ "knob": "k", "old": "", "new": "", "command": "", "risk": "" }],
-            }))
-            .unwrap()
-        };
         let ours = vec![finding("a", Severity::Warning), finding("b", Severity::Info)];
         let theirs = vec![finding("c", Severity::Critical), finding("d", Severity::Info)];
         let all = merged(ours, theirs);

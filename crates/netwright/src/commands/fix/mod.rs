@@ -13,7 +13,7 @@ use std::{
 };
 
 use model::{
-    Nanos, SCHEMA_VERSION,
+    SCHEMA_VERSION,
     fix::{Candidate, Fate, FixDocument},
     prove::{Outcome, Verdict},
     tune::Plan,
@@ -29,7 +29,7 @@ use self::{
     args::FixArgs,
     course::{Came, Course},
     hosts::Hosts,
-    hunt::Hunt,
+    hunt::{Gaze, Hunt},
 };
 use crate::{
     commands::{
@@ -210,10 +210,10 @@ fn list(
     let mut document = empty(args, &spec)?;
     let own = args.own_connection;
     let (mut hunt, mut also, mut any) = (Hunt::new(args.window), also, false);
-    while let Some(long) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
-        looks_again(args, &hunt, long);
-        let look = judge::look((args, long), &probe(&spec)?, window, far)?;
-        let fresh = hunt.fresh(long, &look.findings, also);
+    while let Some(gaze) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
+        looks_again(args, &hunt, gaze);
+        let look = judge::look((args, gaze), &probe(&spec)?, window, far)?;
+        let fresh = hunt.fresh(gaze, &look.findings, also);
         document.notes.extend(hunt.late(&fresh));
         also = &[];
         for one in fresh {
@@ -278,17 +278,17 @@ fn rounds(
     let (mut hunt, mut also) = (Hunt::new(course.args.window), also);
     loop {
         let kept = course.kept.len();
-        let Some(long) = hunt.next().filter(|long| !hunt.again() || course.holds_look(*long))
+        let Some(gaze) = hunt.next().filter(|gaze| !hunt.again() || course.holds_look(*gaze))
         else {
             document.ended = "nothing more helps".into();
             document.notes.push(hunt.in_vain());
             return Ok(());
         };
-        looks_again(course.args, &hunt, long);
+        looks_again(course.args, &hunt, gaze);
         let probe = probe(&course.spec)?;
-        let look = judge::look((course.args, long), &probe, course.window, course.hosts.far())?;
+        let look = judge::look((course.args, gaze), &probe, course.window, course.hosts.far())?;
         course.run = look.run;
-        let fresh = hunt.fresh(long, &look.findings, also);
+        let fresh = hunt.fresh(gaze, &look.findings, also);
         also = &[];
         document.notes.extend(hunt.late(&fresh));
         hunt::no_longer_waits(&mut document.candidates, &fresh);
@@ -306,8 +306,9 @@ fn rounds(
 }
 
 /// Says that the host is looked at again, and for how long.
-fn looks_again(args: &FixArgs, hunt: &Hunt, long: Nanos) {
+fn looks_again(args: &FixArgs, hunt: &Hunt, gaze: Gaze) {
     if hunt.again() && !args.output.talk.quiet {
+        let long = gaze.long();
         note(&format!("nothing new to try was seen; looking at the host again, for {long}"));
     }
 }

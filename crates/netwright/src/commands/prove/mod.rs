@@ -70,12 +70,22 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     }
     let done = match &conducted.document {
         Some(document) => show(args, document, &sink)?,
-        None => Done::No,
+        None => nothing_told(conducted.broken.is_some()),
     };
     match conducted.broken {
         Some(why) => Err(failure(why)),
         None => went_on.map(|()| done),
     }
+}
+
+/// Ended before the first run was: all was put back, and there is no verdict to show.
+fn nothing_told(broken: bool) -> Done {
+    if !broken {
+        note(
+            "netwright: ended by hand before the first run was made: there is nothing to tell, and all is as it was",
+        );
+    }
+    Done::No
 }
 
 fn show(args: &ProveArgs, document: &ProveDocument, sink: &Sink) -> Result<Done, Failure> {
