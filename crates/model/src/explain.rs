@@ -125,8 +125,13 @@ pub struct PathLoad {
     /// Its transactions a second on the other path, where that was measured.
     pub there_per_s: Option<f64>,
     /// CPU time of this host that explains the difference, for a transaction, beside the path's
-    /// delay; None where nobody tells what the rest takes.
+    /// delay, and no more than can be: what all of this host was busy with there, less its threads here.
+    /// None where nobody tells what the rest takes.
     pub cpu_ns: Option<f64>,
+    /// The same as it would have to be to explain all of the difference. More than `cpu_ns` is none
+    /// that can be: something else made the twin slower there.
+    #[serde(default)]
+    pub fitted_cpu_ns: Option<f64>,
 }
 
 /// A part of the time.
@@ -232,6 +237,9 @@ pub struct Level {
     pub client_cpu_ns: Option<f64>,
     /// CPU time of the server by transaction, where it is known.
     pub server_cpu_ns: Option<f64>,
+    /// CPU time of this host by transaction, all that was busy, as `/proc/stat` has it.
+    #[serde(default)]
+    pub host_cpu_ns: Option<f64>,
 }
 
 /// Throughput predicted for a path and a number of clients.
@@ -258,6 +266,10 @@ pub struct Prediction {
     /// Whether it is made of parts that do not add up (`sum.conclusive`), and so is none to rely on.
     #[serde(default)]
     pub inconclusive: bool,
+    /// Whether the path's CPU time in it is the most that it can be, because what was measured there
+    /// would need more (`elsewhere.loads.fitted_cpu_ns`).
+    #[serde(default)]
+    pub cpu_bounded: bool,
 }
 
 /// A change and what it would give.

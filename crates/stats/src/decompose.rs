@@ -209,24 +209,32 @@ fn sum(all: &[Pair], sum_ns: f64) -> Sum {
     let conclusive = error.abs() <= ALLOWED;
     let mut disturbed = vec![];
     if !conclusive {
-        disturbed.extend(worst(rounds().map(|r| r.cycle_ns()).collect()));
+        disturbed.extend(apart(&rounds().map(|r| r.cycle_ns()).collect::<Vec<f64>>()));
         disturbed.extend(drift(rounds().map(|r| r.cycle_ns()).collect()));
     }
     Sum { measured_ns, sum_ns, error, allowed: ALLOWED, conclusive, disturbed }
 }
 
-/// The slowest round, where it stands out.
-fn worst(cycles: Vec<f64>) -> Option<String> {
-    let typical = median(&cycles);
-    let far = cycles.iter().filter(|c| **c > typical * 1.1).count();
-    let most = cycles.iter().copied().fold(0.0, f64::max);
-    (far > 0).then(|| {
-        format!(
-            "{far} of {} rounds were over 10% slower than the median, the slowest {:.0}%",
-            cycles.len(),
-            (most / typical - 1.0) * 100.0
-        )
-    })
+/// From here on a round stands out from the median, in parts of it.
+pub const STANDS_OUT: f64 = 0.1;
+
+/// The slowest and the fastest round, where they stand out: both move a mean away from the median.
+fn apart(cycles: &[f64]) -> Vec<String> {
+    let typical = median(cycles);
+    let of = cycles.len();
+    let far = |by: fn(f64) -> f64| cycles.iter().filter(|c| by(**c / typical) > STANDS_OUT).count();
+    let slower = (far(|part| part - 1.0), "slower", cycles.iter().copied().fold(typical, f64::max));
+    let faster = (far(|part| 1.0 - part), "faster", cycles.iter().copied().fold(typical, f64::min));
+    let told = |(n, how, most): (usize, &str, f64)| {
+        (n > 0).then(|| {
+            let farthest = if how == "slower" { "slowest" } else { "fastest" };
+            let by = (most / typical - 1.0).abs() * 100.0;
+            format!(
+                "{n} of {of} rounds were over 10% {how} than the median, the {farthest} {by:.0}%"
+            )
+        })
+    };
+    [slower, faster].into_iter().filter_map(told).collect()
 }
 
 /// The second half against the first.
@@ -322,6 +330,21 @@ mod tests {
         let d = decompose(&all, &all).unwrap();
         assert!(!d.sum.conclusive && d.sum.error < -0.02, "{:?}", d.sum);
         assert!(d.sum.disturbed[0].starts_with("4 of 12 rounds"), "{:?}", d.sum.disturbed);
+    }
+
+    /// Five of twelve at a third of the time: the mean is far below the median, and no round is slow.
+    #[test]
+    fn faster_rounds_disturb_the_mean_as_well_and_are_named() {
+        let mut all = pairs(12, 1, 25_000.0, 100_000.0);
+        for p in &mut all[..5] {
+            p.workload = round(1, 40_000.0, 800.0);
+        }
+        let d = decompose(&all, &all).unwrap();
+        assert!(!d.sum.conclusive && d.sum.error > 0.02, "{:?}", d.sum);
+        let named = &d.sum.disturbed[0];
+        assert!(named.starts_with("5 of 12 rounds were over 10% faster"), "{:?}", d.sum.disturbed);
+        assert!(named.contains("the fastest 6") || named.contains("the fastest 7"), "{named}");
+        assert!(d.sum.disturbed.iter().all(|why| !why.contains("slower than")), "{:?}", d.sum);
     }
 
     #[test]

@@ -65,6 +65,35 @@ pub struct Added {
     pub cpu_ns: f64,
 }
 
+/// A workload on another path, as it was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct There {
+    /// Its clients.
+    pub clients: u32,
+    /// What the path adds to a transaction with one client.
+    pub added_ns: f64,
+    /// Transactions a second.
+    pub per_s: f64,
+    /// CPU time of its own threads on this host by transaction.
+    pub own_cpu_ns: Option<f64>,
+    /// CPU time of this host by transaction, all that was busy.
+    pub host_cpu_ns: Option<f64>,
+}
+
+/// CPU time of this host that a path takes for a transaction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathCpu {
+    /// No more than can be.
+    pub ns: f64,
+    /// As much as would explain what was measured; more than `ns` cannot be.
+    pub fitted_ns: f64,
+}
+
+/// Ticks by which a kernel counts busy CPUs blur short rounds: so much more than it counted may be.
+const BLUR: f64 = 1.25;
+/// No transaction takes longer of a CPU.
+const LONGEST_NS: f64 = 1e12;
+
 /// The model of one number of clients.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -211,6 +240,7 @@ impl Model {
             measured_per_s: None,
             error: None,
             inconclusive: false,
+            cpu_bounded: false,
         })
     }
 
@@ -236,7 +266,8 @@ impl Model {
     /// What a path takes of this host's CPUs for a transaction with so many clients, from this
     /// workload measured on both: the CPU time with which the model says of the other path what
     /// was measured there, between none and all that the path adds. Where CPUs are far from full
-    /// it is not known well, and matters as little. `None` where nobody knows what the rest takes.
+    /// it is not known well, and matters as little. It is no more than this host's CPUs had there
+    /// beside the workload's own threads. `None` where nobody knows what the rest takes.
     ///
     /// The inverse of [`Model::predict`]: a parameter that cannot be measured by itself is set so
     /// that the model of a known workload is right (calibration; Lazowska et al., Quantitative
@@ -244,27 +275,29 @@ impl Model {
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn path_cpu_ns(
-        &self,
-        added_ns: f64,
-        clients: u32,
-        there_per_s: f64,
-    ) -> Result<Option<f64>, NoNetwork> {
-        let Some(apart) = self.apart() else { return Ok(None) };
-        let apart = apart?;
+    pub fn path_cpu_ns(&self, there: There) -> Result<Option<PathCpu>, NoNetwork> {
+        let (Some(apart), Some(cpus)) = (self.apart(), self.known.cpus) else { return Ok(None) };
+        let (apart, clients) = (apart?, there.clients);
         let said = |cpu_ns: f64| -> Result<f64, NoNetwork> {
-            let (low, high) = span(&apart.burdened(cpu_ns)?, clients, added_ns - cpu_ns)?;
+            // Beyond what the path adds nothing of it is delay.
+            let delay = if cpu_ns > there.added_ns { 0.0 } else { there.added_ns - cpu_ns };
+            let (low, high) = span(&apart.burdened(cpu_ns)?, clients, delay)?;
             Ok((low + high) / 2.0)
         };
-        let (mut low, mut high) = (0.0, added_ns.max(0.0));
-        if said(low)? <= there_per_s {
-            return Ok(Some(0.0));
+        let (mut low, mut high) = (0.0, there.added_ns.max(1.0));
+        if said(low)? <= there.per_s {
+            return Ok(Some(PathCpu { ns: 0.0, fitted_ns: 0.0 }));
+        }
+        while said(high)? > there.per_s && high < LONGEST_NS {
+            (low, high) = (high, high * 2.0);
         }
         for _ in 0..20 {
             let middle = (low + high) / 2.0;
-            if said(middle)? > there_per_s { low = middle } else { high = middle }
+            if said(middle)? > there.per_s { low = middle } else { high = middle }
         }
-        Ok(Some((low + high) / 2.0))
+        let fitted_ns = (low + high) / 2.0;
+        let most = there.added_ns.max(0.0).min(there.most_cpu_ns(cpus));
+        Ok(Some(PathCpu { ns: fitted_ns.min(most), fitted_ns }))
     }
 
     /// A path that is faster by `-added_ns`. Where nobody tells of the server: from what it is now to
@@ -296,6 +329,16 @@ impl Model {
     }
 }
 
+impl There {
+    /// The most CPU time that the path can take for a transaction, where this host has so many CPUs: what
+    /// they were busy with, at most all of them, less the workload's own threads.
+    fn most_cpu_ns(&self, cpus: u32) -> f64 {
+        let all = f64::from(cpus) * 1e9 / self.per_s;
+        let busy = self.host_cpu_ns.map_or(all, |ns| (ns * BLUR).min(all));
+        (busy - self.own_cpu_ns.unwrap_or(0.0)).max(0.0)
+    }
+}
+
 /// With a delay added, from the least to the most that variability may make of it.
 fn span(curve: &Curve, clients: u32, delay: f64) -> Result<(f64, f64), NoNetwork> {
     let (a, b) = (curve.fluctuating(clients, delay)?, curve.steady(clients, delay)?);
@@ -323,6 +366,7 @@ mod tests {
             high_per_s: rates[n as usize],
             client_cpu_ns: Some(6_000.0),
             server_cpu_ns: Some(40_000.0),
+            host_cpu_ns: None,
         };
         let levels = (0..).map(|i| 1 << i).take_while(|n| *n <= most).map(level).collect();
         let known = Known {
@@ -385,9 +429,21 @@ mod tests {
                 high_per_s: per_s,
                 client_cpu_ns: client,
                 server_cpu_ns: server,
+                host_cpu_ns: Some(cpu),
             }
         };
         clients.iter().map(level).collect()
+    }
+
+    /// What was seen elsewhere, with a path that adds so much.
+    fn of(added_ns: f64, level: &Level) -> There {
+        There {
+            clients: level.clients,
+            added_ns,
+            per_s: level.per_s,
+            own_cpu_ns: None,
+            host_cpu_ns: level.host_cpu_ns,
+        }
     }
 
     /// A twin says what the path takes of the CPUs; the workload, which computes for longer, has
@@ -403,7 +459,9 @@ mod tests {
             let added = path_cpu + path_delay;
             let twin = model(seen(2, 16_000.0, 12_000.0, &all));
             let there = seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16, 64]);
-            let found = twin.path_cpu_ns(added, 16, there[0].per_s).unwrap().unwrap();
+            let found = twin.path_cpu_ns(of(added, &there[0])).unwrap().unwrap();
+            assert_eq!(found.ns, found.fitted_ns, "what explains it is bounded by nothing");
+            let found = found.ns;
             // Full CPUs tell it; the curve is a straight line between what was measured.
             assert!((found / path_cpu - 1.0).abs() < 0.15, "{found} of {path_cpu}");
             for demand in [12_000.0, 19_000.0, 60_000.0] {
@@ -422,12 +480,53 @@ mod tests {
         let (_, unknown) = known(16);
         let levels = seen(2, 16_000.0, 12_000.0, &[1, 2, 4, 8, 16]);
         let twin = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
-        assert_eq!(twin.path_cpu_ns(50_000.0, 16, 1e9).unwrap(), Some(0.0));
-        let all = twin.path_cpu_ns(50_000.0, 16, 1.0).unwrap().unwrap();
-        assert!((all / 50_000.0 - 1.0).abs() < 1e-3, "{all}");
+        let there = |added_ns: f64, per_s: f64| There {
+            clients: 16,
+            added_ns,
+            per_s,
+            own_cpu_ns: None,
+            host_cpu_ns: None,
+        };
+        let none = twin.path_cpu_ns(there(50_000.0, 1e9)).unwrap();
+        assert_eq!(none, Some(PathCpu { ns: 0.0, fitted_ns: 0.0 }));
+        let all = twin.path_cpu_ns(there(50_000.0, 1.0)).unwrap().unwrap();
+        assert!((all.ns / 50_000.0 - 1.0).abs() < 1e-3, "{all:?}");
+        assert!(all.fitted_ns > all.ns * 2.0, "not even all of it explains it: {all:?}");
         // Nobody tells of the CPUs.
-        assert_eq!(Model::new(unknown).unwrap().path_cpu_ns(5e4, 16, 1e4).unwrap(), None);
-        assert!(twin.path_cpu_ns(f64::NAN, 16, 1e4).is_err());
+        assert_eq!(Model::new(unknown).unwrap().path_cpu_ns(there(5e4, 1e4)).unwrap(), None);
+        assert!(twin.path_cpu_ns(there(f64::NAN, 1e4)).is_err());
+    }
+
+    /// The twin stood still for a while there: a third as fast as the path makes it. What it would take to
+    /// explain that, the CPUs were never busy with.
+    #[test]
+    fn a_paths_cpu_time_is_no_more_than_this_host_was_busy_with() {
+        let (_, unknown) = known(16);
+        let all = [1, 2, 4, 8, 16];
+        let levels = seen(2, 16_000.0, 12_000.0, &all);
+        let twin = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
+        let (path_cpu, path_delay) = (20_000.0, 150_000.0);
+        let added = path_cpu + path_delay;
+        let truth = &seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16])[0];
+        let stalled = Level { per_s: truth.per_s / 3.0, ..truth.clone() };
+        let told = There { own_cpu_ns: Some(16_000.0), ..of(added, &stalled) };
+        let found = twin.path_cpu_ns(told).unwrap().unwrap();
+        assert!(found.fitted_ns > 4.0 * path_cpu, "{found:?}");
+        assert!((path_cpu * 0.99..path_cpu * 1.5).contains(&found.ns), "{found:?}");
+        // Where nobody tells what was busy: no more than all CPUs have between two transactions.
+        let blind = There { host_cpu_ns: None, ..told };
+        let most = twin.path_cpu_ns(blind).unwrap().unwrap();
+        assert!(most.ns <= 2e9 / stalled.per_s - 16_000.0 + 1e-6, "{most:?}");
+        // The workload is predicted with it as it is, and was far off with what was fitted.
+        let levels = seen(2, 19_000.0, 10_000.0, &all);
+        let workload = Model::new(Known { levels, cpus: Some(2), ..unknown }).unwrap();
+        let truth = &seen(2, 19_000.0 + path_cpu, 10_000.0 + path_delay, &[16])[0];
+        let off = |cpu_ns: f64| {
+            let added = Added { ns: added, idle_ns: 0.0, cpu_ns };
+            workload.predict("x", added, 16).unwrap().predicted_per_s / truth.per_s - 1.0
+        };
+        assert!(off(found.ns).abs() < 0.2, "{}", off(found.ns));
+        assert!(off(found.fitted_ns) < -0.4, "{}", off(found.fitted_ns));
     }
 
     #[test]

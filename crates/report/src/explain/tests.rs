@@ -29,6 +29,7 @@ fn prediction(path: &str, clients: u32, per_s: f64) -> Prediction {
         measured_per_s: None,
         error: None,
         inconclusive: false,
+        cpu_bounded: false,
     }
 }
 

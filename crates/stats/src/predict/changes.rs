@@ -99,6 +99,7 @@ mod tests {
             high_per_s: per_s,
             client_cpu_ns: Some(client),
             server_cpu_ns: server,
+            host_cpu_ns: None,
         }
     }
 

@@ -84,6 +84,7 @@ mod tests {
             high_per_s: rates[n as usize],
             client_cpu_ns: Some(2_000.0),
             server_cpu_ns: Some(40_000.0),
+            host_cpu_ns: None,
         };
         Model::new(Known {
             levels: [1, 2, 4, 8, 16, 32, 64].map(level).to_vec(),

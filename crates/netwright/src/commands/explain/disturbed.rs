@@ -1,11 +1,9 @@
-//! What the slower rounds have that the others have not: why a decomposition does not add up.
+//! What rounds that stand out have that the others have not: why a decomposition does not add up.
 
-use stats::paired::median;
+use stats::{decompose::STANDS_OUT, paired::median};
 
 use super::{turns::Pairs, workload::Observed};
 
-/// From here on a round is one of the slower, in parts of the median.
-const SLOWER: f64 = 1.1;
 /// CPUs that were busy more than in the other rounds, before something else is said to have run.
 const BUSIER: f64 = 0.2;
 /// The least share of a CPU taken by the hypervisor that is told.
@@ -15,19 +13,40 @@ const STEAL: f64 = 0.005;
 /// took nothing.
 pub fn by(all: &Pairs) -> Vec<String> {
     let cycles: Vec<f64> = all.pairs.iter().map(|p| p.workload.cycle_ns()).collect();
-    let bound = median(&cycles) * SLOWER;
-    let both = all.workload.iter().zip(&all.network).zip(&cycles);
-    let (slow, rest): (Vec<_>, Vec<_>) = both.partition(|(_, cycle)| **cycle > bound);
-    let of = |rounds: &[((&Observed, &Observed), &f64)], what: fn(&Observed, &Observed) -> f64| {
-        let known: Vec<f64> = rounds.iter().map(|((w, n), _)| what(w, n)).collect();
-        known.into_iter().filter(|x| x.is_finite()).collect::<Vec<f64>>()
+    let typical = median(&cycles);
+    let against = |stands_out: &dyn Fn(f64) -> bool, words| {
+        let both = all.workload.iter().zip(&all.network).zip(&cycles);
+        let (some, rest): (Vec<_>, Vec<_>) = both.partition(|(_, cycle)| stands_out(**cycle));
+        let of = |rounds: &[((&Observed, &Observed), &f64)], what: What| {
+            let known: Vec<f64> = rounds.iter().map(|((w, n), _)| what(w, n)).collect();
+            known.into_iter().filter(|x| x.is_finite()).collect::<Vec<f64>>()
+        };
+        // Each against the other rounds, where there are both.
+        let sides = |what| {
+            let (a, b) = (of(&some, what), of(&rest, what));
+            (!a.is_empty() && !b.is_empty()).then(|| (median(&a), median(&b)))
+        };
+        who(sides, words)
     };
-    // Each against the rounds that were not slower, where there are both.
-    let sides = |what| {
-        let (a, b) = (of(&slow, what), of(&rest, what));
-        (!a.is_empty() && !b.is_empty()).then(|| (median(&a), median(&b)))
-    };
-    steal(all).into_iter().chain(who(sides)).collect()
+    let slower = against(&|cycle| cycle > typical * (1.0 + STANDS_OUT), Words::SLOWER);
+    let faster = against(&|cycle| cycle < typical * (1.0 - STANDS_OUT), Words::FASTER);
+    steal(all).into_iter().chain(slower).chain(faster).collect()
+}
+
+/// How it is said of the rounds on one side.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    how: &'static str,
+    /// 1 where they take longer than the others, -1 where less long.
+    sign: f64,
+    /// Where something else kept CPUs busy.
+    ran: &'static str,
+}
+
+impl Words {
+    const SLOWER: Self = Self { how: "slower", sign: 1.0, ran: "something else ran" };
+    const FASTER: Self =
+        Self { how: "faster", sign: -1.0, ran: "something else ran in the others" };
 }
 
 fn steal(all: &Pairs) -> Option<String> {
@@ -53,29 +72,23 @@ fn whole(w: &Observed, _: &Observed) -> f64 {
 
 type What = fn(&Observed, &Observed) -> f64;
 
-fn who(sides: impl Fn(What) -> Option<(f64, f64)>) -> Option<String> {
-    // Without a slower round nobody slowed any.
-    let more = |what| sides(what).map(|(slow, rest)| slow - rest);
-    if let Some((slow, rest)) = sides(busy).filter(|(slow, rest)| *slow > rest + BUSIER) {
+fn who(sides: impl Fn(What) -> Option<(f64, f64)>, words: Words) -> Option<String> {
+    let Words { how, sign, ran } = words;
+    // Without a round that stands out nobody did anything to it.
+    let more = |what| sides(what).map(|(some, rest)| (some - rest) * sign);
+    if let Some((some, rest)) = sides(busy).filter(|(some, rest)| (some - rest) * sign > BUSIER) {
         return Some(format!(
-            "in the slower rounds {slow:.1} CPUs of this host were busy, in the others {rest:.1}: \
-             something else ran"
+            "in the {how} rounds {some:.1} CPUs of this host were busy, in the others {rest:.1}: {ran}"
         ));
     }
-    // Of what the slower ones take longer, so much is in the network alone beside them.
+    // Of what they take longer, or less, so much is in the network alone beside them.
     let part = more(beside)? / more(whole)?.max(1.0);
     let told = match part {
-        ..0.25 => {
-            "the network alone in the turns beside the slower rounds was hardly slower, which \
-             points to the server"
-        }
-        0.75.. => {
-            "the network alone in the turns beside the slower rounds was as much slower, which \
-             does not point to the server"
-        }
-        _ => "the network alone in the turns beside the slower rounds was slower, too",
+        ..0.25 => format!("was hardly {how}, which points to the server"),
+        0.75.. => format!("was as much {how}, which does not point to the server"),
+        _ => format!("was {how}, too"),
     };
-    Some(told.to_owned())
+    Some(format!("the network alone in the turns beside the {how} rounds {told}"))
 }
 
 #[cfg(test)]
@@ -122,6 +135,17 @@ mod tests {
         assert!(hog.contains("1.9 CPUs") && hog.contains("the others 1.0"), "{hog}");
         let taken = told((round(90e3, 1.0, 100_000_000), round(40e3, 1.0, 0)));
         assert!(taken.starts_with("the hypervisor took 1.0% of a CPU"), "{taken}");
+    }
+
+    #[test]
+    fn so_are_the_faster_ones() {
+        let server = told((round(20e3, 1.0, 0), round(20e3, 1.0, 0)));
+        assert!(server.contains("beside the faster rounds was hardly faster"), "{server}");
+        let path = told((round(35e3, 1.0, 0), round(5e3, 1.0, 0)));
+        assert!(path.contains("as much faster, which does not"), "{path}");
+        let hog = told((round(20e3, 0.3, 0), round(20e3, 1.0, 0)));
+        assert!(hog.starts_with("in the faster rounds 0.3 CPUs"), "{hog}");
+        assert!(hog.ends_with("something else ran in the others"), "{hog}");
     }
 
     #[test]

@@ -201,6 +201,7 @@ pub fn level(rounds: &[Observed]) -> Option<Level> {
         high_per_s: centre.high,
         client_cpu_ns: of(rounds, |o| o.client_cpu_ns),
         server_cpu_ns: of(rounds, |o| o.server_cpu_ns),
+        host_cpu_ns: of(rounds, |o| o.host_cpu_ns),
     })
 }
 

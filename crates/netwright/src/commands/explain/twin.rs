@@ -14,7 +14,7 @@ use model::{
 };
 use stats::{
     paired::Centre,
-    predict::{Known, Model},
+    predict::{Known, Model, There},
 };
 
 use super::{
@@ -98,15 +98,26 @@ impl Twin<'_> {
         let mut all = vec![];
         for level in here {
             let clients = level.clients;
-            let there_per_s = far.iter().find(|l| l.clients == clients).map(|l| l.per_s);
-            let cpu_ns = there_per_s.map(|there| model.path_cpu_ns(added_ns, clients, there));
-            let cpu_ns = cpu_ns.transpose().map_err(|e| Failure::Environment(e.to_string()))?;
+            let there = far.iter().find(|l| l.clients == clients);
+            let path = there.map(|l| {
+                model.path_cpu_ns(There {
+                    clients,
+                    added_ns,
+                    per_s: l.per_s,
+                    // Our threads are those that stand for the server, here.
+                    own_cpu_ns: l.client_cpu_ns,
+                    host_cpu_ns: l.host_cpu_ns,
+                })
+            });
+            let path = path.transpose().map_err(|e| Failure::Environment(e.to_string()))?;
+            let path = path.flatten();
             all.push(PathLoad {
                 clients,
                 here_per_s: level.per_s,
                 here_cpu_ns: level.client_cpu_ns.zip(level.server_cpu_ns).map(|(a, b)| a + b),
-                there_per_s,
-                cpu_ns: cpu_ns.flatten(),
+                there_per_s: there.map(|l| l.per_s),
+                cpu_ns: path.map(|p| p.ns),
+                fitted_cpu_ns: path.map(|p| p.fitted_ns),
             });
         }
         Ok(all)
@@ -174,9 +185,59 @@ pub fn cpus() -> Option<u32> {
     std::thread::available_parallelism().ok().and_then(|n| u32::try_from(n.get()).ok())
 }
 
-/// What a path takes with about so many clients.
-pub fn cpu_ns(path: &Elsewhere, clients: u32) -> f64 {
-    let known = path.loads.iter().filter_map(|l| Some((l.clients, l.cpu_ns?)));
-    let near = known.min_by_key(|(n, _)| n.abs_diff(clients));
-    near.map(|(_, ns)| ns).or(path.cpu_ns).unwrap_or(0.0)
+/// What a path takes with about so many clients, and whether that is only the most that it can be.
+pub fn cpu_ns(path: &Elsewhere, clients: u32) -> (f64, bool) {
+    let known = path.loads.iter().filter_map(|l| Some((l, l.cpu_ns?)));
+    let near = known.min_by_key(|(l, _)| l.clients.abs_diff(clients));
+    near.map_or((path.cpu_ns.unwrap_or(0.0), false), |(l, ns)| (ns, bounded(l)))
+}
+
+/// Whether what was measured there would need more CPU time than can be.
+fn bounded(load: &PathLoad) -> bool {
+    load.cpu_ns.zip(load.fitted_cpu_ns).is_some_and(|(ns, fitted)| fitted > ns * 1.001 + 1.0)
+}
+
+/// What to say of a path whose CPU time is only bounded.
+pub fn doubt(path: &Elsewhere) -> Option<String> {
+    let load = path.loads.iter().rev().find(|l| bounded(l))?;
+    let (ns, fitted) = (load.cpu_ns?, load.fitted_cpu_ns?);
+    Some(format!(
+        "{}: with {} clients a twin of the workload was slower there than the path explains. {} of this \
+         host's CPU time a transaction would, and it had no more than {} for it: predictions are made with \
+         that, and something else slowed the twin",
+        path.path,
+        load.clients,
+        Nanos(fitted as u64),
+        Nanos(ns as u64),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_whose_cpu_time_cannot_be_is_told_of() {
+        let load = |clients, fitted| PathLoad {
+            clients,
+            here_per_s: 50_000.0,
+            here_cpu_ns: Some(20e3),
+            there_per_s: Some(5_000.0),
+            cpu_ns: Some(48e3),
+            fitted_cpu_ns: Some(fitted),
+        };
+        let path = |loads| Elsewhere {
+            path: "host=db1".into(),
+            added_ns: 500e3,
+            idle_ns: 0.0,
+            cpu_ns: Some(48e3),
+            loads,
+        };
+        let well = path(vec![load(4, 48e3), load(16, 48e3)]);
+        assert_eq!((doubt(&well), cpu_ns(&well, 16)), (None, (48e3, false)));
+        let not = path(vec![load(4, 48e3), load(16, 391e3)]);
+        let said = doubt(&not).unwrap();
+        assert!(said.contains("391 µs") && said.contains("no more than 48 µs"), "{said}");
+        assert_eq!((cpu_ns(&not, 4), cpu_ns(&not, 12)), ((48e3, false), (48e3, true)));
+    }
 }

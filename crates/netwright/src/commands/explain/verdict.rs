@@ -169,7 +169,7 @@ impl Found<'_> {
         let rounds = all.workload.iter().chain(&all.network);
         sum.disturbed.extend(frequent(rounds, self.ones.pairs.len()));
         if sum.disturbed.is_empty() {
-            sum.disturbed.push("single rounds were slower, and nothing says why".into());
+            sum.disturbed.push("rounds lie apart, and nothing says why".into());
         }
     }
 
@@ -184,6 +184,7 @@ impl Found<'_> {
                     .into(),
             );
         }
+        all.extend(self.others.iter().filter_map(twin::doubt));
         all.extend(others(&pairs.workload));
         all.extend(self.notes.iter().cloned());
         if self.args.cores.is_some() && !told {
@@ -291,13 +292,13 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
     for path in others {
-        let added = |n: u32| Added {
-            ns: path.added_ns + path.idle_ns,
-            idle_ns: path.idle_ns,
-            cpu_ns: twin::cpu_ns(path, n),
-        };
-        let clients = args.clients.0.iter();
-        all.extend(clients.filter_map(|n| model.predict(&path.path, added(*n), *n).ok()));
+        all.extend(args.clients.0.iter().filter_map(|n| {
+            let (cpu_ns, cpu_bounded) = twin::cpu_ns(path, *n);
+            let ns = path.added_ns + path.idle_ns;
+            let added = Added { ns, idle_ns: path.idle_ns, cpu_ns };
+            let predicted = model.predict(&path.path, added, *n).ok()?;
+            Some(Prediction { cpu_bounded, ..predicted })
+        }));
     }
     all
 }

@@ -58,6 +58,7 @@ mod tests {
             high_per_s: per_s * 1.01,
             client_cpu_ns: None,
             server_cpu_ns: None,
+            host_cpu_ns: None,
         }
     }
 
@@ -73,6 +74,7 @@ mod tests {
             measured_per_s: None,
             error: None,
             inconclusive: false,
+            cpu_bounded: false,
         }
     }
 
