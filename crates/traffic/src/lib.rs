@@ -34,9 +34,9 @@ pub use error::{Doing, Error, Result};
 pub use http::{measure::measure as measure_http, result::wrong as what_statuses_say, url::Url};
 pub use net::{
     exact_timers,
-    target::{PORT, Target},
+    target::{PORT, Target, resolve as addresses},
 };
-pub use nothing::Judged;
+pub use nothing::{Judged, perhaps_tls};
 pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use served::dial::is_here;

@@ -117,6 +117,15 @@ impl Run for ConnectRun {
     }
 }
 
+/// What to look at where a server asked in clear hangs up on every request, or says what is no HTTP:
+/// nothing otherwise.
+pub fn perhaps_tls(run: &HttpRun) -> &'static str {
+    let in_clear = run.tls_handshake_ns.is_none();
+    let closed = |why: &String| why.starts_with("closed by") || why.starts_with("the answer is");
+    let all = run.transactions == 0 && run.failed > 0 && run.failures.keys().all(closed);
+    if in_clear && all { "; is it a port with TLS, for https://?" } else { "" }
+}
+
 impl Run for HttpRun {
     fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
         if self.transactions > 0 {
@@ -125,9 +134,10 @@ impl Run for HttpRun {
         if self.failed > 0 {
             let why: Vec<&str> = self.failures.keys().map(String::as_str).collect();
             return Some(format!(
-                "no response was measured: all {} requests failed: {}",
+                "no response was measured: all {} requests failed: {}{}",
                 self.failed,
-                why.join("; ")
+                why.join("; "),
+                perhaps_tls(self)
             ));
         }
         let due = none_due(rate, "a request", self.window_ns).filter(|_| !cut_short);

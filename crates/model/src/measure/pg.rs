@@ -263,8 +263,8 @@ pub struct PgRun {
     /// Connections made anew after the server ended them between transactions.
     pub reconnects: u64,
     /// Open loop: transactions due before the window's end that no connection was free for until
-    /// the end of the run; the times leave them out.
-    pub not_begun: u64,
+    /// the end of the run; the times leave them out. Absent where the driver does not tell.
+    pub not_begun: Reading<u64>,
     /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
     /// than the far end answers. `None` in closed loop and where it is not told.
     #[serde(default)]

@@ -84,7 +84,8 @@ pub enum Broken {
     /// By the script's doing.
     Script { script: usize, at: usize, why: String },
     /// What the server said to a statement it will say again.
-    Server { statement: Option<usize>, error: ServerError },
+    /// The line and column of the script that it means are those of the statement's own text.
+    Server { statement: Option<usize>, error: ServerError, place: Option<(usize, usize)> },
 }
 
 /// A client.
@@ -208,7 +209,11 @@ impl Client {
         let Some(error) = &self.error else { return None };
         if error.is_lasting() {
             let error = error.clone();
-            return Some(Next::Broken(Broken::Server { statement: self.wrong, error }));
+            let statement = self.wrong;
+            // Nothing has a new value since it was sent: its answer is waited for.
+            let place = statement.and_then(|n| plan.statements.get(n));
+            let place = place.and_then(|s| plan.place(s, error.position, &self.vars));
+            return Some(Next::Broken(Broken::Server { statement, error, place }));
         }
         if self.status != b'I' && !self.undoing {
             self.undoing = true;

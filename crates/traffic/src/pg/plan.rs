@@ -45,6 +45,8 @@ pub struct Statement {
     /// Which script it belongs to, and in which line of it.
     pub script: usize,
     pub line: usize,
+    /// Which of its commands it is.
+    at: usize,
     /// Its text, for people.
     pub shown: String,
     /// Its row is wanted by `\gset`.
@@ -136,6 +138,23 @@ impl Plan {
         0
     }
 
+    /// Line and column, from 1, in its script of the character of a statement that the server means,
+    /// where variables have these values. `None` where it means none.
+    pub fn place(
+        &self,
+        statement: &Statement,
+        character: Option<usize>,
+        vars: &Vars,
+    ) -> Option<(usize, usize)> {
+        let script = &self.scripts.get(statement.script)?.script;
+        let Some(Command::Sql(sql)) = script.commands().get(statement.at) else { return None };
+        let at = match self.protocol {
+            PgProtocol::Simple => sql.place_with_values(character?, vars),
+            PgProtocol::Extended | PgProtocol::Prepared => sql.place_with_parameters(character?),
+        };
+        Some(script.place(at?))
+    }
+
     /// Writes a statement's messages, without the `Sync` that ends them; `known` where the server
     /// has it prepared.
     ///
@@ -193,7 +212,7 @@ impl Statement {
     fn new(sql: &SqlText, script: usize, at: usize, (line, wanted): (usize, bool)) -> Self {
         let (text, variables) = sql.render_parameters();
         let shown = sql.text().split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { script, line, shown, wanted, name: format!("P{script}_{at}"), text, variables }
+        Self { script, line, at, shown, wanted, name: format!("P{script}_{at}"), text, variables }
     }
 }
 

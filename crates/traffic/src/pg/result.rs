@@ -80,7 +80,7 @@ pub fn pg_run(
         retried: all.retried,
         retries: all.retries,
         reconnects: all.reconnects,
-        not_begun: all.not_begun,
+        not_begun: Reading::Known(all.not_begun),
         behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
         unfinished: all.unfinished,
         scripts: scripts(spec, shape, all),

@@ -16,8 +16,11 @@ pub fn will_pass(error: &ServerError) -> bool {
 /// Why there is no session.
 pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
     match refused {
-        Refused::Server(e) if e.code.starts_with("28") => Error::Denied(format!(
-            "{name}: {e}; the password comes from the connection string, PGPASSWORD or ~/.pgpass"
+        Refused::Server(e) if e.code.starts_with("28") => {
+            Error::Denied(format!("{name}: {e}; {}", not_let_in(e)))
+        }
+        Refused::Server(e) if e.code == "3D000" => Error::Environment(format!(
+            "{name}: {e}; name another: postgres://USER@HOST/DATABASE, which without one is the user's name"
         )),
         Refused::Server(e) => Error::Environment(format!("{name}: {e}")),
         Refused::NoPassword => Error::Denied(format!(
@@ -36,6 +39,24 @@ pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
     }
 }
 
+/// What to do where a server knows somebody not, or not from here. Its words are those of its
+/// language; where they are not known the advice is of all.
+fn not_let_in(e: &ServerError) -> &'static str {
+    let says = |words: &str| e.message.contains(words);
+    match e.code.as_str() {
+        "28P01" => "the password comes from the connection string, PGPASSWORD or ~/.pgpass",
+        _ if says("role \"") => "name another user: postgres://USER@HOST/DATABASE",
+        _ if says("Peer authentication") || says("Ident authentication") => {
+            "there it takes the user of this host who has the same name, and no password: run as that \
+             user, or name a host, as host=127.0.0.1, that asks for a password"
+        }
+        _ => {
+            "its pg_hba.conf says which user may come from where to which database, and whether with TLS \
+             (sslmode=require) or without"
+        }
+    }
+}
+
 /// Why no transaction can go on.
 pub fn broken(broken: &Broken, plan: &Plan) -> Error {
     let name = |script: usize| plan.scripts.get(script).map_or("", |s| s.asked.name.as_str());
@@ -48,10 +69,14 @@ pub fn broken(broken: &Broken, plan: &Plan) -> Error {
             let hint = unset.map_or_else(String::new, |v| format!("; give it by --define {v}=…"));
             Error::Usage(format!("{}:{line}: {why}{hint}", name(*script)))
         }
-        Broken::Server { statement, error } => {
+        Broken::Server { statement, error, place } => {
             let statement = statement.and_then(|n| plan.statements.get(n));
             let at = statement.map_or_else(String::new, |s| {
-                format!("{}:{}: {}: ", name(s.script), s.line, shortened(&s.shown))
+                let place = match place {
+                    Some((line, column)) => format!("{line}:{column}"),
+                    None => s.line.to_string(),
+                };
+                format!("{}:{place}: {}: ", name(s.script), shortened(&s.shown))
             });
             // What has no value stays as it is written, as with pgbench, and is no SQL.
             let colon = error.code == "42601" && error.message.contains("\":\"");
@@ -83,5 +108,40 @@ fn shortened(sql: &str) -> String {
     match sql.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", sql.get(..end).unwrap_or(sql)),
         None => sql.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: &str, message: &str) -> Error {
+        let error =
+            ServerError { code: code.into(), message: message.into(), ..Default::default() };
+        let who = Credentials {
+            user: "me".into(),
+            password: None,
+            startup: vec![],
+            binding: Default::default(),
+        };
+        refused(&Refused::Server(error), "db1:5432", &who)
+    }
+
+    /// A password that is right is no help to who may not come in.
+    #[test]
+    fn the_advice_is_of_what_is_wrong() {
+        let entry = "no pg_hba.conf entry for host \"10.0.0.1\", user \"me\", database \"d\", no encryption";
+        for (code, message, advice) in [
+            ("28P01", "password authentication failed for user \"me\"", "PGPASSWORD"),
+            ("28000", entry, "sslmode=require"),
+            ("28000", "role \"me\" does not exist", "name another user"),
+            ("28000", "Peer authentication failed for user \"me\"", "run as that user"),
+        ] {
+            let Error::Denied(said) = told(code, message) else { panic!("{message}") };
+            assert!(said.contains(advice), "{said}");
+            assert_eq!(said.contains("PGPASSWORD"), code == "28P01", "{said}");
+        }
+        let said = told("3D000", "database \"me\" does not exist").to_string();
+        assert!(said.contains("/DATABASE"), "{said}");
     }
 }

@@ -167,6 +167,8 @@ pub struct ServerError {
     pub message: String,
     /// More about it.
     pub detail: Option<String>,
+    /// The character of the statement's text, from 1, that it is about.
+    pub position: Option<usize>,
 }
 
 impl ServerError {
@@ -181,6 +183,7 @@ impl ServerError {
                 b'C' => error.code = value.chars().take(5).collect(),
                 b'M' => error.message = value,
                 b'D' => error.detail = Some(value),
+                b'P' => error.position = value.parse().ok(),
                 _ => {}
             }
         }
@@ -285,7 +288,9 @@ mod tests {
 
     #[test]
     fn errors_and_rows_are_read() {
-        let error = ServerError::read(b"SERROR\0C42P01\0Mrelation \"a\n\x1b[2J\" does not\0\0");
+        let error =
+            ServerError::read(b"SERROR\0C42P01\0Mrelation \"a\n\x1b[2J\" does not\0P15\0\0");
+        assert_eq!(error.position, Some(15));
         assert_eq!(error.to_string(), "relation \"a [2J\" does not (42P01)");
         assert!(error.is_lasting() && !error.is_passing());
         let row = values(b"\0\x02\0\0\0\x01x\xff\xff\xff\xff");

@@ -50,6 +50,47 @@ impl Backlog {
     }
 }
 
+/// A run by another program's schedule, which says how late each was begun and not how many were left.
+#[derive(Debug, Clone, Copy)]
+pub struct Late {
+    /// What gives more of them room at once.
+    pub places: &'static str,
+    /// As asked.
+    pub rate_per_s: u64,
+    /// As answered within the window.
+    pub per_s: f64,
+    /// How many could be under way at once.
+    pub at_once: u64,
+    /// In the mean and at most, where it says so.
+    pub lag_ns: Option<(f64, f64)>,
+    pub window_ns: u64,
+}
+
+impl Late {
+    /// A line, where part of the rate is missing, and not by the chance of a schedule of random gaps. Who
+    /// cannot keep up is late at the end by as large a part of the window as is missing of the rate: half
+    /// of that is enough.
+    pub fn warning(&self, who: &str) -> Option<String> {
+        let Self { places, rate_per_s, per_s, at_once, lag_ns, window_ns } = *self;
+        let missing = 1.0 - per_s / rate_per_s as f64;
+        let late = |(_, most): (f64, f64)| most > missing * window_ns as f64 / 2.0;
+        if missing <= MISSING || !lag_ns.is_none_or(late) {
+            return None;
+        }
+        let said = lag_ns.map_or_else(String::new, |(mean, most)| {
+            let ns = |ns: f64| Nanos(ns as u64);
+            format!("; by {who} they began {} late in the mean and {} at most", ns(mean), ns(most))
+        });
+        Some(format!(
+            "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered{said}, which \
+             grows with --duration, and how many were due and not begun it does not say. Ask for less than \
+             {}, or give more {places}",
+            grouped(per_s.round() as u64),
+            grouped(two_digits(per_s)),
+        ))
+    }
+}
+
 /// Rounded down: a rate to ask for.
 fn two_digits(per_s: f64) -> u64 {
     let n = per_s.max(1.0) as u64;
@@ -87,6 +128,22 @@ mod tests {
         }
         let stalled = Backlog { behind_ns: 50_000_000, not_begun: 3, ..kept };
         assert!(stalled.warning().unwrap_or_default().contains("kept in the mean"));
+        let late = Late {
+            places: "--clients",
+            rate_per_s: 100_000,
+            per_s: 51_834.4,
+            at_once: 16,
+            lag_ns: Some((1.2e9, 2.4e9)),
+            window_ns: 5_000_000_000,
+        };
+        let said = late.warning("pgbench").unwrap_or_default();
+        for part in ["51,834 a second", "1.20 s late in the mean", "2.40 s at most", "than 51,000"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(Late { per_s: 98_500.0, ..late }.warning("pgbench"), None);
+        let chance = Late { lag_ns: Some((1e6, 100e6)), ..late };
+        assert_eq!(chance.warning("pgbench"), None, "few came, and each in time");
         assert_eq!([two_digits(0.2), two_digits(7.0), two_digits(99.0)], [1, 7, 99]);
     }
 }

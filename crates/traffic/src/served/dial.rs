@@ -1,8 +1,10 @@
 //! Sockets on their way to a server.
 
 use std::{
-    io,
+    fs, io,
     net::{IpAddr, SocketAddr, UdpSocket},
+    os::unix::fs::FileTypeExt,
+    path::Path,
     time::Duration,
 };
 
@@ -13,6 +15,9 @@ use crate::{
     Doing, Error, Result,
     net::{now_ns, options, target::local_address},
 };
+
+/// Sockets that are named instead of one that is not there.
+const MOST_NAMED: usize = 4;
 
 /// Where connections go, and how.
 #[derive(Debug)]
@@ -110,11 +115,8 @@ pub fn dial(
     match connected {
         Ok(()) => Ok(socket),
         Err(e) => Err(match e.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                Error::Environment(format!("{name}: connection refused; no server listens there"))
-            }
-            io::ErrorKind::NotFound => {
-                Error::Environment(format!("{name}: no server listens there"))
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                Error::Environment(format!("{name}: {}", nobody(to.as_pathname())))
             }
             io::ErrorKind::TimedOut if transport == Transport::Unix => Error::Environment(format!(
                 "{name}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
@@ -126,6 +128,44 @@ pub fn dial(
             )),
             _ => Error::io(what(), &e),
         }),
+    }
+}
+
+/// Why nobody takes a connection, at an address or a Unix socket's path, and what to look at.
+fn nobody(path: Option<&Path>) -> String {
+    let Some(path) = path else {
+        return "connection refused; no server listens there: is it started, and are address and port \
+                right?"
+            .into();
+    };
+    let is_socket = |kind: fs::FileType| kind.is_socket();
+    match fs::metadata(path).map(|about| is_socket(about.file_type())) {
+        Ok(true) => "connection refused; no server listens there any more: is it started?".into(),
+        Ok(false) => "this is no socket; is the path right?".into(),
+        Err(_) => match path.parent().map(fs::read_dir) {
+            Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().unwrap_or(path).display();
+                format!(
+                    "no server listens there, for there is no folder {folder}; is the path right?"
+                )
+            }
+            Some(Ok(entries)) => {
+                let all = entries.flatten().filter(|e| e.file_type().is_ok_and(is_socket));
+                let mut names: Vec<String> =
+                    all.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+                names.sort();
+                names.truncate(MOST_NAMED);
+                let there = match names.is_empty() {
+                    true => "none is in this folder".to_owned(),
+                    false => format!("in this folder there is {}", names.join(", ")),
+                };
+                format!(
+                    "no server listens there, for there is no such socket, and {there}; is it started, \
+                     and the path right?"
+                )
+            }
+            _ => "no server listens there; is it started, and the path right?".into(),
+        },
     }
 }
 
@@ -143,4 +183,29 @@ pub fn within(socket: &Socket, to: &SockAddr, patience: Duration) -> io::Result<
 /// Whether an address is one of this network namespace's: only such can be sent from.
 pub fn is_here(to: SocketAddr) -> bool {
     to.ip().is_loopback() || UdpSocket::bind(SocketAddr::new(to.ip(), 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_listen_is_looked_for_where_it_was_to_be() {
+        assert!(nobody(None).contains("address and port"));
+        let folder = std::env::temp_dir().join(format!("netwright-dial-{}", std::process::id()));
+        let at = folder.join(".s.PGSQL.5432");
+        let said = nobody(Some(&at));
+        assert!(said.contains("there is no folder") && said.contains("netwright-dial"), "{said}");
+        fs::create_dir(&folder).unwrap();
+        let none = nobody(Some(&at));
+        let other = std::os::unix::net::UnixListener::bind(folder.join(".s.PGSQL.5433")).unwrap();
+        let (one, file) = (nobody(Some(&at)), nobody(Some(&folder)));
+        drop(other);
+        let gone = nobody(Some(&folder.join(".s.PGSQL.5433")));
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(none.contains("none is in this folder"), "{none}");
+        assert!(one.contains("there is .s.PGSQL.5433; "), "{one}");
+        assert!(file.contains("no socket"), "{file}");
+        assert!(gone.contains("any more"), "{gone}");
+    }
 }

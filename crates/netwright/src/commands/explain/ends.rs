@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    net::{IpAddr, SocketAddr},
 };
 
 use model::{
@@ -292,9 +292,9 @@ fn here(url: &str) -> Result<Here, Failure> {
     if url.socket.is_some() {
         return Ok(Here::Socket);
     }
-    // A name that is none is said when it is asked.
-    let mut all = (url.host.as_str(), url.port).to_socket_addrs().into_iter().flatten();
-    Ok(all.find(|a| is_here(*a)).map_or(Here::No, |a| Here::Address(a.ip())))
+    let all = traffic::addresses(&url.host, url.port, None)?;
+    let here = all.into_iter().find(|a| is_here(*a));
+    Ok(here.map_or(Here::No, |a| Here::Address(a.ip())))
 }
 
 /// The workload of a target.
@@ -331,6 +331,9 @@ mod tests {
             assert!(matches!(here(url), Ok(Here::Address(ip)) if ip.is_loopback()), "{url}");
         }
         assert!(matches!(here("http://192.0.2.1/"), Ok(Here::No)));
+        // Of a name that is none nobody knows on which host to start a responder.
+        let why = here("http://no-such-host.invalid/").unwrap_err().to_string();
+        assert!(why.contains("does not resolve"), "{why}");
         assert!(matches!(here("http+unix://%2Frun%2Fa.sock/"), Ok(Here::Socket)));
     }
 }

@@ -69,9 +69,10 @@ impl Workload for Http {
         if done.transactions == 0 {
             let why = done.failures.keys().next().cloned();
             return Err(Failure::Environment(format!(
-                "{}: no request was answered in {window}{}",
+                "{}: no request was answered in {window}{}{}",
                 spec.common.target,
-                why.map_or_else(String::new, |w| format!(": {w}"))
+                why.map_or_else(String::new, |w| format!(": {w}")),
+                traffic::perhaps_tls(&done)
             )));
         }
         let anew = done.reopened as f64 / done.transactions as f64;

@@ -33,6 +33,7 @@ use crate::{
     rtt::measure::BATCH_NS,
     seats::Seats,
     served::{
+        backlog::Late,
         crew::{Crew, Duty},
         sums::Sums,
     },
@@ -206,6 +207,10 @@ impl By<'_> {
         run.placement.local.ran_on.clear();
         run.cpu.local = host::per_unit(used(run.cpu.local, over), transactions);
         self.rates(&mut run, &told);
+        if let Some(rate_per_s) = self.spec.rate_per_s {
+            run.not_begun = Reading::absent(NOT_TOLD);
+            run.warnings.extend(self.late(rate_per_s, &run, &told));
+        }
         run.warnings.extend(warnings.into_iter().map(|w| format!("pgbench: {w}")));
         if over.by_us {
             run.warnings.push(
@@ -220,6 +225,19 @@ impl By<'_> {
             ));
         }
         run
+    }
+
+    /// Whether it kept its schedule.
+    fn late(&self, rate_per_s: u64, run: &PgRun, told: &Told) -> Option<String> {
+        let late = Late {
+            places: "--clients",
+            rate_per_s,
+            per_s: run.transactions_per_s,
+            at_once: self.clients.into(),
+            lag_ns: told.lag_ns,
+            window_ns: run.window_ns.0,
+        };
+        late.warning("pgbench")
     }
 
     /// The rates with and without connecting, as pgbench has them.

@@ -13,6 +13,8 @@ pub struct Told {
     pub connecting_ns: Option<f64>,
     /// With a connection for each transaction: how long one took.
     pub each_connection_ns: Option<f64>,
+    /// With a rate: how late transactions were begun, in the mean and at most.
+    pub lag_ns: Option<(f64, f64)>,
 }
 
 /// What a report says; `None` where it does not say how many transactions there were.
@@ -34,6 +36,7 @@ pub fn read(report: &str) -> Option<Told> {
             "number of transactions actually processed" => processed = number(),
             "initial connection time" => told.connecting_ns = number().map(|ms| ms * 1e6),
             "average connection time" => told.each_connection_ns = number().map(|ms| ms * 1e6),
+            "rate limit schedule lag" => told.lag_ns = lag(value),
             "tps" if value.contains("(without") || value.contains("(excluding") => {
                 told.per_s_without = number();
             }
@@ -43,6 +46,13 @@ pub fn read(report: &str) -> Option<Told> {
     }
     told.processed = processed? as u64;
     Some(told)
+}
+
+/// `avg 0.023 (max 1.567) ms`.
+fn lag(text: &str) -> Option<(f64, f64)> {
+    let (mean, most) = text.strip_prefix("avg ")?.strip_suffix(") ms")?.split_once(" (max ")?;
+    let ns = |ms: &str| ms.trim().parse::<f64>().ok().map(|ms| ms * 1e6);
+    Some((ns(mean)?, ns(most)?))
 }
 
 /// What it complains of: an error if there is one, and its warnings.
@@ -93,11 +103,12 @@ mod tests {
         let new = "pgbench (15.14 (Debian 15.14-0+deb12u1))\ntransaction type: multiple scripts\n\
                    duration: 2 s\nnumber of transactions actually processed: 41235\nnumber of failed \
                    transactions: 0 (0.000%)\nlatency average = 0.388 ms\ninitial connection time = \
-                   12.300 ms\ntps = 20617.400000 (without initial connection time)\nSQL script 1: \
+                   12.300 ms\nrate limit schedule lag: avg 1.250 (max 30.5) ms\ntps = 20617.400000 (without initial connection time)\nSQL script 1: \
                    <builtin: select only>\n - 7 transactions (50.1% of total, tps = 3.5)\n";
         let told = read(new).expect("a report");
         assert_eq!((told.processed, told.per_s_without), (41235, Some(20617.4)));
         assert_eq!((told.connecting_ns, told.per_s_with), (Some(12.3e6), None));
+        assert_eq!(told.lag_ns, Some((1.25e6, 30.5e6)));
         let each = "number of transactions actually processed: 20/20\naverage connection time = \
                     2.5 ms\ntps = 300.25 (including reconnection times)\n";
         let told = read(each).expect("a report");

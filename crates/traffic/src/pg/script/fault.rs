@@ -33,7 +33,7 @@ impl Fault {
 }
 
 /// The line and the character in it, from 1, of an offset in bytes.
-fn place(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let begin = before.rfind('\n').map_or(0, |n| n + 1);
     let line = 1 + before.bytes().filter(|b| *b == b'\n').count();

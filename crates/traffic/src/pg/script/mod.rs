@@ -75,6 +75,7 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     name: String,
+    text: String,
     commands: Vec<Command>,
     /// The line of each command.
     lines: Vec<usize>,
@@ -89,7 +90,8 @@ impl Script {
         let mut builder =
             Builder { text, commands: vec![], lines: vec![], open: vec![], sql: false };
         builder.build().map_err(|fault| fault.within(text))?;
-        Ok(Self { name: name.into(), commands: builder.commands, lines: builder.lines })
+        let Builder { commands, lines, .. } = builder;
+        Ok(Self { name: name.into(), text: text.into(), commands, lines })
     }
 
     /// Its name.
@@ -105,6 +107,11 @@ impl Script {
     /// The line, from 1, in which the command of an index begins.
     pub fn line(&self, index: usize) -> usize {
         self.lines.get(index).copied().unwrap_or(1)
+    }
+
+    /// The line and the character in it, from 1, of an offset in bytes.
+    pub fn place(&self, at: usize) -> (usize, usize) {
+        fault::place(&self.text, at)
     }
 }
 

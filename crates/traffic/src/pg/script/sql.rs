@@ -16,10 +16,13 @@ pub struct SqlText {
     text: String,
     /// Where variables stand, with their colons.
     variables: Vec<Range<usize>>,
+    /// Places of the text from which on it is the script's from another place on, both in bytes:
+    /// comments are left out between, and what hides a semicolon.
+    cuts: Vec<(usize, usize)>,
 }
 
 impl SqlText {
-    fn new(text: String, at: usize) -> Result<Self, Fault> {
+    fn new(text: String, at: usize, cuts: Vec<(usize, usize)>) -> Result<Self, Fault> {
         let (mut variables, mut from) = (vec![], 0);
         while let Some(colon) = text.get(from..).and_then(|t| t.find(':')).map(|n| from + n) {
             from = colon + 1;
@@ -38,7 +41,7 @@ impl SqlText {
         if variables.len() > MOST_PARAMETERS {
             return Err(Fault::at(at, format!("more than {MOST_PARAMETERS} variables")));
         }
-        Ok(Self { text, variables })
+        Ok(Self { text, variables, cuts })
     }
 
     /// As the script has it, with its variables' names.
@@ -82,6 +85,46 @@ impl SqlText {
         out.extend(self.tail().as_bytes());
     }
 
+    /// Where in the script, in bytes, a character (from 1) of the text stands that was sent with the
+    /// variables' values in it.
+    pub fn place_with_values(&self, character: usize, vars: &Vars) -> Option<usize> {
+        self.place(character, |_, name| match vars.get(name) {
+            Some(value) => value.to_string().chars().count(),
+            None => 1 + name.chars().count(),
+        })
+    }
+
+    /// The same of the text that was sent with `$1`, `$2`, … in it.
+    pub fn place_with_parameters(&self, character: usize) -> Option<usize> {
+        self.place(character, |n, _| format!("${}", n + 1).len())
+    }
+
+    /// The same where so many characters stood for the n-th variable, from 0, of this name.
+    fn place(&self, character: usize, length: impl Fn(usize, &str) -> usize) -> Option<usize> {
+        let mut left = character.checked_sub(1)?;
+        let mut at = 0;
+        for (n, (literal, name)) in self.pieces().enumerate() {
+            if let Some((within, _)) = literal.char_indices().nth(left) {
+                return Some(self.in_script(at + within));
+            }
+            at += literal.len();
+            left -= literal.chars().count();
+            let stood = length(n, name);
+            if left < stood {
+                return Some(self.in_script(at));
+            }
+            (at, left) = (at + 1 + name.len(), left - stood);
+        }
+        let tail = self.tail();
+        let mut ends = tail.char_indices().map(|(within, _)| within).chain([tail.len()]);
+        Some(self.in_script(at + ends.nth(left)?))
+    }
+
+    fn in_script(&self, at: usize) -> usize {
+        let before = self.cuts.iter().rev().find(|(text, _)| *text <= at);
+        before.map_or(at, |(text, script)| script + (at - text))
+    }
+
     /// For the extended protocol: the text with `$1`, `$2`, … and the variables' names in that
     /// order. A variable that stands twice is two parameters, because their types may differ.
     pub fn render_parameters(&self) -> (String, Vec<String>) {
@@ -110,6 +153,7 @@ pub(super) struct Scanner<'a> {
     script: &'a str,
     pub at: usize,
     statement: String,
+    cuts: Vec<(usize, usize)>,
     begin: usize,
     parentheses: usize,
     body: Body,
@@ -121,6 +165,7 @@ impl<'a> Scanner<'a> {
             script,
             at: 0,
             statement: String::new(),
+            cuts: vec![],
             begin: 0,
             parentheses: 0,
             body: Body::default(),
@@ -135,6 +180,11 @@ impl<'a> Scanner<'a> {
         if self.statement.is_empty() {
             self.begin = self.at;
         }
+        let goes_on =
+            |(text, script): &(usize, usize)| self.statement.len() + script == self.at + text;
+        if !self.cuts.last().is_some_and(goes_on) {
+            self.cuts.push((self.statement.len(), self.at));
+        }
         self.statement += self.rest().get(..length).unwrap_or_default();
         self.at += length;
     }
@@ -142,6 +192,7 @@ impl<'a> Scanner<'a> {
     /// The statement that begins here and where it begins, if there is one, and what ended it.
     pub fn next(&mut self) -> Result<(Option<(SqlText, usize)>, End), Fault> {
         self.statement.clear();
+        self.cuts.clear();
         (self.parentheses, self.body) = (0, Body::default());
         let end = loop {
             if let Some(end) = self.step()? {
@@ -152,7 +203,11 @@ impl<'a> Scanner<'a> {
         // A semicolon by itself is a statement too, which costs the server next to nothing.
         let empty = text.is_empty() && end != End::Semicolon;
         let begin = if text.is_empty() { self.at.saturating_sub(1) } else { self.begin };
-        let sql = if empty { None } else { Some((SqlText::new(text, begin)?, begin)) };
+        let sql = if empty {
+            None
+        } else {
+            Some((SqlText::new(text, begin, std::mem::take(&mut self.cuts))?, begin))
+        };
         Ok((sql, end))
     }
 
@@ -364,7 +419,8 @@ mod tests {
 
     #[test]
     fn variables_are_replaced_everywhere_but_in_casts() {
-        let sql = SqlText::new("a = :a::int, ':b' ::c :1 :_d:e : :größe".into(), 0).unwrap();
+        let sql =
+            SqlText::new("a = :a::int, ':b' ::c :1 :_d:e : :größe".into(), 0, vec![]).unwrap();
         let (text, names) = sql.render_parameters();
         assert_eq!(text, "a = $1::int, '$2' ::c :1 $3$4 : $5");
         assert_eq!(names, ["a", "b", "_d", "e", "größe"]);

@@ -368,3 +368,40 @@ fn whole(text: &str) -> Result<(), TestCaseError> {
     }
     Ok(())
 }
+
+/// Comments are left out of what is sent, variables are longer or shorter there, and a position counts
+/// characters.
+#[test]
+fn what_a_server_says_of_a_character_is_found_in_the_script() {
+    let text = "-- first\nselect :long, 'é', -- note\n  :x\\; select nosuch, :none;\n";
+    let script = script(text);
+    let Some(Command::Sql(sql)) = script.commands().first() else { panic!("{script:?}") };
+    let mut vars = Vars::predefined(0, 1, 1, 1);
+    vars.set("long", Value::Text("1234567890".into()));
+    vars.set("x", Value::Int(7));
+    let simple = String::from_utf8(sql.render_simple(&vars)).unwrap();
+    let (numbered, _) = sql.render_parameters();
+    for sent in [&simple, &numbered] {
+        let place = |n: usize| match sent == &simple {
+            true => sql.place_with_values(n, &vars),
+            false => sql.place_with_parameters(n),
+        };
+        // Every character of it that the script has is where the script has it.
+        let (mut same, mut all) = (0, 0);
+        for (n, c) in sent.chars().enumerate() {
+            let at = place(n + 1).unwrap();
+            all += 1;
+            same += usize::from(text[at..].starts_with(c));
+            let in_value = text[at..].starts_with(':');
+            assert!(in_value || text[at..].starts_with(c), "{n} {c:?} of {sent:?} at {at}");
+        }
+        assert!(same > all / 2, "{same} of {all}");
+        let nosuch = sent.chars().count() - sent[sent.find("nosuch").unwrap()..].chars().count();
+        assert_eq!(script.place(place(nosuch + 1).unwrap()), (3, 15), "{sent}");
+        // Where it ends too soon the server means the character after the last.
+        let end = script.place(place(sent.chars().count() + 1).unwrap());
+        assert_eq!(end, (3, 28), "{sent}");
+        assert_eq!(place(sent.chars().count() + 2), None);
+        assert_eq!(place(0), None);
+    }
+}
