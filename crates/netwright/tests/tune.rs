@@ -211,6 +211,8 @@ fn what_the_kernel_makes_something_else_of_is_undone_with_all_before_it() {
         assert_eq!(code, 4, "{err}");
         assert!(err.contains("5 4 was written and the kernel made 1 0 of it"), "{err}");
         assert!(err.contains("Everything was put back"), "{err}");
+        let (_, log, _) = host.tune(&["log"]);
+        assert!(!log.contains("somebody"), "the kernel made it: {log}");
         same(&before, &host.print(), "after a silent clamp");
     });
 }

@@ -201,13 +201,10 @@ pub fn status(status: &Status, look: Look) -> String {
             (_, now) => Line::new().ink(Ink::Bad, now.why_not().unwrap_or("gone")),
         };
         let text = |t: &String| Line::plain(if t.is_empty() { "(empty)" } else { t });
-        table.row([
-            Line::plain(v.id),
-            Line::plain(&v.knob),
-            text(&v.before),
-            text(&v.written),
-            now,
-        ]);
+        // What a write had swept along was not written itself.
+        let along = matches!(v.drift, Drift::NotPutBack { .. }) && v.written.is_empty();
+        let written = if along { Line::plain("-") } else { text(&v.written) };
+        table.row([Line::plain(v.id), Line::plain(&v.knob), text(&v.before), written, now]);
     }
     page.table(&table, 2);
     page.finish()

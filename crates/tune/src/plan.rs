@@ -64,6 +64,7 @@ pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
     }
     phased.sort_by_key(|(phase, _)| *phase);
     let changes = phased.into_iter().map(|(_, p)| p).collect();
+    let changes = without_irqbalance(changes, &mut plan.refused);
     plan.changes = members::in_turn(case.facts, changes);
     plan.notes = notes(case, &plan);
     plan
@@ -164,6 +165,24 @@ fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: Stri
         why: wish.why.clone(),
         new,
     }
+}
+
+/// A plan that ends irqbalance can tell it nothing.
+fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<Planned> {
+    const RUNNING: &str = "irqbalance.running";
+    if !changes.iter().any(|c| c.knob == RUNNING && c.new == "off") {
+        return changes;
+    }
+    let told = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
+    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(told);
+    refused.extend(lost.into_iter().map(|c| Refused {
+        asked_by: c.asked_by,
+        knob: c.knob,
+        new: c.new,
+        kind: RefusedAs::Environment,
+        why: format!("{RUNNING}=off of the same plan ends it: nothing can be told to it"),
+    }));
+    kept
 }
 
 fn refused(wish: &Wish, kind: RefusedAs, why: String) -> Refused {
@@ -323,6 +342,12 @@ mod tests {
             format!("irqbalance.banned_irqs=+{irq}"),
             "irqbalance.banned_cpus=+0".to_owned(),
         ];
+        let stop = ["irqbalance.running=off".to_owned(), asks[1].clone()];
+        let mut running = seen.clone();
+        running.values.insert("irqbalance.running".into(), Ok("on systemd\n".into()));
+        let plan = make(&case, id.clone(), &wish::arguments(&stop).unwrap(), &running);
+        assert_eq!((plan.changes.len(), plan.refused.len()), (1, 1), "{plan:?}");
+        assert!(plan.refused[0].why.contains("of the same plan ends it"));
         for _ in 0..2 {
             let plan = make(&case, id.clone(), &wish::arguments(&asks).unwrap(), &seen);
             assert_eq!(plan.refused, []);

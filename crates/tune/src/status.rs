@@ -294,7 +294,7 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
                 "change {id} is only partly rolled back; `netwright tune status{options}` says what is \
                  left of it, `netwright tune rollback {id}{options}` tries again"
             )),
-            State::GoneWithBoot if !set.applied && !set.gone => Some(format!(
+            State::GoneWithBoot if set.was_cut_short() => Some(format!(
                 "change {id} was cut short, and the host was booted since: nothing of it is in \
                  force; `netwright tune rollback {id}{options}` closes it"
             )),

@@ -74,7 +74,8 @@ impl Report {
 pub fn drifted(host: &Host, set: &Set) -> Vec<Drifted> {
     let one = |(saved, written): (&Saved, &str)| {
         let name = &saved.knob;
-        let knob = knobs::find(name).filter(|_| !written.is_empty() && !is_gone(set, name))?;
+        let ours = is_told_apart(set, name) && !is_gone(set, name);
+        let knob = knobs::find(name).filter(|_| ours)?;
         let now = knob.read(host, name).ok()?;
         let (before, found) = (knob.show(&saved.old), knob.show(&now));
         let ours = knob.verify(written, &now) || found == before;
@@ -88,6 +89,16 @@ pub fn drifted(host: &Host, set: &Set) -> Vec<Drifted> {
         })
     };
     set.to_undo().into_iter().filter_map(one).collect()
+}
+
+/// Whether another value than ours can only be somebody else's. Of a write that was cut short or did
+/// not hold the kernel may have made something else, and so may a later write of the same set.
+fn is_told_apart(set: &Set, knob: &str) -> bool {
+    let own = set.writes.iter().find(|w| w.saved.knob == knob && w.held);
+    own.is_some_and(|own| {
+        let later = set.writes.iter().filter(|w| w.n > own.n);
+        !later.flat_map(|w| &w.companions).any(|c| c.knob == knob)
+    })
 }
 
 /// Whether it went with its network namespace.

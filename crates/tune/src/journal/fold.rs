@@ -170,6 +170,12 @@ impl Set {
         self.not_undone.retain(|(k, _)| k != knob);
     }
 
+    /// Whether it was cut short, and no undoing of it has ended; of one from before a boot nothing is in
+    /// force all the same.
+    pub fn was_cut_short(&self) -> bool {
+        !self.applied && !self.gone && !self.is_left_over()
+    }
+
     /// Whether undoing has ended once and only what it left is to be done.
     pub fn is_left_over(&self) -> bool {
         self.rolled_back || self.again
@@ -206,8 +212,8 @@ impl Set {
         };
         let ended = self.rolled_back || self.gone;
         match () {
-            () if self.rolled_back && !self.not_undone.is_empty() => State::PartlyRolledBack,
-            () if self.rolled_back => State::RolledBack,
+            () if self.rolled_back && self.not_undone.is_empty() => State::RolledBack,
+            () if self.rolled_back && same_boot => State::PartlyRolledBack,
             () if self.gone || !same_boot => State::GoneWithBoot,
             () if !ended && locked && (self.undoing || !self.applied) => State::InProgress,
             () if self.undoing || !self.applied => State::Unfinished,

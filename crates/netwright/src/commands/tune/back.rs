@@ -244,9 +244,8 @@ fn drift_line(d: &Drifted, dry_run: bool) -> String {
 /// What is rolled back, the last first: what was asked for, or else the newest, with all that a
 /// cut-short experiment left where that is of one.
 fn chosen(args: &RollbackArgs, host: &Host, sets: &[(Set, State)]) -> Vec<(Set, State)> {
-    let cut_short = |s: &Set, t: State| {
-        t == State::Unfinished || t == State::GoneWithBoot && !s.applied && !s.gone
-    };
+    let cut_short =
+        |s: &Set, t: State| t == State::Unfinished || t == State::GoneWithBoot && s.was_cut_short();
     let on_trial = |s: &Set, t: State| t == State::Unfinished && s.trial.is_some();
     let all = |of: &dyn Fn(&Set, State) -> bool| -> Vec<(Set, State)> {
         sets.iter().rev().filter(|(s, t)| of(s, *t)).cloned().collect()
@@ -290,7 +289,7 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
 fn newest<'a>(sets: &'a [(Set, State)], host: &Host) -> Option<&'a (Set, State)> {
     let here = host.id();
     let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
-    let cut_short = |(s, t): &&(Set, State)| *t == State::GoneWithBoot && !s.applied && !s.gone;
+    let cut_short = |(s, t): &&(Set, State)| *t == State::GoneWithBoot && s.was_cut_short();
     open()
         .find(|(s, _)| s.is_of(&here))
         .or_else(|| open().next())

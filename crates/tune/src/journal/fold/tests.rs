@@ -83,6 +83,16 @@ fn what_undoing_left_is_all_that_is_done_when_it_is_taken_up_again() {
 }
 
 #[test]
+fn a_boot_takes_what_undoing_left() {
+    let mut s = set(vec![undoing(), not_undone("b"), undone("a"), Event::RolledBack]);
+    s.host.boot_id = Reading::Known("one".into());
+    s.applied = false;
+    let state = |boot: &str| s.state(Some(&boot.to_owned()), false);
+    assert_eq!((state("one"), state("two")), (State::PartlyRolledBack, State::GoneWithBoot));
+    assert!(!s.was_cut_short(), "nobody is asked to close it");
+}
+
+#[test]
 fn a_place_in_the_plan_is_no_number_of_a_change() {
     let s = set(vec![Event::Failed { n: 1, why: "b: not there".into() }]);
     assert_eq!(s.trouble, ["step 2 of 2: b: not there"]);
