@@ -6,7 +6,7 @@ mod moved;
 #[cfg(test)]
 mod tests;
 
-use model::prove::{Design, LevelResult, Outcome, ProveDocument, Verdict};
+use model::prove::{Design, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict};
 
 pub(crate) use self::held::still;
 use crate::{
@@ -41,7 +41,7 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
 fn head(d: &ProveDocument, page: &mut Page) {
     let title = Line::new()
         .ink(Ink::Strong, format!("{}: ", d.name))
-        .ink(ink(d.verdict.outcome), says(&d.verdict))
+        .ink(ink(d.verdict.outcome), headline(d))
         .text(format!(" · {}", detail(&d.verdict)));
     page.line(title, 2);
     let blocks = many(d.verdict.blocks, "block");
@@ -50,6 +50,16 @@ fn head(d: &ProveDocument, page: &mut Page) {
     page.line(Line::plain(runs), 2);
     page.line(Line::plain(format!("Each run: {}", one_line(&d.workload))), 2);
     still(d.held_still.as_ref(), page);
+}
+
+/// What the verdict says; where a guard speaks against it, which one.
+fn headline(d: &ProveDocument) -> String {
+    let worse = |m: &&MetricVerdict| m.guard && m.verdict.outcome == Outcome::Worse;
+    let worse: Vec<&str> = d.metrics.iter().filter(worse).map(|m| m.metric.as_str()).collect();
+    match (d.verdict.outcome, worse.as_slice()) {
+        (Outcome::GuardWorse, [_, ..]) => format!("not better: worse in {}", worse.join(", ")),
+        _ => says(&d.verdict),
+    }
 }
 
 /// What a verdict says in words.

@@ -162,3 +162,19 @@ fn what_no_run_has_told_is_no_zero_and_no_best() {
         assert!(design == Design::Matrix || said.contains("a  "), "{said}");
     }
 }
+
+#[test]
+fn the_guard_that_is_worse_is_named_at_once() {
+    let mut d = document(Design::Ab);
+    d.verdict = verdict(Outcome::GuardWorse, 0.1);
+    let guard = |outcome| MetricVerdict {
+        metric: "p99".into(),
+        direction: Direction::LowerIsBetter,
+        guard: true,
+        verdict: verdict(outcome, 0.3),
+    };
+    d.metrics = vec![guard(Outcome::Worse)];
+    assert!(text(&d, LOOK).starts_with("x: not better: worse in p99 "), "{}", text(&d, LOOK));
+    d.metrics = vec![guard(Outcome::NoDifferenceShown)];
+    assert!(text(&d, LOOK).contains("or not shown within its limit"), "{}", text(&d, LOOK));
+}
