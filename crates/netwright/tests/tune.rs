@@ -255,6 +255,11 @@ fn what_a_rollback_left_is_in_status_and_goes_with_all() {
         assert!(err.contains("change 1 is only partly rolled back"), "{err}");
 
         run("umount", &["/proc/sys/net/ipv4"]);
+        // A later change of what is left holds, and change 1 is left all the same.
+        assert_eq!(host.tune(&["apply", "sysctl.net.ipv4.tcp_fin_timeout=20"]).0, 0);
+        let (code, out, _) = host.tune(&["status"]);
+        assert!(code == 1 && out.contains("partly rolled back"), "{code} {out}");
+        assert_eq!(host.tune(&["rollback", "2"]).0, 0);
         let (code, out, _) = host.tune(&["rollback", "--all", "--dry-run"]);
         assert!(code == 0 && out.contains("tcp_fin_timeout would be 60 again"), "{out}");
         assert!(!out.contains("somaxconn"), "{out}");

@@ -44,9 +44,11 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
     if !document.damaged.is_empty() {
         return Err(Failure::Environment(document.damaged.join("; ")));
     }
-    let cut_short = document.sets.iter().any(|s| s.state == State::Unfinished);
+    // Also where a later change wrote what undoing left, and that holds.
+    let is_half = |s: State| matches!(s, State::Unfinished | State::PartlyRolledBack);
+    let half = document.sets.iter().any(|s| is_half(s.state));
     let overdue = document.sets.iter().any(|s| s.guarded == Reading::Known(false));
-    Ok(if holds(&document) && !cut_short && !overdue { Done::Yes } else { Done::No })
+    Ok(if holds(&document) && !half && !overdue { Done::Yes } else { Done::No })
 }
 
 /// Every change set there ever was.
