@@ -135,6 +135,14 @@ impl Host {
             .ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
+    /// Whether a process with this number and start lives. One that ended and that its parent has not
+    /// asked for (`Z`, and `X` on its way out) does not, though its number is there.
+    pub fn lives(&self, pid: u32, start_ticks: u64) -> bool {
+        let stat = self.root.read(&format!("/proc/{pid}/stat")).ok();
+        let stat = stat.and_then(|s| parse::task_stat::parse(&s).ok());
+        stat.is_some_and(|s| s.start_ticks == start_ticks && !matches!(s.state, 'Z' | 'X' | 'x'))
+    }
+
     /// Makes a folder of the kernel's (a cgroup); one that is there is taken.
     ///
     /// # Errors
@@ -220,6 +228,24 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_nobody_reaped_does_not_live() {
+        let host = Host::live();
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        let start = host.start_ticks(&pid.to_string()).unwrap();
+        assert!(host.lives(pid, start) && !host.lives(pid, start + 1));
+        child.kill().unwrap();
+        // Until it is asked for its number stays.
+        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while host.lives(pid, start) && std::time::Instant::now() < give_up {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(host.start_ticks(&pid.to_string()).unwrap(), start);
+        assert!(!host.lives(pid, start));
+        child.wait().unwrap();
+    }
 
     #[test]
     fn a_tree_is_written_inside_only() {

@@ -65,7 +65,7 @@ fn documents(host: &Host, sets: &[(Set, State)]) -> Vec<ChangeSet> {
 
 /// Whether a guard's process lives: it is one of this host, whatever folder it undoes in.
 fn stands(guard: Armed) -> bool {
-    Host::live().start_ticks(&guard.pid.to_string()).ok() == Some(guard.start_ticks)
+    Host::live().lives(guard.pid, guard.start_ticks)
 }
 
 /// Whether some of a set may be in force.
