@@ -566,3 +566,28 @@ fn a_full_standard_output_is_exit_code_4_and_never_hides_what_was_done() {
     }
     assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"));
 }
+
+#[test]
+fn what_is_kept_for_a_namespace_is_removed_from_nowhere_else_unasked() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let (state, into) = (state.path(), tempfile::tempdir().unwrap());
+    let folder = into.path().to_str().unwrap();
+    let tune = |args: &[&str]| tune(state, args);
+    assert_eq!(tune(&["apply", "--netns", &ns.name, "sysctl.net.core.somaxconn=8192"]).0, 0);
+    let persist = |more: &[&str]| tune(&[&["persist", "--into", folder], more].concat());
+    let (code, out, err) = persist(&["--netns", &ns.name]);
+    assert_eq!(code, 0, "{out}{err}");
+    let file = into.path().join("etc/sysctl.d/99-zz-netwright.conf");
+    let before = fs::read_to_string(&file).unwrap();
+    for more in [&[][..], &["1"], &["--dry-run"]] {
+        let (code, out, err) = persist(more);
+        let told = format!("change 1 is kept there for network namespace {}", ns.name);
+        assert!(code == 4 && err.contains(&told), "{code} {out}{err}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    }
+    let (code, out, err) = persist(&["--netns", &ns.name]);
+    assert!(code == 0 && out.contains("is there already"), "{out}{err}");
+    assert_eq!(persist(&["--remove"]).0, 0);
+    assert!(!file.exists());
+    assert_eq!(tune(&["rollback"]).0, 0);
+}

@@ -9,6 +9,7 @@ use model::{
 use probe::facts::{self, Request};
 use tune::{
     journal::{DEFAULT_STATE, Set},
+    netns,
     persist::{self, Kept, Record, format, render},
 };
 
@@ -97,6 +98,7 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
         }
         (kept, vec![], facts)
     } else {
+        not_another_namespace(host, &old)?;
         let sets = chosen(args, host)?;
         let facts = facts(host);
         if !host.host.is_live() || args.into.is_some() || args.dry_run || args.format.is_some() {
@@ -127,6 +129,25 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
     let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob);
     let kept = if args.format.is_some() { kept } else { kept.into_iter().filter(said).collect() };
     Ok(Work { place, old, kept, rendered, unnamed })
+}
+
+/// What is kept for another network namespace cannot be said again from here, and only `--remove`
+/// removes. Numbers of namespaces count for as long as the host runs.
+fn not_another_namespace(host: &Place, old: &Record) -> Result<(), Failure> {
+    let here = host.host.id();
+    let there = |s: &&Set| {
+        let this_boot = s.host.boot_id.known() == here.boot_id.known() && !s.is_of(&here);
+        this_boot && old.kept.iter().any(|k| k.id == s.id && netns::is_of_namespace(&k.knob))
+    };
+    let (sets, _) = host.store.sets();
+    let Some(set) = sets.iter().find(there) else { return Ok(()) };
+    let namespace = set.host.net_namespace.get().map(netns::called).unwrap_or_default();
+    Err(Failure::Environment(format!(
+        "change {} is kept there for network namespace {namespace}, and this is another one: run it \
+         there (--netns, --container), name another folder (--into), or remove what is kept first \
+         (--remove); nothing was written",
+        set.id
+    )))
 }
 
 fn facts(host: &Place) -> Facts {
