@@ -257,6 +257,12 @@ fn one_change_of_two_is_removed_and_a_line_read_later_is_told() {
         assert!(code == 2 && err.contains("nothing of change 1 is kept"), "{err}");
         let (code, out, _) = host.tune(&["persist", "3"]);
         assert!(code == 2, "{out}");
+        // What was rolled back stays kept, and is not said to be in force.
+        assert_eq!(host.tune(&["rollback", "2"]).0, 0);
+        let (code, out, err) = host.tune(&["persist", "--into", folder]);
+        assert_eq!(code, 0, "{out}{err}");
+        let told = "change 2 was rolled back and is kept all the same";
+        assert!(out.contains(told) && !out.contains("in force already"), "{out}");
         assert_eq!(host.tune(&["persist", "--into", folder, "--remove"]).0, 0);
         assert_eq!(files(into.path()).len(), 0);
     });

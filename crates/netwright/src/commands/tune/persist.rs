@@ -11,6 +11,7 @@ use tune::{
     journal::{DEFAULT_STATE, Set},
     netns,
     persist::{self, Kept, Record, format, render},
+    status,
 };
 
 use super::{
@@ -59,12 +60,32 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let mut doc = persist::write(&place, &old, kept, &rendered).map_err(failure)?;
     drop(lock);
-    if !args.remove && doc.files.iter().any(|f| f.act == FileAct::Written) {
-        doc.notes.push(
-            "the values are in force already; the files count from the next boot on".to_owned(),
-        );
+    if !args.remove {
+        doc.notes.extend(in_force(args, &host, &doc));
     }
     tell(args, &doc)
+}
+
+/// Which of what is kept is not in force, for its change was rolled back; or else that all is.
+fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Option<String> {
+    let (sets, _) = status::standing(&host.host, &host.store);
+    let is_undone = |(s, state): &&(Set, State)| {
+        let undone = matches!(state, State::RolledBack | State::PartlyRolledBack);
+        undone && doc.kept.iter().any(|k| k.id == s.id)
+    };
+    if let Some((set, _)) = sets.iter().find(is_undone) {
+        let into = args.into.as_ref().map(|d| netns::word(&d.to_string_lossy()));
+        let into = into.map_or_else(String::new, |d| format!(" --into {d}"));
+        return Some(format!(
+            "change {0} was rolled back and is kept all the same, from the next boot on; `netwright \
+             tune persist --remove {0}{into}{1}` ends that",
+            set.id, host.options
+        ));
+    }
+    let written = doc.files.iter().any(|f| f.act == FileAct::Written);
+    written.then(|| {
+        "the values are in force already; the files count from the next boot on".to_owned()
+    })
 }
 
 fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
