@@ -414,6 +414,42 @@ fn the_next_command_of_any_kind_tells_of_a_crash_and_it_can_be_finished() {
 }
 
 #[test]
+fn completing_that_fails_names_what_it_overwrites() {
+    on_a_host(|host| {
+        let asks = [
+            "apply",
+            "--no-confirm",
+            "nic.v0.mtu=1400",
+            "nic.v0.txqueuelen=700",
+            "nic.v1.mtu=1400",
+        ];
+        let end = traced::tune(host.state.path(), &asks, &mut |_| {
+            if read("/sys/class/net/v1/mtu") == "1400" { Then::Kill } else { Then::GoOn }
+        });
+        assert_eq!(end, End::Killed);
+        // Somebody sets what was made, and what was to be made, which ends it.
+        fs::write(MTU, "1350").unwrap();
+        fs::write("/sys/class/net/v0/tx_queue_len", "900").unwrap();
+        let (code, out, err) = host.tune(&["apply", "--finish", "1", "--json"]);
+        assert!(
+            code == 4 && err.contains("nic.v0.txqueuelen was 1000 and is 900 now"),
+            "{code} {err}"
+        );
+        let told = "nic.v0.mtu was 1350, neither ours (1400) nor the old value (1500)";
+        assert!(err.contains(told) && err.contains("it was overwritten"), "{err}");
+        let outcome = json(&out);
+        let drifted = outcome["drifted"].as_array().unwrap();
+        assert_eq!(drifted.len(), 1, "{outcome}");
+        assert_eq!(
+            (&drifted[0]["knob"], &drifted[0]["found"]),
+            (&"nic.v0.mtu".into(), &"1350".into())
+        );
+        assert_eq!((read(MTU), read("/sys/class/net/v1/mtu")), ("1500".into(), "1500".into()));
+        assert_eq!(read("/sys/class/net/v0/tx_queue_len"), "900", "never begun");
+    });
+}
+
+#[test]
 fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
     on_a_host(|host| {
         let before = host.print();

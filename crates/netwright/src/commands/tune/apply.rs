@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{
     Nanos,
-    tune::{Plan, State},
+    tune::{Drifted, Plan, State},
 };
 use tune::{
     TuneError,
@@ -12,10 +12,16 @@ use tune::{
     guard::{self, Orders},
     journal::Armed,
     privilege, status,
+    undo::OnDrift,
     wish::Wishes,
 };
 
-use super::{Place, args::ApplyArgs, by, failure, plan, standing, tell};
+use super::{
+    Place, Told,
+    args::ApplyArgs,
+    back::{drift_line, told_of},
+    by, failure, plan, standing, tell, tell_all,
+};
 use crate::{
     exit::{Done, Failure},
     interrupt::Window,
@@ -230,6 +236,10 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
                 some => lines
                     .extend(some.iter().map(|(k, why)| format!("{k} was NOT put back: {why}."))),
             }
+            let drifted = told_of(place, id, &report.drifted, OnDrift::Overwrite);
+            // What was not put back is not overwritten either, and told already.
+            let put_back = |d: &&Drifted| !report.not_restored.iter().any(|(k, _)| *k == d.knob);
+            lines.extend(drifted.iter().filter(put_back).map(|d| drift_line(d, false)));
             if let Some(journal) = &report.journal {
                 lines.push(format!(
                     "The journal could not be told ({journal}); `netwright tune rollback {id}{}` \
@@ -239,7 +249,8 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
             }
             let text = lines.join(" ");
             if args.output.json {
-                tell(&args.output, standing(place, id), false, lines)?;
+                let set = standing(place, id).into_iter().collect();
+                tell_all(&args.output, set, Told { lines, done: false, drifted })?;
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

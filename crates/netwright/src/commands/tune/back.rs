@@ -183,7 +183,7 @@ fn one(
 
 /// What undoing would do.
 fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
-    let drifted = told_of(place, set, &undo::drifted(&place.host, set), on_drift);
+    let drifted = told_of(place, set.id, &undo::drifted(&place.host, set), on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
     let stays = |s: &Saved| !(set.namespace_gone && netns::is_of_namespace(&s.knob));
     let mut lines = Vec::new();
@@ -201,14 +201,19 @@ fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
 }
 
 /// Values that somebody else set since, with who may have.
-fn told_of(place: &Place, set: &Set, drifted: &[undo::Drifted], on_drift: OnDrift) -> Vec<Drifted> {
+pub(super) fn told_of(
+    place: &Place,
+    id: u64,
+    drifted: &[undo::Drifted],
+    on_drift: OnDrift,
+) -> Vec<Drifted> {
     if drifted.is_empty() {
         return vec![];
     }
     // Only now is it worth asking who else is about.
     let facts = facts::collect(place.host.root(), &Request::default());
     let one = |d: &undo::Drifted| Drifted {
-        id: set.id,
+        id,
         knob: d.knob.clone(),
         before: d.before.clone(),
         written: d.written.clone(),
@@ -220,7 +225,7 @@ fn told_of(place: &Place, set: &Set, drifted: &[undo::Drifted], on_drift: OnDrif
     drifted.iter().map(one).collect()
 }
 
-fn drift_line(d: &Drifted, dry_run: bool) -> String {
+pub(super) fn drift_line(d: &Drifted, dry_run: bool) -> String {
     let who = match d.suspects.as_slice() {
         [] => "somebody else set it since".to_owned(),
         some => format!("somebody else set it since ({} may have)", some.join(", ")),
@@ -326,7 +331,7 @@ fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
 fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -> Told {
     let id = set.id;
     let whole = report.is_whole();
-    let drifted = told_of(place, set, &report.drifted, on_drift);
+    let drifted = told_of(place, id, &report.drifted, on_drift);
     let mut lines = match (whole, set.namespace_gone) {
         (true, true) => vec![format!("Change {id} is closed: {}.", netns::GONE)],
         (true, false) if drifted.iter().any(|d| d.kept) => vec![format!(
