@@ -7,7 +7,7 @@ use std::{
 
 use model::{
     Reading,
-    tune::{By, Plan, State},
+    tune::{By, Ground, Plan, Planned, Reach, State},
 };
 use tune::{
     Host, Store, TuneError, status,
@@ -114,10 +114,60 @@ pub fn plans(
 
 /// The change that may cut the operator's own connection, if one may.
 pub fn cuts(plan: &Plan) -> Option<String> {
-    let change = plan.changes.iter().find(|c| c.radius.own_connection)?;
+    let change = plan.changes.iter().find(|c| c.radius.own_connection && !only_stalls(c))?;
     Some(format!(
         "{}={}: your own connection may be cut ({}), which an experiment would do again and \
          again; --own-connection allows it",
         change.knob, change.new, change.radius.why
     ))
+}
+
+/// Whether it holds packets up for a moment at the worst, known for sure, and no value of it could
+/// keep them from passing, as one of an MTU or a queueing discipline could.
+fn only_stalls(change: &Planned) -> bool {
+    let known = change.radius.reach <= Reach::BriefStall && change.radius.ground != Ground::Assumed;
+    let parts: Vec<&str> = change.knob.split('.').collect();
+    let spreads = match parts[..] {
+        ["irq", _, "affinity"] => true,
+        ["nic", .., "channels"] | ["nic", .., "rings", _] | ["nic", .., "rss", _] => true,
+        _ => false,
+    };
+    known && spreads
+}
+
+#[cfg(test)]
+mod tests {
+    use model::tune::Radius;
+
+    use super::*;
+
+    fn planned(knob: &str, reach: Reach, ground: Ground) -> Plan {
+        let mut radius = Radius { ground, ..Radius::of(reach, "why") };
+        radius.own_connection = true;
+        let change = serde_json::json!({
+            "knob": knob, "old": "1", "new": "2", "unit": "", "radius": radius, "owner": "",
+            "undo": "", "command": "", "asked_by": ""
+        });
+        serde_json::from_value(serde_json::json!({
+            "schema_version": 1, "changes": [change], "refused": [], "unchanged": [], "notes": [],
+            "host": {"name": {"absent": ""}, "machine_id": {"absent": ""}, "boot_id": {"absent": ""},
+                "net_namespace": {"absent": ""}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_only_stalls_the_own_connection_is_tried_and_what_may_cut_it_is_not() {
+        use {Ground::*, Reach::*};
+        let cut = |knob: &str, reach, ground| cuts(&planned(knob, reach, ground)).is_some();
+        assert!(!cut("nic.eth0.channels", BriefStall, Driver));
+        assert!(!cut("nic.eth0.100.rings.rx", BriefStall, Driver));
+        assert!(!cut("irq.28.affinity", BriefStall, General));
+        assert!(cut("nic.eth0.channels", LinkReset, Driver));
+        assert!(cut("nic.eth0.channels", LinkReset, Assumed));
+        assert!(cut("nic.eth0.channels", BriefStall, Assumed), "nobody knows");
+        assert!(cut("nic.eth0.mtu", BriefStall, Driver), "the path may not carry it");
+        assert!(cut("nic.eth0.qdisc", BriefStall, General), "it may drop");
+        assert!(cut("sysctl.net.ipv4.ip_forward", DropsConnections, General));
+    }
 }
