@@ -244,6 +244,19 @@ fn every_way_to_end_a_response_is_understood() {
     assert!(run.warnings.iter().any(|w| w.contains("33.3%")), "{:?}", run.warnings);
 }
 
+fn without_length(_: &Request, to: &mut TcpStream) -> bool {
+    reply(to, "HTTP/1.0 200 OK\r\n\r\nall of it");
+    false
+}
+
+#[test]
+fn who_is_answered_by_the_end_of_its_connections_is_served() {
+    let run = one(&[&Server::start(without_length).url("/"), "--duration", "300ms"]);
+    assert!(run.transactions > 0 && run.failed == 0, "{run:?}");
+    let unserved = |w: &&String| w.contains("no answer within the window");
+    assert_eq!(run.warnings.iter().find(unserved), None);
+}
+
 fn unkind(r: &Request, to: &mut TcpStream) -> bool {
     match r.number % 4 {
         0 => plain(r, to),

@@ -95,7 +95,10 @@ fn sessions_are_resumed_only_when_asked_as_often_as_nginx_logs() {
         let url = nginx.url("/hi");
         let args = [&url[..], "--ca", &ca, "--new-connections", "--requests", "60"];
         let whole = one(&args).tls.unwrap();
-        let resumed = one(&[&args[..], &["--tls-resume"]].concat()).tls.unwrap();
+        let again = one(&[&args[..], &["--tls-resume"]].concat());
+        // TLS 1.2 has two writes in a row there; a held-back one would wait for 40 ms.
+        assert!(again.latency_ns.p50 < 30_000_000, "{protocol}: {:?}", again.latency_ns);
+        let resumed = again.tls.unwrap();
         assert_eq!(whole.version, protocol.replace("TLSv", "TLS "));
         assert_eq!((whole.handshakes, whole.resumed, resumed.handshakes), (60, 0, 60));
         assert!(resumed.resumed >= 40, "{protocol}: {resumed:?}");

@@ -12,7 +12,10 @@ use std::{
     sync::LazyLock,
 };
 
-use model::{explain::ExplainDocument, measure::PgDocument};
+use model::{
+    explain::ExplainDocument,
+    measure::{PgDocument, Transport},
+};
 use support::{
     NETWRIGHT,
     postgres::{Postgres, Setup},
@@ -311,6 +314,8 @@ fn a_server_without_tls_or_that_is_none_is_said() {
     // Over its Unix socket there is none, whatever is asked.
     let folder = server.folder().display().to_string();
     let unix = format!("host={folder} port={} user=postgres sslmode=require", server.port);
-    assert!(document(&measure(&unix, nowhere(), &[])).runs[0].tls.is_none());
+    let d = document(&measure(&unix, nowhere(), &[]));
+    assert!(d.runs[0].tls.is_none());
+    assert_eq!(d.request.common.transport, Transport::Unix);
     assert_eq!(libpq(&unix, nowhere()), Some(false));
 }

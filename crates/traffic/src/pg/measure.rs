@@ -64,11 +64,14 @@ pub fn measure(
     let seats = seats::near(&common.pin, common.threads, same_host, ip)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     let seed = spec.seed.unwrap_or_else(|| now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // Where the server is decides it, not the options.
+    let mut request = spec.clone();
+    request.common.transport = session.door.transport;
     let mut document = PgDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "pg".into(),
         started_unix_s: unix_s(),
-        request: spec.clone(),
+        request,
         driver: tool.as_ref().map(|t| t.version.clone()),
         local: End { address: session.ours.clone(), ..crate::host_identity().end },
         peer: session.server(),

@@ -55,6 +55,10 @@ impl Near<'_> {
                     if clean {
                         conn.ended(&mut whole);
                     }
+                    // Its end may be the response's.
+                    if answers > 0 {
+                        conn.last_ns = now;
+                    }
                     let within = conn.is_within();
                     break Some(if within { Failed::ClosedWithin } else { Failed::ClosedBefore });
                 }
