@@ -17,6 +17,7 @@ use tune::{
 
 use super::{by, failure, plan, store};
 use crate::{
+    commands::far::FAR,
     exit::{Done, Failure},
     output::note,
 };
@@ -126,7 +127,9 @@ pub fn cuts(plan: &Plan) -> Option<String> {
 /// keep them from passing, as one of an MTU or a queueing discipline could.
 fn only_stalls(change: &Planned) -> bool {
     let known = change.radius.reach <= Reach::BriefStall && change.radius.ground != Ground::Assumed;
-    let parts: Vec<&str> = change.knob.split('.').collect();
+    // By the name that it has on its own host.
+    let knob = change.knob.strip_prefix(FAR).unwrap_or(&change.knob);
+    let parts: Vec<&str> = knob.split('.').collect();
     let spreads = match parts[..] {
         ["irq", _, "affinity"] => true,
         ["nic", .., "channels"] | ["nic", .., "rings", _] | ["nic", .., "rss", _] => true,
@@ -163,6 +166,8 @@ mod tests {
         assert!(!cut("nic.eth0.channels", BriefStall, Driver));
         assert!(!cut("nic.eth0.100.rings.rx", BriefStall, Driver));
         assert!(!cut("irq.28.affinity", BriefStall, General));
+        assert!(!cut("far:irq.28.affinity", BriefStall, General));
+        assert!(!cut("far:nic.eth0.channels", BriefStall, Driver));
         assert!(cut("nic.eth0.channels", LinkReset, Driver));
         assert!(cut("nic.eth0.channels", LinkReset, Assumed));
         assert!(cut("nic.eth0.channels", BriefStall, Assumed), "nobody knows");
