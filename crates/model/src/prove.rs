@@ -29,7 +29,8 @@ pub enum Outcome {
     GuardWorse,
     /// No difference larger than the interval's farther end was shown.
     NoDifferenceShown,
-    /// Too few blocks to say anything: fewer than 6.
+    /// Too few blocks to say anything: fewer than 6; or the interval does not hold 0, and that is
+    /// not enough yet for so many looks or comparisons.
     Undecided,
 }
 

@@ -279,6 +279,7 @@ pub fn conclude(
         notes::places(experiment, goal, runs, &mut document.notes);
     }
     notes::noise(&document.verdict, experiment.smallest, &mut document.notes);
+    notes::comparisons(experiment, document.verdict.blocks, &mut document.notes);
     notes::runs(experiment, runs, &mut document.notes);
     notes::placement(experiment, &mut document.notes);
     document
@@ -385,6 +386,7 @@ fn conclude_levels(
     }
     document.verdict = match document.levels.get(best).and_then(|l| l.against_first.clone()) {
         Some(verdict) => verdict,
+        None if blocks < crate::conduct::FEWEST_BLOCKS => nothing(blocks),
         None => Verdict {
             outcome: Outcome::NoDifferenceShown,
             method: "the first level is the best".into(),
@@ -400,8 +402,8 @@ fn conclude_levels(
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
-    let near =
-        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| v.outcome != Outcome::Worse);
+    let far = [Outcome::Worse, Outcome::Undecided];
+    let near = |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !far.contains(&v.outcome));
     let within: Vec<String> =
         document.levels.iter().filter(near).map(|l| l.level.clone()).collect();
     Some(Best {

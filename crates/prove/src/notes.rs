@@ -1,9 +1,9 @@
 //! What a reader wants to know besides the verdict: how the host behaved meanwhile.
 
-use model::prove::{Outcome, Run, Verdict};
-use stats::trial::{looks, two_places};
+use model::prove::{Design, Outcome, Run, Verdict};
+use stats::trial::{decide, looks, two_places};
 
-use crate::{Experiment, experiment::Metric, levels::Cell};
+use crate::{Experiment, conduct::FEWEST_BLOCKS, experiment::Metric, levels::Cell};
 
 /// A difference that most would want to see, where nobody says which.
 const MATTERS: f64 = 0.05;
@@ -76,6 +76,22 @@ pub(crate) fn noise(found: &Verdict, smallest: Option<f64>, notes: &mut Vec<Stri
         percent(half),
         found.blocks
     ));
+}
+
+/// Too few blocks to tell so many comparisons apart, however large they are.
+pub(crate) fn comparisons(experiment: &Experiment, blocks: usize, notes: &mut Vec<String>) {
+    let cells = experiment.cells.len();
+    let many = match experiment.design {
+        Design::Ab => experiment.metrics.iter().filter(|m| m.guard.is_none()).count(),
+        _ => cells.saturating_sub(1),
+    };
+    let needed = decide::fewest_blocks(many);
+    if (FEWEST_BLOCKS..needed).contains(&blocks) {
+        notes.push(format!(
+            "{blocks} blocks are too few for {many} comparisons, of which one in twenty may be wrong in all:              {needed} can tell them apart (--runs {})",
+            2 * cells * needed
+        ));
+    }
 }
 
 /// Runs in two places, at each combination.

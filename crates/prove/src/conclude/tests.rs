@@ -97,6 +97,28 @@ fn blocks_that_were_cut_and_runs_that_were_disturbed_do_not_count() {
 }
 
 #[test]
+fn six_blocks_of_six_levels_are_undecided_however_far_apart_and_it_says_what_would_do() {
+    let sweep = experiment(&format!(
+        "command = \"w {{v}}\"\nruns = 72\n[[factor]]\nname = \"v\"\nlevels = [1, 2, 3, 4, 5, 6]\n{METRICS}"
+    ));
+    let found = |blocks, first_is_best: bool| {
+        let truth = |l: usize| if first_is_best { l + 1 } else { 6 - l } as f64 * 100.0;
+        said(&sweep, &runs(&sweep, blocks, |l| (truth(l), 0.0)))
+    };
+    let few = found(6, false);
+    assert_eq!((few.verdict.outcome, &few.best), (Outcome::Undecided, &None));
+    let note = few.notes.iter().find(|n| n.contains("too few for 5 comparisons")).unwrap();
+    assert!(note.contains("8 can tell them apart (--runs 96)"), "{note}");
+    let first = found(6, true);
+    assert_eq!(first.best.unwrap().within_noise, ["1"], "the undecided are not within the noise");
+    let enough = found(8, false);
+    assert_eq!(enough.verdict.outcome, Outcome::Better);
+    assert_eq!(enough.best.unwrap().within_noise, ["6"]);
+    assert!(!enough.notes.iter().any(|n| n.contains("comparisons")), "{:?}", enough.notes);
+    assert_eq!(found(3, true).verdict.outcome, Outcome::Undecided, "too few for anything");
+}
+
+#[test]
 fn a_sweep_names_the_smallest_level_within_the_noise_of_the_best() {
     let sweep = experiment(&format!(
         "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2, 4, 8]\n{METRICS}"

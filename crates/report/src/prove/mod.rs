@@ -58,8 +58,17 @@ fn headline(d: &ProveDocument) -> String {
     let worse: Vec<&str> = d.metrics.iter().filter(worse).map(|m| m.metric.as_str()).collect();
     match (d.verdict.outcome, worse.as_slice()) {
         (Outcome::GuardWorse, [_, ..]) => format!("not better: worse in {}", worse.join(", ")),
+        (Outcome::NoDifferenceShown, _) if first_is_best(d) => {
+            "no other level is better than the first".into()
+        }
         _ => says(&d.verdict),
     }
+}
+
+/// Whether the levels' best is the first, which the others would have to beat.
+fn first_is_best(d: &ProveDocument) -> bool {
+    let first = d.levels.first().map(|l| &l.level);
+    d.best.as_ref().is_some_and(|b| Some(&b.level) == first)
 }
 
 /// What a verdict says in words.
@@ -75,6 +84,7 @@ pub fn says(v: &Verdict) -> String {
             }
             None => "no difference shown".into(),
         },
+        Outcome::Undecided if v.low.is_some() => "undecided: it takes more blocks".into(),
         Outcome::Undecided => "undecided: too few blocks".into(),
     }
 }
@@ -222,8 +232,13 @@ fn best(d: &ProveDocument, page: &mut Page) {
     let Some(best) = &d.best else { return };
     page.gap();
     let line = Line::new().text("Best: ").ink(Ink::Strong, &best.level);
+    let undecided =
+        |l: &&LevelResult| l.against_best.as_ref().is_some_and(|v| v.outcome == Outcome::Undecided);
     let line = match best.within_noise.len() {
-        1 => line.text(", better than every other."),
+        1 => match d.levels.iter().filter(undecided).count() {
+            0 => line.text(", better than every other."),
+            n => line.text(format!(", by the figures; {n} of {} are undecided.", d.levels.len())),
+        },
         n => line.text(format!(
             ". {} of {} are within its noise, the first of them: {}.",
             n,

@@ -106,6 +106,13 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     for part in ["interrupts on 3", "interrupts on 7", "CPU 40: 200 best", "same CPU"] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
+    let first_best = ProveDocument {
+        verdict: verdict(Outcome::NoDifferenceShown, 0.0),
+        best: d.best.clone().map(|best| Best { level: "0/0".into(), ..best }),
+        ..d.clone()
+    };
+    let said = text(&first_best, LOOK);
+    assert!(said.contains("no other level is better than the first"), "{said}");
     d.design = Design::Sweep;
     d.levels[1].against_first = Some(verdict(Outcome::Better, -0.3));
     let said = text(&d, LOOK);

@@ -78,6 +78,13 @@ pub struct Judgement {
     pub clear: bool,
 }
 
+/// The fewest blocks by which each of so many comparisons can be told apart at the end: with all
+/// signs alike the signed ranks' p is 2^(1 - blocks), which looks and comparisons are corrected for.
+pub fn fewest_blocks(comparisons: usize) -> usize {
+    let corrected = ERROR / (ERROR - EARLY) * comparisons.max(1) as f64;
+    1 + (corrected / ERROR).log2().ceil().max(0.0) as usize
+}
+
 /// Judges a change by the blocks so far.
 pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
     let raw: Vec<f64> = metrics.iter().map(|m| p_value(m.effects, rule)).collect();
@@ -118,6 +125,8 @@ fn finding(metric: &Metric<'_>, p: f64, rule: Rule) -> Finding {
             Some(limit) if !small && (i.low * harm).max(i.high * harm) > limit => {
                 Outcome::GuardWorse
             }
+            // By itself it differs, and for so many looks or comparisons that is not enough yet.
+            _ if i.low > 0.0 || i.high < 0.0 => Outcome::Undecided,
             _ => Outcome::NoDifferenceShown,
         },
     };
@@ -156,6 +165,7 @@ fn together(metrics: &[Metric<'_>], found: &[Finding]) -> Outcome {
         (false, true) => Outcome::Worse,
         (true, false) if any(true, &[Outcome::Worse, Outcome::GuardWorse]) => Outcome::GuardWorse,
         (true, false) => Outcome::Better,
+        (false, false) if any(false, &[Outcome::Undecided]) => Outcome::Undecided,
         (false, false) if any(false, &[Outcome::NoDifferenceShown]) => Outcome::NoDifferenceShown,
         (false, false) => Outcome::Undecided,
     }
@@ -222,6 +232,35 @@ mod tests {
         let clear =
             judge(&[goal(&none, Direction::LowerIsBetter)], Rule { smallest: None, ..rule });
         assert!(!clear.clear);
+    }
+
+    #[test]
+    fn what_differs_but_not_enough_for_so_many_comparisons_is_no_missing_difference() {
+        let large = effects(6, 1.0);
+        let said = |comparisons| {
+            let all = vec![goal(&large, Direction::LowerIsBetter); comparisons];
+            judge(&all, END).outcome
+        };
+        assert_eq!((said(1), said(3)), (Outcome::Worse, Outcome::Undecided));
+        // Ended by hand there are only the bets.
+        let by_hand = Rule { at_end: false, ..END };
+        let nine = effects(9, 0.1);
+        let found = judge(&[goal(&nine[..7], Direction::LowerIsBetter)], by_hand);
+        assert_eq!(found.outcome, Outcome::Undecided);
+    }
+
+    #[test]
+    fn so_many_blocks_tell_so_many_comparisons_apart_and_one_less_does_not() {
+        for comparisons in [1, 2, 3, 5, 9, 14] {
+            let told = |blocks| {
+                // The bets do not count here: they may be sure before.
+                let p = signed_rank::p_value(&effects(blocks, 1.0)) * ERROR / (ERROR - EARLY);
+                p * comparisons as f64 <= ERROR
+            };
+            let fewest = fewest_blocks(comparisons);
+            assert!(told(fewest) && !told(fewest - 1), "{comparisons}: {fewest}");
+        }
+        assert_eq!(fewest_blocks(1), 6);
     }
 
     #[test]

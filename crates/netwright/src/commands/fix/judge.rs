@@ -179,7 +179,8 @@ pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wi
 pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<Wish>)> {
     let alone = |c: &&Candidate| {
         let shown = c.verdict.as_ref().map(|v| v.outcome);
-        c.fate == Fate::Undone && shown == Some(Outcome::NoDifferenceShown)
+        let nothing = [Outcome::NoDifferenceShown, Outcome::Undecided];
+        c.fate == Fate::Undone && shown.is_some_and(|outcome| nothing.contains(&outcome))
     };
     let mut rules: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for c in tried.iter().filter(alone).filter(|c| c.asked_by.starts_with("finding ")) {
