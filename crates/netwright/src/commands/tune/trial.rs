@@ -130,11 +130,13 @@ fn only_stalls(change: &Planned) -> bool {
     // By the name that it has on its own host.
     let knob = change.knob.strip_prefix(FAR).unwrap_or(&change.knob);
     let parts: Vec<&str> = knob.split('.').collect();
-    let spreads = match parts[..] {
-        ["irq", _, "affinity"] => true,
-        ["nic", .., "channels"] | ["nic", .., "rings", _] | ["nic", .., "rss", _] => true,
-        _ => false,
-    };
+    let spreads = matches!(
+        parts[..],
+        ["irq", _, "affinity"]
+            | ["nic", .., "channels"]
+            | ["nic", .., "rings", _]
+            | ["nic", .., "rss", _]
+    );
     known && spreads
 }
 
