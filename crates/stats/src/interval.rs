@@ -106,13 +106,23 @@ pub fn of_values(values: &[f64], each_ns: u64) -> Result<Estimate, NoInterval> {
     Ok(Estimate::new(mean, (mean - half, mean + half), &grouped, each_ns, grouped.trend))
 }
 
+/// Batches in which nothing ended are alike, and tell nothing of how the others vary: where all but a
+/// few are such (a server that stood still for nearly all of a short run), there is no interval.
+fn filled(series: &Series) -> Result<(), NoInterval> {
+    match series.counts().iter().filter(|n| **n > 0).count() {
+        n if n < FEWEST_GROUPS => Err(NoInterval::FewBatches(n)),
+        _ => Ok(()),
+    }
+}
+
 /// Samples by second, with their interval.
 ///
-/// **Errors**: fewer than 10 batches.
+/// **Errors**: fewer than 10 batches that have samples.
 pub fn of_rate(series: &Series) -> Result<Estimate, NoInterval> {
     let by_second = 1e9 / series.batch_ns() as f64;
     let rates: Vec<f64> = series.counts().iter().map(|n| *n as f64 * by_second).collect();
-    of_values(&rates, series.batch_ns())
+    let estimate = of_values(&rates, series.batch_ns())?;
+    filled(series).map(|()| estimate)
 }
 
 /// The sum of the values by second, for instance bytes, with its interval.
@@ -152,10 +162,12 @@ fn ratio(above: &[f64], below: &[u64]) -> Result<(f64, Grouped), NoInterval> {
 /// A quantile `q` (0 to 1) with its interval. The value and the ends come from the histogram
 /// of the same samples, the spread from the batches.
 ///
-/// **Errors**: fewer than 10 batches, or so few samples that an end would lie beyond them all.
+/// **Errors**: fewer than 10 batches that have samples, or so few samples that an end would lie beyond
+/// them all.
 pub fn of_quantile(series: &Series, all: &Histogram, q: f64) -> Result<Estimate, NoInterval> {
     let few = || NoInterval::FewSamples(all.count());
     let value = all.quantile(q).ok_or_else(few)? as f64;
+    filled(series)?;
     let counts = series.counts();
     let samples: u64 = counts.iter().sum();
     let place = series.place(q).ok_or_else(few)?;

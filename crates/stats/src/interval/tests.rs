@@ -183,6 +183,20 @@ fn what_cannot_be_known_is_refused() {
 }
 
 #[test]
+fn a_server_that_stood_still_for_nearly_all_of_a_run_leaves_no_interval() {
+    // 100 samples in the last two of 20 batches.
+    let (mut batches, mut all) = (Batches::new(0, 20_000_000, 64), Histogram::new());
+    for i in 0..100 {
+        batches.record(380_000_000 - 1 + i * 200_000, 8_000);
+        all.record(8_000);
+    }
+    let series = batches.series(400_000_000);
+    assert!(series.counts().len() >= 10, "{}", series.counts().len());
+    assert!(matches!(of_rate(&series), Err(NoInterval::FewBatches(1..3))));
+    assert!(matches!(of_quantile(&series, &all, 0.5), Err(NoInterval::FewBatches(1..3))));
+}
+
+#[test]
 fn the_method_is_said_in_words() {
     let e = of_values(&[1.0, 2.0, 1.5, 1.2, 1.9, 1.4, 1.6, 1.1, 2.0, 1.3], 150_000_000).unwrap();
     assert_eq!(e.interval.method, "batch means, 10 batches of 150 ms");
