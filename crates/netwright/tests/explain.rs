@@ -382,6 +382,10 @@ fn what_cannot_be_explained_is_refused_in_a_line() {
         (&["rtt://127.0.0.1", "--path", "80us"], 2, "rtt=80us"),
         (&["rtt://127.0.0.1", "--clients", "5000"], 2, "4096"),
         (&["rtt://127.0.0.1", "--round", "1ms"], 2, "--round"),
+        (&["http://127.0.0.1:1/", "--script", "select1"], 2, "--script is for pg://"),
+        (&["http://127.0.0.1:1/", "--request", "100"], 2, "--request is for rtt://"),
+        (&["pg://127.0.0.1:1/x", "--header", "A: b"], 2, "--header is for http://"),
+        (&["rtt://127.0.0.1:1", "--insecure"], 2, "--insecure is for http:// and https://"),
     ] {
         let out = output(NETWRIGHT, &[&["explain"], args].concat());
         let said = String::from_utf8_lossy(&out.stderr);

@@ -24,7 +24,10 @@ use super::{
     server::Server,
     workload::{Observed, Workload},
 };
-use crate::{commands::measure, exit::Failure};
+use crate::{
+    commands::measure::{self, counts::OneSize, pg::ProtocolArg},
+    exit::Failure,
+};
 
 /// When a request counts as failed.
 const TIMEOUT: Nanos = Nanos(5_000_000_000);
@@ -256,16 +259,44 @@ pub fn responder(
     }
 }
 
-/// Whether a responder is needed that was not named, as far as can be told before anything is
-/// measured.
+/// Whether an option is another kind of target's, or a responder is needed that was not named, as far
+/// as can be told before anything is measured.
 ///
 /// # Errors
 /// It is.
 pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
+    if let Some((option, kind)) = foreign(args, target) {
+        return Err(Failure::Usage(format!(
+            "{option} is for {kind} targets, and means nothing for {}",
+            target.shown()
+        )));
+    }
     match target {
         Target::Http(url) if args.responder.is_none() && here(url)? == Here::No => Err(elsewhere()),
         _ => Ok(()),
     }
+}
+
+/// An option that was given and is for another kind of target, and which.
+fn foreign(args: &ExplainArgs, target: &Target) -> Option<(&'static str, &'static str)> {
+    let own = match target {
+        Target::Rtt(_) => "rtt://",
+        Target::Http(_) => "http:// and https://",
+        Target::Pg(_) => "pg://",
+    };
+    let given = [
+        ("--request", "rtt://", args.request != OneSize(64)),
+        ("--response", "rtt://", args.response.is_some()),
+        ("--header", "http:// and https://", !args.header.is_empty()),
+        ("--ca", "http:// and https://", args.ca.is_some()),
+        ("--insecure", "http:// and https://", args.insecure),
+        ("--script", "pg://", !args.script.is_empty()),
+        ("--protocol", "pg://", args.protocol != ProtocolArg::Simple),
+        ("--scale", "pg://", args.scale.is_some()),
+        ("--define", "pg://", !args.define.is_empty()),
+    ];
+    let foreign = given.into_iter().find(|(_, kind, given)| *given && *kind != own);
+    foreign.map(|(option, kind, _)| (option, kind))
 }
 
 fn elsewhere() -> Failure {
