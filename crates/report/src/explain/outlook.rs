@@ -87,7 +87,7 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
             text += &format!(", and the server {idle} longer: it is idle for longer in between");
         }
         if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
-            text += &format!(", and {} of this host's CPU time of it", time(cpu));
+            text += &format!("; it takes {} more of this host's CPU time", time(cpu));
         }
         page.line(Line::plain(text + "."), 2);
     }

@@ -54,7 +54,7 @@ impl Admitted<'_> {
             let why: Vec<String> =
                 self.refused.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
             parts.push(format!(
-                "{} connections came to nothing: {}",
+                "{} connections came to nothing, warm-up included: {}",
                 grouped(failed),
                 why.join(", ")
             ));
@@ -75,13 +75,23 @@ impl Admitted<'_> {
         if self.kept && self.reconnects > 0 {
             parts.push(format!("the server ended {} connections", grouped(self.reconnects)));
         }
-        Some(format!(
-            "{}. The figures are of those that were served; ask for fewer {}, or have the server \
+        Some(format!("{}. {}", parts.join("; "), self.advice(failed)))
+    }
+
+    /// What to do, by what kept them from being served.
+    fn advice(&self, failed: u64) -> String {
+        if self.kept && self.silent >= u64::from(self.asked) {
+            return "Nobody was served".into();
+        }
+        if self.silent == 0 && failed == 0 {
+            return "All were served, and connecting took the others' time: give it a longer --warmup"
+                .into();
+        }
+        format!(
+            "The figures are of those that were served; ask for fewer {}, or have the server \
              admit more ({})",
-            parts.join("; "),
-            self.flag,
-            self.limit
-        ))
+            self.flag, self.limit
+        )
     }
 }
 
@@ -123,6 +133,11 @@ mod tests {
         let said = ends.warning().unwrap_or_default();
         assert!(said.contains("ended 12,345") && said.ends_with("have it keep them"), "{said}");
         assert!(!said.contains("ask for fewer"), "{said}");
+        let none = Admitted { asked: 1, silent: 1, away: 0.9, ..some };
+        assert!(none.warning().unwrap_or_default().ends_with("Nobody was served"));
+        let slow = Admitted { away: 30.0, reconnects: 0, ..all.clone() };
+        let said = slow.warning().unwrap_or_default();
+        assert!(said.ends_with("--warmup") && !said.contains("max_connections"), "{said}");
         let each = Admitted { kept: false, silent: 3, away: 400.0, ..all };
         assert_eq!(each.warning(), None, "with a connection for each there may be none between");
     }
