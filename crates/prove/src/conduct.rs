@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use model::prove::{Design, DuringRun, ProveDocument, Run};
@@ -44,6 +44,10 @@ pub struct Means<'a> {
     pub knobs: Option<Knobs<'a>>,
     /// Told after each run: what is being done, and how far it has come (0 to 1).
     pub progress: &'a dyn Fn(&str, f64),
+    /// How long it may go on in all where its budget of time ends before [`FEWEST_BLOCKS`]; zero:
+    /// no longer than the budget. Only the clock decides, so that this leaves no mark on what is
+    /// found.
+    pub reach: Duration,
 }
 
 /// How it went: the document, and what broke it off, if something did.
@@ -127,6 +131,8 @@ impl Course<'_> {
         let end = match self.experiment.budget {
             Budget::Runs(runs) => complete >= runs / (2 * self.experiment.cells.len()),
             Budget::Time(time) => {
+                let few = complete < FEWEST_BLOCKS;
+                let time = if few { time.max(self.means.reach) } else { time };
                 let fit = time.as_secs_f64() / block_s.max(1e-9);
                 if complete == 1 && fit < 3.0 {
                     return Err(ProveError::Spec(format!(
@@ -319,8 +325,12 @@ mod tests {
 
     /// An experiment of so many runs over a command, and how it went.
     fn conducted(command: &str) -> Conducted {
+        within(command, "runs = 200", Duration::ZERO)
+    }
+
+    fn within(command: &str, budget: &str, reach: Duration) -> Conducted {
         let text = format!(
-            "command = \"\"\"{command}\"\"\"\nruns = 200\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
+            "command = \"\"\"{command}\"\"\"\n{budget}\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
              [[metric]]\nname = \"x\"\nregex = \"x = ([0-9]+)\"\nbetter = \"lower\"\n"
         );
         let spec = spec::parse(&text).unwrap();
@@ -333,6 +343,7 @@ mod tests {
             stop: &AtomicBool::new(false),
             knobs: None,
             progress: &|_, _| {},
+            reach,
         };
         conduct(&experiment, &begun, vec![], &mut record, &means)
     }
@@ -351,6 +362,18 @@ mod tests {
         assert!(document.ended.contains("failed in 4 of 1"), "{}", document.ended);
         let note = document.notes.iter().find(|n| n.contains("the workload failed (")).unwrap();
         assert!(note.starts_with("in 4 of 1") && note.contains(" at 1"), "{note}");
+    }
+
+    #[test]
+    fn what_may_reach_beyond_its_budget_does_so_for_the_fewest_blocks_only() {
+        let command = "sleep 0.05; echo x = $((5 + {v}))";
+        let refused = within(command, "budget = \"300ms\"", Duration::ZERO).broken.unwrap();
+        assert!(refused.to_string().contains("the budget holds 1."), "{refused}");
+        let went = within(command, "budget = \"300ms\"", Duration::from_secs(120));
+        assert!(went.broken.is_none(), "{:?}", went.broken);
+        let document = went.document.unwrap();
+        assert_eq!(document.verdict.blocks, FEWEST_BLOCKS);
+        assert_eq!(document.ended, "the budget is used up");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
 };
 
 use model::{
+    Nanos,
     fix::{Candidate, Fate},
     prove::{Outcome, ProveDocument, Verdict},
     tune::Plan,
@@ -24,6 +25,7 @@ use super::{
     args::FixArgs,
     hosts::{Hosts, Made},
     hunt::Gaze,
+    purse::{FEWEST_RUNS, Pace, Purse, Slice},
 };
 use crate::{
     commands::{
@@ -34,13 +36,6 @@ use crate::{
     interrupt::Window,
     output::{Progress, note},
 };
-
-/// An experiment has blocks of four runs, six at least.
-const FEWEST_RUNS: u32 = 24;
-/// What setting, undoing and reading back cost beside the runs.
-const BESIDE: f64 = 1.4;
-/// One experiment takes at most so much longer than the shortest.
-const MOST: f64 = 4.0;
 
 /// Where it stands.
 pub struct Course<'a> {
@@ -56,8 +51,10 @@ pub struct Course<'a> {
     pub started_unix_s: u64,
     /// The experiment without its factor.
     pub spec: Spec,
-    /// How long a run takes.
-    pub run: Duration,
+    /// How long runs take.
+    pub pace: Pace,
+    /// How long the looks take that may follow.
+    pub looks: Duration,
     /// What helped, in order: its wishes and its change, which is on trial.
     pub kept: Vec<(Vec<Wish>, u64)>,
     /// Experiments made.
@@ -75,41 +72,35 @@ pub enum Came {
 }
 
 impl Course<'_> {
-    /// How long the shortest experiment takes.
-    pub fn shortest(&self) -> Duration {
-        self.run.mul_f64(f64::from(FEWEST_RUNS) * BESIDE)
+    /// What is left of the budget.
+    pub fn purse(&self) -> Purse {
+        let room = Duration::from_nanos(self.args.budget.0).saturating_sub(self.began.elapsed());
+        Purse { room, pace: self.pace, looks: self.looks }
     }
 
-    /// How long the next experiment may take, if there is time for it and the last one.
-    pub fn slice(&self, left: usize) -> Option<Duration> {
-        let shortest = self.shortest().as_secs_f64();
-        let room = self.args.budget.0 as f64 / 1e9 - self.began.elapsed().as_secs_f64();
-        if self.args.runs.is_some() {
-            return (room > 2.0 * shortest).then(|| Duration::from_secs_f64(room - shortest));
-        }
-        let share = (room / (left + 1) as f64).clamp(shortest, MOST * shortest);
-        (room >= share + shortest).then(|| Duration::from_secs_f64(share))
+    /// How long the next of so many experiments may take, if there is time for it and the last one.
+    pub fn slice(&self, left: usize) -> Option<Slice> {
+        self.purse().slice(left)
     }
 
     /// Whether there is time for a look of this length, an experiment after it, and the last one.
     pub fn holds_look(&self, look: Gaze) -> bool {
-        let room = self.args.budget.0.saturating_sub(look.long().0) as f64 / 1e9;
-        room - self.began.elapsed().as_secs_f64() > 2.0 * self.shortest().as_secs_f64()
+        self.purse().holds_look(Duration::from_nanos(look.long().0))
     }
 
     /// Which budget would hold so many more experiments, in words.
     pub fn enough(&self, left: usize) -> String {
         let words = |s: f64| format!("{:.0}s", s.ceil());
-        let shortest = self.shortest().as_secs_f64();
         // One more compares all that was kept with before.
-        let more = shortest * (left + 1) as f64;
+        let more =
+            self.pace.shortest().as_secs_f64() * left as f64 + self.pace.last().as_secs_f64();
         let all = self.began.elapsed().as_secs_f64() + more;
         format!(
-            "a run takes {:.1} s and an experiment {FEWEST_RUNS} of them, {} with setting and undoing: \
+            "a run takes {:.1} s with setting and undoing, and an experiment {FEWEST_RUNS} of them, {}: \
              for what is left, {} experiments with the one at the end that compares all, --budget {} is \
              enough; shorter runs (a measurement's --duration) need less",
-            self.run.as_secs_f64(),
-            words(shortest),
+            self.pace.shortest().as_secs_f64() / f64::from(FEWEST_RUNS),
+            words(self.pace.shortest().as_secs_f64()),
             left + 1,
             // Some room, for no two runs take the same time.
             words(all * 1.1)
@@ -117,14 +108,14 @@ impl Course<'_> {
     }
 
     /// With a plan against without it, both over what was kept so far.
-    pub fn experiment(&mut self, plan: Plan, name: &str, slice: Duration) -> Result<Came, Failure> {
+    pub fn experiment(&mut self, plan: Plan, name: &str, slice: Slice) -> Result<Came, Failure> {
         self.made += 1;
         let changes: Vec<String> =
             plan.changes.iter().map(|c| format!("{}={}", c.knob, c.new)).collect();
         let mut spec = Spec { factors: vec![of_changes(&changes)], ..self.spec.clone() };
         match self.args.runs {
             Some(runs) => spec.runs = Some(runs),
-            None => spec.budget = Some(format!("{}ms", slice.as_millis().max(1))),
+            None => spec.budget = Some(format!("{}ms", slice.share.as_millis().max(1))),
         }
         let experiment = Experiment::check(spec.clone(), name).map_err(failure)?;
         let seed = self.started_unix_s.wrapping_add(self.made as u64);
@@ -147,12 +138,17 @@ impl Course<'_> {
             stop: self.window.stop(),
             knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
             progress: &progress,
+            reach: slice.reach,
         };
+        let began = Instant::now();
         let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);
         self.nothing_is_left()?;
         let document = conducted.document.map(Box::new);
+        if let Some(document) = &document {
+            self.pace.made(document.runs.len(), began.elapsed());
+        }
         match (conducted.broken, document) {
-            (Some(e @ (ProveError::File { .. } | ProveError::Spec(_))), _) => Err(failure(e)),
+            (Some(e @ ProveError::File { .. }), _) => Err(failure(e)),
             (Some(e), _) => Ok(Came::Failed(e.to_string())),
             (None, document) if self.window.was_cut_short() => Ok(Came::Ended(document)),
             (None, Some(document)) => Ok(Came::Told(document)),
@@ -178,7 +174,7 @@ impl Course<'_> {
     }
 
     /// One candidate, all the way. `false` when somebody wants an end.
-    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Duration) -> Result<bool, Failure> {
+    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Slice) -> Result<bool, Failure> {
         let Some(plan) = attempt.plan.take() else { return Ok(true) };
         let name = attempt.name();
         let came = self.experiment(plan, &name, slice)?;
@@ -198,6 +194,10 @@ impl Course<'_> {
         };
         c.runs = document.runs.len();
         c.why = report::prove::says(&document.verdict);
+        if document.verdict.outcome == Outcome::Undecided && goes_on && self.args.runs.is_none() {
+            let share = Nanos(u64::try_from(slice.share.as_nanos()).unwrap_or(u64::MAX));
+            c.why += &format!("; its share of --budget, {share}, is used up");
+        }
         c.verdict = Some(document.verdict.clone());
         // An end by hand is a look like any other: better is better.
         if document.verdict.outcome == Outcome::Better {

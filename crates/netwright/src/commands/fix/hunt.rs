@@ -42,26 +42,40 @@ impl Gaze {
 /// Looking for something to try.
 pub struct Hunt {
     window: Nanos,
+    /// Since something was last kept.
     looks: usize,
+    /// Before that.
+    before: usize,
     watched: Nanos,
+    /// Whether the last look showed something to try.
+    showed: bool,
     seen: BTreeSet<String>,
 }
 
 impl Hunt {
     /// By looks of this window.
     pub fn new(window: Nanos) -> Self {
-        Self { window, looks: 0, watched: Nanos(0), seen: BTreeSet::new() }
+        let seen = BTreeSet::new();
+        Self { window, looks: 0, before: 0, watched: Nanos(0), showed: false, seen }
     }
 
     /// The next look; `None` after the last.
     pub fn next(&self) -> Option<Gaze> {
-        let (windows, share) = *LOOKS.get(self.looks)?;
+        LOOKS.get(self.looks).map(|look| self.gaze(*look))
+    }
+
+    /// How long all looks take that follow when something is kept.
+    pub fn all(&self) -> Nanos {
+        Nanos(LOOKS.iter().map(|look| self.gaze(*look).long().0).sum())
+    }
+
+    fn gaze(&self, (windows, share): (u64, u64)) -> Gaze {
         let long = Nanos(self.window.0.saturating_mul(windows));
         if share == 1 {
-            return Some(Gaze { part: long.min(LONGEST.max(self.window)), parts: 1 });
+            return Gaze { part: long.min(LONGEST.max(self.window)), parts: 1 };
         }
         let part = Nanos(self.window.0 / share).max(SHORTEST_PART.min(self.window));
-        Some(Gaze { part, parts: long.0 / part.0.max(1) })
+        Gaze { part, parts: long.0 / part.0.max(1) }
     }
 
     /// Whether the next look repeats one that showed nothing which helped.
@@ -71,7 +85,7 @@ impl Hunt {
 
     /// Something was kept: other findings may show from now on.
     pub fn anew(&mut self) {
-        (self.looks, self.watched) = (0, Nanos(0));
+        (self.before, self.looks) = (self.before + self.looks, 0);
     }
 
     /// What a look of this length found that is new: to be tried, or to be told why it is not.
@@ -91,7 +105,17 @@ impl Hunt {
                 fresh.push(attempt);
             }
         }
+        self.showed = fresh.iter().any(|a| !a.wishes.is_empty());
         fresh
+    }
+
+    /// Why the host is looked at again, and for how long.
+    pub fn why_again(&self, next: Gaze) -> String {
+        let why = match self.showed {
+            true => "nothing that the last look showed was kept",
+            false => "nothing new to try was seen",
+        };
+        format!("{why}; looking at the host again, for {}", next.long())
     }
 
     /// Which look it was, where that says something: one found what those before it did not.
@@ -102,22 +126,23 @@ impl Hunt {
         (look > 1).then(|| format!("{by}: seen in look {look}, not in the {before} before"))
     }
 
-    /// How long it was looked for, when nothing new was seen in the end.
+    /// How often and how long the host was looked at in all, and what the last look came to.
     pub fn in_vain(&self) -> String {
         let watched = self.watched;
-        match self.looks {
-            1 => format!(
-                "the host was looked at once, for {watched}: the budget holds no more looks"
-            ),
-            n => {
-                let over =
-                    if self.next().is_some() { ", and the budget holds no more" } else { "" };
-                format!(
-                    "the host was looked at {n} times, {watched} in all; the last look showed \
-                     nothing new{over}"
-                )
-            }
-        }
+        let times = match self.before + self.looks {
+            1 => format!("once, for {watched}"),
+            n => format!("{n} times, {watched} in all"),
+        };
+        let since = match self.before {
+            0 => String::new(),
+            _ => format!(", {} of them since the last change was kept", self.looks),
+        };
+        let last = match self.showed {
+            true => "nothing that the last look showed was kept",
+            false => "the last look showed nothing new",
+        };
+        let over = if self.next().is_some() { ", and the budget holds no more looks" } else { "" };
+        format!("the host was looked at {times}{since}; {last}{over}")
     }
 }
 
@@ -181,11 +206,35 @@ mod tests {
             looks.push((look.part.0, look.parts));
         }
         assert_eq!(looks, [(3 * S, 1), (S / 2, 12), (S / 2, 12), (12 * S, 1)]);
-        assert!(hunt.in_vain().contains("looked at 4 times, 27 s in all"), "{}", hunt.in_vain());
+        assert!(hunt.in_vain().contains("looked at 4 times, 27 s in all;"), "{}", hunt.in_vain());
+        assert_eq!(hunt.all(), Nanos(27 * S));
         let look = |looks, window| Hunt { looks, ..Hunt::new(window) }.next().unwrap();
         assert_eq!(look(3, Nanos(20 * S)).part, LONGEST);
         assert_eq!(look(3, Nanos(90 * S)).part, Nanos(90 * S));
         assert_eq!(look(1, Nanos(S / 5)), Gaze { part: Nanos(S / 5), parts: 2 });
+    }
+
+    #[test]
+    fn all_looks_are_told_and_what_was_tried_in_vain_was_seen() {
+        let mut hunt = Hunt::new(Nanos(3 * S));
+        hunt.fresh(hunt.next().unwrap(), &[few_channels(&[])], &[]);
+        hunt.anew();
+        let mut other = few_channels(&[]);
+        other.changes[0].new = "combined 8".into();
+        hunt.fresh(hunt.next().unwrap(), &[other.clone()], &[]);
+        let said = hunt.why_again(hunt.next().unwrap());
+        assert!(said.starts_with("nothing that the last look showed was kept; looking"), "{said}");
+        assert_eq!(
+            hunt.in_vain(),
+            "the host was looked at 2 times, 6 s in all, 1 of them since the last change was kept; \
+             nothing that the last look showed was kept, and the budget holds no more looks"
+        );
+        hunt.fresh(hunt.next().unwrap(), &[other], &[]);
+        let said = hunt.why_again(hunt.next().unwrap());
+        assert!(said.starts_with("nothing new to try was seen; looking"), "{said}");
+        let said = hunt.in_vain();
+        assert!(said.contains("3 times, 12 s in all, 2 of them since"), "{said}");
+        assert!(said.contains("the last look showed nothing new, and"), "{said}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod course;
 pub mod hosts;
 mod hunt;
 mod judge;
+mod purse;
 
 use std::{
     io::{BufRead, IsTerminal},
@@ -30,6 +31,7 @@ use self::{
     course::{Came, Course},
     hosts::Hosts,
     hunt::{Gaze, Hunt},
+    purse::Pace,
 };
 use crate::{
     commands::{
@@ -250,7 +252,8 @@ fn fix(
         began,
         started_unix_s: document.started_unix_s,
         spec,
-        run: Duration::ZERO,
+        pace: Pace::default(),
+        looks: Duration::ZERO,
         kept: vec![],
         made: 0,
     };
@@ -287,7 +290,8 @@ fn rounds(
         looks_again(course.args, &hunt, gaze);
         let probe = probe(&course.spec)?;
         let look = judge::look((course.args, gaze), &probe, course.window, course.hosts.far())?;
-        course.run = look.run;
+        course.pace.looked(look.run);
+        course.looks = Duration::from_nanos(hunt.all().0);
         let fresh = hunt.fresh(gaze, &look.findings, also);
         also = &[];
         document.notes.extend(hunt.late(&fresh));
@@ -308,8 +312,7 @@ fn rounds(
 /// Says that the host is looked at again, and for how long.
 fn looks_again(args: &FixArgs, hunt: &Hunt, gaze: Gaze) {
     if hunt.again() && !args.output.talk.quiet {
-        let long = gaze.long();
-        note(&format!("nothing new to try was seen; looking at the host again, for {long}"));
+        note(&hunt.why_again(gaze));
     }
 }
 
@@ -443,8 +446,8 @@ fn last(
         notes.push("ended by hand: all of it together was not compared with before".into());
         return Ok(None);
     }
-    let shortest = course.shortest();
-    match course.experiment(plan.clone(), "all of it", shortest.mul_f64(2.0))? {
+    let slice = course.purse().last();
+    match course.experiment(plan.clone(), "all of it", slice)? {
         Came::Failed(why) => {
             notes.push(format!("all of it together was not compared with before: {why}"));
             Ok(None)

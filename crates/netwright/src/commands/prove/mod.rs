@@ -7,7 +7,7 @@ mod tuned;
 use std::{
     path::{Path, PathBuf},
     sync::Mutex,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use model::prove::{Outcome, ProveDocument, Run};
@@ -55,7 +55,13 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         let ours = std::env::current_exe()
             .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))?;
         let knobs = hosts.as_ref().map(|bench| Knobs { bench, plans: &plans });
-        let means = Means { ours: &ours, stop: window.stop(), knobs, progress: &progress };
+        let means = Means {
+            ours: &ours,
+            stop: window.stop(),
+            knobs,
+            progress: &progress,
+            reach: Duration::ZERO,
+        };
         let hold = tuned.hold(&experiment, &plans)?;
         if let Some(hold) = &hold {
             record.held(hold.told()).map_err(failure)?;

@@ -1,0 +1,148 @@
+//! What the budget is spent on: the experiment at hand, those after it, the looks that may follow
+//! and the last experiment, which compares all that was kept with before.
+
+use std::time::Duration;
+
+/// An experiment has blocks of four runs, six at least.
+pub const FEWEST_RUNS: u32 = 24;
+/// What setting, undoing and reading back cost beside the runs, until an experiment has told.
+const BESIDE: f64 = 1.4;
+/// One experiment takes at most so much longer than the shortest.
+const MOST: f64 = 4.0;
+/// The last one is given so much longer than the shortest, where the budget holds that.
+const MOST_LAST: f64 = 8.0;
+
+/// How long a run takes, setting and undoing included.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pace {
+    now: Duration,
+    slowest: Duration,
+}
+
+impl Pace {
+    /// A look told how long the workload takes as the host is now.
+    pub fn looked(&mut self, run: Duration) {
+        self.now = run.mul_f64(BESIDE);
+        self.slowest = self.slowest.max(self.now);
+    }
+
+    /// An experiment of so many runs took so long.
+    pub fn made(&mut self, runs: usize, took: Duration) {
+        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+        if let Some(each) = took.checked_div(runs) {
+            self.slowest = self.slowest.max(each);
+        }
+    }
+
+    /// How long the shortest experiment on the host as it is now takes.
+    pub fn shortest(self) -> Duration {
+        self.now * FEWEST_RUNS
+    }
+
+    /// How long the last one takes at least: it runs the workload as it was before anything was
+    /// kept, which may be far slower than it is now.
+    pub fn last(self) -> Duration {
+        self.slowest * FEWEST_RUNS
+    }
+}
+
+/// What is left of the budget, and what it has to hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Purse {
+    /// Until its end.
+    pub room: Duration,
+    /// How long runs take.
+    pub pace: Pace,
+    /// How long the looks take that may follow.
+    pub looks: Duration,
+}
+
+/// How long an experiment may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    /// Its budget.
+    pub share: Duration,
+    /// How far it may go beyond that to have the fewest blocks that say anything.
+    pub reach: Duration,
+}
+
+impl Purse {
+    /// What the next of so many experiments may take: its part of what the last one and the looks
+    /// after it leave, from the shortest to [`MOST`] times that. `None` where not even the shortest
+    /// fits beside the last.
+    pub fn slice(&self, left: usize) -> Option<Slice> {
+        let (shortest, own) = (self.pace.shortest(), self.room.saturating_sub(self.pace.last()));
+        if own < shortest {
+            return None;
+        }
+        // What a look shows is worth an experiment as well.
+        let after = self.looks + shortest;
+        let part = own.saturating_sub(after) / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
+        Some(Slice { share: part.clamp(shortest, shortest.mul_f64(MOST)), reach: own })
+    }
+
+    /// What the last may take: all that is left, within reason; and what it needs, even where the
+    /// others left less.
+    pub fn last(&self) -> Slice {
+        let needs = self.pace.last();
+        let share = self.room.clamp(needs, needs.mul_f64(MOST_LAST));
+        Slice { share, reach: self.room.max(needs * 2) }
+    }
+
+    /// Whether there is time for a look of this length, an experiment after it, and the last one.
+    pub fn holds_look(&self, look: Duration) -> bool {
+        self.room.saturating_sub(look) >= self.pace.shortest() + self.pace.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn purse(room: u64, run_ms: u64) -> Purse {
+        let mut pace = Pace::default();
+        pace.looked(Duration::from_millis(run_ms));
+        Purse { room: s(room), pace, looks: s(27) }
+    }
+
+    #[test]
+    fn the_last_is_reckoned_by_the_workload_as_it_was_before() {
+        let mut purse = purse(60, 400);
+        // What was kept made it forty times as fast.
+        purse.pace.looked(Duration::from_millis(10));
+        assert!(purse.pace.shortest() < s(1) && purse.pace.last() > s(13));
+        assert!(purse.last().share == s(60) && purse.last().reach == s(60));
+        purse.room = s(10);
+        assert_eq!(purse.last().share, purse.pace.last());
+        assert_eq!(purse.slice(1), None, "the last has the rest");
+        // An experiment told that setting takes longer than was thought.
+        purse.pace.made(24, s(48));
+        assert_eq!(purse.pace.last(), s(48));
+        purse.pace.made(0, s(1));
+    }
+
+    #[test]
+    fn one_experiment_leaves_what_the_others_and_the_looks_need() {
+        let purse = purse(120, 500);
+        let (shortest, looks) = (purse.pace.shortest(), purse.looks);
+        let slice = purse.slice(2).unwrap();
+        let spent = slice.share * 2 + looks + shortest + purse.pace.last();
+        assert!(slice.share >= shortest && spent <= s(120), "{slice:?}");
+        let after = Purse { room: s(120) - slice.share * 2, ..purse };
+        assert!(after.holds_look(looks) && after.slice(1).is_some());
+        // The farthest that one goes for its fewest blocks leaves the last one its time.
+        assert_eq!(slice.reach, s(120) - purse.pace.last());
+        assert!(Purse { room: s(30), ..purse }.slice(1).is_none());
+    }
+
+    #[test]
+    fn much_time_is_not_spent_on_one() {
+        let purse = purse(900, 100);
+        assert_eq!(purse.slice(1).unwrap().share, purse.pace.shortest() * 4);
+        assert_eq!(purse.last().share, purse.pace.last() * 8);
+    }
+}
