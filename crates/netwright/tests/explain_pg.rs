@@ -305,11 +305,14 @@ fn what_cannot_be_explained_is_said_in_a_line() {
         f.path().to_str().unwrap().to_owned()
     });
     let (missing, wrong, half) = (of(&missing), of(&wrong), of(&half));
+    let silent = script("\\set x 1\n\\sleep 1 ms\n");
+    let silent = of(&silent);
     let (refused, other) = (SERVER.url("locked:geheim"), strangers(b"NWT9\0\0\0\x02{}"));
     for (args, code, says) in [
         (&[url.as_str(), "--script", &missing][..], 4, format!("{missing}:1:15: ")),
         (&[&url, "--script", &missing], 4, "\"nosuch\" does not exist".into()),
         (&[&url, "--script", &wrong], 4, format!("{wrong}:2:14: ")),
+        (&[&url, "--script", &silent], 2, "no transaction sent the server a statement".into()),
         (&[&url, "--script", &half], 2, format!("{half}:2:11: ")),
         (&[&refused], 3, "password authentication failed for user \"locked\"".into()),
         (&[&url, "--script", "select1", "--responder", &other], 4, "another version".into()),

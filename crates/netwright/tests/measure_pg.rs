@@ -137,6 +137,26 @@ fn what_a_script_or_an_option_lacks_is_said() {
     assert!(said.contains(&format!("{name}: ")), "{said}");
 }
 
+#[test]
+fn transactions_that_send_the_server_nothing_are_told() {
+    let own = Database::new("");
+    let (silent, asks) = (script("\\sleep 1 ms\n"), script("\\sleep 1 ms\nselect 1;\n"));
+    let of = |args: &[&str]| {
+        let run = own.one(&[&["--duration", "1s"], args].concat());
+        assert!(run.transactions > 0, "{run:?}");
+        let about = run.warnings.iter().filter(|w| w.contains("statement") || w.contains("answer"));
+        about.cloned().collect::<Vec<_>>().join("; ")
+    };
+    for driver in ["netwright", "pgbench"] {
+        let said = of(&["--driver", driver, "--script", path(&silent)]);
+        assert!(said.starts_with("no transaction sent the server a statement"), "{said}");
+        assert!(!said.contains("no answer"), "{said}");
+        let said = of(&["--driver", driver, "--script", path(&silent), "--script", path(&asks)]);
+        assert!(said.contains(" transactions sent the server no statement ("), "{said}");
+        assert_eq!(of(&["--driver", driver, "--script", path(&asks)]), "");
+    }
+}
+
 /// A script file of the test's own.
 fn script(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -31,7 +31,9 @@ pub use client::{
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
-pub use http::{measure::measure as measure_http, result::wrong as what_statuses_say, url::Url};
+pub use http::{
+    measure::measure as measure_http, said::of_statuses as what_statuses_say, url::Url,
+};
 pub use net::{
     exact_timers,
     target::{PORT, Target, resolve as addresses},

@@ -3,7 +3,8 @@
 //! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
 //! - [`response`]: where a response ends, whatever way it says so, and its status.
 //! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
-//! - [`recorder`] and [`result`]: distributions, counts, and what stood around them.
+//! - [`recorder`] and [`result`]: distributions, counts, and what stood around them; [`said`]: what is said
+//!   of errors and redirects.
 //!
 //! [`pieces`] is what the response parser is fuzzed by.
 //!
@@ -18,4 +19,5 @@ mod recorder;
 mod request;
 mod response;
 pub mod result;
+pub mod said;
 pub mod url;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use model::{
     Nanos, Reading,
     measure::{HttpRun, HttpSpec, Transport},
-    units::grouped,
 };
 use stats::Histogram;
 
-use super::recorder::{Failed, Recorder};
+use super::{
+    recorder::{Failed, Recorder},
+    said,
+};
 use crate::{
     client::ends,
     connect::errno_text,
@@ -156,29 +158,6 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String
     .warning()
 }
 
-/// What is said of responses, by status, that say that something is wrong: they are as much
-/// measured as others are.
-pub fn wrong(by_status: &BTreeMap<u16, u64>) -> Option<String> {
-    let wrong: Vec<_> = by_status.range(400..).collect();
-    let all = by_status.values().sum::<u64>().max(1);
-    let n: u64 = wrong.iter().map(|(_, n)| **n).sum();
-    let each: Vec<String> = wrong.iter().map(|(s, n)| format!("{} × {s}", grouped(**n))).collect();
-    let share = n as f64 * 100.0 / all as f64;
-    match n {
-        0 => None,
-        n if n == all => Some(format!(
-            "every response says that something is wrong ({}): what was measured is how fast the \
-             server says so",
-            each.join(", ")
-        )),
-        _ => Some(format!(
-            "{share:.1}% of the responses say that something is wrong ({}), and the times are of \
-             all of them",
-            each.join(", ")
-        )),
-    }
-}
-
 fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
@@ -196,7 +175,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
             "{n} requests had no end when the run ended and count as neither answered nor failed"
         )),
     }
-    all.extend(wrong(&statuses(recorded)));
+    all.extend(said::of_statuses(&statuses(recorded)));
     if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
         all.push("so few requests say little of the server once it is warm".into());
     }

@@ -9,7 +9,7 @@
 //! - `init`: pgbench's tables.
 //! - `client`, `conn`, `near`: many connections on one epoll for each thread.
 //! - `pgbench`: the real one in their place.
-//! - `recorder`, `result`: distributions, counts, and what stood around them.
+//! - `recorder`, `result`, `unsent`: distributions, counts, and what stood around them.
 
 mod address;
 mod builtin;
@@ -28,6 +28,7 @@ pub mod script;
 mod security;
 mod session;
 mod strings;
+mod unsent;
 mod why;
 mod wire;
 

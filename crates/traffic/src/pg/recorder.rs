@@ -61,6 +61,8 @@ pub struct Recorder {
     pub by_statement: Vec<Histogram>,
     /// Statements answered within the window.
     pub statements: u64,
+    /// Transactions of the window that ended well and sent nothing.
+    pub unsent: u64,
     /// What the transactions of the window moved.
     pub moved: PgMoved,
     /// When the last transaction was over, well or not.
@@ -153,6 +155,7 @@ impl Recorder {
             scripts: (0..kept.scripts).map(|_| ScriptRecord::default()).collect(),
             by_statement: (0..kept.statements).map(|_| Histogram::new()).collect(),
             statements: 0,
+            unsent: 0,
             moved: PgMoved::default(),
             last_ns: 0,
             connecting_ns: 0,
@@ -203,6 +206,7 @@ impl Recorder {
             Counts::Whole => {
                 self.answered(done.script);
                 add(&mut self.moved, &done.moved.sum);
+                self.unsent += u64::from(done.moved.sum.sends == 0);
             }
         }
         let latency = now.saturating_sub(done.due_ns);
@@ -339,6 +343,7 @@ impl Record for Recorder {
             ours.add(theirs);
         }
         self.statements += other.statements;
+        self.unsent += other.unsent;
         add(&mut self.moved, &other.moved);
         self.last_ns = self.last_ns.max(other.last_ns);
         self.connecting_ns = self.connecting_ns.max(other.connecting_ns);

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use model::{
     Nanos, Reading,
-    measure::{PgRun, PgScriptRun, PgSpec, PgStatement, Quantiles},
+    measure::{PgDriver, PgRun, PgScriptRun, PgSpec, PgStatement, Quantiles},
 };
 use stats::Histogram;
 
 use super::{
     near::Shape,
+    plan::Plan,
     recorder::{Failed, Recorder},
+    unsent,
 };
 use crate::{
     client::ends,
@@ -86,7 +88,7 @@ pub fn pg_run(
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
-        warnings: warnings(spec, clients, per_s, sums),
+        warnings: warnings(spec, clients, &shape.plan, per_s, sums),
     }
 }
 
@@ -182,7 +184,7 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
     .warning()
 }
 
-fn admitted(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> Option<String> {
+fn admitted(spec: &PgSpec, clients: u32, silent: u64, sums: &Sums<Recorder>) -> Option<String> {
     let all = &sums.all;
     let named = |(why, n): (&Failed, &u64)| (named(why, spec.timeout_ns, all), *n);
     Admitted {
@@ -192,7 +194,7 @@ fn admitted(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> Option<String
         asked: clients,
         kept: !spec.connect_each && spec.transactions.is_none(),
         // pgbench ends with the first client that gets no session.
-        silent: all.silent,
+        silent,
         away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
         refused: all.refused.iter().map(named).collect(),
         reconnects: all.reconnects,
@@ -202,11 +204,21 @@ fn admitted(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> Option<String
     .warning()
 }
 
-fn warnings(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
+fn warnings(
+    spec: &PgSpec,
+    clients: u32,
+    plan: &Plan,
+    per_s: f64,
+    sums: &Sums<Recorder>,
+) -> Vec<String> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
+    let unsent = unsent::count(plan, recorded, spec.driver == PgDriver::Pgbench);
+    all.extend(unsent::warning(unsent, recorded.answered));
     all.extend(backlog(spec, clients, per_s, sums));
-    all.extend(admitted(spec, clients, sums));
+    // Who is asked nothing has no answer.
+    let silent = if unsent < recorded.answered.max(1) { recorded.silent } else { 0 };
+    all.extend(admitted(spec, clients, silent, sums));
     match recorded.unfinished {
         0 => {}
         n => all.push(format!(

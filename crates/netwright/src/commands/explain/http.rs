@@ -83,9 +83,9 @@ impl Workload for Http {
             return Err(Failure::Environment(format!("{}: {why}", spec.common.target)));
         }
         // Of the statuses of all rounds more is said than of each.
-        let wrong = traffic::what_statuses_say(&done.statuses);
+        let of_statuses = traffic::what_statuses_say(&done.statuses);
         let mut warnings = done.warnings;
-        warnings.retain(|said| Some(said) != wrong.as_ref());
+        warnings.retain(|said| !of_statuses.contains(said));
         if done.tls.is_some() {
             warnings.push(UNDER_TLS.into());
         }

@@ -156,6 +156,13 @@ fn exchange(done: &PgRun) -> Result<Exchange, Failure> {
     let moved = done.moved.known().ok_or_else(|| {
         Failure::Environment("what a transaction moves was not counted".to_owned())
     })?;
+    if moved.sends == 0 {
+        return Err(Failure::Usage(
+            "no transaction sent the server a statement, so there is no network in its time; give a --script \
+             with one in it, such as SELECT 1;"
+                .into(),
+        ));
+    }
     let each = |n: u64| n as f64 / done.transactions.max(1) as f64;
     let (sends, receives) = (each(moved.sends), each(moved.receives));
     Ok(Exchange {

@@ -45,8 +45,8 @@ impl Tally {
     /// Puts it into the document.
     pub fn tell(&self, document: &mut ExplainDocument) {
         let Counts { statuses, failures, left_out } = &*self.counts.borrow();
-        let all = [traffic::what_statuses_say(statuses), failed(failures), nothing(left_out)];
-        document.warnings.extend(all.into_iter().flatten());
+        document.warnings.extend(traffic::what_statuses_say(statuses));
+        document.warnings.extend(failed(failures).into_iter().chain(nothing(left_out)));
         document.statuses.clone_from(statuses);
         document.left_out.clone_from(left_out);
     }
