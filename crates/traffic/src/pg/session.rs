@@ -151,7 +151,7 @@ impl Session {
             match (begun, first.take()) {
                 (Err(Unopened::Perhaps(e)), None) => first = Some(e),
                 (Err(Unopened::Perhaps(e)), Some(before)) => {
-                    return Err(Unopened::Never(both(before, e)));
+                    return Err(Unopened::Never(why::both(&door.name, &before, &e)));
                 }
                 (Ok(session), Some(before)) => return Ok(session.despite(&before, *way)),
                 (other, _) => return other,
@@ -163,10 +163,7 @@ impl Session {
     /// One that came about in the second way, as libpq would have it, but not without a word.
     fn despite(mut self, first: &Error, way: Try) -> Self {
         if way == Try::Plain {
-            self.warnings.push(format!(
-                "everything went in clear, as libpq's sslmode=prefer has it: {first}; \
-                 sslmode=require insists on TLS"
-            ));
+            self.warnings.push(why::in_clear(first));
         }
         self
     }
@@ -401,18 +398,6 @@ enum Unopened {
     /// It may be that there is one with TLS, or without.
     Perhaps(Error),
     Never(Error),
-}
-
-/// What two ways came to.
-fn both(first: Error, second: Error) -> Error {
-    let line = match (first.to_string(), second.to_string()) {
-        (first, second) if first == second => first,
-        (first, second) => format!("{first}; the other way: {second}"),
-    };
-    match second {
-        Error::Denied(_) => Error::Denied(line),
-        _ => Error::Environment(line),
-    }
 }
 
 fn talking(name: &str, fault: Fault) -> Error {

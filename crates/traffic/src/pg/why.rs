@@ -39,6 +39,33 @@ pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
     }
 }
 
+/// Why there is no session with TLS, nor without: the server's name, and what to do, once.
+pub fn both(name: &str, first: &Error, second: &Error) -> Error {
+    let (one, other) = (first.to_string(), second.to_string());
+    let line = if one == other {
+        one
+    } else {
+        let tails = one.match_indices("; ").map(|(at, _)| one.get(at..).unwrap_or_default());
+        let advice = tails.into_iter().find(|tail| other.ends_with(tail)).unwrap_or_default();
+        let one = one.strip_suffix(advice).unwrap_or(&one);
+        let other = other.strip_prefix(name).and_then(|o| o.strip_prefix(": ")).unwrap_or(&other);
+        format!("{one}; the other way: {other}")
+    };
+    match second {
+        Error::Denied(_) => Error::Denied(line),
+        _ => Error::Environment(line),
+    }
+}
+
+/// What is said of a session without TLS where that was tried first and came to `first`.
+pub fn in_clear(first: &Error) -> String {
+    let first = first.to_string();
+    // It may have said so already, and what it measures then.
+    let insists =
+        if first.contains("sslmode=require") { "" } else { "; sslmode=require insists on TLS" };
+    format!("everything went in clear, as libpq's sslmode=prefer has it: {first}{insists}")
+}
+
 /// What to do where a server knows somebody not, or not from here. Its words are those of its
 /// language; where they are not known the advice is of all.
 fn not_let_in(e: &ServerError) -> &'static str {
@@ -125,6 +152,28 @@ mod tests {
             binding: Default::default(),
         };
         refused(&Refused::Server(error), "db1:5432", &who)
+    }
+
+    #[test]
+    fn what_both_ways_need_is_told_once() {
+        let rejected = |how: &str| told("28000", &format!("pg_hba.conf rejects, {how}"));
+        let Error::Denied(said) =
+            both("db1:5432", &rejected("SSL encryption"), &rejected("no encryption"))
+        else {
+            panic!("it is denied")
+        };
+        assert!(said.starts_with("db1:5432: pg_hba.conf rejects, SSL encryption"), "{said}");
+        assert!(said.contains("; the other way: ") && said.contains(", no encryption"), "{said}");
+        for once in ["db1:5432", "which user may come from where", "sslmode=require"] {
+            assert_eq!(said.matches(once).count(), 1, "{said}");
+        }
+        let gone = Error::Environment("db1:5432: reset".into());
+        let said = both("db1:5432", &gone, &rejected("no encryption")).to_string();
+        assert!(said.starts_with("db1:5432: reset; the other way: pg_hba.conf"), "{said}");
+        let said =
+            in_clear(&Error::Environment("db1: trust it, or sslmode=require goes without".into()));
+        assert_eq!(said.matches("sslmode=require").count(), 1, "{said}");
+        assert!(in_clear(&gone).ends_with("reset; sslmode=require insists on TLS"));
     }
 
     /// A password that is right is no help to who may not come in.

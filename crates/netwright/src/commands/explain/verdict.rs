@@ -104,7 +104,7 @@ impl Found<'_> {
             warnings: reconnects
                 .then(|| anew(&all.workload))
                 .into_iter()
-                .chain(self.warnings(all, model.is_server_told()))
+                .chain(self.warnings(all, &parts.sum.disturbed, model.is_server_told()))
                 .collect(),
             cut_short: self.cut_short,
             components: parts.components,
@@ -166,17 +166,14 @@ impl Found<'_> {
             return;
         }
         sum.disturbed.extend(disturbed::by(all));
-        let rounds = all.workload.iter().chain(&all.network);
-        sum.disturbed.extend(frequent(rounds, self.ones.pairs.len()));
+        sum.disturbed.extend(disturbing(all));
         if sum.disturbed.is_empty() {
             sum.disturbed.push("rounds lie apart, and nothing says why".into());
         }
     }
 
-    fn warnings(&self, pairs: &Pairs, told: bool) -> Vec<String> {
-        let rounds = pairs.workload.iter().chain(&pairs.network);
-        // Of either kind of round, which make up half of them each.
-        let mut all = frequent(rounds, pairs.pairs.len() / 2);
+    fn warnings(&self, pairs: &Pairs, disturbed: &[String], told: bool) -> Vec<String> {
+        let mut all = standing(pairs, disturbed);
         if self.args.channels.is_some() && self.receiving().is_none() {
             all.push(
                 "--channels: on loopback, and where the far host does not tell, nobody knows \
@@ -271,6 +268,21 @@ fn held(ones: &Pairs, figure: impl Fn(&Observed) -> f64) -> Option<Typical> {
     })
 }
 
+/// What disturbed more than half of all rounds. What is so of the workload's alone, as TLS is, is none of
+/// it.
+fn disturbing(pairs: &Pairs) -> Vec<String> {
+    frequent(pairs.workload.iter().chain(&pairs.network), pairs.pairs.len())
+}
+
+/// What more than half of either kind of round warned of, which make up half of them each, where that
+/// is not told already.
+fn standing(pairs: &Pairs, told: &[String]) -> Vec<String> {
+    let rounds = pairs.workload.iter().chain(&pairs.network);
+    let mut all = frequent(rounds, pairs.pairs.len() / 2);
+    all.retain(|warning| !told.contains(warning));
+    all
+}
+
 /// What more than so many rounds warned of, each once. Short rounds always doubt their own
 /// intervals, which are not used here.
 fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) -> Vec<String> {
@@ -312,4 +324,29 @@ fn between(clients: &[u32]) -> Vec<u32> {
 /// The numbers of clients that were predicted for this path.
 pub fn asked(document: &ExplainDocument) -> Vec<u32> {
     document.predictions.iter().filter(|p| p.path == THIS).map(|p| p.clients).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::explain::workload::UNDER_TLS;
+
+    #[test]
+    fn what_disturbed_and_what_stands_are_each_told_once() {
+        let saying = |warnings: &[&str]| Observed {
+            warnings: warnings.iter().map(|w| (*w).to_owned()).collect(),
+            ..Observed::nothing()
+        };
+        let (mut pairs, others) = (Pairs::default(), "others ran on CPU 1");
+        for _ in 0..6 {
+            pairs.workload.push(saying(&[UNDER_TLS, others]));
+            pairs.network.push(saying(&[others]));
+            let round = Observed::nothing().round;
+            pairs.pairs.push(stats::decompose::Pair { workload: round, network: round });
+        }
+        let disturbed = disturbing(&pairs);
+        assert_eq!(disturbed, [others]);
+        assert_eq!(standing(&pairs, &disturbed), [UNDER_TLS]);
+        assert_eq!(standing(&pairs, &[]).len(), 2, "where nothing was disturbed");
+    }
 }
