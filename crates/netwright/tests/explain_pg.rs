@@ -8,10 +8,10 @@ mod support;
 use std::{
     io::Write,
     net::TcpListener,
-    path::Path,
-    process::{Command, Output, Stdio},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lab::{pair::PairSpec, testing::TestLab};
@@ -69,15 +69,20 @@ fn more_clients_than_the_server_admits_are_not_explained() {
     assert!(out.stdout.is_empty() && said.lines().count() == 1, "{said}");
 }
 
-/// Without what this process's environment says of servers.
 fn netwright(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+/// Without what this process's environment says of servers.
+fn command(args: &[&str]) -> Command {
     let mut command = Command::new(NETWRIGHT);
     for (key, _) in std::env::vars_os() {
         if key.to_string_lossy().starts_with("PG") {
             command.env_remove(key);
         }
     }
-    command.env("HOME", "/nonexistent").args(args).output().unwrap()
+    command.env("HOME", "/nonexistent").args(args);
+    command
 }
 
 /// Short rounds, JSON. Exit code 1 is an answer too: inconclusive. Where others have all CPUs a
@@ -280,6 +285,59 @@ fn over_a_unix_socket_the_network_alone_is_one_too() {
     assert!(!Path::new(d.responder.trim_start_matches("unix:")).exists(), "it leaves its socket");
     assert!(d.typical.unwrap().network_ns > 1_000.0, "{:?}", d.typical);
     assert!((d.exchange.round_trips - 1.0).abs() < 0.02, "{:?}", d.exchange);
+}
+
+#[test]
+fn what_a_killed_command_left_the_next_one_removes_and_nothing_that_is_in_use() {
+    let _alone = alone();
+    let (place, server) = (tempfile::tempdir().unwrap(), socket());
+    let left = || std::fs::read_dir(place.path()).unwrap().flatten().map(|e| e.path());
+    let left = || left().collect::<std::collections::BTreeSet<_>>();
+    let begin = |args: &[&str]| {
+        let mut command = command(args);
+        command.env("TMPDIR", place.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let (before, begun) = (left(), Instant::now());
+        let child = command.spawn().unwrap();
+        // A folder of its own, with a socket or a log in it.
+        let is_made =
+            |p: &PathBuf| !before.contains(p) && p.read_dir().is_ok_and(|mut d| d.next().is_some());
+        let folder = loop {
+            let made = left().into_iter().find(is_made);
+            if made.is_some() || begun.elapsed() > Duration::from_secs(60) {
+                break made;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        (child, folder.expect("it makes a folder"))
+    };
+    let kill = |mut child: Child| {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    for args in [
+        &["explain", &server, "--script", "select1", "--duration", "60s"][..],
+        &[
+            "measure",
+            "pg",
+            &server,
+            "--driver",
+            "pgbench",
+            "--script",
+            "select1",
+            "--duration",
+            "60s",
+        ],
+    ] {
+        let (killed, its) = begin(args);
+        kill(killed);
+        assert!(its.exists(), "SIGKILL leaves no time to remove it");
+        let (one, of_one) = begin(args);
+        assert!(!its.exists() && of_one.exists(), "{args:?}: {:?}", left());
+        let (other, of_other) = begin(args);
+        assert!(of_one.exists() && of_other.exists(), "{args:?}: {:?}", left());
+        kill(one);
+        kill(other);
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod client;
 mod connect;
 mod control;
 pub mod error;
+pub mod folder;
 pub mod host;
 mod http;
 pub mod iperf3;

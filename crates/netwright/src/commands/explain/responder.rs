@@ -2,16 +2,14 @@
 //! host, which ends with us.
 
 use std::{
-    fs::{self, DirBuilder},
     io::{BufRead, BufReader},
-    os::unix::{fs::DirBuilderExt, process::CommandExt},
-    path::PathBuf,
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
 };
 
 use model::CpuSet;
 use probe::{Root, serving};
-use traffic::Secret;
+use traffic::{Secret, folder::Folder};
 
 use super::server;
 use crate::exit::Failure;
@@ -68,34 +66,6 @@ impl Place {
     }
 }
 
-/// A folder that only we may look into, removed with what is in it.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> std::io::Result<Self> {
-        let all = (0..100).map(|n| {
-            let name = format!("netwright-explain-{}-{n}", std::process::id());
-            std::env::temp_dir().join(name)
-        });
-        let mut last = None;
-        // One that is there already belongs to somebody else, whoever made it.
-        for path in all {
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(e) => last = Some(e),
-            }
-        }
-        Err(last.unwrap_or_else(|| std::io::ErrorKind::AlreadyExists.into()))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Responder {
     /// One that runs already.
     pub fn given(target: String, secret: Option<Secret>) -> Self {
@@ -116,8 +86,8 @@ impl Responder {
     /// It does not start.
     pub fn start_on_unix_socket(place: Option<Place>) -> Result<Self, Failure> {
         let no = |e| Failure::Environment(format!("cannot make a folder for a socket: {e}"));
-        let folder = Folder::new().map_err(no)?;
-        let path = folder.0.join("socket").display().to_string();
+        let folder = Folder::new("explain").map_err(no)?;
+        let path = folder.path().join("socket").display().to_string();
         let mut this = Self::child(&["--unix", &path], &path, place)?;
         this.folder = Some(folder);
         Ok(this)

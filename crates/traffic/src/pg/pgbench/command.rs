@@ -1,17 +1,15 @@
 //! What was asked, in pgbench's options.
 
 use std::{
-    fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt,
+    fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 use model::measure::{Common, PgProtocol, PgSpec, SocketOptions, Wait};
 
 use super::Tool;
-use crate::{Error, Result, pg::builtin};
+use crate::{Doing, Error, Result, folder::Folder, pg::builtin};
 
 /// The time limit of a statement that stands for none.
 const USUAL_TIMEOUT_NS: u64 = 60_000_000_000;
@@ -79,7 +77,7 @@ pub fn command(
     tool: &Tool,
     clients: u32,
     seed: u64,
-    folder: &Folder,
+    folder: &Logs,
 ) -> Result<Command> {
     let mut command = Command::new(&tool.path);
     // Nothing is vacuumed before, as without it.
@@ -140,26 +138,22 @@ fn target(text: &str) -> String {
 
 /// Where pgbench writes; gone when dropped.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct Logs(Folder);
 
-impl Folder {
+impl Logs {
     /// A new one, ours alone.
     ///
     /// # Errors
     /// There is no room for it.
     pub fn new() -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("netwright-pgbench-{}-{n}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|e| Error::io(format!("no folder {} for pgbench's log", path.display()), &e))?;
-        Ok(Self(path))
+        let place = std::env::temp_dir();
+        let what = || format!("no folder in {} for pgbench's log", place.display());
+        Ok(Self(Folder::new("pgbench").doing(what)?))
     }
 
     /// A file of it.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     fn log(&self) -> PathBuf {
@@ -178,15 +172,9 @@ impl Folder {
         let is_log = |p: &Path| {
             p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("log."))
         };
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|e| e.path());
+        let entries = fs::read_dir(self.0.path()).into_iter().flatten().flatten().map(|e| e.path());
         let mut all: Vec<PathBuf> = entries.filter(|p| is_log(p)).collect();
         all.sort();
         all
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

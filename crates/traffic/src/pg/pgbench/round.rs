@@ -15,7 +15,7 @@ use model::{
 use super::{
     Tool,
     child::{self, Over},
-    command::{self, Folder},
+    command::{self, Logs},
     log::{self, Columns},
     told::{self, Told},
 };
@@ -76,7 +76,7 @@ pub struct One {
 /// # Errors
 /// It cannot be begun, or nothing came of it.
 pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
-    let folder = Folder::new()?;
+    let folder = Logs::new()?;
     let over = Mutex::new(None);
     let longer = by.conducted.duration_ns.0 as f64 / by.spec.common.duration_ns.0.max(1) as f64;
     let progress = |what: &str, share: f64| (run.progress)(what, (share * longer).min(1.0));
@@ -159,7 +159,7 @@ impl By<'_> {
     }
 
     /// Runs it within the window; `None` where that never opened.
-    fn child(&self, duty: &Duty<'_>, folder: &Folder) -> Result<Option<Over>> {
+    fn child(&self, duty: &Duty<'_>, folder: &Logs) -> Result<Option<Over>> {
         while duty.window.start_ns() == u64::MAX {
             if duty.team.stopping() {
                 return Ok(None);

@@ -1,0 +1,129 @@
+//! A folder of ours alone for as long as a command runs: its child's socket, or what a program writes.
+//!
+//! A command that is killed cannot remove it. So each holds a lock on its own, which the kernel lets go of
+//! with the process, and who makes the next one removes those that nobody holds. A number of a process in the
+//! name would not do: another container that shares the place counts them anew.
+
+use std::{
+    fs::{self, DirBuilder, File, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// What every name begins with, before what it is for.
+const OURS: &str = "netwright-";
+/// So many names are tried.
+const TRIES: u32 = 100;
+
+/// A folder, removed with what is in it when dropped.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Held: by it others know that this is in use.
+    _lock: File,
+}
+
+impl Folder {
+    /// A new one in `TMPDIR` (else `/tmp`), named by what it is `for_what` and this process; what killed
+    /// commands left there of the same kind is removed.
+    ///
+    /// # Errors
+    /// None can be made there.
+    pub fn new(for_what: &str) -> io::Result<Self> {
+        Self::within(&std::env::temp_dir(), for_what)
+    }
+
+    fn within(place: &Path, for_what: &str) -> io::Result<Self> {
+        sweep(place, &format!("{OURS}{for_what}-"));
+        let mut last = None;
+        for n in 0..TRIES {
+            let path = place.join(format!("{OURS}{for_what}-{}-{n}", std::process::id()));
+            // One that is there already belongs to somebody else, whoever made it.
+            if let Err(e) = DirBuilder::new().mode(0o700).create(&path) {
+                last = Some(e);
+                continue;
+            }
+            let Some(lock) = opened(&path)? else { continue };
+            // Who has the lock sweeps, and removes it. Where the file system has no locks at all, no
+            // sweep gets one either.
+            let swept = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !swept && is_at(&lock, &path) {
+                return Ok(Self { path, _lock: lock });
+            }
+        }
+        Err(last.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A folder, and no link to one; `None` where it is gone.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    match File::options().read(true).custom_flags(flags).open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Whether what was opened is what is there now.
+fn is_at(opened: &File, path: &Path) -> bool {
+    let which = |about: fs::Metadata| (about.dev(), about.ino());
+    let now = fs::symlink_metadata(path).ok().map(which);
+    now.is_some() && now == opened.metadata().ok().map(which)
+}
+
+/// Removes this user's folders of a name that nobody holds.
+fn sweep(place: &Path, prefix: &str) {
+    // SAFETY: it has no arguments and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+        // Of the entry itself: no link is followed.
+        let own = || entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);
+        if named
+            && own()
+            && let Ok(Some(lock)) = opened(&entry.path())
+            && lock.try_lock().is_ok()
+            && is_at(&lock, &entry.path())
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_is_removed_and_what_is_in_use_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (at, names) = (place.path(), |n: u32| format!("netwright-test-{n}"));
+        let used = Folder::within(at, "test").unwrap();
+        fs::write(used.path().join("socket"), "").unwrap();
+        fs::create_dir_all(at.join(names(1)).join("deep")).unwrap();
+        fs::create_dir(at.join("netwright-other-1")).unwrap();
+        fs::write(at.join(names(2)), "a file").unwrap();
+        std::os::unix::fs::symlink(at.join("netwright-other-1"), at.join(names(3))).unwrap();
+        let next = Folder::within(at, "test").unwrap();
+        assert_ne!(next.path(), used.path());
+        assert!(used.path().join("socket").exists(), "it is in use");
+        assert!(!at.join(names(1)).exists(), "nobody holds it");
+        let kept = ["netwright-other-1", &names(2), &names(3)];
+        assert!(kept.iter().all(|name| fs::symlink_metadata(at.join(name)).is_ok()));
+        let paths = [used.path().to_owned(), next.path().to_owned()];
+        drop((used, next));
+        assert!(!paths.iter().any(|p| p.exists()));
+    }
+}
