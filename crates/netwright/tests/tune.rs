@@ -323,8 +323,9 @@ fn a_device_that_vanishes_in_the_middle_is_named_and_the_rest_is_undone() {
         assert_eq!(sysctls(), before);
         let (_, out, _) = host.tune(&["log", "--json"]);
         let set = &json(&out)["sets"][0];
-        assert_eq!(set["state"], "partly_rolled_back");
-        assert!(set["trouble"].to_string().contains("nic.v0.mtu not put back"), "{set}");
+        assert_eq!(set["state"], "rolled_back");
+        let told = "nic.v0.mtu: gone with its value (v0 is gone from this network namespace)";
+        assert!(set["trouble"].to_string().contains(told), "{set}");
     });
 }
 

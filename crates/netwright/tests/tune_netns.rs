@@ -139,6 +139,130 @@ fn a_change_whose_namespace_is_gone_is_known_to_be_gone() {
 }
 
 #[test]
+fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let filter = "/proc/sys/net/ipv4/conf/v1/rp_filter";
+    ns.run("sh", &["-c", &format!("echo 0 > {filter}; ip link set v1 mtu 1500")]);
+    let before = ns.run("sh", &["-c", "cd /sys/class/net/v1; cat mtu gro_flush_timeout"]);
+    let mut args = vec!["apply", "--netns", &ns.name, "--no-confirm"];
+    args.extend(["nic.v1.mtu=1400", "nic.v1.gro_flush_timeout=20us"]);
+    args.extend(["nic.v1.queue.rx-0.rps_cpus=1", "sysctl.net.ipv4.conf.v1.rp_filter=2"]);
+    let (code, out, err) = tune(state, &args);
+    assert_eq!(code, 0, "{out}{err}");
+
+    ns.run("ip", &["link", "set", "v1", "name", "lan.7"]);
+    ns.run("ip", &["link", "add", "v1", "mtu", "1400", "type", "veth"]);
+    ns.run("sh", &["-c", &format!("echo 2 > {filter}")]);
+    let (code, out, err) = tune(state, &["status"]);
+    assert!(code == 0 && out.contains("nic.v1.mtu (nic.lan.7.mtu now)"), "{code} {out}{err}");
+    // What somebody does to the new one is no drift; what is done to ours is.
+    ns.run("ip", &["link", "set", "v1", "mtu", "1300"]);
+    assert_eq!(tune(state, &["status"]).0, 0);
+    ns.run("ip", &["link", "set", "lan.7", "mtu", "1350"]);
+    let (code, out, _) = tune(state, &["rollback", "--dry-run"]);
+    assert!(code == 0 && out.contains("1350"), "{out}");
+    ns.run("ip", &["link", "set", "lan.7", "mtu", "1400"]);
+    let (_, out, _) = tune(state, &["rollback", "--dry-run"]);
+    assert!(out.contains("nic.v1.mtu (now nic.lan.7.mtu) would be 1500 again"), "{out}");
+
+    // A later change of the same interface under its new name goes first.
+    let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "nic.lan.7.mtu=1380"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, _, err) = tune(state, &["rollback", "1"]);
+    assert!(code == 4 && err.contains("change 2 wrote nic.lan.7.mtu"), "{code} {err}");
+    assert_eq!(tune(state, &["rollback", "2"]).0, 0);
+
+    let (code, out, err) = tune(state, &["rollback", "1"]);
+    assert!(code == 0 && out.contains("put back as nic.lan.7.mtu"), "{code} {out}{err}");
+    let after = ns.run("sh", &["-c", "cd /sys/class/net/lan.7; cat mtu gro_flush_timeout"]);
+    assert_eq!(after, before);
+    let read = |file: &str| ns.run("cat", &[file]).trim().to_owned();
+    assert_eq!(read("/proc/sys/net/ipv4/conf/lan.7/rp_filter"), "0");
+    assert_eq!(read("/sys/class/net/lan.7/queues/rx-0/rps_cpus").replace(['0', ','], ""), "");
+    assert_eq!((read("/sys/class/net/v1/mtu").as_str(), read(filter).as_str()), ("1300", "2"));
+    let (code, out, _) = tune(state, &["status"]);
+    assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+}
+
+#[test]
+fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    let affinity = format!("process.{}.affinity=0", sleeper.id());
+    // The process is the whole host's: not with --netns.
+    let (code, out, err) = tune(state, &["apply", &affinity]);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(code, 0, "{out}{err}");
+    for successor in [false, true] {
+        let changes = ["nic.v0.mtu=1400", "sysctl.net.ipv4.conf.v0.rp_filter=2"];
+        let mut args = vec!["apply", "--netns", &ns.name, "--no-confirm"];
+        args.extend(changes);
+        args.push("sysctl.net.ipv4.tcp_fin_timeout=30");
+        let (code, out, err) = tune(state, &args);
+        assert_eq!(code, 0, "{out}{err}");
+        ns.run("ip", &["link", "del", "v0"]);
+        let word = if successor {
+            ns.run("ip", &["link", "add", "v0", "mtu", "1400", "type", "veth"]);
+            "another interface is called v0 now: not touched"
+        } else {
+            "v0 is gone from this network namespace"
+        };
+        let (_, out, _) = tune(state, &["status", "--json"]);
+        assert!(out.contains(word), "{out}");
+        for dry in [true, false] {
+            let mut args = vec!["rollback", if successor { "3" } else { "2" }];
+            args.extend(dry.then_some("--dry-run"));
+            let (code, out, err) = tune(state, &args);
+            assert_eq!(code, 0, "{out}{err}");
+            let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+            for change in changes {
+                let knob = change.split('=').next().unwrap();
+                assert!(out.contains(&format!("{knob} is gone with its value: {word}")), "{out}");
+            }
+        }
+        assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
+        if successor {
+            assert_eq!(ns.run("cat", &["/sys/class/net/v0/mtu"]).trim(), "1400");
+        } else {
+            ns.run("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
+        }
+    }
+    let knob = affinity.split('=').next().unwrap();
+    for args in [&["rollback", "--dry-run"][..], &["rollback"]] {
+        let (code, out, err) = tune(state, args);
+        let told = format!("{knob} is gone with its value: process {} ended", sleeper.id());
+        assert!(code == 0 && out.contains(&told), "{code} {out}{err}");
+    }
+    let (code, out, _) = tune(state, &["status"]);
+    assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+}
+
+#[test]
+fn a_change_cut_short_is_not_completed_on_another_interface() {
+    let ns = namespace();
+    let args = ["apply", "--netns", &ns.name, "--no-confirm", CHANGES[0], CHANGES[2]];
+    for at in 1.. {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path();
+        let end =
+            traced::tune(state, &args, &mut |n| if n == at { Then::Kill } else { Then::GoOn });
+        assert!(matches!(end, End::Killed), "no point was found at which it is half done");
+        if !ns.run("ip", &["link", "show", "v0"]).contains("mtu 1400") {
+            continue;
+        }
+        ns.run("ip", &["link", "del", "v0"]);
+        ns.run("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
+        let (code, _, err) = tune(state, &["apply", "--finish", "1"]);
+        assert!(code == 4 && err.contains("another interface is called v0"), "{code} {err}");
+        assert_eq!(tune(state, &["rollback", "1"]).0, 0);
+        return;
+    }
+}
+
+#[test]
 fn killed_at_every_write_the_namespace_is_put_back_from_outside() {
     let ns = namespace();
     let before = print(&ns);

@@ -49,6 +49,9 @@ pub struct LinkMessage {
     pub xdp: Option<bool>,
     /// Hardware address.
     pub mac: Option<String>,
+    /// The address that hardware came with (`IFLA_PERM_ADDRESS`, since 5.6).
+    #[serde(default)]
+    pub permanent_mac: Option<String>,
 }
 
 /// `IFLA_INFO_DATA` of the kinds that matter here.
@@ -117,6 +120,7 @@ pub fn parse(payload: &[u8]) -> Option<LinkMessage> {
         data: LinkData::None,
         xdp: None,
         mac: None,
+        permanent_mac: None,
     };
     for a in attributes(payload.get(IFINFO_BYTES..)?) {
         match a.kind {
@@ -133,6 +137,7 @@ pub fn parse(payload: &[u8]) -> Option<LinkMessage> {
             43 => l.xdp = a.inner(2).and_then(|x| x.unsigned()).map(|mode| mode != 0),
             50 => l.min_mtu = a.u32(),
             51 => l.max_mtu = a.u32(),
+            54 => l.permanent_mac = hardware_address(a.bytes),
             _ => {}
         }
     }
@@ -243,6 +248,7 @@ mod tests {
             attr(37, &(-1i32).to_ne_bytes()),
             attr(10, &n(5)),
             attr(1, &[2, 0, 0, 0xab, 0xcd, 0xef]),
+            attr(54, &[2, 0, 0, 1, 2, 3]),
             attr(43, &attr(2, &[2])),
             attr(18, &attr(1, b"veth\0")),
         ])
@@ -253,6 +259,7 @@ mod tests {
         assert_eq!((l.link, l.link_netnsid, l.master), (Some(2), Some(-1), Some(5)));
         assert_eq!((l.kind.as_deref(), l.xdp), (Some("veth"), Some(true)));
         assert_eq!(l.mac.as_deref(), Some("02:00:00:ab:cd:ef"));
+        assert_eq!(l.permanent_mac.as_deref(), Some("02:00:00:01:02:03"));
         assert_eq!(l.flags & FLAG_UP, 1);
     }
 

@@ -204,7 +204,11 @@ pub fn status(status: &Status, look: Look) -> String {
         // What a write had swept along was not written itself.
         let along = matches!(v.drift, Drift::NotPutBack { .. }) && v.written.is_empty();
         let written = if along { Line::plain("-") } else { text(&v.written) };
-        table.row([Line::plain(v.id), Line::plain(&v.knob), text(&v.before), written, now]);
+        let knob = match v.called.as_str() {
+            "" => v.knob.clone(),
+            now => format!("{} ({now} now)", v.knob),
+        };
+        table.row([Line::plain(v.id), Line::plain(knob), text(&v.before), written, now]);
     }
     page.table(&table, 2);
     page.finish()

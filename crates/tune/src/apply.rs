@@ -13,6 +13,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
+    identity::{Finder, Whereabouts},
     journal::{self, Armed, Journal, Set},
     knob::Knob,
     knobs,
@@ -103,7 +104,25 @@ impl Work<'_> {
         let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
         let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
         privilege::check(self.host, &rest)?;
+        self.same_interfaces(&set)?;
         self.go_on(&mut self.store.resume(id, self.lock)?, true)
+    }
+
+    /// What was begun on an interface is not completed on another one.
+    fn same_interfaces(&self, set: &Set) -> Result<(), TuneError> {
+        let finder = Finder::new(self.host);
+        for saved in set.writes.iter().map(|w| &w.saved) {
+            let why = match finder.find(saved)? {
+                Whereabouts::Here => continue,
+                Whereabouts::Renamed(now) => format!("its interface was renamed: it is {now} now"),
+                Whereabouts::Gone(why) => why,
+            };
+            return Err(TuneError::Changed(format!(
+                "{}: {why}; `netwright tune rollback {}` puts back what was written",
+                saved.knob, set.id
+            )));
+        }
+        Ok(())
     }
 
     pub(crate) fn set(&self, id: u64) -> Result<Set, TuneError> {
@@ -192,9 +211,10 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let companions = companions(self.host, knob, name);
+            let finder = Finder::new(self.host);
+            let companions = companions(self.host, &finder, knob, name);
             disturbed.extend(companions.iter().map(|c| c.knob.clone()));
-            let saved = Saved { knob: name.clone(), old: now };
+            let saved = finder.saved(name, now);
             journal.sync(Event::Writing { n, saved, companions })?;
         }
         if !is_new || begun.is_none() {
@@ -212,7 +232,7 @@ impl Work<'_> {
     }
 }
 
-fn companions(host: &Host, knob: &dyn Knob, name: &str) -> Vec<Saved> {
+fn companions(host: &Host, finder: &Finder<'_>, knob: &dyn Knob, name: &str) -> Vec<Saved> {
     let mut saved: Vec<Saved> = Vec::new();
     for other in knob.companions(host, name) {
         let read = knobs::find(&other).map(|k| k.read(host, &other));
@@ -220,7 +240,7 @@ fn companions(host: &Host, knob: &dyn Knob, name: &str) -> Vec<Saved> {
             && other != name
             && !saved.iter().any(|s| s.knob == other)
         {
-            saved.push(Saved { knob: other, old });
+            saved.push(finder.saved(&other, old));
         }
     }
     saved

@@ -50,8 +50,10 @@ pub fn cannot<T>(why: impl Into<String>) -> Result<T, Refusal> {
 pub enum Undone {
     /// It is there again: what was read back.
     Restored(String),
-    /// The thing it was a setting of is gone, and the setting with it.
+    /// It is not there at this moment, and may come back with our value.
     Gone(String),
+    /// The thing it was a setting of is gone for good, and the value with it.
+    Lost(String),
 }
 
 /// One kind of setting. `knob` is always a full name for which [`Knob::takes`] said yes.
@@ -162,6 +164,13 @@ pub trait Knob: Sync {
             self.show(old),
             self.show(&back)
         )))
+    }
+
+    /// Why there is nothing to put back: what it was a setting of is gone for good, and the value with
+    /// it. Interfaces are looked for before a knob is asked.
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        let _ = (host, knob, old);
+        None
     }
 
     /// How undoing works, and what of it does not come back.

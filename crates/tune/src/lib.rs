@@ -11,6 +11,7 @@ mod drivers;
 pub mod error;
 pub mod guard;
 pub mod host;
+mod identity;
 pub mod journal;
 pub mod knob;
 pub mod knobs;

@@ -3,15 +3,17 @@
 use model::{
     Facts, Reading, SCHEMA_VERSION,
     rival::Rival,
-    tune::{ChangeSet, Drift, HostId, Log, Now, State, Status},
+    tune::{ChangeSet, Drift, HostId, Log, Now, Saved, State, Status},
 };
 
 use crate::{
     Host, Store, TuneError, guard,
+    identity::{self, Finder},
     journal::{self, Armed, Set},
     knob::{Knob, owns},
     knobs,
     netns::{self, Found},
+    undo::{self, Outlook},
 };
 
 /// Every set with its state, ascending.
@@ -87,7 +89,7 @@ pub fn is_left(host: &Host, set: &Set, state: State) -> bool {
 pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     let (mut sets, damaged) = standing(host, store);
     let here = host.id();
-    let mut values: Vec<(usize, Now)> = Vec::new();
+    let mut values: Vec<(usize, String, Now)> = Vec::new();
     let mut kept: Vec<usize> = Vec::new();
     for (i, (set, state)) in sets.iter().enumerate() {
         let of_set = match state {
@@ -98,14 +100,15 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
         if *state != State::PartlyRolledBack || !of_set.is_empty() {
             kept.push(i);
         }
-        for now in of_set {
-            // Of several sets that wrote one knob, the last counts.
-            let other = |i: &usize| sets.get(*i).is_none_or(|(s, _)| s.shares(set).is_none());
-            values.retain(|(i, v)| v.knob != now.knob || other(i));
-            values.push((i, now));
+        for (key, now) in of_set {
+            // Of several sets that wrote one setting, the last counts.
+            let away = |i: &usize| sets.get(*i).is_some_and(|(s, _)| !s.is_of(&set.host));
+            let other = |i: &usize| away(i) && netns::is_of_namespace(&now.knob);
+            values.retain(|(i, k, _)| *k != key || other(i));
+            values.push((i, key, now));
         }
     }
-    let values = values.into_iter().map(|(_, now)| now).collect();
+    let values = values.into_iter().map(|(.., now)| now).collect();
     let mut at = 0..;
     sets.retain(|_| at.next().is_some_and(|i| kept.contains(&i)));
     Status {
@@ -119,8 +122,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
 
 /// A value to look at.
 struct Look<'s> {
-    knob: &'s str,
-    old: &'s str,
+    saved: &'s Saved,
     written: &'s str,
     /// Whether it was made.
     held: bool,
@@ -129,36 +131,29 @@ struct Look<'s> {
 }
 
 fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> Look<'s> {
-    Look {
-        knob: set.changes.get(write.n).map_or("", |c| c.knob.as_str()),
-        old: &write.saved.old,
-        written: set.written(write.n),
-        held: write.held,
-        left: None,
-    }
+    Look { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
 }
 
-/// The values of a set.
-fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
+/// The values of a set, each with whose it is.
+fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
     let looks: Vec<Look<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
     read_there(host, set, &looks, here, facts)
 }
 
 /// Of a set whose undoing ended, what it did not put back and is still there otherwise.
-fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<Now> {
+fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
     let why = |knob: &str| set.not_undone.iter().find(|(k, _)| k == knob).map(|(_, w)| w.as_str());
     let looks: Vec<Look<'_>> = set
         .to_undo()
         .into_iter()
         .map(|(saved, written)| Look {
-            knob: &saved.knob,
-            old: &saved.old,
+            saved,
             written,
             held: true,
             left: Some(why(&saved.knob).unwrap_or_default()),
         })
         .collect();
-    let is_left = |now: &Now| matches!(now.drift, Drift::NotPutBack { .. });
+    let is_left = |(_, now): &(String, Now)| matches!(now.drift, Drift::NotPutBack { .. });
     read_there(host, set, &looks, here, facts).into_iter().filter(is_left).collect()
 }
 
@@ -169,9 +164,11 @@ fn read_there(
     looks: &[Look<'_>],
     here: &HostId,
     facts: Option<&Facts>,
-) -> Vec<Now> {
-    let all = |place: Seen| -> Vec<Now> {
-        looks.iter().map(|l| value(host, set, l, place, facts)).collect()
+) -> Vec<(String, Now)> {
+    let all = |seen: Seen| -> Vec<(String, Now)> {
+        let finder = Finder::new(host);
+        let one = |l| value(&Place { host, finder: &finder, seen }, set, l, facts);
+        looks.iter().map(|l| (identity::key(l.saved), one(l))).collect()
     };
     let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
     if !host.is_live() || set.is_of(here) {
@@ -194,26 +191,54 @@ enum Seen {
     Gone,
 }
 
-fn value(host: &Host, set: &Set, look: &Look<'_>, seen: Seen, facts: Option<&Facts>) -> Now {
-    let name = look.knob;
-    let knob = knobs::find(name);
-    let read = match knob {
-        _ if !netns::is_of_namespace(name) => read_of(host, knob, name),
-        _ if seen == Seen::Not => {
-            Err(TuneError::Environment("set in another network namespace".into()))
+/// Where values are looked at.
+struct Place<'h> {
+    host: &'h Host,
+    finder: &'h Finder<'h>,
+    seen: Seen,
+}
+
+impl Place<'_> {
+    /// The value, and what the knob is called by now.
+    fn read(&self, saved: &Saved) -> (Result<String, TuneError>, String) {
+        let name = &saved.knob;
+        let read = match self.seen {
+            _ if !netns::is_of_namespace(name) => self.read_here(saved),
+            Seen::Here => self.read_here(saved),
+            Seen::Not => Err(TuneError::Environment("set in another network namespace".into())),
+            Seen::Gone => Err(TuneError::Absent(netns::GONE.into())),
+        };
+        match read {
+            Ok((now, called)) => (Ok(now), called),
+            Err(e) => (Err(e), name.clone()),
         }
-        _ if seen == Seen::Gone => Err(TuneError::Absent(netns::GONE.into())),
-        _ => read_of(host, knob, name),
-    };
-    let change = set.changes.iter().find(|c| c.knob == name);
+    }
+
+    fn read_here(&self, saved: &Saved) -> Result<(String, String), TuneError> {
+        match undo::outlook(self.host, self.finder, saved) {
+            Outlook::Back(called) => {
+                read_of(self.host, knobs::find(&called), &called).map(|now| (now, called))
+            }
+            Outlook::Lost(why) => Err(TuneError::Absent(why)),
+            Outlook::Not(why) => Err(TuneError::Environment(why)),
+        }
+    }
+}
+
+fn value(place: &Place<'_>, set: &Set, look: &Look<'_>, facts: Option<&Facts>) -> Now {
+    let name = &look.saved.knob;
+    let knob = knobs::find(name);
+    let (read, called) = place.read(look.saved);
+    let change = set.changes.iter().find(|c| c.knob == *name);
     let show = |exact: &str| knob.map_or_else(|| exact.trim().to_owned(), |k| k.show(exact));
     Now {
         id: set.id,
-        knob: name.to_owned(),
-        before: show(look.old),
+        knob: name.clone(),
+        called: if called == *name { String::new() } else { called },
+        before: show(&look.saved.old),
         written: look.written.to_owned(),
         unit: change.map(|c| c.unit.clone()).unwrap_or_default(),
-        drift: drift(look, knob, &read, seen, facts),
+        drift: drift(look, knob, &read, place.seen, facts),
         now: match read {
             Ok(now) => Reading::Known(show(&now)),
             Err(e) => Reading::absent(e.to_string()),
@@ -230,17 +255,19 @@ fn drift(
 ) -> Drift {
     match (read, look.left, knob) {
         (Err(TuneError::Absent(why)), Some(_), _) => Drift::Gone { why: why.clone() },
-        (Ok(now), Some(_), _) if now == look.old => Drift::None,
+        (Ok(now), Some(_), _) if *now == look.saved.old => Drift::None,
         (_, Some(why), _) => Drift::NotPutBack { why: why.to_owned() },
         (Err(_), None, _) if seen == Seen::Not => Drift::None,
         (Err(e), None, _) => Drift::Gone { why: e.to_string() },
         (Ok(_), None, None) => Drift::None,
         (Ok(now), None, Some(knob)) if knob.verify(look.written, now) => Drift::None,
         // Announced in the journal, and cut short before it was made.
-        (Ok(now), None, Some(knob)) if !look.held && knob.show(now) == knob.show(look.old) => {
+        (Ok(now), None, Some(knob))
+            if !look.held && knob.show(now) == knob.show(&look.saved.old) =>
+        {
             Drift::NotWritten
         }
-        (Ok(_), None, Some(_)) => Drift::Changed { suspects: suspects(look.knob, facts) },
+        (Ok(_), None, Some(_)) => Drift::Changed { suspects: suspects(&look.saved.knob, facts) },
     }
 }
 

@@ -9,6 +9,7 @@ use model::tune::{Event, Member, Saved};
 
 use crate::{
     Host, TuneError,
+    identity::{Finder, Whereabouts},
     journal::{Journal, Set},
     knob::Undone,
     knobs, netns, settle,
@@ -48,8 +49,13 @@ pub struct Report {
     pub restored: Vec<String>,
     /// Knobs that are not, with the reason.
     pub not_restored: Vec<(String, String)>,
-    /// Those of them that are not for want of what they were settings of.
+    /// Those of them that are not there at this moment.
     pub gone: BTreeSet<String>,
+    /// Knobs that need no putting back, for what they were settings of is gone for good; with what
+    /// is known of that.
+    pub lost: Vec<(String, String)>,
+    /// Knobs of interfaces that were renamed since, with the names under which they were put back.
+    pub renamed: Vec<(String, String)>,
     /// What somebody else had set since; overwritten, or left where that was asked for.
     pub drifted: Vec<Drifted>,
     /// What the journal could not be told; the next command will say that the set is
@@ -66,17 +72,53 @@ impl Report {
     /// A later word on a value is the one that counts.
     fn settled(&mut self, knob: &str) {
         self.not_restored.retain(|(k, _)| k != knob);
+        self.lost.retain(|(k, _)| k != knob);
         self.gone.remove(knob);
+    }
+}
+
+/// What undoing would come to for one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outlook {
+    /// The old value would be put back, under this name.
+    Back(String),
+    /// There is nothing to put back, and why.
+    Lost(String),
+    /// It could not be put back, and why.
+    Not(String),
+}
+
+/// What undoing a set would come to, in the order of its undoing.
+pub fn outlooks<'s>(host: &Host, set: &'s Set) -> Vec<(&'s Saved, Outlook)> {
+    let finder = Finder::new(host);
+    let here = |saved: &&Saved| !is_gone(set, &saved.knob);
+    let all = set.to_undo().into_iter().map(|(saved, _)| saved).filter(here);
+    all.map(|saved| (saved, outlook(host, &finder, saved))).collect()
+}
+
+/// What undoing a saved value would come to. `finder` is of the same host.
+pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outlook {
+    let name = match finder.find(saved) {
+        Ok(Whereabouts::Here) => saved.knob.clone(),
+        Ok(Whereabouts::Renamed(now)) => now,
+        Ok(Whereabouts::Gone(why)) => return Outlook::Lost(why),
+        Err(e) => return Outlook::Not(e.to_string()),
+    };
+    match knobs::find(&name).and_then(|k| k.lost(host, &name, &saved.old)) {
+        Some(why) => Outlook::Lost(why),
+        None => Outlook::Back(name),
     }
 }
 
 /// Which values of a set somebody else set since. What cannot be read is none.
 pub fn drifted(host: &Host, set: &Set) -> Vec<Drifted> {
+    let finder = Finder::new(host);
     let one = |(saved, written): (&Saved, &str)| {
         let name = &saved.knob;
         let ours = is_told_apart(set, name) && !is_gone(set, name);
         let knob = knobs::find(name).filter(|_| ours)?;
-        let now = knob.read(host, name).ok()?;
+        let Outlook::Back(called) = outlook(host, &finder, saved) else { return None };
+        let now = knob.read(host, &called).ok()?;
         let (before, found) = (knob.show(&saved.old), knob.show(&now));
         let ours = knob.verify(written, &now) || found == before;
         let unit = set.changes.iter().find(|c| c.knob == *name).map_or("", |c| &c.unit);
@@ -114,7 +156,7 @@ pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
 /// The same, with a say in what becomes of values that somebody else set since. Of a set whose
 /// undoing ended before, only what that left is put back.
 pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: OnDrift) -> Report {
-    let mut work = Work { host, journal, report: Report::default() };
+    let mut work = Work { host, finder: Finder::new(host), journal, report: Report::default() };
     work.report.drifted = drifted(host, set);
     let told = work.journal.sync(Event::Undoing { why: why.into() });
     work.note(told);
@@ -134,7 +176,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
         for saved in write.companions.iter().filter(|s| !is_gone(set, &s.knob)) {
             let left = set.is_left_over() && todo.contains(saved.knob.as_str());
             // A companion that reads as it was is no event.
-            if left || own && !is_there(host, saved) {
+            if left || own && needs_it(host, &work.finder, saved) {
                 let written = set.changes.iter().find(|c| c.knob == saved.knob);
                 work.one(saved, written.map_or("", |c| &c.new));
                 // It is now as it was before this write; what an earlier one made of it goes too.
@@ -174,13 +216,21 @@ impl<'s> Turn<'s> {
     }
 }
 
-fn is_there(host: &Host, saved: &Saved) -> bool {
-    let now = knobs::find(&saved.knob).map(|k| k.read(host, &saved.knob));
-    matches!(now, Some(Ok(now)) if now == saved.old)
+/// Whether what else was disturbed is there, and not as it was.
+fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
+    let name = match finder.find(saved) {
+        Ok(Whereabouts::Here) => saved.knob.clone(),
+        Ok(Whereabouts::Renamed(now)) => now,
+        Ok(Whereabouts::Gone(_)) => return false,
+        Err(_) => return true,
+    };
+    let now = knobs::find(&name).map(|k| k.read(host, &name));
+    !matches!(now, Some(Ok(now)) if now == saved.old)
 }
 
 struct Work<'a> {
     host: &'a Host,
+    finder: Finder<'a>,
     journal: &'a mut Journal,
     report: Report,
 }
@@ -188,19 +238,28 @@ struct Work<'a> {
 impl Work<'_> {
     fn one(&mut self, saved: &Saved, written: &str) {
         let name = &saved.knob;
-        let result = match knobs::find(name) {
-            Some(knob) => knob.undo(self.host, name, &saved.old, written),
-            None => Err(TuneError::Environment(format!("{name}: this netwright has no such knob"))),
-        };
         self.report.settled(name);
-        let event = match result {
-            Ok(Undone::Restored(read_back)) => {
+        let event = match self.undo(saved, written) {
+            Ok((Undone::Restored(read_back), called)) => {
                 self.report.restored.push(name.clone());
                 let drifted = self.report.drifted.iter().find(|d| d.knob == *name);
                 let overwrote = drifted.map(|d| d.found.clone());
-                Event::Undone { knob: name.clone(), read_back, overwrote }
+                let renamed = (called != *name).then_some(called);
+                let now = renamed.iter().map(|now| (name.clone(), now.clone()));
+                self.report.renamed.extend(now);
+                Event::Undone { knob: name.clone(), read_back, overwrote, renamed, gone: None }
             }
-            Ok(Undone::Gone(why)) => {
+            Ok((Undone::Lost(why), _)) => {
+                self.report.lost.push((name.clone(), why.clone()));
+                Event::Undone {
+                    knob: name.clone(),
+                    read_back: String::new(),
+                    overwrote: None,
+                    renamed: None,
+                    gone: Some(why),
+                }
+            }
+            Ok((Undone::Gone(why), _)) => {
                 self.report.gone.insert(name.clone());
                 self.not(name, format!("gone ({why})"))
             }
@@ -208,6 +267,30 @@ impl Work<'_> {
         };
         let told = self.journal.append(event);
         self.note(told);
+    }
+
+    /// Puts one back where it is now; with the name under which that was.
+    fn undo(&mut self, saved: &Saved, written: &str) -> Result<(Undone, String), TuneError> {
+        let name = match self.finder.find(saved)? {
+            Whereabouts::Here => saved.knob.clone(),
+            Whereabouts::Renamed(now) => now,
+            Whereabouts::Gone(why) => return Ok((Undone::Lost(why), saved.knob.clone())),
+        };
+        let knob = knobs::find(&name).ok_or_else(|| {
+            TuneError::Environment(format!("{name}: this netwright has no such knob"))
+        })?;
+        match knob.undo(self.host, &name, &saved.old, written) {
+            // It may have gone, or been renamed, between the look and the write.
+            Ok(Undone::Gone(why)) => match self.finder.again(saved)? {
+                Whereabouts::Gone(lost) => Ok((Undone::Lost(lost), name)),
+                Whereabouts::Here | Whereabouts::Renamed(_) => Ok((Undone::Gone(why), name)),
+            },
+            Err(e) => match self.finder.again(saved) {
+                Ok(Whereabouts::Gone(lost)) => Ok((Undone::Lost(lost), name)),
+                _ => Err(e),
+            },
+            done => Ok((done?, name)),
+        }
     }
 
     /// Whether somebody else set it; then that stands in the journal.

@@ -41,6 +41,29 @@ pub struct Saved {
     pub knob: String,
     /// Exactly what was read, line end included.
     pub old: String,
+    /// The interface that it is a setting of, where it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<NicId>,
+}
+
+/// An interface by what stays its own while it lives, whatever it is called. Holds within one network
+/// namespace of one boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NicId {
+    /// What it was called.
+    pub name: String,
+    /// The kernel gives a number once, unless somebody asks for one that is free again.
+    pub ifindex: u32,
+    /// `veth`, `bridge`, …; absent for hardware. **Source**: `IFLA_INFO_KIND`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Where its hardware sits, as a PCI address or the name on another bus. **Source**: the `device`
+    /// link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_address: Option<String>,
+    /// The address that the hardware came with. **Source**: `IFLA_PERM_ADDRESS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
 }
 
 /// What happened.
@@ -118,6 +141,13 @@ pub enum Event {
         /// What was found before, where that was neither what we had written nor what is put back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overwrote: Option<String>,
+        /// What its interface was called by then, where it had been renamed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renamed: Option<String>,
+        /// Why there was nothing to put back: what it was a setting of is gone, and the value with it;
+        /// `read_back` is empty then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gone: Option<String>,
     },
     /// A value was found to be another than was written, and left so because that was asked for.
     LeftAsFound {

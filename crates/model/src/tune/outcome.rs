@@ -86,6 +86,9 @@ pub struct Now {
     pub id: u64,
     /// The knob.
     pub knob: String,
+    /// What it is called by now, where its interface was renamed; empty where it was not.
+    #[serde(default)]
+    pub called: String,
     /// What was there before.
     pub before: String,
     /// What was written.

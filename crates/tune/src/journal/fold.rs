@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::netns;
+use crate::{identity, netns};
 use model::{
     Reading,
     tune::{By, ChangeSet, Event, HostId, Planned, Record, Saved, State},
@@ -137,8 +137,14 @@ impl Set {
                     self.trouble.push(format!("undone because {why}"));
                 }
             }
-            Event::Undone { knob, overwrote, .. } => {
+            Event::Undone { knob, overwrote, renamed, gone, .. } => {
                 self.settled(&knob);
+                if let Some(now) = renamed {
+                    self.trouble.push(format!("{knob}: put back as {now}, its name by then"));
+                }
+                if let Some(why) = gone {
+                    self.trouble.push(format!("{knob}: gone with its value ({why})"));
+                }
                 if let Some(found) = overwrote {
                     self.trouble.push(format!(
                         "{knob}: {found}, which somebody set since, was overwritten"
@@ -269,6 +275,17 @@ impl Set {
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
     }
 
+    /// The same, each with whose it is.
+    fn keys<'s>(&'s self) -> Vec<(String, &'s str)> {
+        let own = self.writes.iter().map(|w| &w.saved);
+        let all: Vec<&Saved> = own.chain(self.writes.iter().flat_map(|w| &w.companions)).collect();
+        let key = |knob: &'s str| {
+            let saved = all.iter().find(|s| s.knob == knob);
+            (saved.map_or_else(|| knob.to_owned(), |s| identity::key(s)), knob)
+        };
+        self.knobs().into_iter().map(key).collect()
+    }
+
     /// Whether it was made in that network namespace; one that is not known counts as the same.
     pub fn is_of(&self, host: &HostId) -> bool {
         netns::same(&self.host, host)
@@ -277,8 +294,10 @@ impl Set {
     /// A knob that both wrote.
     pub fn shares(&self, other: &Self) -> Option<&str> {
         let one_namespace = self.is_of(&other.host);
-        let both = |k: &&str| other.knobs().contains(k);
-        self.knobs().into_iter().filter(both).find(|k| one_namespace || !netns::is_of_namespace(k))
+        let theirs = other.keys();
+        let both = |(key, _): &(String, &str)| theirs.iter().any(|(k, _)| k == key);
+        let mut shared = self.keys().into_iter().filter(both).map(|(_, knob)| knob);
+        shared.find(|k| one_namespace || !netns::is_of_namespace(k))
     }
 
     /// What a change wrote over its knob.

@@ -38,7 +38,7 @@ pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>,
     };
     match host.irqbalance() {
         Ok(now) if now == then => Ok(None),
-        Ok(_) => Ok(Some(Undone::Gone("irqbalance was started anew since".into()))),
+        Ok(_) => Ok(Some(Undone::Lost("irqbalance was started anew since".into()))),
         Err(TuneError::Absent(why)) => Ok(Some(Undone::Gone(why))),
         Err(e) => Err(e),
     }

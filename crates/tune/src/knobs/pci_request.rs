@@ -200,7 +200,7 @@ impl Knob for PciRequest {
         };
         let device = |exact: &str| exact.split(' ').next().map(str::to_owned);
         if device(&now) != device(old) {
-            return Ok(Undone::Gone(format!("another device is at this address: {now}")));
+            return Ok(Undone::Lost(format!("another device is at this address: {now}")));
         }
         if now != old {
             self.write(host, knob, old)?;

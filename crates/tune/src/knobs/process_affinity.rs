@@ -66,6 +66,10 @@ fn parsed(exact: &str) -> Threads {
     exact.lines().filter_map(line).collect()
 }
 
+fn ended(pid: u32) -> String {
+    format!("process {pid} ended")
+}
+
 /// Moves every thread for which `to` has a place, until a pass finds none left.
 fn move_all(
     host: &Host,
@@ -162,14 +166,8 @@ impl Knob for ProcessAffinity {
     fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
         let saved = parsed(old);
         let pid = pid(knob).unwrap_or_default();
-        let gone = || Ok(Undone::Restored(String::new()));
-        let now = match threads(host, pid) {
-            Err(TuneError::Absent(_)) => return gone(),
-            now => now?,
-        };
-        let same = |t: &Threads| t.keys().any(|id| id.0 == pid && saved.contains_key(id));
-        if !same(&now) {
-            return gone(); // another process of the same number
+        if let Some(why) = self.lost(host, knob, old) {
+            return Ok(Undone::Lost(why));
         }
         let first = saved.iter().find(|(id, _)| id.0 == pid).map(|(_, cpus)| cpus.clone());
         let ours = written.parse::<CpuSet>().ok();
@@ -178,7 +176,7 @@ impl Knob for ProcessAffinity {
             None => first.clone().filter(|_| ours.as_ref() == Some(now)),
         };
         match move_all(host, pid, to) {
-            Err(TuneError::Absent(_)) => return gone(),
+            Err(TuneError::Absent(_)) => return Ok(Undone::Lost(ended(pid))),
             other => other?,
         }
         let back = threads(host, pid)?;
@@ -191,6 +189,19 @@ impl Knob for ProcessAffinity {
             }
         }
         Ok(Undone::Restored(text(&back)))
+    }
+
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        let (saved, pid) = (parsed(old), pid(knob).unwrap_or_default());
+        match threads(host, pid) {
+            Err(TuneError::Absent(_)) => Some(ended(pid)),
+            // Its first thread is it.
+            Ok(now) => {
+                let same = now.keys().any(|id| id.0 == pid && saved.contains_key(id));
+                (!same).then(|| format!("process {pid} ended, and another one has its number"))
+            }
+            Err(_) => None,
+        }
     }
 
     fn undo_text(&self, _: &str) -> String {

@@ -78,6 +78,10 @@ fn set(host: &Host, path: &str, value: &Option<String>) -> Result<(), TuneError>
     }
 }
 
+fn ended(pid: u32) -> String {
+    format!("process {pid} ended")
+}
+
 /// Puts everything back but the process's threads' own affinities.
 fn put_back(host: &Host, pid: u32, old: &Group) -> Result<(), TuneError> {
     if old.is_root() {
@@ -205,9 +209,9 @@ impl Knob for ProcessCpuset {
         };
         put_back(host, pid, &saved)?;
         match Group::of(host, pid) {
-            // The process ended, or another one has its number.
-            Err(TuneError::Absent(_)) => Ok(Undone::Restored(String::new())),
-            Ok(now) if now.start != saved.start => Ok(Undone::Restored(String::new())),
+            // Its group, where that outlives it, was put back.
+            Err(TuneError::Absent(_)) => Ok(Undone::Lost(ended(pid))),
+            Ok(now) if now.start != saved.start => Ok(Undone::Lost(ended(pid))),
             Ok(now) if now == saved => Ok(Undone::Restored(now.text())),
             Ok(now) => Err(TuneError::Environment(format!(
                 "{knob}: was {}, and after putting it back reads {}",
@@ -215,6 +219,15 @@ impl Knob for ProcessCpuset {
                 self.show(&now.text())
             ))),
             Err(e) => Err(e),
+        }
+    }
+
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        let pid = pid(knob).unwrap_or_default();
+        let saved = Group::parsed(old)?;
+        match Group::of(host, pid) {
+            Err(TuneError::Absent(_)) => Some(ended(pid)),
+            now => now.is_ok_and(|now| now.start != saved.start).then(|| ended(pid)),
         }
     }
 

@@ -204,11 +204,13 @@ impl Knob for Sysctl {
         }
         let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
         let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
-        let mut all: Vec<String> =
-            names.iter().map(|n| format!("sysctl.{family}/conf/{n}/forwarding")).collect();
+        let knob = |file: &str| {
+            format!("sysctl.{}", sysctl_conf::dotted(&format!("{family}/conf/{file}")))
+        };
+        let mut all: Vec<String> = names.iter().map(|n| knob(&format!("{n}/forwarding"))).collect();
         // `all` first: writing it rewrites the others.
-        all.sort_by_key(|k| !k.ends_with("/all/forwarding"));
-        all.push(format!("sysctl.{family}/conf/all/accept_redirects"));
+        all.sort_by_key(|k| !k.ends_with(".all.forwarding"));
+        all.push(knob("all/accept_redirects"));
         all
     }
 }

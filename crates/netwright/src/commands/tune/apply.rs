@@ -19,7 +19,7 @@ use tune::{
 use super::{
     Place, Told,
     args::ApplyArgs,
-    back::{drift_line, told_of},
+    back::{drift_line, lost_line, told_of},
     by, failure, plan, standing, tell, tell_all,
 };
 use crate::{
@@ -232,10 +232,14 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
         Applied::Undone { id, why, report } => {
             let mut lines = vec![format!("Change {id} failed: {why}.")];
             match report.not_restored.as_slice() {
-                [] => lines.push("Everything was put back and read again.".into()),
+                [] if report.lost.is_empty() => {
+                    lines.push("Everything was put back and read again.".into());
+                }
+                [] => lines.push("All that is still there was put back and read again.".into()),
                 some => lines
                     .extend(some.iter().map(|(k, why)| format!("{k} was NOT put back: {why}."))),
             }
+            lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
             let drifted = told_of(place, id, &report.drifted, OnDrift::Overwrite);
             // What was not put back is not overwritten either, and told already.
             let put_back = |d: &&Drifted| !report.not_restored.iter().any(|(k, _)| *k == d.knob);

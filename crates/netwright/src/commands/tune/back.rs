@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::tune::{ChangeSet, Drifted, Event, HostId, Saved, State};
+use model::tune::{ChangeSet, Drifted, Event, HostId, State};
 use probe::facts::{self, Request};
 use tune::{
     Host,
@@ -10,7 +10,7 @@ use tune::{
     lock::Lock,
     netns::{self, Found},
     status,
-    undo::{self, OnDrift},
+    undo::{self, OnDrift, Outlook},
 };
 
 use super::{
@@ -185,19 +185,39 @@ fn one(
 fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
     let drifted = told_of(place, set.id, &undo::drifted(&place.host, set), on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
-    let stays = |s: &Saved| !(set.namespace_gone && netns::is_of_namespace(&s.knob));
     let mut lines = Vec::new();
-    for (saved, _) in set.to_undo() {
-        if stays(saved) && !is_kept(&saved.knob) {
-            let shown = tune::knobs::find(&saved.knob).map(|k| k.show(&saved.old));
-            lines.push(format!("{} would be {} again.", saved.knob, shown.unwrap_or_default()));
-        }
+    let mut done = true;
+    for (saved, outlook) in undo::outlooks(&place.host, set) {
+        let knob = &saved.knob;
+        lines.push(match outlook {
+            Outlook::Back(_) if is_kept(knob) => continue,
+            Outlook::Back(called) => {
+                let shown = tune::knobs::find(knob).map(|k| k.show(&saved.old));
+                let as_now = as_now(knob, &called);
+                format!("{knob}{as_now} would be {} again.", shown.unwrap_or_default())
+            }
+            Outlook::Lost(why) => lost_line(knob, &why),
+            Outlook::Not(why) => {
+                done = false;
+                format!("{knob} could not be put back: {why}.")
+            }
+        });
     }
     lines.extend(drifted.iter().map(|d| drift_line(d, true)));
     if set.namespace_gone {
         lines.push(format!("Change {}: {}.", set.id, netns::GONE));
     }
-    Told { lines, done: true, drifted }
+    Told { lines, done, drifted }
+}
+
+/// What a knob of a renamed interface is called by now.
+fn as_now(knob: &str, called: &str) -> String {
+    if knob == called { String::new() } else { format!(" (now {called})") }
+}
+
+/// Of a value that went with what it was a setting of.
+pub(super) fn lost_line(knob: &str, why: &str) -> String {
+    format!("{knob} is gone with its value: {why}.")
 }
 
 /// Values that somebody else set since, with who may have.
@@ -338,6 +358,9 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
             "Change {id} is rolled back, but for what somebody else set since: every other value \
              was put back and read again."
         )],
+        (true, false) if !report.lost.is_empty() => vec![format!(
+            "Change {id} is rolled back: every value that is still there was put back and read again."
+        )],
         (true, false) => {
             vec![format!("Change {id} is rolled back: every value was put back and read again.")]
         }
@@ -352,6 +375,9 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
             place.options
         ));
     }
+    let renamed = report.renamed.iter();
+    lines.extend(renamed.map(|(k, now)| format!("{k} was put back as {now}, its name now.")));
+    lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
     for (knob, why) in &report.not_restored {
         lines.push(format!("{knob} was not put back: {why}."));
     }

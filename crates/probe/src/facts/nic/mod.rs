@@ -3,7 +3,7 @@
 //! limits, XDP, the details of a kind, interrupts.
 
 mod kind;
-mod place;
+pub mod place;
 mod queues;
 mod settings;
 #[cfg(test)]

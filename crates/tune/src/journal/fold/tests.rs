@@ -22,7 +22,7 @@ fn change(knob: &str) -> Planned {
 
 /// A set of the changes `a` and `b`, both made, and what its journal tells then.
 fn set(then: Vec<Event>) -> Set {
-    let saved = |knob: &str| Saved { knob: knob.into(), old: "1\n".into() };
+    let saved = |knob: &str| Saved { knob: knob.into(), old: "1\n".into(), nic: None };
     let unknown = || Reading::absent("a test");
     let mut events = vec![Event::Begin {
         schema_version: model::SCHEMA_VERSION,
@@ -49,7 +49,13 @@ fn set(then: Vec<Event>) -> Set {
 }
 
 fn undone(knob: &str) -> Event {
-    Event::Undone { knob: knob.into(), read_back: "1\n".into(), overwrote: None }
+    Event::Undone {
+        knob: knob.into(),
+        read_back: "1\n".into(),
+        overwrote: None,
+        renamed: None,
+        gone: None,
+    }
 }
 
 fn not_undone(knob: &str) -> Event {

@@ -1,0 +1,275 @@
+//! Which interface a value is a setting of, and where that is now: interfaces are renamed, go, and
+//! others come with their names.
+
+use model::tune::{NicId, Saved};
+use parse::sysctl_conf;
+use probe::{Root, ask::rtnl, facts::nic};
+
+use crate::{Host, TuneError, knob::is_of_nic};
+
+/// Where a saved value is to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Under its own name.
+    Here,
+    /// Under this one, for its interface was renamed.
+    Renamed(String),
+    /// Nowhere: the interface is gone, with its values, and this is what is known of it.
+    Gone(String),
+}
+
+/// The interfaces of this network namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nics {
+    all: Vec<NicId>,
+    /// Interrupts of each, in the same order.
+    irqs: Vec<Vec<String>>,
+}
+
+/// How often the kernel is asked again while interfaces come and go.
+const ATTEMPTS: u32 = 5;
+
+/// Whether a knob may be an interface's own.
+fn may_be(knob: &str) -> bool {
+    knob.starts_with("nic.") || irq_of(knob).is_some() || place_in(knob).is_some()
+}
+
+fn irq_of(knob: &str) -> Option<&str> {
+    knob.strip_prefix("irq.")?.strip_suffix(".affinity")
+}
+
+/// Of a kernel setting of one interface the path, cut before and after the name.
+///
+/// **Source**: `net/*/conf/NAME/` and `net/*/neigh/NAME/` below `/proc/sys`.
+fn place_in(knob: &str) -> Option<(String, String, String)> {
+    let path = sysctl_conf::path(knob.strip_prefix("sysctl.")?);
+    let parts: Vec<&str> = path.splitn(5, '/').collect();
+    let ["net", family, table @ ("conf" | "neigh"), name, rest] = parts.as_slice() else {
+        return None;
+    };
+    let own = !matches!(*name, "all" | "default");
+    own.then(|| (format!("net/{family}/{table}"), (*name).to_owned(), (*rest).to_owned()))
+}
+
+/// The name under which a knob of an interface goes once that is called otherwise.
+fn called(knob: &str, then: &str, now: &str) -> String {
+    if let Some((before, _, rest)) = place_in(knob) {
+        return format!("sysctl.{}", sysctl_conf::dotted(&format!("{before}/{now}/{rest}")));
+    }
+    let own = knob.strip_prefix("nic.").and_then(|k| k.strip_prefix(then));
+    own.map_or_else(|| knob.to_owned(), |rest| format!("nic.{now}{rest}"))
+}
+
+/// A name for a value that two interfaces of one name do not share, and that one keeps when it is
+/// renamed.
+pub fn key(saved: &Saved) -> String {
+    match &saved.nic {
+        Some(nic) => called(&saved.knob, &nic.name, &format!("#{}", nic.ifindex)),
+        None => saved.knob.clone(),
+    }
+}
+
+impl Nics {
+    /// As they are now.
+    ///
+    /// # Errors
+    /// When `/sys` and the kernel's own list contradict each other, as they do where `/sys` is another
+    /// network namespace's.
+    pub fn now(host: &Host) -> Result<Self, TuneError> {
+        let root = host.root();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let mut all = listed(root);
+            if !host.is_live() || told(root, &mut all)? {
+                let irqs = all.iter().map(|n| irqs(root, n)).collect();
+                return Ok(Self { all, irqs });
+            }
+        }
+        Err(TuneError::Environment(
+            "/sys shows other interfaces than the kernel tells: it is another network namespace's; \
+             enter it with `ip netns exec`, or let --netns do it"
+                .into(),
+        ))
+    }
+
+    /// The interface that a knob is a setting of, where it is one's.
+    pub fn of(&self, knob: &str) -> Option<&NicId> {
+        if let Some((_, name, _)) = place_in(knob) {
+            return self.all.iter().find(|n| n.name == name);
+        }
+        if let Some(irq) = irq_of(knob) {
+            let at = self.irqs.iter().position(|own| own.iter().any(|i| i == irq))?;
+            return self.all.get(at);
+        }
+        let own = self.all.iter().filter(|n| is_of_nic(knob, &n.name));
+        own.max_by_key(|n| n.name.len())
+    }
+
+    /// Where a value is that was saved.
+    pub fn find(&self, saved: &Saved) -> Whereabouts {
+        let Some(then) = &saved.nic else { return self.by_name(&saved.knob) };
+        let is_it = |n: &&NicId| {
+            n.ifindex == then.ifindex && n.kind == then.kind && is_same_hardware(n, then)
+        };
+        let Some(now) = self.all.iter().find(is_it) else {
+            return Whereabouts::Gone(self.instead_of(then));
+        };
+        if let Some(irq) = irq_of(&saved.knob)
+            && self.of(&saved.knob).is_some_and(|other| other.ifindex != now.ifindex)
+        {
+            let why = format!("interrupt {irq} is no longer one of {}'s", now.name);
+            return Whereabouts::Gone(why);
+        }
+        match called(&saved.knob, &then.name, &now.name) {
+            knob if knob == saved.knob => Whereabouts::Here,
+            knob => Whereabouts::Renamed(knob),
+        }
+    }
+
+    /// Of a journal that tells nothing of the interface.
+    fn by_name(&self, knob: &str) -> Whereabouts {
+        let names_one = knob.starts_with("nic.") || place_in(knob).is_some();
+        if !names_one || self.all.is_empty() || self.of(knob).is_some() {
+            return Whereabouts::Here;
+        }
+        Whereabouts::Gone("there is no interface of that name".into())
+    }
+
+    /// What is there now, of an interface that is not.
+    fn instead_of(&self, then: &NicId) -> String {
+        let hardware = |n: &&NicId| {
+            then.bus_address.is_some() && n.kind == then.kind && is_same_hardware(n, then)
+        };
+        if let Some(back) = self.all.iter().find(hardware) {
+            let now = match back.name == then.name {
+                true => String::new(),
+                false => format!(" as {}", back.name),
+            };
+            return format!(
+                "{} went and came back{now}, and has its driver's values now: not touched",
+                then.name
+            );
+        }
+        match self.all.iter().any(|n| n.name == then.name) {
+            true => format!("another interface is called {} now: not touched", then.name),
+            false => format!("{} is gone from this network namespace", then.name),
+        }
+    }
+}
+
+/// What is not known of one of them says nothing against it.
+fn is_same_hardware(a: &NicId, b: &NicId) -> bool {
+    let differ =
+        |a: &Option<String>, b: &Option<String>| matches!((a, b), (Some(a), Some(b)) if a != b);
+    a.bus_address == b.bus_address && !differ(&a.mac, &b.mac)
+}
+
+/// Whether hardware still has an interface, which this network namespace does not show: it keeps its
+/// values there.
+///
+/// **Source**: the folder `net` of its PCI function, or of the virtio device on it.
+fn is_away(root: &Root, nics: &Nics, then: &NicId) -> bool {
+    let Some(address) = &then.bus_address else { return false };
+    if nics.all.iter().any(|n| n.bus_address.as_ref() == Some(address)) {
+        return false;
+    }
+    let function = format!("/sys/bus/pci/devices/{address}");
+    let below = root.entries(&function).unwrap_or_default();
+    let virtio = below.iter().filter(|e| e.starts_with("virtio"));
+    below.iter().any(|e| e == "net")
+        || virtio.into_iter().any(|v| root.exists(&format!("{function}/{v}/net")))
+}
+
+/// **Source**: `/sys/class/net/*/ifindex`, and the `device` links.
+fn listed(root: &Root) -> Vec<NicId> {
+    let one = |name: String| {
+        let ifindex = root.number(&crate::knob::nic_file(&name, "ifindex")).get()?;
+        let place = nic::place::of(root, &name);
+        let bus_address = place.known().map(|p| p.bus_address.clone());
+        Some(NicId { name, ifindex, kind: None, bus_address, mac: None })
+    };
+    nic::names(root).into_iter().filter_map(one).collect()
+}
+
+/// Adds what only the kernel tells; whether it tells of the same interfaces.
+fn told(root: &Root, all: &mut [NicId]) -> Result<bool, TuneError> {
+    let links = rtnl::links(root).map_err(|e| TuneError::read(&e))?;
+    for link in &links.entries {
+        let own = |n: &&mut NicId| n.ifindex == link.ifindex && n.name == link.name;
+        let Some(nic) = all.iter_mut().find(own) else { return Ok(false) };
+        nic.kind.clone_from(&link.kind);
+        let real = |mac: &&String| mac.bytes().any(|b| b != b'0' && b != b':');
+        nic.mac = link.permanent_mac.as_ref().filter(real).cloned();
+    }
+    Ok(!links.interrupted && links.entries.len() == all.len())
+}
+
+/// **Source**: `msi_irqs` of its PCI function.
+fn irqs(root: &Root, nic: &NicId) -> Vec<String> {
+    if nic.bus_address.is_none() {
+        return vec![];
+    }
+    let function = nic::place::of(root, &nic.name).into_known().and_then(|p| p.pci);
+    function.and_then(|f| root.entries(&format!("{f}/msi_irqs")).ok()).unwrap_or_default()
+}
+
+/// Whose values are, and where; interfaces are listed once for many.
+pub struct Finder<'h> {
+    host: &'h Host,
+    nics: std::cell::OnceCell<Result<Nics, TuneError>>,
+}
+
+impl<'h> Finder<'h> {
+    /// Nothing is asked yet.
+    pub fn new(host: &'h Host) -> Self {
+        Self { host, nics: std::cell::OnceCell::new() }
+    }
+
+    fn nics(&self) -> &Result<Nics, TuneError> {
+        self.nics.get_or_init(|| Nics::now(self.host))
+    }
+
+    /// A value as it is to be saved, with whose it is as far as that is known.
+    pub fn saved(&self, knob: &str, old: String) -> Saved {
+        let nics = may_be(knob).then(|| self.nics().as_ref().ok()).flatten();
+        Saved { knob: knob.to_owned(), old, nic: nics.and_then(|n| n.of(knob).cloned()) }
+    }
+
+    /// Where one is.
+    ///
+    /// # Errors
+    /// As [`Nics::now`], of what is an interface's.
+    pub fn find(&self, saved: &Saved) -> Result<Whereabouts, TuneError> {
+        if !may_be(&saved.knob) {
+            return Ok(Whereabouts::Here);
+        }
+        match self.nics() {
+            Ok(nics) => match (nics.find(saved), &saved.nic) {
+                (Whereabouts::Gone(_), Some(nic)) if is_away(self.host.root(), nics, nic) => {
+                    Err(TuneError::Environment(format!(
+                        "{}, whose hardware is there, is in another network namespace: bring it \
+                         back first",
+                        nic.name
+                    )))
+                }
+                (place, _) => Ok(place),
+            },
+            Err(_) if saved.nic.is_none() => Ok(Whereabouts::Here),
+            Err(e) => Err(e.clone()),
+        }
+    }
+
+    /// The same asked anew: something may have gone meanwhile.
+    ///
+    /// # Errors
+    /// As [`Finder::find`].
+    pub fn again(&mut self, saved: &Saved) -> Result<Whereabouts, TuneError> {
+        self.nics.take();
+        self.find(saved)
+    }
+}
+
+#[cfg(test)]
+mod tests;
