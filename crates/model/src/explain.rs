@@ -90,6 +90,10 @@ pub struct Exchange {
     /// Connections that were made anew because the server had ended the one before.
     #[serde(default)]
     pub new_connections: f64,
+    /// Round trips that each of those takes before it can be asked, by the protocols: one of TCP, and
+    /// one more under TLS 1.3, two under TLS 1.2. None where nobody knows, as of PostgreSQL's logins.
+    #[serde(default)]
+    pub connect_round_trips: Option<f64>,
 }
 
 /// Another path beside the measured one, by transaction with one client.
@@ -102,6 +106,10 @@ pub struct Elsewhere {
     /// What the server takes longer because it has nothing to do for longer between two requests,
     /// beyond what the responder does: measured here with requests by schedule.
     pub idle_ns: f64,
+    /// What it takes longer to make the connections anew that the server ends: each of their round trips
+    /// (`connect_round_trips` of the exchange) as much as one of the network alone.
+    #[serde(default)]
+    pub reconnecting_ns: f64,
     /// CPU time of this host that the path takes beyond what this one does: a tunnel's process, a
     /// driver. With the most clients of `loads`; None where it was not measured.
     #[serde(default)]

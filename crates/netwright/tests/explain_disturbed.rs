@@ -90,10 +90,18 @@ fn wrong_and_gone(request: &Request, to: &mut TcpStream) -> bool {
 fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     let _alone = alone();
     let server = Server::start(wrong_and_gone);
-    let out = begin(&server.url("/"), &["--duration", "600ms", "--round", "60ms"]);
+    let args = ["--duration", "600ms", "--round", "60ms", "--path", "rtt=20ms"];
+    let out = begin(&server.url("/"), &args);
     let out = out.wait_with_output().unwrap();
     let d = document(&out);
     assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    // Elsewhere TCP's handshake is a round trip more, with each request.
+    let [there] = &d.elsewhere[..] else { panic!("{:?}", d.elsewhere) };
+    assert_eq!(d.exchange.connect_round_trips, Some(1.0));
+    assert!((there.reconnecting_ns / there.added_ns - 1.0).abs() < 0.05, "{there:?}");
+    let per_s = |path: &str| d.predictions.iter().find(|p| p.path == path).unwrap().predicted_per_s;
+    let cycle = 1e9 / per_s("this") + there.added_ns + there.idle_ns + there.reconnecting_ns;
+    assert!((per_s(&there.path) * cycle / 1e9 - 1.0).abs() < 0.01, "{there:?} {:?}", d.predictions);
     assert_eq!(d.statuses.keys().collect::<Vec<_>>(), [&404], "{d:?}");
     let warned = |words: &str| d.warnings.iter().any(|w| w.contains(words));
     assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);

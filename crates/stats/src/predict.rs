@@ -59,8 +59,9 @@ pub struct Known {
 pub struct Added {
     /// Time in all; negative for a faster one.
     pub ns: f64,
-    /// Of it, what the server takes because it idles for longer, which nobody adds by hand.
-    pub idle_ns: f64,
+    /// Of it, what nobody adds by hand: what the server takes because it idles for longer, and connecting
+    /// anew.
+    pub unseen_ns: f64,
     /// Of the rest, CPU time of this host.
     pub cpu_ns: f64,
 }
@@ -234,7 +235,7 @@ impl Model {
             predicted_per_s: (low + high) / 2.0,
             low_per_s: low * (1.0 - spread),
             high_per_s: high * (1.0 + spread),
-            simple_per_s: Some(self.simple(clients, added.ns - added.idle_ns))
+            simple_per_s: Some(self.simple(clients, added.ns - added.unseen_ns))
                 .filter(|x| x.is_finite() && *x > 0.0),
             limiting: self.limit(clients, added.ns),
             measured_per_s: None,
@@ -402,7 +403,7 @@ mod tests {
         for level in &mut known.levels {
             level.per_s = here.solve(level.clients).unwrap().per_s;
         }
-        let added = Added { ns: 120_000.0, idle_ns: 0.0, cpu_ns: 40_000.0 };
+        let added = Added { ns: 120_000.0, unseen_ns: 0.0, cpu_ns: 40_000.0 };
         let at = |known: &Known, n| Model::new(known.clone()).unwrap().predict("x", added, n);
         known.cpus = Some(2);
         for n in [1, 4, 16, 64] {
@@ -466,7 +467,7 @@ mod tests {
             assert!((found / path_cpu - 1.0).abs() < 0.15, "{found} of {path_cpu}");
             for demand in [12_000.0, 19_000.0, 60_000.0] {
                 let workload = model(seen(2, demand, 10_000.0, &all));
-                let added = Added { ns: added, idle_ns: 0.0, cpu_ns: found };
+                let added = Added { ns: added, unseen_ns: 0.0, cpu_ns: found };
                 let p = workload.predict("x", added, 16).unwrap();
                 let truth = seen(2, demand + path_cpu, 10_000.0 + path_delay, &[16]);
                 let off = p.predicted_per_s / truth[0].per_s - 1.0;
@@ -522,7 +523,7 @@ mod tests {
         let workload = Model::new(Known { levels, cpus: Some(2), ..unknown }).unwrap();
         let truth = &seen(2, 19_000.0 + path_cpu, 10_000.0 + path_delay, &[16])[0];
         let off = |cpu_ns: f64| {
-            let added = Added { ns: added, idle_ns: 0.0, cpu_ns };
+            let added = Added { ns: added, unseen_ns: 0.0, cpu_ns };
             workload.predict("x", added, 16).unwrap().predicted_per_s / truth.per_s - 1.0
         };
         assert!(off(found.ns).abs() < 0.2, "{}", off(found.ns));

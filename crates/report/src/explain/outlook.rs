@@ -86,6 +86,13 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
             let idle = time(path.idle_ns);
             text += &format!(", and the server {idle} longer: it is idle for longer in between");
         }
+        if path.reconnecting_ns != 0.0 {
+            let (by, how) = match path.reconnecting_ns {
+                more if more > 0.0 => (more, "longer"),
+                less => (-less, "less"),
+            };
+            text += &format!("; connecting anew takes {} {how}", time(by));
+        }
         if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
             text += &format!("; it takes {} more of this host's CPU time", time(cpu));
         }

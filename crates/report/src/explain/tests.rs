@@ -56,6 +56,7 @@ fn document() -> ExplainDocument {
             sends: 1.0,
             receives: 1.0,
             new_connections: 0.0,
+            connect_round_trips: None,
         },
         clients: 8,
         rounds: 40,

@@ -3,7 +3,10 @@
 
 use std::sync::atomic::Ordering;
 
-use model::{Nanos, explain::Elsewhere};
+use model::{
+    Nanos,
+    explain::{Elsewhere, Exchange},
+};
 use stats::paired::{centre, differences, median};
 
 use super::{
@@ -12,7 +15,7 @@ use super::{
     rtt::Rtt,
     turns::{Pairs, Turns},
     twin::Twin,
-    workload::Workload,
+    workload::{Observed, Workload, pooled},
 };
 use crate::exit::Failure;
 
@@ -74,7 +77,9 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
                 None => vec![],
             };
             let cpu_ns = loads.last().and_then(|l| l.cpu_ns);
-            Ok(Some(Elsewhere { path: path.name(), added_ns, idle_ns, cpu_ns, loads }))
+            let reconnecting_ns = reconnecting(&ones.workload, added_ns / here.trips);
+            let path = path.name();
+            Ok(Some(Elsewhere { path, added_ns, idle_ns, reconnecting_ns, cpu_ns, loads }))
         });
         match seen {
             // A path that is not known is none that adds nothing: it is left out.
@@ -108,6 +113,14 @@ fn longer(
     }
 }
 
+/// What connecting anew takes longer for a transaction where a round trip does by so much: of a faster path no
+/// more than all that it takes here.
+fn reconnecting(rounds: &[Observed], longer_ns: f64) -> f64 {
+    let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
+    let here = median(&rounds.iter().map(|o| o.round.away_ns).collect::<Vec<_>>());
+    (new_connections * connect_round_trips.unwrap_or(0.0) * longer_ns).max(-here)
+}
+
 /// What a server takes longer for a transaction because each of its requests comes after a while
 /// of nothing to do: cold caches, and deeper sleep than the responder's. Measured here: requests
 /// by schedule, with the gaps that the path makes, against those of the closed loop; less the same
@@ -120,9 +133,8 @@ fn idle(
     added_ns: f64,
 ) -> Result<Option<f64>, Failure> {
     let gap = added_ns / here.trips;
-    let mean = |all: &[super::workload::Observed]| {
-        median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>())
-    };
+    let mean =
+        |all: &[Observed]| median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>());
     // The gap is before the first request of a transaction only.
     let (whole, trip) = (mean(&ones.workload), mean(&ones.network) / here.trips);
     if gap < trip / 2.0 {
@@ -136,4 +148,30 @@ fn idle(
     let network = here.paced(per_s(trip));
     let network = longer(turns, network.as_ref(), here)?;
     Ok(network.map(|network| (server * here.trips - network).clamp(0.0, added_ns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_trip_of_a_new_connection_is_as_much_longer_as_any() {
+        let seen = |new_connections: f64, connect_round_trips: Option<f64>| {
+            let exchange = Exchange { new_connections, connect_round_trips, ..Exchange::default() };
+            let mut all = [Observed { exchange, ..Observed::nothing() }, Observed::nothing()];
+            all[1].exchange = exchange;
+            all.iter_mut().for_each(|o| o.round.away_ns = 30_000.0);
+            all
+        };
+        assert_eq!(reconnecting(&seen(1.0, Some(1.0)), 80_000.0), 80_000.0);
+        assert_eq!(
+            reconnecting(&seen(0.25, Some(3.0)), 80_000.0),
+            60_000.0,
+            "TLS 1.2, one in four"
+        );
+        assert_eq!(reconnecting(&seen(0.0, Some(1.0)), 80_000.0), 0.0, "they are kept");
+        assert_eq!(reconnecting(&seen(1.0, None), 80_000.0), 0.0, "nobody knows");
+        assert_eq!(reconnecting(&seen(1.0, Some(1.0)), -20_000.0), -20_000.0);
+        assert_eq!(reconnecting(&seen(1.0, Some(2.0)), -20_000.0), -30_000.0, "it takes no less");
+    }
 }

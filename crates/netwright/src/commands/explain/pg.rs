@@ -173,5 +173,6 @@ fn exchange(done: &PgRun) -> Result<Exchange, Failure> {
         sends,
         receives,
         new_connections: each(done.reconnects),
+        connect_round_trips: None,
     })
 }

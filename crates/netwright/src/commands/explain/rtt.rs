@@ -94,6 +94,7 @@ impl Workload for Rtt {
                 sends: 1.0,
                 receives: 1.0,
                 new_connections: 0.0,
+                connect_round_trips: None,
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
             tls_ns: None,

@@ -200,11 +200,17 @@ impl Found<'_> {
 
 /// Of a server that does not keep its connections.
 fn anew(rounds: &[Observed]) -> String {
-    let n = pooled(rounds.iter()).new_connections;
+    let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
+    let trips = match connect_round_trips {
+        Some(n) => format!(
+            "predictions for another path have {n:.0} round trip{} more for each, as the protocols have it",
+            if n == 1.0 { "" } else { "s" }
+        ),
+        None => "predictions for another path leave out what that makes of it".into(),
+    };
     format!(
-        "the server does not keep its connections: {n:.2} new ones a request. What connecting anew takes \
-         is a part of its own, and not the client's; on another path it takes a round trip more and \
-         with TLS two or three, which predictions leave out"
+        "the server does not keep its connections: {new_connections:.2} new ones a request. What connecting \
+         anew takes is a part of its own, and not the client's; {trips}"
     )
 }
 
@@ -306,8 +312,8 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
     for path in others {
         all.extend(args.clients.0.iter().filter_map(|n| {
             let (cpu_ns, cpu_bounded) = twin::cpu_ns(path, *n);
-            let ns = path.added_ns + path.idle_ns;
-            let added = Added { ns, idle_ns: path.idle_ns, cpu_ns };
+            let unseen_ns = path.idle_ns + path.reconnecting_ns;
+            let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };
             let predicted = model.predict(&path.path, added, *n).ok()?;
             Some(Prediction { cpu_bounded, ..predicted })
         }));

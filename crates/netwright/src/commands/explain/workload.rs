@@ -135,12 +135,15 @@ impl Observed {
 /// several kinds, and a single round's mix is not that of all.
 pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
     let (mut n, mut sums) = (0.0, [0.0; 6]);
+    // The protocols do not change from round to round.
+    let mut connect_round_trips = None;
     for o in rounds {
         let (e, weight) = (&o.exchange, o.round.transactions as f64);
         let bytes = (e.request_bytes as f64, e.response_bytes as f64);
         let each = [bytes.0, bytes.1, e.round_trips, e.sends, e.receives, e.new_connections];
         sums.iter_mut().zip(each).for_each(|(sum, x)| *sum += x * weight);
         n += weight;
+        connect_round_trips = connect_round_trips.or(e.connect_round_trips);
     }
     let [there, back, round_trips, sends, receives, new_connections] =
         sums.map(|x| x / f64::max(n, 1.0));
@@ -152,6 +155,7 @@ pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
         sends,
         receives,
         new_connections,
+        connect_round_trips,
     }
 }
 
