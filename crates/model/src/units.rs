@@ -170,6 +170,18 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// A figure as people read it: whole from 100 on, with thousands parted.
+pub fn figure(x: f64) -> String {
+    match x.abs() {
+        a if (100.0..1e18).contains(&a) => {
+            let sign = if x < 0.0 { "-" } else { "" };
+            format!("{sign}{}", grouped(a.round() as u64))
+        }
+        a if a >= 1.0 => format!("{x:.2}"),
+        _ => format!("{x:.4}"),
+    }
+}
+
 /// Writes `n` with the largest of `units` of which there is a whole one, or nearly, in three
 /// significant digits; a multiple of a unit is written exactly.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {

@@ -160,6 +160,33 @@ fn a_real_stream_is_remedied() {
 }
 
 #[test]
+fn what_was_typed_wrong_is_said_before_the_first_measurement() {
+    on_a_host(|host| {
+        let ran = host.state.path().join("ran");
+        let command = format!("echo x = 5; touch '{}'", ran.display());
+        let args = ["--command", &command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
+        for (more, code, why) in [
+            (["--runs", "5"], 2, "--runs 5: 24 at least, six blocks of four runs"),
+            (["--try", "nic.eth7.mtu=1400"], 4, "--try 1: nic.eth7.mtu=1400: "),
+            (["--try", "nothing.at.all=1"], 2, "--try 1: nothing.at.all=1: "),
+            (
+                ["--try", "far:sysctl.net.core.somaxconn=8192"],
+                2,
+                "is a knob of the far end: --resp",
+            ),
+        ] {
+            let out = fix(host, &[&args[..], &more].concat()).output().unwrap();
+            let said = complaint(&out);
+            assert!(out.status.code() == Some(code) && said.contains(why), "{out:?}");
+            assert!(said.lines().count() == 1 && !ran.exists(), "{said}");
+        }
+        let out = fix(host, &["--yes"]).output().unwrap();
+        let said = complaint(&out);
+        assert!(out.status.code() == Some(2) && said.contains("or --command LINE"), "{said}");
+    });
+}
+
+#[test]
 fn it_asks_first_and_a_dry_run_changes_nothing() {
     on_a_host(|host| {
         faults();

@@ -291,6 +291,26 @@ fn what_is_killed_is_undone_by_the_next_and_gone_on_with() {
 }
 
 #[test]
+fn the_workload_ends_with_whoever_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let args = ["--command", "sleep 300 & echo $$ $! > pids; sleep 300; : {level}", "--level", "1"];
+    let rest = ["--level", "2", "--metric", "t=time:lower", "--quiet"];
+    let mut child = prove(folder.path(), &[&args[..], &rest].concat()).spawn().unwrap();
+    let read = || fs::read_to_string(&pids).unwrap_or_default();
+    wait_for("the workload", || read().ends_with('\n'));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    let text = read();
+    let lives = |pid: &&str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/stat"));
+        // Where nothing reaps orphans, a dead one stays as a zombie.
+        status.is_ok_and(|s| s.contains("(s") && !s.contains(") Z"))
+    };
+    wait_for("its end", || !text.split_whitespace().any(|pid| lives(&pid)));
+}
+
+#[test]
 fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
@@ -398,6 +418,11 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
     assert_eq!(complaint(&out).lines().count(), 1, "{}", complaint(&out));
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(told["runs"].as_array().unwrap().len() >= 20);
+    // The record alone says what it is of.
+    let look = ["--peek", "--responder", "far.example", "--json"];
+    let peeked = prove(folder.path(), &look).output().unwrap();
+    let peeked: Value = serde_json::from_slice(&peeked.stdout).unwrap();
+    assert_eq!((&peeked["name"], &peeked["runs"]), (&told["name"], &told["runs"]));
     let (_, seen) = done(folder.path(), &["e.toml", "--peek"]);
     assert_eq!(seen["runs"], told["runs"]);
     let ended = seen["ended"].as_str().unwrap();

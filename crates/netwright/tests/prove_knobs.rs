@@ -131,6 +131,19 @@ fn what_tune_refuses_is_refused_before_anything_runs() {
     });
 }
 
+#[test]
+fn a_record_that_is_not_there_is_said_before_anybody_is_waited_for() {
+    on_a_host(|host| {
+        let lock = fs::File::create(host.state.path().join("lock")).unwrap();
+        lock.lock().unwrap();
+        fs::write(host.state.path().join("e.toml"), sweep("[\"now\", 61]")).unwrap();
+        let out = prove(host, &["e.toml", "--resume"]).output().unwrap();
+        let said = complaint(&out);
+        assert!(out.status.code() == Some(4) && said.contains("r.jsonl: no such file"), "{said}");
+        assert!(!said.contains("waiting"), "{said}");
+    });
+}
+
 fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !there() {
@@ -200,6 +213,38 @@ fn what_kill_9_left_is_named_and_undone() {
         same(&before, &host.print(), "after rollback");
         let said = complaint(&host.netwright(&["schema", "prove"]).output().unwrap());
         assert!(!said.contains("cut short"), "{said}");
+    });
+}
+
+#[test]
+fn what_was_killed_in_a_namespace_that_is_gone_stops_nobody() {
+    let state = tempfile::tempdir().unwrap();
+    let journal = state.path().join("journal");
+    on_a_host(|host| {
+        cut_short(host, &long(host), libc::SIGKILL);
+        fs::create_dir(&journal).unwrap();
+        for file in fs::read_dir(host.state.path().join("journal")).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), journal.join(file.file_name())).unwrap();
+        }
+    });
+    on_a_host(|host| {
+        let before = host.print();
+        let asked = |args: &[&str]| {
+            let mut command = host.netwright(args);
+            command.env("NETWRIGHT_STATE", state.path()).output().unwrap()
+        };
+        let notice = || complaint(&asked(&["schema", "prove"]));
+        // Its workload is ended first, and the kernel takes its time.
+        wait_for("the end of its namespace", || !notice().contains("still in force"));
+        assert!(notice().contains("its network namespace is gone"), "{}", notice());
+        fs::write(host.state.path().join("e.toml"), sweep("[\"now\", 61]")).unwrap();
+        let out = asked(&["prove", "--record", "r.jsonl", "e.toml"]);
+        let said = complaint(&out);
+        assert!(said.contains("is closed: its network namespace is gone"), "{said}");
+        assert_eq!(out.status.code(), Some(0), "{said}");
+        assert!(!notice().contains("cut short"), "{}", notice());
+        same(&before, &host.print(), "after the next one");
     });
 }
 

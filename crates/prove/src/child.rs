@@ -2,7 +2,6 @@
 //! than allowed.
 
 use std::{
-    io::Read,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::{Child, Command, Stdio},
@@ -11,10 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::experiment::Workload;
+use crate::{experiment::Workload, keeper::Kept, said::Said};
 
-/// Of what a workload prints, so much is kept.
-const MOST_BYTES: u64 = 64 << 20;
+/// After the end of a workload, so long its output may still come from others that it started.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How long these are waited for once they were ended.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -78,17 +80,23 @@ pub(crate) fn run(
         Workload::Shell(line) => shell(line),
     };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own: Ctrl-C is for us, who then end it with all its children.
-    command.process_group(0);
     let began = Instant::now();
     let before = children();
-    let mut child = command.spawn().map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
-    let said = child.stdout.take().map(reader);
-    let complained = child.stderr.take().map(reader);
+    // A group of its own: Ctrl-C is for us, who then end it with all its children.
+    let (mut child, kept) =
+        Kept::spawn(&mut command).map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
+    let said = child.stdout.take().map(Said::reading);
+    let complained = child.stderr.take().map(Said::reading);
     let status = wait(&mut child, timeout, stop)?;
     let took = began.elapsed();
-    let text =
-        |r: Option<thread::JoinHandle<String>>| r.and_then(|r| r.join().ok()).unwrap_or_default();
+    // Whoever holds the output after it is no part of the run, and is not waited for.
+    let done = |time| [&said, &complained].into_iter().flatten().all(|s| s.ends_within(time));
+    if !done(GRACE) {
+        end(&mut child);
+        done(PATIENCE);
+    }
+    drop(kept);
+    let text = |said: Option<Said>| said.map_or(String::new(), |s| s.text());
     let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     let ended = Ended { said: text(said), exit_code, took, usage: children().since(&before) };
     Ok((ended, text(complained)))
@@ -100,7 +108,7 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     let mut command = shell(line);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
-    let complained = child.stderr.take().map(reader);
+    let complained = child.stderr.take().map(Said::reading);
     let never = AtomicBool::new(false);
     let status = match wait(&mut child, timeout, &never) {
         Ok(status) => status,
@@ -110,7 +118,10 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    let why = complained.and_then(|r| r.join().ok()).unwrap_or_default();
+    let why = complained.map_or(String::new(), |said| {
+        said.ends_within(GRACE);
+        said.text()
+    });
     let code = status.code().map_or("a signal".to_owned(), |c| format!("exit code {c}"));
     Err(format!("`{line}` failed with {code}{}", last_line(&why)))
 }
@@ -127,17 +138,6 @@ fn shell(line: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", line]);
     command
-}
-
-fn reader(from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let mut from = from;
-        // What comes after the most is read and dropped, so that nobody waits for a full pipe.
-        let _ = from.by_ref().take(MOST_BYTES).read_to_end(&mut bytes);
-        let _ = std::io::copy(&mut from, &mut std::io::sink());
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }
 
 fn wait(
@@ -168,11 +168,14 @@ fn wait(
 fn end(child: &mut Child) {
     let Ok(group) = i32::try_from(child.id()) else { return };
     for (signal, patience) in [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000)] {
-        // SAFETY: signals the group that we made and have not waited for.
+        // SAFETY: signals the group that we made. Its number is nobody else's while a member lives.
         unsafe { libc::kill(-group, signal) };
         let until = Instant::now() + Duration::from_millis(patience);
         while Instant::now() < until {
-            if !matches!(child.try_wait(), Ok(None)) {
+            // Nothing outlives SIGKILL, but where nobody reaps orphans the dead stay members.
+            // SAFETY: signal 0 only asks whether there is a member.
+            let gone = || signal == libc::SIGKILL || unsafe { libc::kill(-group, 0) } != 0;
+            if !matches!(child.try_wait(), Ok(None)) && gone() {
                 return;
             }
             thread::sleep(LOOK);
@@ -229,6 +232,22 @@ mod tests {
         let slow = Workload::Shell("sleep 60".into());
         let stopped = run(Path::new("/none"), &slow, Duration::from_secs(60), &stop);
         assert!(matches!(stopped, Err(NotRun::Stopped)));
+    }
+
+    #[test]
+    fn who_holds_the_output_after_the_end_is_not_waited_for() {
+        let began = Instant::now();
+        let (ended, _) =
+            sh("sleep 60 & echo $!; trap '' TERM; (sleep 60) & exit 3", 20_000).unwrap();
+        assert!(began.elapsed() < Duration::from_secs(20) && ended.exit_code == 3);
+        assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", ended.said.trim()));
+        // Where nobody reaps orphans it stays as a zombie.
+        assert!(!stat.is_ok_and(|s| s.contains("(sleep)") && !s.contains(") Z")), "it was left");
+        // One that went out of reach is left alone, and not waited for either.
+        let (ended, _) = sh("setsid sleep 6 & echo x", 20_000).unwrap();
+        assert_eq!(ended.said, "x\n");
+        assert!(began.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl Experiment {
         let bad = ProveError::Spec;
         let workload = workload(&spec).map_err(bad)?;
         let (factors, design) = levels::factors(&spec, &workload).map_err(bad)?;
+        levels::marks(&factors, &workload).map_err(bad)?;
         let cells = levels::cells(&spec, &factors);
         if cells.len() > MOST_CELLS {
             return Err(bad(format!("{} combinations: at most {MOST_CELLS}", cells.len())));
@@ -160,6 +161,12 @@ impl Experiment {
     pub fn changes(&self) -> Vec<String> {
         let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
         set.map(|s| s.set).collect()
+    }
+
+    /// Commands that undo its levels.
+    pub fn unsets(&self) -> Vec<String> {
+        let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
+        set.map(|s| s.unset).collect()
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a reader wants to know besides the verdict: how the host behaved meanwhile.
 
-use model::prove::{Design, Outcome, Run, Verdict};
+use model::{
+    prove::{Design, Outcome, Run, Verdict},
+    units::figure,
+};
 use stats::trial::{decide, looks, two_places};
 
 use crate::{Experiment, conduct::FEWEST_BLOCKS, experiment::Metric, levels::Cell};
@@ -88,7 +91,7 @@ pub(crate) fn comparisons(experiment: &Experiment, blocks: usize, notes: &mut Ve
     let needed = decide::fewest_blocks(many);
     if (FEWEST_BLOCKS..needed).contains(&blocks) {
         notes.push(format!(
-            "{blocks} blocks are too few for {many} comparisons, of which one in twenty may be wrong in all:              {needed} can tell them apart (--runs {})",
+            "{blocks} blocks are too few for {many} comparisons, of which one in twenty may be wrong in all: {needed} can tell them apart (--runs {})",
             2 * cells * needed
         ));
     }
@@ -108,12 +111,12 @@ pub(crate) fn places(
         let logs: Vec<f64> = figures.iter().map(|x| x.ln()).collect();
         if let Some(two) = two_places::split(&logs) {
             notes.push(format!(
-                "at {} the runs fall into two places: {} near {:.4} and the others near {:.4}, \
+                "at {} the runs fall into two places: {} near {} and the others near {}, \
                  with nothing between",
                 cell.name(&experiment.factors),
                 percent(1.0 - two.upper_share),
-                two.low.exp(),
-                two.high.exp()
+                figure(two.low.exp()),
+                figure(two.high.exp())
             ));
         }
     }

@@ -13,6 +13,8 @@ use std::{
 use model::prove::{HeldStill, Run};
 use serde::{Deserialize, Serialize};
 
+use tune::netns::{self, Found};
+
 use crate::{ProveError, spec::Spec};
 
 /// A line.
@@ -22,6 +24,8 @@ enum Entry {
     Begun(Box<Begun>),
     /// The boot of the host under which the lines after it were written.
     Boot(String),
+    /// The network namespace in which commands after it ran.
+    Namespace(Place),
     /// About to be set; `undo` undoes it.
     Setting {
         undo: String,
@@ -36,6 +40,21 @@ enum Entry {
     /// Broken off, for this reason: it may be gone on with.
     Stopped(String),
     Ended(String),
+}
+
+/// A network namespace, as [`model::tune::HostId`] names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    inode: u64,
+    cookie: Option<u64>,
+}
+
+impl Place {
+    /// That of this process.
+    fn here() -> Option<Self> {
+        let id = tune::Host::live().id();
+        Some(Self { inode: id.net_namespace.get()?, cookie: id.net_cookie.get() })
+    }
 }
 
 /// The first line.
@@ -70,6 +89,8 @@ pub struct Past {
     pub held: Option<HeldStill>,
     /// The boot of the host under which it was last written.
     pub boot_id: Option<String>,
+    /// The network namespace in which its commands ran last.
+    pub place: Option<Place>,
 }
 
 impl Past {
@@ -139,7 +160,8 @@ impl Record {
     }
 
     fn booted(&mut self) -> Result<(), ProveError> {
-        boot_id().map_or(Ok(()), |id| self.write(&Entry::Boot(id)))
+        boot_id().map_or(Ok(()), |id| self.write(&Entry::Boot(id)))?;
+        Place::here().map_or(Ok(()), |place| self.write(&Entry::Namespace(place)))
     }
 
     fn lock(&self) -> Result<(), ProveError> {
@@ -221,12 +243,14 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
         under_way,
         held: None,
         boot_id: None,
+        place: None,
     };
     for entry in lines.map_while(Result::ok) {
         match entry {
             Entry::Begun(_) => return Err(no_record()),
             // The first line of whoever goes on with it.
             Entry::Boot(id) => (past.boot_id, past.stopped) = (Some(id), None),
+            Entry::Namespace(place) => past.place = Some(place),
             Entry::Setting { undo } => past.pending.insert(0, undo),
             Entry::Undone { undo } => {
                 if let Some(at) = past.pending.iter().position(|p| *p == undo) {
@@ -254,34 +278,72 @@ fn is_locked(file: &File) -> bool {
     }
 }
 
-/// Undoes what killed experiments left set: every record of the folder that nobody writes.
+/// What became of what killed experiments left set.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// Commands that were run.
+    pub undone: Vec<String>,
+    /// What was not undone and is nobody's who goes on, each with the reason.
+    pub left: Vec<String>,
+}
+
+/// Undoes what killed experiments left set: every record of the folder that nobody writes. `own` is
+/// the record of who asks, and `unsets` are the commands that undo its own settings.
 ///
-/// **Returns** the commands that were run. **Errors**: one of them failed; it stays pending.
-pub fn undo_killed(folder: &Path) -> Result<Vec<String>, ProveError> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(vec![]) };
-    let mut done = Vec::new();
+/// **Errors**: one of these failed; it stays pending. Where another's failed, that is told and stays
+/// pending as well, and is in nobody's way.
+pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Cleared, ProveError> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Cleared::default()) };
+    let mut cleared = Cleared::default();
     for path in entries.filter_map(Result::ok).map(|e| e.path()) {
-        if path.extension().is_none_or(|e| e != "jsonl") {
-            continue;
-        }
         let pending = |path| read(path).map_or(vec![], |r| r.pending);
-        if pending(&path).is_empty() {
+        if path.extension().is_none_or(|e| e != "jsonl") || pending(&path).is_empty() {
             continue;
         }
         let Ok(mut record) = Record::open(&path) else { continue };
+        let place = read(&path).ok().filter(|past| !past.rebooted()).and_then(|past| past.place);
+        let is_own = path.file_name() == own.file_name();
         for undo in pending(&path) {
-            crate::child::set(&undo, crate::settings::PATIENCE).map_err(|why| {
-                ProveError::Setting(format!(
-                    "{why}; the experiment of {} left that set: once it is put right by hand, or \
-                     there is nothing to put right, delete that file",
-                    path.display()
-                ))
-            })?;
+            match undo_at(place.as_ref(), &undo) {
+                Ok(Some(gone)) => cleared.left.push(format!("`{undo}` was not run: {gone}")),
+                Ok(None) => cleared.undone.push(undo.clone()),
+                Err(why) => {
+                    let why = format!(
+                        "{why}; the experiment of {} left that set: once it is put right by hand, \
+                         or there is nothing to put right, delete that file",
+                        path.display()
+                    );
+                    if is_own || unsets.contains(&undo) {
+                        return Err(ProveError::Setting(why));
+                    }
+                    cleared.left.push(why);
+                    continue;
+                }
+            }
             record.undone(&undo)?;
-            done.push(undo);
         }
     }
-    Ok(done)
+    Ok(cleared)
+}
+
+/// Runs a command that undoes something, in the network namespace where it was set: elsewhere the same
+/// name is another device's. Why it was not run, where that namespace is gone.
+fn undo_at(place: Option<&Place>, undo: &str) -> Result<Option<&'static str>, String> {
+    let run = || crate::child::set(undo, crate::settings::PATIENCE);
+    let elsewhere = place.filter(|place| Place::here().is_some_and(|here| here != **place));
+    let Some(Place { inode, cookie }) = elsewhere else { return run().map(|()| None) };
+    match netns::again(*inode, *cookie) {
+        Found::There(namespace) => {
+            netns::within(&namespace, run).map_err(|e| e.to_string())?.map(|()| None)
+        }
+        Found::Gone => Ok(Some(
+            "its network namespace is gone, and what was set there with it; anything else that it \
+             undoes is to be put right by hand",
+        )),
+        Found::Unknown => Err(format!(
+            "`{undo}` belongs to network namespace {inode}, which is not seen from here"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -369,11 +431,46 @@ mod tests {
         let mut record = Record::create(&path, &begun()).unwrap();
         record.setting(&undo).unwrap();
         // While it is alive nothing of it is undone.
-        assert_eq!(undo_killed(dir.path()).unwrap(), Vec::<String>::new());
+        let none = Cleared::default();
+        let clear = |folder| undo_killed(folder, Path::new("own.jsonl"), &[]).unwrap();
+        assert_eq!(clear(dir.path()), none);
         drop(record);
-        assert_eq!(undo_killed(dir.path()).unwrap(), [undo]);
+        assert_eq!(clear(dir.path()), Cleared { undone: vec![undo], left: vec![] });
         assert!(!left.exists());
-        assert_eq!(undo_killed(dir.path()).unwrap(), Vec::<String>::new());
-        assert!(undo_killed(Path::new("/none/there")).unwrap().is_empty());
+        assert_eq!(clear(dir.path()), none);
+        assert_eq!(clear(Path::new("/none/there")), none);
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_in_the_way_of_whom_it_concerns_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        Record::create(&path, &begun()).unwrap().setting("echo stuck >&2; false").unwrap();
+        let clear = |own: &str, unsets: &[String]| undo_killed(dir.path(), Path::new(own), unsets);
+        let other = clear("other.jsonl", &["true".into()]).unwrap();
+        assert!(other.undone.is_empty() && other.left.len() == 1, "{other:?}");
+        assert!(other.left[0].contains("exit code 1: stuck; the experiment of"), "{other:?}");
+        assert!(clear("x.jsonl", &[]).is_err(), "its own record");
+        assert!(
+            clear("other.jsonl", &["echo stuck >&2; false".into()]).is_err(),
+            "the same setting"
+        );
+        assert_eq!(read(&path).unwrap().pending.len(), 1);
+    }
+
+    #[test]
+    fn what_was_set_in_a_network_namespace_that_is_gone_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, wrong) = (dir.path().join("x.jsonl"), dir.path().join("wrong"));
+        let undo = format!("touch '{}'", wrong.display());
+        let mut record = Record::create(&path, &begun()).unwrap();
+        assert_eq!(read(&path).unwrap().place, Place::here());
+        record.write(&Entry::Namespace(Place { inode: 1, cookie: Some(1) })).unwrap();
+        record.setting(&undo).unwrap();
+        drop(record);
+        let cleared = undo_killed(dir.path(), Path::new("own.jsonl"), &[]).unwrap();
+        assert!(cleared.undone.is_empty() && !wrong.exists(), "it ran in another namespace");
+        assert!(cleared.left[0].contains("network namespace is gone"), "{cleared:?}");
+        assert!(read(&path).unwrap().pending.is_empty());
     }
 }

@@ -309,7 +309,7 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
             State::Unfinished if set.undoing => Some(format!(
                 "the undoing of change {id} was cut short; `netwright tune rollback {id}{options}` ends it"
             )),
-            State::Unfinished if set.trial.is_some() => Some(left(set, &sets, options)),
+            State::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
             State::Unfinished => Some(format!(
                 "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}{options}` \
                  undoes it, `netwright tune apply --finish {id}{options}` completes it",
@@ -332,10 +332,16 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
 }
 
 /// What an experiment that was cut short left.
-fn left(last: &Set, sets: &[(Set, State)], options: &str) -> String {
+fn left(host: &Host, last: &Set, sets: &[(Set, State)], options: &str) -> String {
     let on_trial = |(s, state): &&(Set, State)| *state == State::Unfinished && s.trial.is_some();
     let ids: Vec<String> = sets.iter().filter(on_trial).map(|(s, _)| s.id.to_string()).collect();
     let what = last.trial.as_deref().unwrap_or_default();
+    if sets.iter().filter(on_trial).all(|(s, _)| is_gone(host, s)) {
+        return format!(
+            "{what} was cut short; its network namespace is gone, and what was set there with it; the \
+             next experiment closes it, or `netwright tune rollback --unfinished{options}`"
+        );
+    }
     let (changes, them) = match ids.len() {
         1 => (format!("change {} of it is", last.id), "it"),
         _ => (format!("changes {} of it are", ids.join(", ")), "them all"),
@@ -344,6 +350,15 @@ fn left(last: &Set, sets: &[(Set, State)], options: &str) -> String {
         "{what} was cut short, and {changes} still in force; `netwright tune rollback \
          --unfinished{options}` undoes {them}"
     )
+}
+
+/// Whether all of it went with its network namespace.
+fn is_gone(host: &Host, set: &Set) -> bool {
+    let away = host.is_live()
+        && !set.is_of(&host.id())
+        && set.changes.iter().all(|c| netns::is_of_namespace(&c.knob));
+    let then = set.host.net_namespace.get().filter(|_| away);
+    then.is_some_and(|then| matches!(netns::again(then, set.host.net_cookie.get()), Found::Gone))
 }
 
 fn waits(set: &Set, options: &str) -> String {

@@ -12,6 +12,7 @@ use crate::{
     journal::Set,
     knobs,
     lock::Lock,
+    netns::{self, Found},
     settle, status,
     undo::{self, Report},
 };
@@ -130,30 +131,28 @@ impl Bench {
         Ok(self.sets()?.iter().filter(|s| trial(s)).map(|(s, _)| s.id).collect())
     }
 
-    /// Undoes what experiments that were killed left, the last first; one line for each.
+    /// Undoes what experiments that were killed left, the last first; one line for each. What another
+    /// network namespace has is undone there, and gone with it.
     ///
     /// # Errors
-    /// When it cannot be undone, or when another change was cut short or waits for its
+    /// When it cannot be undone, or when another change of this host was cut short or waits for its
     /// confirmation: that is for the operator to decide.
     pub fn clear(&self) -> Result<Vec<String>, TuneError> {
         let mut told = Vec::new();
         for (set, state) in self.sets()?.iter().rev() {
             let id = set.id;
-            match state {
-                State::Unfinished => match &set.trial {
-                    Some(trial) => {
-                        self.here(set)?;
-                        self.take_back(id)?;
-                        told.push(format!("{trial} was cut short; its change {id} is undone"));
-                    }
-                    None => {
-                        return Err(TuneError::Environment(format!(
-                            "change {id} was cut short; `netwright tune rollback {id}` or `apply \
-                             --finish {id}` first"
-                        )));
-                    }
-                },
-                State::AwaitingConfirmation => {
+            match (state, &set.trial) {
+                (State::Unfinished, Some(trial)) => {
+                    let how = self.close(set)?;
+                    told.push(format!("{trial} was cut short; its change {id} {how}"));
+                }
+                (State::Unfinished, None) if self.reaches(set) => {
+                    return Err(TuneError::Environment(format!(
+                        "change {id} was cut short; `netwright tune rollback {id}` or `apply \
+                         --finish {id}` first"
+                    )));
+                }
+                (State::AwaitingConfirmation, _) if self.reaches(set) => {
                     return Err(TuneError::Environment(format!(
                         "change {id} waits for a confirmation; `netwright tune confirm {id}` or \
                          `rollback {id}` first"
@@ -163,6 +162,42 @@ impl Bench {
             }
         }
         Ok(told)
+    }
+
+    /// Whether a set changed what is seen from here.
+    fn reaches(&self, set: &Set) -> bool {
+        set.is_of(&self.host.id()) || set.changes.iter().any(|c| !netns::is_of_namespace(&c.knob))
+    }
+
+    /// Undoes what a killed experiment left, where that is; what became of it.
+    fn close(&self, set: &Set) -> Result<&'static str, TuneError> {
+        let own = set.changes.iter().any(|c| netns::is_of_namespace(&c.knob));
+        let Some(then) = set.host.net_namespace.get().filter(|_| own) else {
+            return self.let_go(set.id).map(|()| "is undone");
+        };
+        if set.is_of(&self.host.id()) {
+            return self.let_go(set.id).map(|()| "is undone");
+        }
+        let mut journal = self.store.resume(set.id, &self.lock)?;
+        match netns::again(then, set.host.net_cookie.get()) {
+            Found::There(namespace) => {
+                let undone = || undo::all(&Host::live(), &mut journal, set, undo::ASKED);
+                let report = netns::within(&namespace, undone)?;
+                whole(set.id, &report).map(|()| "is undone in its network namespace")
+            }
+            Found::Gone => {
+                journal.sync(Event::NamespaceGone)?;
+                let set = Set { namespace_gone: true, ..set.clone() };
+                let report = undo::all(&self.host, &mut journal, &set, undo::ASKED);
+                whole(set.id, &report).map(
+                    |()| "is closed: its network namespace is gone, and what was set there with it",
+                )
+            }
+            Found::Unknown if self.reaches(set) => self.here(set).map(|()| "is left as it is"),
+            Found::Unknown => {
+                Ok("is left as it is, for its network namespace is not seen from here")
+            }
+        }
     }
 
     fn here(&self, set: &Set) -> Result<(), TuneError> {

@@ -16,6 +16,14 @@ fn what_makes_no_sense_is_refused_by_its_key() {
         (String::new(), "workload"),
         ("x = 1".into(), "line 1: unknown field `x`"),
         (format!("command = \"w {{v}}\"\n{factor}"), "metric: a command needs one"),
+        (
+            format!("command = \"w {{v}} {{y}}\"\n{factor}{METRIC}"),
+            "{y} in the workload: there is no such factor; known: {v}; for the shell",
+        ),
+        (
+            format!("workload = \"measure rtt h --flows {{v}} --cpu '{{y}}'\"\n{factor}"),
+            "{y} in the workload: there is no such factor; known: {v}",
+        ),
         (format!("command = \"w\"\n{factor}{METRIC}"), "changes nothing"),
         (format!("command = \"w\"\n{METRIC}"), "nothing is varied"),
         (format!("workload = \"ls\"\n{factor}"), "is no `measure"),
@@ -41,6 +49,14 @@ fn what_makes_no_sense_is_refused_by_its_key() {
         let said = check(&text).err().unwrap_or_default();
         assert!(said.contains(why), "{text}\nsays: {said}\nwanted: {why}");
         assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn braces_of_the_shell_are_no_names_of_factors() {
+    for line in ["awk '{print}' {v}", "echo ${HOME} {v} {1..3} {a,b}", "test {v} || { exit; }"] {
+        let text = format!("[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRIC}");
+        check(&format!("command = \"\"\"{line}\"\"\"\n{text}")).unwrap();
     }
 }
 

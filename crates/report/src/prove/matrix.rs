@@ -1,9 +1,12 @@
 //! A placement matrix as a heat map: a row for each CPU of the workload, or each class of them, a
 //! column for each of the far end or of the interrupts, each cell against the best.
 
-use model::prove::{LevelResult, Outcome, ProveDocument};
+use model::{
+    prove::{LevelResult, Outcome, ProveDocument},
+    units::figure,
+};
 
-use super::{figure, share};
+use super::share;
 use crate::text::{Ink, Line, Page, Table};
 
 /// What may stand in the columns, by the name of its setting, and how they are headed.

@@ -1,14 +1,19 @@
 //! `prove` as text.
 
 mod held;
+mod labels;
 mod matrix;
 mod moved;
 #[cfg(test)]
 mod tests;
 
-use model::prove::{Design, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict};
+use model::{
+    prove::{Design, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict},
+    units::figure,
+};
 
 pub(crate) use self::held::still;
+use self::labels::Labels;
 use crate::{
     text::{Ink, Line, Look, Page, Table},
     words::{many, one_line},
@@ -19,18 +24,19 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     page.gap();
+    let labels = Labels::of(d);
     match d.design {
         Design::Ab => {
-            medians(d, &mut page);
+            medians(d, &labels, &mut page);
             page.gap();
             metrics(d, &mut page);
         }
         Design::Matrix => matrix::show(d, &mut page),
-        Design::Sweep | Design::Factorial => levels(d, &mut page),
+        Design::Sweep | Design::Factorial => levels(d, &labels, &mut page),
     }
     best(d, &mut page);
     effects(d, &mut page);
-    moved::show(d, look.verbose, &mut page);
+    moved::show(d, &labels, look.verbose, &mut page);
     page.gap();
     for note in &d.notes {
         page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
@@ -138,28 +144,17 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// A figure: whole from 100 on, with thousands parted.
-fn figure(x: f64) -> String {
-    match x.abs() {
-        a if (100.0..1e18).contains(&a) => {
-            let sign = if x < 0.0 { "-" } else { "" };
-            format!("{sign}{}", model::units::grouped(a.round() as u64))
-        }
-        a if a >= 1.0 => format!("{x:.2}"),
-        _ => format!("{x:.4}"),
-    }
-}
-
-fn medians(d: &ProveDocument, page: &mut Page) {
+fn medians(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
     let names = d.metrics.iter().map(|m| &m.metric);
     let mut table = names.clone().fold(Table::new().left("level"), |t, n| t.right(n)).right("runs");
     for level in &d.levels {
-        let mut row = vec![Line::plain(&level.level)];
+        let mut row = vec![Line::plain(labels.label(&level.level))];
         row.extend(names.clone().map(|n| middle(level, n)));
         row.push(Line::plain(level.runs));
         table.row(row);
     }
     page.table(&table, 0);
+    labels.legend(page);
 }
 
 fn middle(level: &LevelResult, metric: &str) -> Line {
@@ -181,7 +176,7 @@ fn metrics(d: &ProveDocument, page: &mut Page) {
     page.table(&table, 0);
 }
 
-fn levels(d: &ProveDocument, page: &mut Page) {
+fn levels(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
     let metric = goal(d);
     let most =
         d.levels.iter().filter_map(|l| l.medians.get(&metric)).fold(0.0f64, |a, b| a.max(*b));
@@ -213,7 +208,7 @@ fn levels(d: &ProveDocument, page: &mut Page) {
             )
         });
         table.row([
-            Line::plain(&level.level),
+            Line::plain(labels.label(&level.level)),
             middle(level, &metric),
             Line::plain("#".repeat(bar)),
             against(&level.against_first, "-"),
@@ -221,6 +216,7 @@ fn levels(d: &ProveDocument, page: &mut Page) {
         ]);
     }
     page.table(&table, 0);
+    labels.legend(page);
 }
 
 /// The goal's name: levels' verdicts are about the first goal.

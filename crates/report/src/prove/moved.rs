@@ -1,8 +1,11 @@
 //! What moved with the change: the counters beside the verdict.
 
-use model::prove::{MovedCounter, ProveDocument};
+use model::{
+    prove::{MovedCounter, ProveDocument},
+    units::figure,
+};
 
-use super::{chance, figure, share};
+use super::{chance, labels::Labels, share};
 use crate::{
     text::{Ink, Line, Page, Table},
     words::many,
@@ -11,7 +14,7 @@ use crate::{
 /// So many are shown unless all are asked for.
 const MOST: usize = 12;
 
-pub(super) fn show(d: &ProveDocument, all: bool, page: &mut Page) {
+pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut Page) {
     let e = &d.evidence;
     if e.judged == 0 {
         return;
@@ -31,8 +34,8 @@ pub(super) fn show(d: &ProveDocument, all: bool, page: &mut Page) {
     page.line(Line::plain(format!("What moved with it, by {}, of {of}:", e.per)), 2);
     let mut table = Table::new()
         .left("counter")
-        .right(&e.first)
-        .right(&e.second)
+        .right(labels.label(&e.first))
+        .right(labels.label(&e.second))
         .right("change (95% interval)")
         .right("p");
     let shown = if all { e.moved.len() } else { MOST };

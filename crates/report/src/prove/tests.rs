@@ -78,6 +78,46 @@ fn a_change_is_said_with_its_interval() {
 }
 
 #[test]
+fn long_names_of_levels_are_letters_in_tables_and_told_once() {
+    let mut d = document(Design::Ab);
+    let long =
+        "sysctl.net.ipv4.tcp_rmem=4096 131072 33554432, sysctl.net.ipv4.tcp_wmem=4096 16384 1";
+    d.levels = vec![level("as it is", &[], 300.0), level(long, &[], 200.0)];
+    d.metrics = vec![MetricVerdict {
+        metric: "p50".into(),
+        direction: Direction::LowerIsBetter,
+        guard: false,
+        verdict: d.verdict.clone(),
+    }];
+    d.evidence = Evidence {
+        first: "as it is".into(),
+        second: long.into(),
+        per: "run".into(),
+        blocks: 6,
+        judged: 1,
+        moved: vec![model::prove::MovedCounter {
+            counter: "tcp.retransmits".into(),
+            first: 1.0,
+            second: 2.0,
+            effect: 1.0,
+            low: None,
+            high: None,
+            difference: false,
+            p: 0.01,
+        }],
+        why_not: None,
+    };
+    let said = text(&d, LOOK);
+    assert_eq!(said.matches(long.split(',').next().unwrap()).count(), 1, "{said}");
+    for part in
+        ["A      300    24\n", "A: as it is\n", "B: sysctl.net.ipv4.tcp_rmem=4096", "  A     B"]
+    {
+        assert!(said.contains(part), "{part:?} is missing in\n{said}");
+    }
+    assert!(said.lines().all(|l| l.chars().count() <= LOOK.width), "{said}");
+}
+
+#[test]
 fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     let mut d = document(Design::Matrix);
     let at = |c: &str, p: &str, v| level(&format!("{c}/{p}"), &[("cpu", c), ("peer_cpu", p)], v);

@@ -23,7 +23,7 @@ Exit code 0 says that something was kept; 1 that nothing helped."
 pub struct FixArgs {
     /// What is to get better: a measurement of ours, `measure …` or `rtt://HOST`, `stream://`,
     /// `connect://`, `http://`, `pg://`, options after it. A run of it should be short.
-    #[arg(long, value_name = "'measure …'|URL", required_unless_present = "command")]
+    #[arg(long, value_name = "'measure …'|URL")]
     pub workload: Option<String>,
     /// Or a command of yours, for `sh -c`, with --metric.
     #[arg(long, value_name = "LINE", conflicts_with = "workload", requires = "metric")]

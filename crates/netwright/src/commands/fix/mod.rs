@@ -17,7 +17,7 @@ use model::{
     SCHEMA_VERSION,
     fix::{Candidate, Fate, FixDocument},
     prove::{Outcome, Verdict},
-    tune::Plan,
+    tune::{Plan, Refused, RefusedAs},
 };
 use prove::{Experiment, figure, spec::Spec};
 use tune::{
@@ -40,7 +40,7 @@ use crate::{
         tune::{
             failure as tune_failure,
             hold::{self, Hold},
-            trial,
+            plan, trial,
         },
     },
     exit::{Done, Failure},
@@ -81,11 +81,12 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
     let (spec, also) = asked(args)?;
-    let began = Instant::now();
-    let window = Window::open();
     if !args.dry_run {
         consent(args)?;
     }
+    can_be_tried(args, &also)?;
+    let began = Instant::now();
+    let window = Window::open();
     let far = |name: &String| Far::connect(name, args.secret_file.clone());
     let far = args.responder.as_ref().map(far).transpose()?;
     let mut document = if args.dry_run {
@@ -120,6 +121,19 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
     if args.window < judge::SHORTEST {
         return Err(Failure::Usage(format!("--window {}: from 100ms", args.window)));
     }
+    if args.workload.is_none() && args.command.is_none() {
+        return Err(Failure::Usage(
+            "what is to get better? --workload 'measure …' or URL (pg://db1/bench), or --command LINE \
+             with --metric; and --yes, --ask or --dry-run says whether this host may be changed"
+                .into(),
+        ));
+    }
+    if let Some(runs) = args.runs.filter(|runs| *runs < purse::FEWEST_RUNS as usize) {
+        return Err(Failure::Usage(format!(
+            "--runs {runs}: {} at least, six blocks of four runs",
+            purse::FEWEST_RUNS
+        )));
+    }
     let mut spec = Spec {
         workload: args.workload.as_ref().map(|w| with_secret(args.secret_file.as_deref(), w)),
         command: args.command.clone(),
@@ -137,6 +151,27 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
         also.into_iter().map(|w| Wish { asked_by: w.asked_by.replace("argument", "--try"), ..w });
     // What is wrong with it is said before anything is done.
     probe(&spec).map(|_| (spec, also.collect()))
+}
+
+/// What was typed by hand and cannot be tried is said before anything is measured: a device that is
+/// not there, a value that is none. What does harm is listed beside the findings'.
+fn can_be_tried(args: &FixArgs, also: &[Wish]) -> Result<(), Failure> {
+    let (far, near): (Vec<&Wish>, Vec<&Wish>) = also.iter().partition(|w| w.knob.starts_with(FAR));
+    if let (Some(wish), None) = (far.first(), &args.responder) {
+        return Err(Failure::Usage(format!(
+            "--try {}: is a knob of the far end: --responder HOST, where `netwright serve \
+             --allow-tune` runs",
+            wish.knob
+        )));
+    }
+    for wish in near {
+        let plan = judge::plan(&Host::live(), vec![wish.clone()])?;
+        let harmful = |r: &Refused| matches!(r.kind, RefusedAs::Harmful | RefusedAs::Postponed);
+        if plan.refused.first().is_some_and(|r| !harmful(r)) {
+            plan::worst(&plan)?;
+        }
+    }
+    Ok(())
 }
 
 /// The far end that is tuned demands its secret of measurements as well.

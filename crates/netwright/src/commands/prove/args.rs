@@ -80,7 +80,7 @@ pub struct ProveArgs {
     pub own_connection: bool,
     /// Lets knobs be those of this far end as well, `far:KNOB`: its operator runs `netwright serve
     /// --allow-tune`.
-    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "peek", help_heading = "Extent")]
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Extent")]
     pub responder: Option<String>,
     /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
     #[arg(long, value_name = "FILE", requires = "responder", help_heading = "Extent")]
@@ -92,7 +92,8 @@ pub struct ProveArgs {
     /// Go on with an experiment that was broken off, from its record.
     #[arg(long, conflicts_with = "peek", help_heading = "Record")]
     pub resume: bool,
-    /// Only say how it stands, from its record, also while it is under way.
+    /// Only say how it stands, from its record, also while it is under way; --record alone names
+    /// which.
     #[arg(long, help_heading = "Record")]
     pub peek: bool,
     #[command(flatten)]

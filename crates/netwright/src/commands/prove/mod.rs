@@ -15,7 +15,7 @@ use prove::{
     Experiment, Knobs, ProveError,
     conclude::{self, Ending},
     conduct::{self, Means},
-    record::{self, Begun, Record},
+    record::{self, Begun, Past, Record},
 };
 
 use self::{args::ProveArgs, tuned::Tuned};
@@ -28,16 +28,23 @@ use crate::{
 
 /// Makes the experiment, or looks at one.
 pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
-    let experiment = spec::experiment(args)?;
-    let path = spec::record(args, &experiment.name);
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
+    if let Some(path) = args.record.as_ref().filter(|_| args.peek) {
+        return peek(args, path, &sink);
+    }
+    let experiment = spec::experiment(args)?;
+    let path = spec::record(args, &experiment.name);
     if args.peek {
         return peek(args, &path, &sink);
     }
+    if args.resume {
+        // Before anybody is waited for.
+        past(&experiment, &path)?;
+    }
     let (mut conducted, still, went_on) = {
         let window = Window::open();
-        undo_killed(args, &path)?;
+        undo_killed(args, &path, &experiment)?;
         let tuned = Tuned::open(args, &experiment)?;
         let hosts = tuned.hosts()?;
         let Some(plans) = tuned.plans(args, &experiment, hosts.as_ref())? else {
@@ -117,14 +124,40 @@ fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
 }
 
 /// What killed experiments left set is undone before anything else.
-fn undo_killed(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
+fn undo_killed(args: &ProveArgs, path: &Path, experiment: &Experiment) -> Result<(), Failure> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let undone = record::undo_killed(&folder).map_err(failure)?;
+    let cleared = record::undo_killed(&folder, path, &experiment.unsets()).map_err(failure)?;
     if !args.output.talk.quiet {
-        undone.iter().for_each(|line| note(&format!("an experiment was killed; undone: {line}")));
+        let say = |line: &String| note(&format!("an experiment was killed; undone: {line}"));
+        cleared.undone.iter().for_each(say);
     }
+    // The host is not as it was: that is said to the quiet as well.
+    cleared
+        .left
+        .iter()
+        .for_each(|line| note(&format!("netwright: an experiment was killed; {line}")));
     Ok(())
+}
+
+/// What is to be gone on with.
+fn past(experiment: &Experiment, path: &Path) -> Result<Past, Failure> {
+    let past = record::read(path).map_err(failure)?;
+    let path = path.display();
+    if let Some(why) = past.ended {
+        return Err(Failure::Usage(format!(
+            "{path}: this experiment has ended ({why}); going on after its end would break its \
+             promise. Begin a new one without --resume"
+        )));
+    }
+    if past.begun.spec != experiment.spec {
+        let differs = past.begun.spec.differences(&experiment.spec).join("; ");
+        return Err(Failure::Usage(format!(
+            "{path}: is the record of another experiment: {differs}. With what is there it goes on, \
+             without --resume it begins anew"
+        )));
+    }
+    Ok(past)
 }
 
 /// A new record, or an old one to go on with.
@@ -134,22 +167,7 @@ fn begin(
     path: &Path,
 ) -> Result<(Begun, Vec<Run>, Record), Failure> {
     if args.resume {
-        let past = record::read(path).map_err(failure)?;
-        if let Some(why) = past.ended {
-            let path = path.display();
-            return Err(Failure::Usage(format!(
-                "{path}: this experiment has ended ({why}); going on after its end would break its \
-                 promise. Begin a new one without --resume"
-            )));
-        }
-        if past.begun.spec != experiment.spec {
-            let differs = past.begun.spec.differences(&experiment.spec).join("; ");
-            return Err(Failure::Usage(format!(
-                "{}: is the record of another experiment: {differs}. With what is there it goes on, \
-                 without --resume it begins anew",
-                path.display()
-            )));
-        }
+        let past = past(experiment, path)?;
         if past.rebooted() && !args.output.talk.quiet {
             note("the host was booted since: levels are compared within blocks, each of one boot");
         }

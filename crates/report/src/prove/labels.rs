@@ -1,0 +1,39 @@
+//! Levels in tables: by their names, or where one is too long for a column by letters, each of which
+//! is told once.
+
+use model::prove::ProveDocument;
+
+use crate::text::{Ink, Line, Page};
+
+/// A longer name widens its column beyond what a page has for it.
+const WIDEST: usize = 28;
+
+/// Letters there are.
+const LETTERS: usize = 26;
+
+/// Names with their letters; none where the names themselves stand.
+pub(super) struct Labels<'d>(Vec<(&'d str, String)>);
+
+impl<'d> Labels<'d> {
+    /// For a document.
+    pub(super) fn of(d: &'d ProveDocument) -> Self {
+        let names = d.levels.iter().map(|l| l.level.as_str());
+        let long = names.clone().any(|n| n.chars().count() > WIDEST);
+        if !long || d.levels.len() > LETTERS {
+            return Self(vec![]);
+        }
+        Self(names.zip('A'..='Z').map(|(name, letter)| (name, letter.to_string())).collect())
+    }
+
+    /// What stands for a level.
+    pub(super) fn label<'s>(&'s self, name: &'s str) -> &'s str {
+        self.0.iter().find(|(n, _)| *n == name).map_or(name, |(_, letter)| letter)
+    }
+
+    /// What the letters mean.
+    pub(super) fn legend(&self, page: &mut Page) {
+        for (name, letter) in &self.0 {
+            page.line(Line::new().ink(Ink::Strong, letter).text(format!(": {name}")), 3);
+        }
+    }
+}
