@@ -11,7 +11,7 @@ use crate::{
         recorder::{Counts, Window},
         single::Ran,
     },
-    served::{handshakes::Handshakes, sums::Record},
+    served::{fate::Fate, handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -68,24 +68,12 @@ pub struct Recorder {
     pub last_ns: u64,
     /// Requests that failed within the window.
     pub failed: BTreeMap<Failed, u64>,
-    /// Connections made anew after the server ended them between responses.
-    pub reconnects: u64,
-    /// Requests of the window without an end.
-    pub unfinished: u64,
+    /// What became of connections and of the schedule.
+    pub fate: Fate<Failed>,
     /// Responses that came within the window.
     pub answered: u64,
-    /// Open loop: requests due within the window that no connection was free for.
-    pub not_begun: u64,
-    /// Open loop: how far behind the schedule the thread was at its end.
-    pub behind_ns: u64,
-    /// Places of connections without an answer within the window though one was due.
-    pub silent: u64,
-    /// Time of the window that places had no connection, summed.
-    pub away_ns: u64,
     /// Connections that were there again within the window.
     pub reopened: u64,
-    /// Connections that served nothing, warm-up included.
-    pub refused: BTreeMap<Failed, u64>,
     /// Where the thread ran.
     pub ran_on: Ran,
     /// What the server calls itself.
@@ -110,15 +98,9 @@ impl Recorder {
             receives: 0,
             last_ns: 0,
             failed: BTreeMap::new(),
-            reconnects: 0,
-            unfinished: 0,
+            fate: Fate::default(),
             answered: 0,
-            not_begun: 0,
-            behind_ns: 0,
-            silent: 0,
-            away_ns: 0,
             reopened: 0,
-            refused: BTreeMap::new(),
             ran_on: Ran::default(),
             server: None,
         }
@@ -199,17 +181,9 @@ impl Record for Recorder {
         for (why, n) in &other.failed {
             *self.failed.entry(*why).or_default() += n;
         }
-        self.reconnects += other.reconnects;
-        self.unfinished += other.unfinished;
+        self.fate.add(&other.fate);
         self.answered += other.answered;
-        self.not_begun += other.not_begun;
-        self.behind_ns = self.behind_ns.max(other.behind_ns);
-        self.silent += other.silent;
-        self.away_ns += other.away_ns;
         self.reopened += other.reopened;
-        for (why, n) in &other.refused {
-            *self.refused.entry(*why).or_default() += n;
-        }
         if self.server.is_none() {
             self.server.clone_from(&other.server);
         }

@@ -75,12 +75,12 @@ pub fn http_run(
         statuses: statuses(all),
         failed: all.failures(),
         failures: failures(spec, all),
-        reconnects: all.reconnects,
+        reconnects: all.fate.reconnects,
         reopened: if spec.new_connections { 0 } else { all.reopened },
-        away_ns: (!spec.new_connections).then_some(Nanos(all.away_ns)),
-        not_begun: all.not_begun,
-        behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
-        unfinished: all.unfinished,
+        away_ns: (!spec.new_connections).then_some(Nanos(all.fate.away_ns)),
+        not_begun: all.fate.left.not_begun,
+        behind_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.behind_ns)),
+        unfinished: all.fate.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
         receives: all.receives,
@@ -132,30 +132,25 @@ fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: u64::from(flows) * u64::from(spec.pipeline),
-        behind_ns: sums.all.behind_ns,
-        not_begun: sums.all.not_begun,
+        left: sums.all.fate.left,
         window_ns: sums.window_ns,
     }
     .warning()
 }
 
 fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String> {
-    let all = &sums.all;
-    let named = |(why, n): (&Failed, &u64)| (named(*why, spec.timeout_ns), *n);
     Admitted {
         who: "connections",
         flag: "--flows",
         limit: "nginx: worker_connections, worker_processes",
         asked: flows,
         kept: !spec.new_connections && spec.requests.is_none(),
-        silent: all.silent,
-        away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
-        refused: all.refused.iter().map(named).collect(),
-        reconnects: all.reconnects,
+        answers: true,
         keep: "Have it keep them (nginx: keepalive_timeout, keepalive_requests), or measure with \
                --new-connections, whose times have it",
+        window_ns: sums.window_ns,
     }
-    .warning()
+    .warning(&sums.all.fate, |why| named(*why, spec.timeout_ns))
 }
 
 fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
@@ -169,7 +164,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
     }
     all.extend(backlog(spec, flows, per_s, sums));
     all.extend(admitted(spec, flows, sums));
-    match recorded.unfinished {
+    match recorded.fate.unfinished {
         0 => {}
         n => all.push(format!(
             "{n} requests had no end when the run ended and count as neither answered nor failed"

@@ -12,7 +12,7 @@ use crate::{
         recorder::{Counts, Window},
         single::Ran,
     },
-    served::{handshakes::Handshakes, sums::Record},
+    served::{fate::Fate, handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -77,22 +77,10 @@ pub struct Recorder {
     pub retried: u64,
     /// Their tries beyond the first.
     pub retries: u64,
-    /// Connections made anew after the server ended them between transactions.
-    pub reconnects: u64,
-    /// Transactions of the window without an end.
-    pub unfinished: u64,
+    /// What became of connections and of the schedule.
+    pub fate: Fate<Failed>,
     /// Transactions that ended well within the window.
     pub answered: u64,
-    /// Open loop: transactions due within the window that no connection was free for.
-    pub not_begun: u64,
-    /// Open loop: how far behind the schedule the thread was at its end.
-    pub behind_ns: u64,
-    /// Places of connections without an answer within the window though one was due.
-    pub silent: u64,
-    /// Time of the window that places had no connection, summed.
-    pub away_ns: u64,
-    /// Connections that served nothing, warm-up included.
-    pub refused: BTreeMap<Failed, u64>,
     /// Where the thread ran.
     pub ran_on: Ran,
 }
@@ -163,14 +151,8 @@ impl Recorder {
             messages: BTreeMap::new(),
             retried: 0,
             retries: 0,
-            reconnects: 0,
-            unfinished: 0,
+            fate: Fate::default(),
             answered: 0,
-            not_begun: 0,
-            behind_ns: 0,
-            silent: 0,
-            away_ns: 0,
-            refused: BTreeMap::new(),
             ran_on: Ran::default(),
         }
     }
@@ -356,16 +338,8 @@ impl Record for Recorder {
         }
         self.retried += other.retried;
         self.retries += other.retries;
-        self.reconnects += other.reconnects;
-        self.unfinished += other.unfinished;
+        self.fate.add(&other.fate);
         self.answered += other.answered;
-        self.not_begun += other.not_begun;
-        self.behind_ns = self.behind_ns.max(other.behind_ns);
-        self.silent += other.silent;
-        self.away_ns += other.away_ns;
-        for (why, n) in &other.refused {
-            *self.refused.entry(why.clone()).or_default() += n;
-        }
     }
 
     fn settled(&self) -> u64 {

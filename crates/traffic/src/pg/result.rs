@@ -81,10 +81,10 @@ pub fn pg_run(
         failures: failures(spec, all),
         retried: all.retried,
         retries: all.retries,
-        reconnects: all.reconnects,
-        not_begun: Reading::Known(all.not_begun),
-        behind_ns: by_schedule(spec).map(|_| Nanos(all.behind_ns)),
-        unfinished: all.unfinished,
+        reconnects: all.fate.reconnects,
+        not_begun: Reading::Known(all.fate.left.not_begun),
+        behind_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.behind_ns)),
+        unfinished: all.fate.unfinished,
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
@@ -177,31 +177,25 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: clients.into(),
-        behind_ns: sums.all.behind_ns,
-        not_begun: sums.all.not_begun,
+        left: sums.all.fate.left,
         window_ns: sums.window_ns,
     }
     .warning()
 }
 
-fn admitted(spec: &PgSpec, clients: u32, silent: u64, sums: &Sums<Recorder>) -> Option<String> {
-    let all = &sums.all;
-    let named = |(why, n): (&Failed, &u64)| (named(why, spec.timeout_ns, all), *n);
+fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -> Option<String> {
     Admitted {
         who: "clients",
         flag: "--clients",
         limit: "max_connections, a role's or database's connection limit, a pooler's",
         asked: clients,
         kept: !spec.connect_each && spec.transactions.is_none(),
-        // pgbench ends with the first client that gets no session.
-        silent,
-        away: all.away_ns as f64 / sums.window_ns.max(1) as f64,
-        refused: all.refused.iter().map(named).collect(),
-        reconnects: all.reconnects,
+        answers,
         keep: "Have it, or the pooler between, keep them, or measure with --connect-each, whose times \
                have it",
+        window_ns: sums.window_ns,
     }
-    .warning()
+    .warning(&sums.all.fate, |why| named(why, spec.timeout_ns, &sums.all))
 }
 
 fn warnings(
@@ -217,9 +211,9 @@ fn warnings(
     all.extend(unsent::warning(unsent, recorded.answered));
     all.extend(backlog(spec, clients, per_s, sums));
     // Who is asked nothing has no answer.
-    let silent = if unsent < recorded.answered.max(1) { recorded.silent } else { 0 };
-    all.extend(admitted(spec, clients, silent, sums));
-    match recorded.unfinished {
+    let answers = unsent < recorded.answered.max(1);
+    all.extend(admitted(spec, clients, answers, sums));
+    match recorded.fate.unfinished {
         0 => {}
         n => all.push(format!(
             "{n} transactions had no end when the run ended and count as neither done nor failed"

@@ -16,7 +16,7 @@ use crate::{
     },
     control::message::{Kind, Test},
     seats::Seats,
-    served::backlog::Backlog,
+    served::backlog::{Backlog, Left},
 };
 
 /// What to show while a run goes on.
@@ -110,8 +110,7 @@ fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String>
         rate_per_s: spec.rate_per_s?,
         per_s,
         at_once: u64::from(flows) * u64::from(spec.outstanding),
-        behind_ns: sums.behind_ns,
-        not_begun: sums.not_begun,
+        left: Left { behind_ns: sums.behind_ns, not_begun: sums.not_begun },
         window_ns: sums.window_ns,
     }
     .warning()

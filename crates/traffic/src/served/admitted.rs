@@ -2,7 +2,9 @@
 
 use model::units::grouped;
 
-/// A run's connections, as they fared.
+use super::fate::Fate;
+
+/// A run's connections, as they were to be; a [`Fate`] says how they fared.
 #[derive(Debug, Clone)]
 pub struct Admitted<'a> {
     /// `clients`.
@@ -15,25 +17,23 @@ pub struct Admitted<'a> {
     pub asked: u32,
     /// Whether they are kept: else to have none is no wonder.
     pub kept: bool,
-    /// How many had no answer within the window though one was due.
-    pub silent: u64,
-    /// How many were not connected, in the mean over the window.
-    pub away: f64,
-    /// Connections that served nothing, warm-up included, by why.
-    pub refused: Vec<(String, u64)>,
-    /// Connections that the server ended between answers.
-    pub reconnects: u64,
+    /// Whether the server was asked anything: else to have no answer is none either.
+    pub answers: bool,
     /// How a server is had to keep them, and how one that does not is measured.
     pub keep: &'a str,
+    pub window_ns: u64,
 }
 
 /// As many in the mean are worth a word: a server that ends connections now and then costs less.
 const AWAY: f64 = 0.02;
 
 impl Admitted<'_> {
-    /// A line, where fewer than were asked for were at work.
-    pub fn warning(&self) -> Option<String> {
-        let Self { who, asked, silent, away, .. } = self;
+    /// A line, where fewer than were asked for were at work; failures are `named`.
+    pub fn warning<F>(&self, fate: &Fate<F>, named: impl Fn(&F) -> String) -> Option<String> {
+        let Self { who, asked, .. } = self;
+        let silent = if self.answers { fate.silent } else { 0 };
+        // In the mean over the window.
+        let away = fate.away_ns as f64 / self.window_ns.max(1) as f64;
         let away = away.min(f64::from(*asked));
         let mut parts = vec![];
         if self.kept && away > AWAY * f64::from(*asked) {
@@ -42,17 +42,17 @@ impl Admitted<'_> {
                 grouped((*asked).into())
             ));
         }
-        if self.kept && *silent > 0 {
+        if self.kept && silent > 0 {
             parts.push(format!(
                 "{} of {} {who} had no answer within the window",
-                grouped(*silent),
+                grouped(silent),
                 grouped((*asked).into())
             ));
         }
-        let failed: u64 = self.refused.iter().map(|(_, n)| n).sum();
+        let failed: u64 = fate.refused.values().sum();
         if failed > 0 {
-            let why: Vec<String> =
-                self.refused.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
+            let each = |(why, n): (&F, &u64)| format!("{} × {}", grouped(*n), named(why));
+            let why: Vec<String> = fate.refused.iter().map(each).collect();
             parts.push(format!(
                 "{} connections came to nothing, warm-up included: {}",
                 grouped(failed),
@@ -63,27 +63,27 @@ impl Admitted<'_> {
             return None;
         }
         // All were served that it did not end itself: fewer of them would fare no better.
-        if *silent == 0 && failed == 0 && self.reconnects > 0 {
+        if silent == 0 && failed == 0 && fate.reconnects > 0 {
             return Some(format!(
                 "{}: the server ended {} connections between answers, and no time has what it took to \
                  make them anew. {}",
                 parts.join("; "),
-                grouped(self.reconnects),
+                grouped(fate.reconnects),
                 self.keep
             ));
         }
-        if self.kept && self.reconnects > 0 {
-            parts.push(format!("the server ended {} connections", grouped(self.reconnects)));
+        if self.kept && fate.reconnects > 0 {
+            parts.push(format!("the server ended {} connections", grouped(fate.reconnects)));
         }
-        Some(format!("{}. {}", parts.join("; "), self.advice(failed)))
+        Some(format!("{}. {}", parts.join("; "), self.advice(silent, failed)))
     }
 
     /// What to do, by what kept them from being served.
-    fn advice(&self, failed: u64) -> String {
-        if self.kept && self.silent >= u64::from(self.asked) {
+    fn advice(&self, silent: u64, failed: u64) -> String {
+        if self.kept && silent >= u64::from(self.asked) {
             return "Nobody was served".into();
         }
-        if self.silent == 0 && failed == 0 {
+        if silent == 0 && failed == 0 {
             return "All were served, and connecting took the others' time: give it a longer --warmup"
                 .into();
         }
@@ -107,20 +107,21 @@ mod tests {
             limit: "max_connections",
             asked: 500,
             kept: true,
-            silent: 0,
-            away: 3.0,
-            refused: vec![],
-            reconnects: 7,
+            answers: true,
             keep: "have it keep them",
+            window_ns: 1_000_000,
         };
-        assert_eq!(all.warning(), None, "a server may end a connection now and then");
-        let some = Admitted {
-            silent: 407,
-            away: 406.6,
-            refused: vec![("53300: sorry, too many clients already".into(), 12_345)],
-            ..all.clone()
+        let fate = |silent, away_ns, reconnects| Fate {
+            silent,
+            away_ns,
+            reconnects,
+            ..Fate::<&str>::default()
         };
-        let said = some.warning().unwrap_or_default();
+        let of = |all: &Admitted<'_>, fate: &Fate<&str>| all.warning(fate, |why| (*why).to_owned());
+        assert_eq!(of(&all, &fate(0, 3_000_000, 7)), None, "a server may end one now and then");
+        let mut some = fate(407, 406_600_000, 7);
+        some.refused.insert("53300: sorry, too many clients already", 12_345);
+        let said = of(&all, &some).unwrap_or_default();
         for part in [
             "406.6 of 500 clients were not connected",
             "407 of 500 clients had no answer",
@@ -129,16 +130,20 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let ends = Admitted { away: 150.0, reconnects: 12_345, ..all.clone() };
-        let said = ends.warning().unwrap_or_default();
+        let said = of(&all, &fate(0, 150_000_000, 12_345)).unwrap_or_default();
         assert!(said.contains("ended 12,345") && said.ends_with("have it keep them"), "{said}");
         assert!(!said.contains("ask for fewer"), "{said}");
-        let none = Admitted { asked: 1, silent: 1, away: 0.9, ..some };
-        assert!(none.warning().unwrap_or_default().ends_with("Nobody was served"));
-        let slow = Admitted { away: 30.0, reconnects: 0, ..all.clone() };
-        let said = slow.warning().unwrap_or_default();
+        let one = Admitted { asked: 1, ..all.clone() };
+        (some.silent, some.away_ns) = (1, 900_000);
+        assert!(of(&one, &some).unwrap_or_default().ends_with("Nobody was served"));
+        assert_eq!(of(&Admitted { answers: false, ..one }, &fate(1, 0, 0)), None, "nobody asked");
+        let said = of(&all, &fate(0, 30_000_000, 0)).unwrap_or_default();
         assert!(said.ends_with("--warmup") && !said.contains("max_connections"), "{said}");
-        let each = Admitted { kept: false, silent: 3, away: 400.0, ..all };
-        assert_eq!(each.warning(), None, "with a connection for each there may be none between");
+        let each = Admitted { kept: false, ..all };
+        assert_eq!(
+            of(&each, &fate(3, 400_000_000, 7)),
+            None,
+            "with a connection for each there may be none between"
+        );
     }
 }

@@ -2,6 +2,23 @@
 
 use model::{Nanos, units::grouped};
 
+/// What a schedule has left at the end of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Left {
+    /// How far behind it the thread was that was the farthest.
+    pub behind_ns: u64,
+    /// What was due within the window and had no place to begin.
+    pub not_begun: u64,
+}
+
+impl Left {
+    /// Adds another thread's, or another round's.
+    pub fn add(&mut self, other: Self) {
+        self.behind_ns = self.behind_ns.max(other.behind_ns);
+        self.not_begun += other.not_begun;
+    }
+}
+
 /// A run by schedule, at its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Backlog {
@@ -15,8 +32,7 @@ pub struct Backlog {
     pub per_s: f64,
     /// How many could be under way at once.
     pub at_once: u64,
-    pub behind_ns: u64,
-    pub not_begun: u64,
+    pub left: Left,
     pub window_ns: u64,
 }
 
@@ -27,7 +43,8 @@ impl Backlog {
     /// A line, where anything that was due in the window was left, or the end was late by a
     /// hundredth of it.
     pub fn warning(&self) -> Option<String> {
-        let Self { what, places, rate_per_s, per_s, at_once, behind_ns, not_begun, .. } = *self;
+        let Self { what, places, rate_per_s, per_s, at_once, .. } = *self;
+        let Left { behind_ns, not_begun } = self.left;
         if not_begun == 0 && behind_ns <= self.window_ns / 100 {
             return None;
         }
@@ -110,12 +127,12 @@ mod tests {
             rate_per_s: 200_000,
             per_s: 199_900.0,
             at_once: 16,
-            behind_ns: 20_000,
-            not_begun: 0,
+            left: Left { behind_ns: 20_000, not_begun: 0 },
             window_ns: 1_000_000_000,
         };
         assert_eq!(kept.warning(), None);
-        let over = Backlog { per_s: 51_834.4, behind_ns: 800_000_000, not_begun: 148_000, ..kept };
+        let left = |behind_ns, not_begun| Left { behind_ns, not_begun };
+        let over = Backlog { per_s: 51_834.4, left: left(800_000_000, 148_000), ..kept };
         let said = over.warning().unwrap_or_default();
         for part in [
             "51,834 a second",
@@ -126,7 +143,7 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let stalled = Backlog { behind_ns: 50_000_000, not_begun: 3, ..kept };
+        let stalled = Backlog { left: left(50_000_000, 3), ..kept };
         assert!(stalled.warning().unwrap_or_default().contains("kept in the mean"));
         let late = Late {
             places: "--clients",

@@ -4,6 +4,7 @@
 //! - [`backlog`]: what is said of a schedule that was not kept.
 //! - [`dial`]: sockets on their way to the server.
 //! - [`crew`]: the threads of a round, and what each is to do.
+//! - [`fate`]: what became of connections, and of what was to be begun, beside the answers.
 //! - [`handshakes`]: TLS handshakes that were made.
 //! - [`link`]: a socket, with TLS or without.
 //! - [`pace`]: when the next request or transaction may begin.
@@ -14,6 +15,7 @@ pub mod admitted;
 pub mod backlog;
 pub mod crew;
 pub mod dial;
+pub mod fate;
 pub mod handshakes;
 pub mod link;
 pub mod pace;

@@ -109,7 +109,7 @@ impl Near<'_> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.close();
         if !self.shape.new_connections {
-            state.recorder.reconnects += 1;
+            state.recorder.fate.reconnects += 1;
         }
         self.offer(state, key)
     }
@@ -127,10 +127,10 @@ impl Near<'_> {
                 state.recorder.fail(self.duty.window, asked.due_ns, now, why);
             }
             // Between responses a server may.
-            None => state.recorder.reconnects += 1,
+            None => state.recorder.fate.reconnects += 1,
         }
         if answered == 0 {
-            *state.recorder.refused.entry(why).or_default() += 1;
+            state.recorder.fate.refuse(why);
             state.resting.add(now + REST_NS, key);
             return Ok(());
         }

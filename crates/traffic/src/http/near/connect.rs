@@ -88,7 +88,7 @@ impl Near<'_> {
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.phase = Phase::Open;
         if let Some(since) = conn.away_since_ns.take() {
-            state.recorder.away_ns += self.duty.window.share_ns(since, now);
+            state.recorder.fate.away_ns += self.duty.window.share_ns(since, now);
             state.recorder.reopened += u64::from(self.duty.window.holds(now));
         }
         conn.asked.iter_mut().for_each(|a| a.sent_ns = now);
@@ -112,7 +112,7 @@ impl Near<'_> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let due = self.due(state, now);
-        *state.recorder.refused.entry(why).or_default() += 1;
+        state.recorder.fate.refuse(why);
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.close();
         let due_ns = match (conn.asked.pop_front(), due) {

@@ -92,14 +92,14 @@ impl Near<'_> {
         };
         conn.close();
         if conn.settled == 0 {
-            *state.recorder.refused.entry(why.clone()).or_default() += 1;
+            state.recorder.fate.refuse(why.clone());
         }
         match conn.client.running.take() {
             Some(running) => {
                 state.settled += 1;
                 state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, why);
             }
-            None => state.recorder.reconnects += 1,
+            None => state.recorder.fate.reconnects += 1,
         }
         if conn.settled == 0 {
             state.resting.add(now + REST_NS, key);

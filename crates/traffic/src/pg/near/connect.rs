@@ -101,7 +101,7 @@ impl Near<'_> {
         let places = state.conns.len();
         let Some(conn) = state.conns.get_mut(key) else { return };
         if let Some(since) = conn.away_since_ns.take() {
-            state.recorder.away_ns += self.duty.window.share_ns(since, now);
+            state.recorder.fate.away_ns += self.duty.window.share_ns(since, now);
         }
         let waits = conn.client.running.is_none();
         if !self.shape.connect_each || self.duty.window.holds(now) {
@@ -144,7 +144,7 @@ impl Near<'_> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let due = self.due(state, now);
-        *state.recorder.refused.entry(why.clone()).or_default() += 1;
+        state.recorder.fate.refuse(why.clone());
         let Some(conn) = state.conns.get_mut(key) else { return Ok(()) };
         conn.close();
         let running = conn.client.running.take();

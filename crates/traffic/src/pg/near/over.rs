@@ -5,6 +5,7 @@ use crate::{
     Error,
     net::now_ns,
     pg::{conn::Phase, recorder::Failed},
+    served::fate::Place,
 };
 
 /// How long the last transactions may take to end after the run.
@@ -37,9 +38,12 @@ impl Near<'_> {
     /// Lets the window's transactions under way end.
     pub(super) fn drain(&self, state: &mut State<'_>) -> Result<(), Error> {
         let now = now_ns();
-        state.recorder.not_begun = self.duty.pace.not_begun(self.duty.window, state.next, now);
-        state.recorder.behind_ns = self.duty.pace.behind_ns(state.next, now);
-        self.tell_unserved(state, now);
+        let places = state.conns.iter().map(|conn| Place {
+            busy: conn.phase != Phase::Open || conn.client.running.is_some(),
+            last_ns: conn.last_ns,
+            away_since_ns: conn.away_since_ns,
+        });
+        state.recorder.fate.ends(self.duty, state.next, now, places);
         state.draining = true;
         let until = now + DRAIN_NS;
         let mut left = self.left(state);
@@ -48,22 +52,8 @@ impl Near<'_> {
             self.turn(state, until.min(later))?;
             left = self.left(state);
         }
-        state.recorder.unfinished = left;
+        state.recorder.fate.unfinished = left;
         Ok(())
-    }
-
-    /// Which clients had no answer, or no session.
-    fn tell_unserved(&self, state: &mut State<'_>, now: u64) {
-        let (window, closed_loop) = (self.duty.window, self.duty.pace.schedule.is_none());
-        if window.start_ns() == u64::MAX {
-            return;
-        }
-        for conn in &state.conns {
-            let due = closed_loop || conn.phase != Phase::Open || conn.client.running.is_some();
-            state.recorder.silent += u64::from(due && conn.last_ns < window.start_ns());
-            let away = conn.away_since_ns.map_or(0, |since| window.share_ns(since, now));
-            state.recorder.away_ns += away;
-        }
     }
 
     /// Transactions of the window under way.
