@@ -6,6 +6,7 @@ use model::{
         Elsewhere, Exchange, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical,
         WhatIf,
     },
+    units::grouped,
 };
 use stats::{
     decompose::{Decomposition, RECONNECTING, decompose},
@@ -208,8 +209,15 @@ fn anew(rounds: &[Observed]) -> String {
         ),
         None => "predictions for another path leave out what that makes of it".into(),
     };
+    // nginx ends one after 1,000 requests.
+    let often = match new_connections {
+        n if n > 0.0 && n < 0.1 => {
+            format!("a new one every {} requests", grouped((1.0 / n) as u64))
+        }
+        n => format!("{n:.2} new ones a request"),
+    };
     format!(
-        "the server does not keep its connections: {new_connections:.2} new ones a request. What connecting \
+        "the server does not keep its connections: {often}. What connecting \
          anew takes is a part of its own, and not the client's; {trips}"
     )
 }
@@ -336,6 +344,27 @@ pub fn asked(document: &ExplainDocument) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::commands::explain::workload::UNDER_TLS;
+
+    #[test]
+    fn how_often_a_connection_is_made_anew_is_told_however_seldom_that_is() {
+        let of = |new_connections, connect_round_trips| {
+            let exchange = Exchange { new_connections, connect_round_trips, ..Exchange::default() };
+            anew(&[Observed { exchange, ..Observed::nothing() }])
+        };
+        let said = of(0.001, Some(1.0));
+        assert!(
+            said.contains("a new one every 1,000 requests")
+                && said.contains("have 1 round trip more"),
+            "{said}"
+        );
+        let said = of(0.25, Some(3.0));
+        assert!(
+            said.contains("0.25 new ones a request") && said.contains("have 3 round trips more"),
+            "{said}"
+        );
+        let said = of(0.0, None);
+        assert!(said.contains("0.00 new ones") && said.contains("leave out"), "{said}");
+    }
 
     #[test]
     fn what_disturbed_and_what_stands_are_each_told_once() {
