@@ -83,6 +83,8 @@ pub enum Design {
     Matrix,
     /// Several factors: every combination.
     Factorial,
+    /// Several factors: each level of one beside the first levels of all others.
+    OneAtATime,
 }
 
 /// One level, or combination of levels.
@@ -103,12 +105,12 @@ pub struct LevelResult {
 }
 
 /// What one factor of several does, averaged over the others' levels; or what two do together
-/// beyond the sum of each.
+/// beyond the sum of each. One at a time: what it does at the others' first levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorEffect {
     /// The factor, or two joined by ` × `.
     pub factor: String,
-    /// Its level beside its first one.
+    /// Its level beside its first one; of two factors, both levels, joined likewise.
     pub level: String,
     /// On the first goal.
     pub verdict: Verdict,
@@ -278,7 +280,8 @@ pub struct ProveDocument {
     pub levels: Vec<LevelResult>,
     /// Not for A/B: the best.
     pub best: Option<Best>,
-    /// Factorial: what each factor does, and pairs of two-level factors beyond that.
+    /// Of several factors: what each does and, where every combination was run, what pairs do beyond
+    /// that.
     pub effects: Vec<FactorEffect>,
     /// Which kernel counters moved between the two levels of `verdict`.
     #[serde(default)]

@@ -2,6 +2,8 @@
 //! CPUs to try each, a placement matters by what it shares with the other (a core, an L3 cache, a
 //! node), not by its number. Pure.
 
+use std::collections::BTreeMap;
+
 use model::{
     CpuId, CpuSet, NumaNode,
     cpu::{Cpu, NumaNodeFacts},
@@ -17,7 +19,9 @@ pub enum Class {
     Sibling,
     /// Another core under the same L3 cache.
     SameL3,
-    /// The same node, and no L3 cache in common that the kernel tells.
+    /// The same node under another L3 cache; there may be several.
+    OtherL3,
+    /// The same node, and the kernel does not tell the L3 caches.
     SameNode,
     /// Another node.
     OtherNode,
@@ -32,6 +36,7 @@ impl Class {
             Self::SameCpu => "same CPU",
             Self::Sibling => "sibling",
             Self::SameL3 => "same L3",
+            Self::OtherL3 => "other L3",
             Self::SameNode => "same node",
             Self::OtherNode => "other node",
             Self::FarNode => "farthest node",
@@ -45,7 +50,7 @@ impl Class {
             Self::SameL3 => 1,
             Self::OtherNode => 2,
             Self::Sibling => 3,
-            Self::SameNode => 4,
+            Self::OtherL3 | Self::SameNode => 4,
             Self::FarNode => 5,
         }
     }
@@ -86,6 +91,7 @@ impl<'a> Ground<'a> {
             }
             match (cpu.l3_id.get(), other.l3_id.get()) {
                 (Some(a), Some(b)) if a == b => Class::SameL3,
+                (Some(_), Some(_)) => Class::OtherL3,
                 _ => Class::SameNode,
             }
         };
@@ -117,15 +123,22 @@ impl<'a> Ground<'a> {
         of.min_by_key(rank).map(|c| c.id)
     }
 
-    /// The CPU that stands for each class to `others`, closest first. Classes that this host does
-    /// not have, or has no free CPU of, are not there.
+    /// The CPU that stands for each class to `others`, closest first; of [`Class::OtherL3`] one for
+    /// each such cache. Classes that this host does not have, or has no free CPU of, are not there.
     pub fn classes(&self, others: &CpuSet) -> Vec<(Class, CpuId)> {
         let mut found = Vec::new();
-        for class in [Class::SameCpu, Class::Sibling, Class::SameL3, Class::SameNode] {
+        let near = [Class::SameCpu, Class::Sibling, Class::SameL3, Class::OtherL3, Class::SameNode];
+        for class in near {
             let of = self.cpus.iter().copied().filter(|c| self.relation(c, others) == class);
             // The L3 and the node are shared with whom nothing closer is.
             let used = if class < Class::SameL3 { CpuSet::default() } else { others.clone() };
-            found.extend(self.foremost(of, &used).map(|cpu| (class, cpu)));
+            let mut groups: BTreeMap<Option<CpuId>, Vec<&'a Cpu>> = BTreeMap::new();
+            for cpu in of {
+                let cache = cpu.l3_id.get().filter(|_| class == Class::OtherL3);
+                groups.entry(cache).or_default().push(cpu);
+            }
+            let each = groups.into_values().filter_map(|g| self.foremost(g.into_iter(), &used));
+            found.extend(each.map(|cpu| (class, cpu)));
         }
         let home = others.first().and_then(|c| self.node_of(c));
         let away = |c: &&Cpu| self.relation(c, others) == Class::OtherNode;

@@ -282,6 +282,7 @@ pub fn conclude(
     notes::comparisons(experiment, document.verdict.blocks, &mut document.notes);
     notes::runs(experiment, runs, &mut document.notes);
     notes::placement(experiment, &mut document.notes);
+    notes::interactions(experiment, &mut document.notes);
     document
 }
 
@@ -396,9 +397,11 @@ fn conclude_levels(
     if document.verdict.outcome != Outcome::Undecided && blocks >= crate::conduct::FEWEST_BLOCKS {
         document.best = best_of(document, best);
     }
-    if experiment.design == Design::Factorial {
-        document.effects = factorial::effects(experiment, &table, goal, ending.planned);
-    }
+    document.effects = match experiment.design {
+        Design::Factorial => factorial::effects(experiment, &table, goal, ending.planned),
+        Design::OneAtATime => factorial::apart(experiment, &document.levels),
+        _ => vec![],
+    };
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {

@@ -90,7 +90,11 @@ impl Experiment {
         levels::marks(&factors, &workload).map_err(bad)?;
         let cells = levels::cells(&spec, &factors);
         if cells.len() > MOST_CELLS {
-            return Err(bad(format!("{} combinations: at most {MOST_CELLS}", cells.len())));
+            let fewer = match design {
+                Design::Factorial => "; design = \"one-at-a-time\" has far fewer",
+                _ => "",
+            };
+            return Err(bad(format!("{} combinations: at most {MOST_CELLS}{fewer}", cells.len())));
         }
         let metrics = metrics(&spec, &workload).map_err(bad)?;
         let budget = budget(&spec).map_err(bad)?;

@@ -119,7 +119,10 @@ const CPU: &str = "cpu";
 /// Every combination, the first factor changing slowest; of a placement by class those that the
 /// host has.
 pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
-    let cells = product(factors);
+    let cells = match spec.design.as_deref() {
+        Some(ONE_AT_A_TIME) => one_at_a_time(factors),
+        _ => product(factors),
+    };
     let seats = spec.placement.as_ref().map(|p| p.seats.as_slice()).unwrap_or_default();
     if seats.is_empty() {
         return cells;
@@ -135,6 +138,24 @@ pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
         Some(cell)
     };
     cells.into_iter().filter_map(sat).collect()
+}
+
+/// The first level of all, then each other level of each factor beside the first of the others.
+fn one_at_a_time(factors: &[Factor]) -> Vec<Cell> {
+    let first = Cell { levels: vec![0; factors.len()], cpu: None };
+    let others = factors
+        .iter()
+        .enumerate()
+        .flat_map(|(at, factor)| (1..factor.levels.len()).map(move |level| (at, level)));
+    let of = |(at, level): (usize, usize)| {
+        let mut cell = first.clone();
+        if let Some(own) = cell.levels.get_mut(at) {
+            *own = level;
+        }
+        cell
+    };
+    let others: Vec<Cell> = others.map(of).collect();
+    [vec![first], others].concat()
 }
 
 fn product(factors: &[Factor]) -> Vec<Cell> {
@@ -155,6 +176,10 @@ fn product(factors: &[Factor]) -> Vec<Cell> {
 
 /// The factors, and what is compared how.
 pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, Design), String> {
+    let several = spec.placement.is_none() && spec.factors.len() > 1;
+    if let Some(design) = spec.design.as_deref().filter(|_| !several) {
+        return Err(format!("design = \"{design}\": is for several factors"));
+    }
     if let Some(placement) = &spec.placement {
         return match spec.factors.is_empty() {
             false => Err("placement and factor: only one of the two".into()),
@@ -179,7 +204,20 @@ pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, 
         [] => Err("factor: nothing is varied".into()),
         [one] if one.levels.len() == 2 => Ok((factors, Design::Ab)),
         [_] => Ok((factors, Design::Sweep)),
-        _ => Ok((factors, Design::Factorial)),
+        _ => several_factors(spec).map(|design| (factors, design)),
+    }
+}
+
+/// How several factors are combined: the word for each level beside the first of the others,
+const ONE_AT_A_TIME: &str = "one-at-a-time";
+/// and the one for every combination.
+const FULL_FACTORIAL: &str = "full-factorial";
+
+fn several_factors(spec: &Spec) -> Result<Design, String> {
+    match spec.design.as_deref() {
+        None | Some(FULL_FACTORIAL) => Ok(Design::Factorial),
+        Some(ONE_AT_A_TIME) => Ok(Design::OneAtATime),
+        Some(other) => Err(format!("design = \"{other}\": {FULL_FACTORIAL} or {ONE_AT_A_TIME}")),
     }
 }
 

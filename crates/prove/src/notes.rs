@@ -61,6 +61,22 @@ pub(crate) fn placement(experiment: &Experiment, notes: &mut Vec<String>) {
     notes.extend(placement.left_out.clone());
 }
 
+/// Which interactions of factors are not tested.
+pub(crate) fn interactions(experiment: &Experiment, notes: &mut Vec<String>) {
+    match (experiment.design, experiment.factors.len()) {
+        (Design::OneAtATime, _) => notes.push(
+            "one factor at a time: each level was run beside the others' first levels only; interactions, \
+             and what the best levels do together, are untested (design = \"full-factorial\" runs every \
+             combination)"
+                .into(),
+        ),
+        (Design::Factorial, 3..) => notes.push(
+            "interactions are told of pairs of factors; those of three or more are untested".into(),
+        ),
+        _ => {}
+    }
+}
+
 /// A figure too noisy for the budget: how many blocks would show what matters. An interval narrows
 /// with the root of their number.
 pub(crate) fn noise(found: &Verdict, smallest: Option<f64>, notes: &mut Vec<String>) {

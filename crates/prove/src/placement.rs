@@ -136,7 +136,8 @@ fn interrupts(facts: &Facts, nic: &str) -> CpuSet {
 
 type Seats = Vec<((usize, usize), Seat)>;
 
-/// The seats of every column, each with its column's number and its class's weight.
+/// The seats of every column, each with its column's number (later ones of a class come after all
+/// columns) and its class's weight.
 fn seats(columns: &[Column], ground: &Ground<'_>, facts: &Facts) -> Result<Seats, String> {
     let mut seats = Vec::new();
     for (number, column) in columns.iter().enumerate() {
@@ -144,10 +145,18 @@ fn seats(columns: &[Column], ground: &Ground<'_>, facts: &Facts) -> Result<Seats
         if let Some(cpu) = column.cpus.iter().find(|c| !known(*c)) {
             return Err(format!("cpus = \"classes\": this host has no CPU {cpu} to stand near to"));
         }
-        seats.extend(ground.classes(&column.cpus).into_iter().map(|(class, cpu)| {
-            let seat = Seat { class: class.word().into(), cpu: cpu.0, beside: column.name.clone() };
-            ((number, class.weight()), seat)
-        }));
+        let (mut last, mut nth) = (None, 0);
+        for (class, cpu) in ground.classes(&column.cpus) {
+            nth = if last == Some(class) { nth + 1 } else { 0 };
+            last = Some(class);
+            let word = match nth {
+                0 => class.word().to_owned(),
+                n => format!("{} no. {}", class.word(), n + 1),
+            };
+            let seat = Seat { class: word, cpu: cpu.0, beside: column.name.clone() };
+            // The second and later ones of a class are given up before any column is.
+            seats.push(((number + nth * columns.len(), class.weight()), seat));
+        }
     }
     match seats.len() {
         0 | 1 => {

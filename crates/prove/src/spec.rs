@@ -46,6 +46,10 @@ pub struct Spec {
     pub hold_still: bool,
     /// How long one run may take [default: 10m].
     pub timeout: Option<String>,
+    /// How several factors are combined: `full-factorial`, or `one-at-a-time` [default: the
+    /// former].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<String>,
     /// What is varied.
     #[serde(default, rename = "factor")]
     pub factors: Vec<FactorSpec>,

@@ -71,7 +71,7 @@ fn expected(of: (u32, Truth), to: (u32, Truth)) -> Class {
         () if of.0 == to.0 => Class::SameCpu,
         () if of.1.core == to.1.core => Class::Sibling,
         () if of.1.l3 == to.1.l3 => Class::SameL3,
-        () if of.1.node == to.1.node => Class::SameNode,
+        () if of.1.node == to.1.node => Class::OtherL3,
         () => Class::OtherNode,
     }
 }
@@ -105,8 +105,16 @@ fn each_class_that_a_host_has_is_stood_for_and_no_other() {
             let found = ground.classes(&CpuSet::from_iter([cpus[at].id]));
             let classes: BTreeSet<Class> = found.iter().map(|f| f.0).collect();
             assert_eq!(classes, wanted, "{shape:?} beside {}", to.0);
-            assert_eq!(found.len(), classes.len(), "one for each: {found:?}");
-            assert!(found.len() <= most, "{shape:?}");
+            let caches = |of: &dyn Fn(&CpuId) -> bool| -> BTreeSet<u32> {
+                let there = cpus.iter().zip(&truth).filter(|(c, _)| of(&c.id));
+                let away = there.filter(|(c, t)| expected((c.id.0, **t), to) == Class::OtherL3);
+                away.map(|(_, t)| t.l3).collect()
+            };
+            let stood_for = caches(&|id| found.iter().any(|(_, c)| c == id));
+            assert_eq!(stood_for, caches(&|_| true), "each L3 of the node: {found:?}");
+            let more = stood_for.len().saturating_sub(1);
+            assert_eq!(found.len(), classes.len() + more, "one for each: {found:?}");
+            assert!(classes.len() <= most, "{shape:?}");
             assert!(found.is_sorted(), "closest first: {found:?}");
             for (class, cpu) in found {
                 let it = cpus.iter().position(|c| c.id == cpu).unwrap();
@@ -145,7 +153,7 @@ fn real(name: &str) -> Facts {
 /// What the classes are on machines that exist: each beside a CPU of theirs.
 #[test]
 fn classes_of_real_machines() {
-    use Class::{FarNode, OtherNode, SameCpu, SameL3, SameNode, Sibling};
+    use Class::{FarNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
     let cases: [(&str, u32, &[Class]); 9] = [
         // 4 nodes at 16, 25, 32 and 33.
         ("kunpeng-920-128", 40, &[SameCpu, SameL3, OtherNode, FarNode]),
@@ -153,7 +161,7 @@ fn classes_of_real_machines() {
         ("xeon-e7-4870", 7, &[SameCpu, SameL3, OtherNode]),
         ("opteron-48-sparse", 5, &[SameCpu, SameL3, OtherNode, FarNode]),
         // Two L3s on each of 8 nodes, whose distances are not told.
-        ("epyc-7451", 1, &[SameCpu, Sibling, SameL3, SameNode, OtherNode]),
+        ("epyc-7451", 1, &[SameCpu, Sibling, SameL3, OtherL3, OtherNode]),
         // The CPUs of one package have no node there, those of the other have one.
         ("xeon-e5v3-cpu0-offline", 9, &[SameCpu, SameL3, OtherNode]),
         // No L3 and no node: a core of its own is all that is known.

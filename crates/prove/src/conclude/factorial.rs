@@ -1,12 +1,27 @@
 //! Several factors at once: what each does, and what pairs do beyond that.
 
-use model::prove::FactorEffect;
+use model::prove::{FactorEffect, LevelResult};
 
 use super::{Table, judge_effects};
-use crate::{Experiment, experiment::Metric, levels::Factor};
+use crate::{Experiment, experiment::Metric, levels::Level};
+
+/// One factor at a time: each level against the first of all, as the levels themselves are judged.
+pub(super) fn apart(experiment: &Experiment, levels: &[LevelResult]) -> Vec<FactorEffect> {
+    let each = experiment.cells.iter().zip(levels).filter_map(|(cell, result)| {
+        let at = cell.levels.iter().position(|l| *l != 0)?;
+        let factor = experiment.factors.get(at)?;
+        Some(FactorEffect {
+            factor: factor.name.clone(),
+            level: factor.levels.get(*cell.levels.get(at)?)?.name.clone(),
+            verdict: result.against_first.clone()?,
+        })
+    });
+    each.collect()
+}
 
 /// Each factor's levels against its first, averaged over the other factors; and of each pair of
-/// two-level factors, how far both together are from the sum of each.
+/// factors, for each pair of their levels beside the first, how far both together are from the sum
+/// of each.
 pub(super) fn effects(
     experiment: &Experiment,
     table: &Table,
@@ -28,19 +43,30 @@ pub(super) fn effects(
             ));
         }
     }
-    let two = |i: usize| experiment.factors.get(i).filter(|f| f.levels.len() == 2);
-    for i in 0..experiment.factors.len() {
-        for j in i + 1..experiment.factors.len() {
-            let (Some(a), Some(b)) = (two(i), two(j)) else { continue };
-            let sign = |levels: &[usize], at: usize| {
-                if levels.get(at) == Some(&1) { 1.0 } else { -1.0 }
+    let factors = || experiment.factors.iter().enumerate();
+    for (i, a) in factors() {
+        for (j, b) in factors().skip(i + 1) {
+            let others = |f: &'_ [Level]| {
+                f.iter()
+                    .enumerate()
+                    .skip(1)
+                    .map(|(l, level)| (l, level.name.clone()))
+                    .collect::<Vec<_>>()
             };
-            let weigh = |levels: &[usize]| sign(levels, i) * sign(levels, j);
-            let last = |f: &Factor| f.levels.last().map_or(String::new(), |l| l.name.clone());
-            let name = format!("{} × {}", a.name, b.name);
-            let level = format!("{} × {}", last(a), last(b));
-            // Both together less the sum of each: twice the usual half-difference of means.
-            named.push((name, level, contrast(experiment, table, weigh, 2.0)));
+            for (l, of_a) in others(&a.levels) {
+                for (m, of_b) in others(&b.levels) {
+                    let sign = |at: Option<&usize>, level| match at {
+                        Some(at) if *at == level => 1.0,
+                        Some(0) => -1.0,
+                        _ => 0.0,
+                    };
+                    let weigh = |levels: &[usize]| sign(levels.get(i), l) * sign(levels.get(j), m);
+                    let name = format!("{} × {}", a.name, b.name);
+                    let level = format!("{of_a} × {of_b}");
+                    // Both together less the sum of each: twice the usual half-difference of means.
+                    named.push((name, level, contrast(experiment, table, weigh, 2.0)));
+                }
+            }
         }
     }
     let effects: Vec<Vec<f64>> = named.iter().map(|(_, _, e)| e.clone()).collect();

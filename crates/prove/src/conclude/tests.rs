@@ -155,6 +155,68 @@ fn factors_and_what_they_do_together_are_told_apart() {
     assert_eq!(found.best.unwrap().level, "a 1, b 1");
 }
 
+#[test]
+fn levels_of_three_that_depend_on_another_factor_are_named() {
+    let text = "command = \"w {a} {b} {c}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1, 2]\n\
+                [[factor]]\nname = \"b\"\nlevels = [0, 1]\n[[factor]]\nname = \"c\"\nlevels = [0, 1]\n";
+    let e = experiment(&format!("{text}{METRICS}"));
+    // a = 1 does 10%, b = 1 does 20%, a = 2 and b = 1 together 30% beyond the sum; c nothing.
+    let truth = |cell: usize| {
+        let (a, b) = (cell / 4, cell / 2 % 2);
+        let of = |there: bool, by: f64| if there { by } else { 1.0 };
+        100.0 * of(a == 1, 0.9) * of(b == 1, 0.8) * of(a == 2 && b == 1, 0.7)
+    };
+    let found = said(&e, &runs(&e, 16, |cell| (truth(cell), 0.0)));
+    let of = |factor: &str, level: &str| {
+        let it = found.effects.iter().find(|f| f.factor == factor && f.level == level);
+        let v = &it.unwrap_or_else(|| panic!("{factor} {level}: {:?}", found.effects)).verdict;
+        assert!(v.low.is_some_and(|low| low <= v.effect), "{v:?}");
+        (v.outcome, v.effect)
+    };
+    for (factor, level, wanted, outcome) in [
+        ("a", "1", 0.9 - 1.0, Outcome::Better),
+        ("a", "2", 0.7f64.sqrt() - 1.0, Outcome::Better),
+        ("b", "1", 0.8 * 0.7f64.cbrt() - 1.0, Outcome::Better),
+        ("a × b", "1 × 1", 0.0, Outcome::NoDifferenceShown),
+        ("a × b", "2 × 1", 0.7 - 1.0, Outcome::Better),
+        ("a × c", "2 × 1", 0.0, Outcome::NoDifferenceShown),
+    ] {
+        let (said, effect) = of(factor, level);
+        assert!((effect - wanted).abs() < 0.02, "{factor} {level}: {effect}, not {wanted}");
+        assert_eq!(said, outcome, "{factor} {level}");
+    }
+    assert_eq!(found.effects.len(), 4 + 2 + 2 + 1);
+    assert!(
+        found.notes.iter().any(|n| n.contains("three or more are untested")),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn one_factor_at_a_time_runs_each_level_beside_the_first_and_says_what_is_untested() {
+    let text = "command = \"w {a} {b}\"\ndesign = \"one-at-a-time\"\n[[factor]]\nname = \"a\"\n\
+                levels = [0, 1, 2]\n[[factor]]\nname = \"b\"\nlevels = [0, 1]\n";
+    let e = experiment(&format!("{text}{METRICS}"));
+    let names: Vec<String> = e.cells.iter().map(|c| c.name(&e.factors)).collect();
+    assert_eq!(names, ["a 0, b 0", "a 1, b 0", "a 2, b 0", "a 0, b 1"]);
+    let truth = [100.0, 90.0, 100.0, 80.0];
+    let found = said(&e, &runs(&e, 12, |cell| (truth[cell], 0.0)));
+    assert_eq!(found.design, Design::OneAtATime);
+    let effects: Vec<_> = found
+        .effects
+        .iter()
+        .map(|f| (f.factor.as_str(), f.level.as_str(), f.verdict.outcome))
+        .collect();
+    let (better, same) = (Outcome::Better, Outcome::NoDifferenceShown);
+    assert_eq!(effects, [("a", "1", better), ("a", "2", same), ("b", "1", better)]);
+    for (effect, wanted) in found.effects.iter().zip([-0.1, 0.0, -0.2]) {
+        assert!((effect.verdict.effect - wanted).abs() < 0.02, "{effect:?}");
+    }
+    assert_eq!(found.best.unwrap().level, "a 0, b 1");
+    assert!(found.notes.iter().any(|n| n.contains("are untested")), "{:?}", found.notes);
+}
+
 /// Every run counts 30 counters that hang together and do not know the level, and one, `moves`,
 /// that does; `odd` went backwards once.
 fn counted(mut runs: Vec<Run>, share: f64) -> Vec<Run> {

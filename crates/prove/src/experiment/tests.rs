@@ -17,6 +17,17 @@ fn what_makes_no_sense_is_refused_by_its_key() {
         ("x = 1".into(), "line 1: unknown field `x`"),
         (format!("command = \"w {{v}}\"\n{factor}"), "metric: a command needs one"),
         (
+            format!("command = \"w {{v}}\"\ndesign = \"one-at-a-time\"\n{factor}{METRIC}"),
+            "design = \"one-at-a-time\": is for several factors",
+        ),
+        (
+            format!(
+                "command = \"w {{v}} {{u}}\"\ndesign = \"some\"\n{factor}{}{METRIC}",
+                factor.replace("\"v\"", "\"u\"")
+            ),
+            "design = \"some\": full-factorial or one-at-a-time",
+        ),
+        (
             format!("command = \"w {{v}} {{y}}\"\n{factor}{METRIC}"),
             "{y} in the workload: there is no such factor; known: {v}; for the shell",
         ),

@@ -72,7 +72,7 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
     assert_eq!(p.seats.len(), 5);
     assert_eq!(p.peer_cpus.as_deref(), Some("1"), "the farther column goes first");
     let classes: Vec<&str> = p.seats.iter().map(|s| s.class.as_str()).collect();
-    assert_eq!(classes, ["same CPU", "sibling", "same L3", "same node", "other node"]);
+    assert_eq!(classes, ["same CPU", "sibling", "same L3", "other L3", "other node"]);
     let said = p.left_out.unwrap();
     assert!(said.contains("holds 5 of 10 placements, --budget 60s holds all"), "{said}");
     assert!(said.contains("other node (CPU 1) beside 7"), "{said}");
@@ -83,6 +83,44 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
     // What holds nothing is refused as any budget that is too small, not by making it nothing.
     assert_eq!(resolved(&text("runs = 12")).unwrap().placement.unwrap().seats.len(), 2);
     assert_eq!(resolved(&text("budget = \"61s\"")).unwrap().placement.unwrap().left_out, None);
+}
+
+#[test]
+fn each_l3_cache_of_the_node_is_a_row_and_the_later_ones_are_given_up_first() {
+    let mut facts = epyc();
+    let cpus: CpuSet = facts.cpus.iter().map(|c| c.id).collect();
+    // The four nodes of the first socket as one of eight caches, and so the second.
+    for cpu in &mut facts.cpus {
+        let node = cpu.numa_node.get().map(|n| model::NumaNode(n.0 % 2));
+        cpu.numa_node = node.map_or(cpu.numa_node.clone(), model::Reading::Known);
+    }
+    let seats = |budget: &str| {
+        let text =
+            format!("{OURS}{budget}\n[placement]\ncpus = \"classes\"\npeer_cpus = \"1,7\"\n");
+        let mut spec = parse(&text).unwrap();
+        resolve(&mut spec, &facts, &cpus).unwrap();
+        spec.placement.unwrap().seats
+    };
+    let all = seats("runs = 10000");
+    let classes: Vec<&str> =
+        all.iter().filter(|s| s.beside == "1").map(|s| s.class.as_str()).collect();
+    assert_eq!(classes[..5], ["same CPU", "sibling", "same L3", "other L3", "other L3 no. 2"]);
+    assert_eq!(classes.len(), 3 + 7 + 1, "{classes:?}");
+    let l3 = |cpu: u32| facts.cpus.iter().find(|c| c.id.0 == cpu).unwrap().l3_id.get();
+    let caches: std::collections::BTreeSet<_> = all
+        .iter()
+        .filter(|s| s.beside == "1" && s.class.contains("L3"))
+        .map(|s| l3(s.cpu))
+        .collect();
+    assert_eq!(caches.len(), 8, "each its own");
+    // Ten placements: five classes beside each of two, none of the later caches.
+    let few = seats("runs = 120");
+    assert!(few.len() == 10 && few.iter().all(|s| !s.class.contains("no.")), "{few:?}");
+    let text =
+        format!("{OURS}runs = 10000\n[placement]\ncpus = \"classes\"\npeer_cpus = \"1,7\"\n");
+    let mut spec = parse(&text).unwrap();
+    resolve(&mut spec, &facts, &cpus).unwrap();
+    assert_eq!(Experiment::check(spec, "x").unwrap().cells.len(), all.len());
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(super) fn show(d: &ProveDocument, page: &mut Page) {
     let whose =
         if by_class { " The CPU that stands for its class is named; `-`: not tried." } else { "" };
     let text =
-        format!("{}, and how much worse than the best; `=` is within its noise.{whose}", d.goal);
+        format!("{}, and how far it is from the best; `=` is within its noise.{whose}", d.goal);
     page.line(Line::plain(text), 2);
 }
 
@@ -62,8 +62,9 @@ fn heat(level: &LevelResult, goal: &str, by_class: bool) -> Line {
     match v.outcome {
         Outcome::Worse => {
             let hot = if v.effect.abs() > 0.2 { Ink::Bad } else { Ink::Warn };
-            let by = share(v.effect.abs(), v.difference, false);
-            line.text(at).text(" ").ink(hot, format!("-{by}"))
+            // With its own sign, as in the line of the next best: more of a time, less of a rate.
+            let by = share(v.effect, v.difference, true);
+            line.text(at).text(" ").ink(hot, by)
         }
         Outcome::Undecided => line.text(at),
         _ => line.text(format!("{at} =")),

@@ -32,7 +32,7 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
             metrics(d, &mut page);
         }
         Design::Matrix => matrix::show(d, &mut page),
-        Design::Sweep | Design::Factorial => levels(d, &labels, &mut page),
+        Design::Sweep | Design::Factorial | Design::OneAtATime => levels(d, &labels, &mut page),
     }
     best(d, &mut page);
     effects(d, &mut page);

@@ -129,12 +129,14 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
         within_noise: vec!["0/1".into()],
     });
     let said = text(&d, LOOK);
-    for part in ["far 0", "300 -50.0%", "200 best", "Best: 0/1, better than every other."] {
+    for part in ["far 0", "300 +50.0%", "200 best", "Best: 0/1, better than every other."] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
-    assert!(
-        said.contains("The next is 0/0: -50.0% (") || said.contains("The next is 0/0: +50.0% (")
-    );
+    assert!(said.contains("The next is 0/0: +50.0% ("), "{said}");
+    assert!(said.contains("p50, and how far it is from the best;"), "{said}");
+    let mut of_a_rate = d.clone();
+    of_a_rate.levels[0].against_best = Some(verdict(Outcome::Worse, -0.642));
+    assert!(text(&of_a_rate, LOOK).contains("300 -64.2%"), "{}", text(&of_a_rate, LOOK));
     let seat = |class: &str, cpu: &str, irq: &str, v| {
         level(cpu, &[("class", class), ("cpu", cpu), ("irq_cpu", irq)], v)
     };
