@@ -107,9 +107,10 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
     assert!(warned("the server does not keep its connections: 1.00 new"), "{:?}", d.warnings);
     assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
-    // A thread of its own for each connection takes longer to begin than the client to read two bytes.
-    let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap();
-    assert!(part("reconnecting").ns > part("client").ns, "{:?}", d.components);
+    // Three segments through the kernel: no machine does that in less. How long the client waits for a
+    // CPU besides is up to whoever else runs.
+    let reconnecting = d.components.iter().find(|c| c.name == "reconnecting").unwrap();
+    assert!(reconnecting.told && reconnecting.ns > 4000.0, "{:?}", d.components);
     for c in &d.components {
         assert_eq!(c.share.is_some(), c.told, "{c:?}");
     }
