@@ -132,7 +132,7 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("irq.affinity=local:v0", 4, "no interrupt is known"),
             ("cpu.governor=performance", 4, "no CPU of this host shows"),
             ("cpu.idle_limit=0", 2, "write none, or poll"),
-            ("nic.v0.mtu=9000", 4, "raise that first"),
+            ("nic.v0.mtu=9000", 4, "ask for nic.v1.mtu=9000 in the same plan"),
             ("sysctl.net.ipv4.tcp_congestion_control=none-such", 4, "offers"),
             ("sysctl.vm.drop_caches=3", 4, "an act"),
             ("sysctl.net.ipv4.tcp_fastopen_key=1-2-3-4", 4, "secret"),
@@ -529,6 +529,29 @@ fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
         let _ = child.kill();
         child.wait().unwrap();
         within(Duration::from_secs(30), "the guard undoes", || host.print() == before);
+    });
+}
+
+#[test]
+fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
+    on_a_host(|host| {
+        let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
+        assert_eq!(host.tune(&asks).0, 0);
+        // As after a kill before the last record.
+        let journal = host.state.path().join("journal/000001.jsonl");
+        let whole = fs::read_to_string(&journal).unwrap();
+        let (before, last) = whole.trim_end().rsplit_once('\n').unwrap();
+        assert_eq!(json(last)["event"], "applied");
+        fs::write(&journal, format!("{before}\n")).unwrap();
+        let (code, out, _) = host.tune(&["status"]);
+        assert!(code == 1 && out.contains("its guard undoes it in 35"), "{code} {out}");
+        let set = &json(&host.tune(&["status", "--json"]).1)["sets"][0];
+        assert!(set["state"] == "unfinished" && set["guarded"] == true, "{set}");
+        assert!(set["undone_within_ms"].as_u64().unwrap() > 3_400_000, "{set}");
+        assert!(set["confirm_within_ms"]["absent"].is_string(), "{set}");
+        let (_, _, err) = host.tune(&["plan", "nic.v0.mtu=1300"]);
+        assert!(err.contains("its guard undoes it in 35"), "{err}");
+        assert_eq!(host.tune(&["rollback"]).0, 0);
     });
 }
 

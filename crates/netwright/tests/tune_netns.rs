@@ -715,3 +715,88 @@ fn what_is_kept_for_a_namespace_is_removed_from_nowhere_else_unasked() {
     assert!(!file.exists());
     assert_eq!(tune(&["rollback"]).0, 0);
 }
+
+#[test]
+fn both_ends_of_a_veth_are_raised_by_one_plan() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let at = ["--netns", ns.name.as_str()];
+    let (code, _, err) = tune(state, &[&["plan"][..], &at, &["nic.v0.mtu=9000"]].concat());
+    assert!(code == 4 && err.contains("ask for nic.v1.mtu=9000 in the same plan"), "{code} {err}");
+    // An end that is refused carries nothing.
+    let bad = ["nic.v0.mtu=9000", "nic.v1.mtu=70000"];
+    let (code, out, _) = tune(state, &[&["plan"][..], &at, &bad].concat());
+    assert!(code == 2 && out.contains("in the same plan"), "{code} {out}");
+    // Said twice it is asked for once.
+    let both = ["nic.v0.mtu=9000", "nic.v1.mtu=9000", "nic.v0.mtu=9000"];
+    let (code, out, err) = tune(state, &[&["apply"][..], &at, &both].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let mtus = || ns.run("sh", &["-c", "cat /sys/class/net/v[01]/mtu"]);
+    assert_eq!(mtus(), "9000\n9000\n");
+    assert_eq!(tune(state, &["rollback"]).0, 0);
+    assert_eq!(mtus(), "1500\n1500\n");
+    let two = ["nic.v0.mtu=1400", "nic.v0.mtu=1300"];
+    let (code, _, err) = tune(state, &[&["plan"][..], &at, &two].concat());
+    assert!(code == 2 && err.contains("argument 1 asks for it too"), "{code} {err}");
+
+    // The other end in another namespace is raised there.
+    ns.run("ip", &["link", "add", "far", "type", "veth", "peer", "name", "near"]);
+    let other = Namespace::new();
+    ns.run("ip", &["link", "set", "far", "netns", &other.name]);
+    let (code, _, err) = tune(state, &[&["plan"][..], &at, &["nic.near.mtu=9000"]].concat());
+    assert!(code == 4 && err.contains("in another network namespace"), "{code} {err}");
+}
+
+#[test]
+fn an_interface_that_is_not_there_and_two_places_for_one_answer_are_refused() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let of =
+        |nics: &str| tune(state, &["plan", "--netns", &ns.name, "--profile", "web", "--nic", nics]);
+    let (code, _, err) = of("v0,v9");
+    let told = "--nic v9: there is no such interface here; there are lo, v0, v1";
+    assert!(code == 4 && err.contains(told), "{code} {err}");
+    let (code, out, err) = of("v0,v1");
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, _, err) = tune(state, &["persist", "--format", "shell", "--into", "/tmp"]);
+    assert!(code == 2 && err.contains("cannot be used with"), "{code} {err}");
+}
+
+#[test]
+fn rollback_names_what_is_missing_and_its_dry_run_needs_nothing() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let before = print(&ns);
+    let mut args = vec!["apply", "--netns", &ns.name, "--no-confirm"];
+    args.extend(CHANGES);
+    assert_eq!(tune(state, &args).0, 0);
+    let folder = state.to_str().unwrap();
+    run("chmod", &["755", folder]);
+    let without = |how: &[&str], more: &[&str]| {
+        let mut all = how.to_vec();
+        all.extend([NETWRIGHT, "tune", "rollback", "--state-dir", folder]);
+        all.extend(more);
+        let out = ns.output("setpriv", &all);
+        let text =
+            |b: &[u8]| String::from_utf8_lossy(b).split_whitespace().collect::<Vec<_>>().join(" ");
+        (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
+    };
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let (code, out, err) = without(&nobody, &["--dry-run"]);
+    assert!(code == 0 && out.contains("nic.v0.mtu would be 1500 again"), "{code} {out}{err}");
+    assert!(
+        out.contains("This process could not do it: ") && out.contains("CAP_NET_ADMIN"),
+        "{out}"
+    );
+    let (code, _, err) = without(&nobody, &[]);
+    assert!(code == 3 && err.contains("CAP_NET_ADMIN is missing"), "{code} {err}");
+    // The journal may be written, the interface not: then nothing is.
+    let no_net = ["--bounding-set", "-net_admin", "--inh-caps", "-net_admin"];
+    let (code, out, err) = without(&no_net, &[]);
+    assert!(code == 3 && err.contains("CAP_NET_ADMIN is missing"), "{code} {out}{err}");
+    assert_eq!(ns.run("sysctl", &["-n", "net.core.somaxconn"]).trim(), "8192");
+    let (_, out, _) = tune(state, &["log", "--json"]);
+    assert!(out.contains("\"in_force\""), "{out}");
+    assert_eq!(tune(state, &["rollback"]).0, 0);
+    assert_eq!(print(&ns), before);
+}

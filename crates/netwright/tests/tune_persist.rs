@@ -236,6 +236,44 @@ fn what_is_not_ours_or_was_changed_is_never_touched() {
 }
 
 #[test]
+fn what_is_kept_for_a_folder_is_judged_by_the_files_in_it() {
+    on_a_host(|host| {
+        let into = tempfile::tempdir().unwrap();
+        let folder = into.path().to_str().unwrap();
+        let put = |path: &str, text: &str| {
+            let file = into.path().join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        let asks =
+            ["apply", "--no-confirm", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v0.mtu=1400"];
+        assert_eq!(host.tune(&asks).0, 0);
+        // What this host reads later is nothing to the folder.
+        cover("/etc/sysctl.d");
+        fs::write("/etc/sysctl.d/99-zzz.conf", "net.ipv4.tcp_fin_timeout = 20\n").unwrap();
+        let (code, out, err) = host.tune(&["persist", "--dry-run", "--into", folder]);
+        assert!(code == 0 && out.contains("holds no system"), "{code} {out}{err}");
+        // What it reads later itself is.
+        put("etc/sysctl.d/99-zzz.conf", "net.ipv4.tcp_fin_timeout = 20\n");
+        let (code, out, _) = host.tune(&["persist", "--dry-run", "--into", folder]);
+        let told = "/etc/sysctl.d/99-zzz.conf:1 sets it too and is read later";
+        assert!(code == 1 && out.contains(told), "{code} {out}");
+        fs::remove_file(into.path().join("etc/sysctl.d/99-zzz.conf")).unwrap();
+        // A system of its own: whether udev's `.link` files are read there is its systemd's matter.
+        put("usr/bin/true", "");
+        let (code, out, _) = host.tune(&["persist", "--dry-run", "--into", folder]);
+        assert!(code == 1 && out.contains("no systemd here"), "{code} {out}");
+        put("usr/lib/systemd/libsystemd-shared-252.so", "");
+        put("usr/lib/systemd/network/99-default.link", "[Link]\nNamePolicy=of-the-folder\n");
+        let (code, out, err) = host.tune(&["persist", "--into", folder]);
+        assert_eq!(code, 0, "{out}{err}");
+        let link = into.path().join("etc/systemd/network/00-netwright-v0.link");
+        let text = fs::read_to_string(&link).unwrap();
+        assert!(text.contains("NamePolicy=of-the-folder"), "{text}");
+    });
+}
+
+#[test]
 fn one_change_of_two_is_removed_and_a_line_read_later_is_told() {
     on_a_host(|host| {
         let into = tempfile::tempdir().unwrap();

@@ -126,7 +126,19 @@ fn head(s: &ChangeSet, page: &mut Page) {
     if let Reading::Known(left) = s.confirm_within_ms {
         page.line(Line::new().ink(Ink::Warn, format!("    {}", waiting(s, left))), 6);
     } else if s.state == State::Unfinished && !s.remedies.is_empty() {
-        let mut text = format!("    `{}` undoes it", remedy(0));
+        let mut text = match (&s.guarded, &s.undone_within_ms) {
+            (Reading::Known(true), Reading::Known(left)) => {
+                format!(
+                    "    its guard undoes it in {} s; before that `{}` does",
+                    left / 1000,
+                    remedy(0)
+                )
+            }
+            (Reading::Known(false), _) => {
+                format!("    its guard is gone: `{}` undoes it", remedy(0))
+            }
+            _ => format!("    `{}` undoes it", remedy(0)),
+        };
         if s.remedies.len() > 1 {
             text += &format!(", `{}` completes it", remedy(1));
         }

@@ -81,17 +81,11 @@ impl Work<'_> {
 
     pub(crate) fn begin(&self, plan: &Plan, by: By) -> Result<Journal, TuneError> {
         privilege::check(self.host, &plan.changes)?;
-        let mut journal = self.store.begin(self.lock)?;
         let mut changes = plan.changes.clone();
         settle::note(self.host.root(), &mut changes);
-        journal.sync(Event::Begin {
-            schema_version: SCHEMA_VERSION,
-            id: journal.id,
-            host: plan.host.clone(),
-            by,
-            changes,
-        })?;
-        Ok(journal)
+        let host = plan.host.clone();
+        let schema_version = SCHEMA_VERSION;
+        self.store.begin(self.lock, |id| Event::Begin { schema_version, id, host, by, changes })
     }
 
     /// Takes up a change set that a crash cut short.

@@ -364,7 +364,7 @@ mod tests {
 
     fn radius(facts: &Facts, nic: &str, act: Act<'_>) -> Radius {
         let remote = Session { remote: Some("192.0.2.1".into()), ..Session::default() };
-        let case = Case { facts, session: &remote };
+        let case = Case::new(facts, &remote);
         case.act_radius(nic, act)
     }
 

@@ -146,12 +146,14 @@ impl Store {
         let path = self.file_of(id);
         let name = path.display().to_string();
         let bytes = fs::read(&path).map_err(|e| TuneError::io(&name, &e))?;
-        let records = read::records(&bytes)
-            .map_err(|why| TuneError::Environment(format!("{name}: {why}")))?;
-        // A tear leaves no end of a line.
-        if records.is_empty() && bytes.contains(&b'\n') {
-            let why = "no line of it is a record; the journal is damaged";
-            return Err(TuneError::Environment(format!("{name}: {why}")));
+        let damaged = |why: &str| TuneError::Environment(format!("{name}: {why}; {BY_HAND}"));
+        let records = read::records(&bytes).map_err(|why| damaged(&why))?;
+        // A file gets its name once its first record is on disk.
+        if records.is_empty() {
+            return Err(damaged(match bytes.is_empty() {
+                true => "the file is empty; the journal is damaged",
+                false => "no line of it is a record; the journal is damaged",
+            }));
         }
         Ok(Set::fold(records))
     }
@@ -168,22 +170,31 @@ impl Store {
         (sets, damaged)
     }
 
-    /// Begins a change set. Only with the lock.
+    /// Begins a change set with its first record, made by its number. Only with the lock. Cut short,
+    /// there is no such set.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(&self, _: &Lock) -> Result<Journal, TuneError> {
+    pub fn begin(&self, _: &Lock, first: impl FnOnce(u64) -> Event) -> Result<Journal, TuneError> {
         let id = self.ids().last().map_or(1, |last| last + 1);
         let path = self.file_of(id);
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
+        let unnamed = self.folder().join("begun.new");
+        remove(&unnamed).map_err(failed)?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .mode(0o644)
-            .open(&path)
+            .open(&unnamed)
             .map_err(failed)?;
+        let mut journal = Journal { file, path: path.clone(), next_seq: 1, torn: false, id };
+        if let Err(e) = journal.sync(first(id)) {
+            let _ = remove(&unnamed);
+            return Err(e);
+        }
+        fs::rename(&unnamed, &path).map_err(failed)?;
         sync_folder(&self.folder()).map_err(failed)?;
-        Ok(Journal { file, path, next_seq: 1, torn: false, id })
+        Ok(journal)
     }
 
     /// Goes on with a change set. Only with the lock.
@@ -236,6 +247,17 @@ impl Journal {
         }
         self.next_seq += 1;
         Ok(())
+    }
+}
+
+/// What to do with a journal that makes no sense.
+const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
+                       hand what is still in force, then move the file away";
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 

@@ -3,6 +3,8 @@
 //! A new knob is a file under `knobs/` with one type, named in [`crate::knobs::ALL`]; a test
 //! compares the list with the files.
 
+use std::collections::BTreeMap;
+
 use model::{
     CpuId, CpuSet, Facts, Reading,
     nic::Nic,
@@ -19,6 +21,15 @@ pub struct Case<'a> {
     pub facts: &'a Facts,
     /// The operator's own connection.
     pub session: &'a Session,
+    /// What the same plan makes of the MTU of interfaces, by name.
+    pub mtus: BTreeMap<String, u64>,
+}
+
+impl<'a> Case<'a> {
+    /// Of a plan that is not made yet.
+    pub fn new(facts: &'a Facts, session: &'a Session) -> Self {
+        Self { facts, session, mtus: BTreeMap::new() }
+    }
 }
 
 /// Why a value is not taken.

@@ -10,6 +10,7 @@ mod owner;
 pub mod record;
 pub mod render;
 mod subject;
+mod target;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use model::{
 };
 
 pub use record::{Kept, Record, Subject};
+pub use target::Target;
 
 use crate::{Host, TuneError, journal::Set, knobs};
 use files::Look;
@@ -37,6 +39,7 @@ pub struct Place {
 /// those for which that cannot be said. The last set that wrote a knob counts.
 pub fn values(
     host: &Host,
+    target: &Target,
     facts: &Facts,
     sets: &[(Set, State)],
     known: &Record,
@@ -46,7 +49,7 @@ pub fn values(
         for change in &set.changes {
             kept.retain(|k| k.knob != change.knob);
             not.retain(|n| n.knob != change.knob);
-            match subject::of(host, facts, set, &change.knob, known) {
+            match subject::of(host, target, facts, set, &change.knob, known) {
                 Ok(subject) => kept.push(Kept {
                     id: set.id,
                     knob: change.knob.clone(),

@@ -10,7 +10,7 @@ use model::{
 use crate::{
     Host, TuneError,
     journal::step,
-    knob::{Case, Knob, Refusal, harmful, is_of_nic},
+    knob::{Case, Knob, Refusal, harmful, is_of_nic, nic_of},
     knobs, members, near, netns, profile,
     wish::{self, Mode, Wish, Wishes},
 };
@@ -40,34 +40,75 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
 }
 
 /// The plan: what is refused stands beside what is planned. Pure.
-pub fn make(case: &Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
+pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
+    let judged = judge(&mut case, wishes, seen);
     let mut plan = Plan {
         schema_version: SCHEMA_VERSION,
         host: id,
         changes: vec![],
         refused: wishes.refused.clone(),
-        unchanged: vec![],
+        unchanged: judged.unchanged,
         notes: vec![],
     };
-    let mut phased: Vec<(u8, Planned)> = Vec::new();
-    let mut asked: BTreeMap<&str, &str> = BTreeMap::new();
-    for wish in &wishes.wishes {
-        if let Some(first) = asked.insert(&wish.knob, &wish.asked_by) {
-            plan.refused.push(refused(wish, RefusedAs::Usage, format!("{first} asks for it too")));
-            continue;
-        }
-        match one(case, wish, seen, wishes.understood) {
-            Ok(Some(planned)) => phased.push(planned),
-            Ok(None) => plan.unchanged.push(unchanged(wish, seen)),
-            Err(refusal) => plan.refused.push(refused(wish, refusal.kind, refusal.why)),
-        }
-    }
+    plan.refused.extend(judged.refused);
+    let mut phased = judged.phased;
     phased.sort_by_key(|(phase, _)| *phase);
     let changes = phased.into_iter().map(|(_, p)| p).collect();
     let changes = without_irqbalance(changes, &mut plan.refused);
     plan.changes = members::in_turn(case.facts, changes);
-    plan.notes = notes(case, &plan);
+    plan.notes = notes(&case, &plan);
     plan
+}
+
+/// What wishes came to.
+#[derive(Default)]
+struct Judged {
+    phased: Vec<(u8, Planned)>,
+    refused: Vec<Refused>,
+    unchanged: Vec<Unchanged>,
+}
+
+/// Judges every wish, each by what the others make of the MTUs next to it; what is refused makes
+/// nothing of them.
+fn judge(case: &mut Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
+    let mtu_of = |knob: &str, value: &str| {
+        let nic = nic_of(knob, "mtu")?.to_owned();
+        Some((nic, value.trim().parse::<u64>().ok()?))
+    };
+    case.mtus = wishes.wishes.iter().filter_map(|w| mtu_of(&w.knob, &w.value)).collect();
+    loop {
+        let judged = judge_once(case, wishes, seen);
+        let made = judged.phased.iter().filter_map(|(_, c)| mtu_of(&c.knob, &c.new));
+        let made: BTreeMap<String, u64> = made.collect();
+        // Each turn has fewer of them.
+        let before = case.mtus.len();
+        case.mtus.retain(|nic, _| made.contains_key(nic));
+        if case.mtus.len() == before {
+            return judged;
+        }
+    }
+}
+
+fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
+    let mut judged = Judged::default();
+    let mut asked: BTreeMap<&str, &Wish> = BTreeMap::new();
+    for wish in &wishes.wishes {
+        match asked.get(wish.knob.as_str()) {
+            Some(first) if first.value == wish.value && first.mode == wish.mode => continue,
+            Some(first) => {
+                let why = format!("{} asks for it too", first.asked_by);
+                judged.refused.push(refused(wish, RefusedAs::Usage, why));
+                continue;
+            }
+            None => asked.insert(&wish.knob, wish),
+        };
+        match one(case, wish, seen, wishes.understood) {
+            Ok(Some(planned)) => judged.phased.push(planned),
+            Ok(None) => judged.unchanged.push(unchanged(wish, seen)),
+            Err(refusal) => judged.refused.push(refused(wish, refusal.kind, refusal.why)),
+        }
+    }
+    judged
 }
 
 fn one(
@@ -322,7 +363,7 @@ mod tests {
         let facts: model::Facts = serde_json::from_str(facts).unwrap();
         let irq = facts.irqs.known().unwrap().first().unwrap().irq;
         let session = Session::default();
-        let case = Case { facts: &facts, session: &session };
+        let case = || Case::new(&facts, &session);
         let id = HostId {
             name: Reading::default(),
             machine_id: Reading::default(),
@@ -345,11 +386,11 @@ mod tests {
         let stop = ["irqbalance.running=off".to_owned(), asks[1].clone()];
         let mut running = seen.clone();
         running.values.insert("irqbalance.running".into(), Ok("on systemd\n".into()));
-        let plan = make(&case, id.clone(), &wish::arguments(&stop).unwrap(), &running);
+        let plan = make(case(), id.clone(), &wish::arguments(&stop).unwrap(), &running);
         assert_eq!((plan.changes.len(), plan.refused.len()), (1, 1), "{plan:?}");
         assert!(plan.refused[0].why.contains("of the same plan ends it"));
         for _ in 0..2 {
-            let plan = make(&case, id.clone(), &wish::arguments(&asks).unwrap(), &seen);
+            let plan = make(case(), id.clone(), &wish::arguments(&asks).unwrap(), &seen);
             assert_eq!(plan.refused, []);
             let order: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
             assert_eq!(order.last(), Some(&"irqbalance.paused"), "{order:?}");

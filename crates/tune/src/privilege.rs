@@ -1,12 +1,18 @@
 //! Whether this process may make a plan's changes, found out before the first of them: a plan that
 //! stops halfway for want of a capability disturbs the host twice.
 
-use std::{fs::File, os::fd::AsRawFd};
+use model::tune::{Planned, Saved};
+use probe::{
+    ReadError, Root,
+    ask::{access, netns},
+};
 
-use model::tune::Planned;
-use probe::{ReadError, Root, ask::access};
-
-use crate::{Host, TuneError, knobs};
+use crate::{
+    Host, TuneError,
+    journal::Set,
+    knobs,
+    undo::{self, Outlook},
+};
 
 /// What a write needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,18 +53,34 @@ struct Held<'r> {
 /// What is missing for changes, in one line; `None` where nothing is. A folder laid out like a host
 /// asks for nothing but files.
 pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
+    let knobs: Vec<&str> = changes.iter().map(|c| c.knob.as_str()).collect();
+    missing_for(host, &knobs)
+}
+
+/// What is missing for undoing a set; what is as it was already needs nothing.
+pub fn missing_to_undo(host: &Host, set: &Set) -> Option<String> {
+    let is_to_write = |(saved, outlook): (&Saved, Outlook)| {
+        let Outlook::Back(name) = outlook else { return None };
+        let now = knobs::find(&name)?.read(host, &name);
+        (now.ok().as_ref() != Some(&saved.old)).then_some(name)
+    };
+    let names: Vec<String> =
+        undo::outlooks(host, set).into_iter().filter_map(is_to_write).collect();
+    missing_for(host, &names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn missing_for<'k>(host: &Host, changes: &[&'k str]) -> Option<String> {
     if !host.is_live() {
         return None;
     }
     let held = Held::now(host.root())?;
-    let mut lacks: Vec<(String, Vec<&str>)> = Vec::new();
-    for change in changes {
-        let Some(knob) = knobs::find(&change.knob) else { continue };
-        let needs = knob.needs(host, &change.knob);
-        for why in needs.iter().filter_map(|n| held.lacks(n)) {
+    let mut lacks: Vec<(String, Vec<&'k str>)> = Vec::new();
+    for name in changes {
+        let Some(knob) = knobs::find(name) else { continue };
+        for why in knob.needs(host, name).iter().filter_map(|n| held.lacks(n)) {
             match lacks.iter_mut().find(|(w, _)| *w == why) {
-                Some((_, knobs)) => knobs.push(&change.knob),
-                None => lacks.push((why, vec![&change.knob])),
+                Some((_, knobs)) => knobs.push(name),
+                None => lacks.push((why, vec![name])),
             }
         }
     }
@@ -70,12 +92,24 @@ pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// Before the first write of undoing.
+///
+/// # Errors
+/// Names what is missing.
+pub fn check_undo(host: &Host, set: &Set) -> Result<(), TuneError> {
+    refused(missing_to_undo(host, set))
+}
+
 /// Before the first write.
 ///
 /// # Errors
 /// Names what is missing.
 pub fn check(host: &Host, changes: &[Planned]) -> Result<(), TuneError> {
-    match missing(host, changes) {
+    refused(missing(host, changes))
+}
+
+fn refused(missing: Option<String>) -> Result<(), TuneError> {
+    match missing {
         None => Ok(()),
         Some(why) => Err(TuneError::Denied(format!("not permitted: {why}; nothing was written"))),
     }
@@ -93,7 +127,8 @@ impl<'r> Held<'r> {
             uid,
             // PROC_USER_INIT_INO (include/linux/proc_ns.h).
             first: root.link("/proc/self/ns/user").ok().as_deref() == Some("user:[4026531837]"),
-            owns_net: owns_net(),
+            // Where the kernel does not tell, the write does.
+            owns_net: netns::is_own(root).unwrap_or(true),
         })
     }
 
@@ -159,20 +194,4 @@ fn uids(status: &[u8]) -> Option<[u32; 3]> {
     let text = parse::proc_status::value(status, "Uid")?;
     let mut words = text.split_whitespace().map_while(|w| w.parse().ok());
     Some([words.next()?, words.next()?, words.next()?])
-}
-
-/// Whether the network namespace belongs to this user namespace or to one below it: only then do our
-/// capabilities count there. **Source**: `NS_GET_USERNS`, which is refused for an owner outside of
-/// what the asker may see.
-fn owns_net() -> bool {
-    const NS_GET_USERNS: libc::c_ulong = 0xb701;
-    let Ok(net) = File::open("/proc/thread-self/ns/net") else { return true };
-    // SAFETY: the descriptor is open, and the call takes no argument.
-    let owner = unsafe { libc::ioctl(net.as_raw_fd(), NS_GET_USERNS as _) };
-    if owner >= 0 {
-        // SAFETY: the kernel just gave us this descriptor.
-        unsafe { libc::close(owner) };
-        return true;
-    }
-    std::io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
 }

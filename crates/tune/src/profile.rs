@@ -9,7 +9,7 @@ use model::tune::{Profile, ProfileLine, Wanted};
 use serde::Deserialize;
 use toml::Spanned;
 
-pub use expand::{expand, raise};
+pub use expand::{expand, raise, there};
 
 use crate::TuneError;
 

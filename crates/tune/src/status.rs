@@ -49,7 +49,7 @@ pub fn document(host: &Host, set: &Set, state: State) -> ChangeSet {
 
 fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
     let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
-    let guarded = match set.armed.filter(|_| state == State::AwaitingConfirmation) {
+    let guarded = match set.armed.filter(|_| set.is_guarded(state)) {
         Some(armed) => Reading::Known(stands(armed)),
         None => Reading::absent("nothing waits"),
     };
@@ -311,10 +311,11 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
             )),
             State::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
             State::Unfinished => Some(format!(
-                "change {id} was cut short after {} of {} writes; `netwright tune rollback {id}{options}` \
-                 undoes it, `netwright tune apply --finish {id}{options}` completes it",
+                "change {id} was cut short after {} of {} writes; {}`netwright tune rollback \
+                 {id}{options}` undoes it, `netwright tune apply --finish {id}{options}` completes it",
                 set.writes.iter().filter(|w| w.held).count(),
-                set.changes.len()
+                set.changes.len(),
+                guard_of(set)
             )),
             State::AwaitingConfirmation => Some(waits(set, options)),
             state if is_left(host, set, *state) => Some(format!(
@@ -359,6 +360,18 @@ fn is_gone(host: &Host, set: &Set) -> bool {
         && set.changes.iter().all(|c| netns::is_of_namespace(&c.knob));
     let then = set.host.net_namespace.get().filter(|_| away);
     then.is_some_and(|then| matches!(netns::again(then, set.host.net_cookie.get()), Found::Gone))
+}
+
+/// Of a change that was cut short, what its guard will do.
+fn guard_of(set: &Set) -> String {
+    match set.armed {
+        None => String::new(),
+        Some(armed) if !stands(armed) => "its guard is gone too; ".into(),
+        Some(armed) => {
+            let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
+            format!("its guard undoes it in {left} s; ")
+        }
+    }
 }
 
 fn waits(set: &Set, options: &str) -> String {

@@ -53,7 +53,8 @@ pub struct ChangeSet {
     pub begun_unix_ms: u64,
     /// Who made it.
     pub by: String,
-    /// Whether the guard that is to undo it lives; absent when nothing waits.
+    /// Whether the guard that is to undo it lives, also where the change was cut short; absent when
+    /// nothing waits.
     #[serde(default)]
     pub guarded: Reading<bool>,
     /// How many of its changes were begun.
@@ -64,6 +65,10 @@ pub struct ChangeSet {
     pub changes: Vec<Planned>,
     /// How long is left to confirm it, milliseconds; absent when nothing waits.
     pub confirm_within_ms: Reading<u64>,
+    /// How long until a guard undoes it, milliseconds, also where the change was cut short and cannot
+    /// be confirmed; absent when none is to.
+    #[serde(default)]
+    pub undone_within_ms: Reading<u64>,
     /// What went wrong, one line each: failures, and values that could not be put back.
     pub trouble: Vec<String>,
     /// Inode of the network namespace that it was made in. **Source**: `/proc/self/ns/net`.

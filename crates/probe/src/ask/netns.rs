@@ -55,6 +55,32 @@ fn namespace_inode(path: &std::path::Path) -> Option<u64> {
     Some(file.metadata().ok()?.ino())
 }
 
+/// Whether this network namespace belongs to this process's user namespace or to one below it: only
+/// then do its capabilities count there. **Source**: `NS_GET_USERNS`, which is refused for an owner
+/// outside of what the asker may see; since 4.9.
+///
+/// # Errors
+/// As the kernel answered, or absent where the root has no such answer.
+pub fn is_own(root: &Root) -> Result<bool, ReadError> {
+    use std::os::fd::AsRawFd;
+    const NS_GET_USERNS: libc::c_ulong = 0xb701;
+    const NET: &str = "/proc/thread-self/ns/net";
+    root.ask("netns/own", || {
+        let net = std::fs::File::open(NET).map_err(|e| ReadError::from_io(NET, &e))?;
+        // SAFETY: the descriptor is open, and the call takes no argument.
+        let owner = unsafe { libc::ioctl(net.as_raw_fd(), NS_GET_USERNS as _) };
+        if owner >= 0 {
+            // SAFETY: the kernel just gave us this descriptor.
+            unsafe { libc::close(owner) };
+            return Ok(true);
+        }
+        match std::io::Error::last_os_error() {
+            e if e.raw_os_error() == Some(libc::EPERM) => Ok(false),
+            e => Err(ReadError::from_io(NET, &e)),
+        }
+    })
+}
+
 /// What is inside another namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inside {

@@ -228,14 +228,23 @@ impl Set {
         }
     }
 
+    /// Whether a guard is to undo it.
+    pub fn is_guarded(&self, state: State) -> bool {
+        let cut_short = state == State::Unfinished && !self.undoing;
+        self.armed.is_some() && (cut_short || state == State::AwaitingConfirmation)
+    }
+
     /// For documents. `now_boot_ms` is `CLOCK_BOOTTIME`.
     pub fn document(&self, state: State, now_boot_ms: u64) -> ChangeSet {
         let mut trouble = self.trouble.clone();
         trouble.extend(self.not_undone.iter().map(|(k, why)| format!("{k} not put back: {why}")));
         let left = self
             .armed
-            .filter(|_| state == State::AwaitingConfirmation)
+            .filter(|_| self.is_guarded(state))
             .map(|a| a.deadline_boot_ms.saturating_sub(now_boot_ms));
+        let known = |left: Option<u64>| {
+            left.map_or_else(|| Reading::absent("nothing waits"), Reading::Known)
+        };
         let id = self.id;
         let rollback = || format!("netwright tune rollback {id}");
         let remedies = match state {
@@ -258,8 +267,8 @@ impl Set {
             begun: self.writes.len(),
             made: self.writes.iter().filter(|w| w.held).count(),
             changes: self.changes.clone(),
-            confirm_within_ms: left
-                .map_or_else(|| Reading::absent("nothing waits"), Reading::Known),
+            confirm_within_ms: known(left.filter(|_| state == State::AwaitingConfirmation)),
+            undone_within_ms: known(left),
             trouble,
             net_namespace: self.host.net_namespace.clone(),
             namespace: String::new(),

@@ -262,7 +262,8 @@ mod tests {
     }
 
     fn judged(table: &[u32], wanted: &str) -> Result<String, Refusal> {
-        let case = Case { facts: &host(table), session: &Session::default() };
+        let (facts, session) = (host(table), Session::default());
+        let case = Case::new(&facts, &session);
         NicChannels.validate(&case, "nic.eth0.channels", "combined 4", wanted)
     }
 

@@ -1,6 +1,9 @@
 //! `nic.NIC.mtu`: the largest packet, without the link's own header.
 
-use model::{nic::KindDetails, tune::Radius};
+use model::{
+    nic::{KindDetails, Nic},
+    tune::Radius,
+};
 
 use crate::{
     Host, TuneError,
@@ -65,7 +68,7 @@ impl Knob for NicMtu {
             ));
         }
         let grows = old.trim().parse::<u64>().is_ok_and(|old| mtu > old);
-        if let Some(why) = too_large(case, &nic.details, mtu).filter(|_| grows) {
+        if let Some(why) = too_large(case, nic, mtu).filter(|_| grows) {
             return cannot(why);
         }
         Ok(mtu.to_string())
@@ -110,10 +113,21 @@ impl Knob for NicMtu {
     }
 }
 
+/// The other end of a veth, where that is in the same network namespace: each names the other.
+fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
+    let peer_of = |n: &Nic| match &n.details {
+        KindDetails::Veth { peer_ifindex, .. } => peer_ifindex.get(),
+        _ => None,
+    };
+    let number = peer_of(nic)?;
+    let mutual = |n: &&Nic| n.ifindex.get() == Some(number) && peer_of(n) == nic.ifindex.get();
+    case.facts.nics.iter().find(mutual)
+}
+
 /// What next to the interface carries less.
-fn too_large(case: &Case<'_>, details: &KindDetails, mtu: u64) -> Option<String> {
+fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
     let of = |name: &str| case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
-    match details {
+    match &nic.details {
         KindDetails::Vlan { lower, .. } | KindDetails::Macvlan { lower, .. } => {
             let lower = lower.known()?;
             let below = of(lower).filter(|&below| mtu > below)?;
@@ -126,9 +140,21 @@ fn too_large(case: &Case<'_>, details: &KindDetails, mtu: u64) -> Option<String>
                 .then(|| format!("its port {port} carries {least} bytes; raise that first"))
         }
         KindDetails::Veth { peer_mtu, peer, .. } => {
-            let far = peer_mtu.get().map(u64::from).filter(|&far| mtu > far)?;
-            let peer = peer.known().map_or("the other end", String::as_str);
-            Some(format!("{peer} at the other end carries {far} bytes; raise that first"))
+            let other = other_end(case, nic);
+            let planned = other.and_then(|o| case.mtus.get(&o.name)).copied();
+            let far = planned.or(peer_mtu.get().map(u64::from)).filter(|&far| mtu > far)?;
+            Some(match (other, peer.known()) {
+                (Some(other), _) => format!(
+                    "{0} at the other end carries {far} bytes; ask for nic.{0}.mtu={mtu} in the same \
+                     plan",
+                    other.name
+                ),
+                (None, peer) => format!(
+                    "{0} at the other end, in another network namespace, carries {far} bytes; raise \
+                     that first, there: ip link set {0} mtu {mtu}",
+                    peer.map_or("the interface", String::as_str)
+                ),
+            })
         }
         _ => None,
     }

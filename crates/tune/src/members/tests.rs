@@ -49,7 +49,7 @@ fn made(wishes: &[&str]) -> Plan {
     let wishes = wish::arguments(&wishes).unwrap();
     let seen = plan::look(&host, &wishes.wishes);
     let id: HostId = host.id();
-    plan::make(&Case { facts: &facts, session: &Session::default() }, id, &wishes, &seen)
+    plan::make(Case::new(&facts, &Session::default()), id, &wishes, &seen)
 }
 
 fn order(plan: &Plan) -> Vec<&str> {

@@ -56,6 +56,14 @@ pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
     ]
 }
 
+/// The settings files of an irqbalance that is installed in a system that does not run.
+pub fn installed(system: &Host) -> Option<Vec<String>> {
+    unit_file(system, "irqbalance.service")?;
+    let there = |f: &&&str| system.root().exists(f);
+    let files = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
+    Some(files.iter().filter(there).map(|f| (*f).to_owned()).collect())
+}
+
 /// Path, mode and body of what keeps irqbalance off these interrupts: a policy script, handed to
 /// it through the very variable that its unit passes on, in a file of ours that is read after
 /// the distribution's. Nothing where irqbalance is not installed.

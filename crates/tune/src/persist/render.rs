@@ -11,6 +11,7 @@ use parse::sysctl_conf;
 use super::{
     irq, kept_by, link, not_kept, owner,
     record::{Interface, Kept, Subject},
+    target::Target,
 };
 use crate::{Host, knobs};
 
@@ -44,11 +45,14 @@ const RULES: &str = "/etc/udev/rules.d/99-netwright.rules";
 const TMPFILES: &str = "/etc/tmpfiles.d/netwright.conf";
 
 /// Renders what is kept.
-pub fn render(host: &Host, facts: &Facts, kept: &[Kept]) -> Rendered {
+pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[Kept]) -> Rendered {
+    let system = target.system(host);
     let mut work = Work {
-        host,
+        host: (!target.is_another_system()).then_some(host),
+        settings: target.settings(host),
+        system,
         facts,
-        systemd: systemd_version(host),
+        systemd: systemd_version(system),
         out: Rendered::default(),
         bodies: BTreeMap::new(),
     };
@@ -58,6 +62,7 @@ pub fn render(host: &Host, facts: &Facts, kept: &[Kept]) -> Rendered {
     work.units(kept);
     work.sysfs(kept);
     let file = |(path, (mode, body))| Output { path, mode, body };
+    work.out.notes.extend(target.note().filter(|_| !kept.is_empty()).map(str::to_owned));
     work.out.files = work.bodies.into_iter().map(file).collect();
     work.out
 }
@@ -79,7 +84,12 @@ pub fn systemd_version(host: &Host) -> Option<u32> {
 }
 
 struct Work<'a> {
-    host: &'a Host,
+    /// The running host, where the files are for its own system.
+    host: Option<&'a Host>,
+    /// Whose configuration is read beside ours.
+    settings: &'a Host,
+    /// Whose programs and units there are.
+    system: &'a Host,
     facts: &'a Facts,
     systemd: Option<u32>,
     out: Rendered,
@@ -140,16 +150,16 @@ impl Work<'_> {
         for folder in
             ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"]
         {
-            let names = self.host.root().entries(folder).unwrap_or_default();
+            let names = self.settings.root().entries(folder).unwrap_or_default();
             let later = |n: &&String| n.ends_with(".conf") && n.as_str() > ours;
             files.extend(names.iter().filter(later).map(|n| format!("{folder}/{n}")));
         }
         // procps reads it last, whatever its name; systemd does not read it at all.
-        if self.host.root().exists("/etc/sysctl.conf") {
+        if self.settings.root().exists("/etc/sysctl.conf") {
             files.push("/etc/sysctl.conf".into());
         }
         files.iter().find_map(|file| {
-            let text = self.host.text(file).ok()?;
+            let text = self.settings.text(file).ok()?;
             let sets = |l: &str| {
                 let (key, _) = l.trim().trim_start_matches('-').split_once('=')?;
                 (sysctl_conf::path(key.trim()) == path).then_some(())
@@ -191,9 +201,9 @@ impl Work<'_> {
         for kept in mine {
             let knob = kept.knob.strip_prefix(&format!("nic.{}.", nic.name)).unwrap_or_default();
             if knob == "mtu"
-                && let Some(number) = number
+                && let (Some(number), Some(host)) = (number, self.host)
             {
-                match owner::mtu(self.host, nic, number, &kept.value) {
+                match owner::mtu(host, nic, number, &kept.value) {
                     owner::Mtu::Nothing => {}
                     owner::Mtu::File(path, body) => self.append(&path, 0o644, &body),
                     owner::Mtu::Overridden(why) => {
@@ -225,7 +235,8 @@ impl Work<'_> {
         if !rules.is_empty() {
             self.append(RULES, 0o644, &rules);
         }
-        if let Some(uuid) = number.and_then(|n| owner::connection(self.host, n))
+        if let (Some(number), Some(host)) = (number, self.host)
+            && let Some(uuid) = owner::connection(host, number)
             && !properties.is_empty()
         {
             self.out.notes.push(format!(
@@ -269,7 +280,7 @@ impl Work<'_> {
         let tool = folders
             .iter()
             .map(|f| format!("{f}/{tool}"))
-            .find(|p| self.host.root().exists(p))
+            .find(|p| self.system.root().exists(p))
             .ok_or_else(|| format!("{tool} is not installed, and nothing else sets it at boot"))?;
         let rest = rest.replace('%', "%%").replace('$', "$$");
         Ok(format!("{head}, RUN+=\"{tool} {rest}\"\n"))
@@ -294,11 +305,14 @@ impl Work<'_> {
         for (path, mode, body) in irq::at_boot(&pairs) {
             self.append(&path, mode, &body);
         }
-        let Some(balance) = self.facts.rivals.iter().find(|r| r.kind == "irqbalance") else {
-            return;
+        let balance = self.facts.rivals.iter().find(|r| r.kind == "irqbalance");
+        let settings_files = match self.host {
+            Some(_) => balance.map(|b| b.settings_files.clone()),
+            None => irq::installed(self.system),
         };
+        let Some(settings_files) = settings_files else { return };
         let actions: Vec<&str> = pairs.iter().map(|p| p.0).collect();
-        match irq::keep_off(self.host, &balance.settings_files, &actions) {
+        match irq::keep_off(self.system, &settings_files, &actions) {
             Ok(files) => {
                 for (path, mode, body) in files {
                     self.append(&path, mode, &body);

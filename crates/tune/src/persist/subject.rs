@@ -2,7 +2,10 @@
 
 use model::Facts;
 
-use super::record::{Interface, Record, Subject};
+use super::{
+    record::{Interface, Record, Subject},
+    target::Target,
+};
 use crate::{Host, journal::Set, knob::is_nic_name};
 
 /// Files of `/proc/irq/N` that are no action's folder.
@@ -26,6 +29,7 @@ const DEFAULT_LINK: &[&str] =
 /// Why that cannot be said, or not be kept.
 pub fn of(
     host: &Host,
+    target: &Target,
     facts: &Facts,
     set: &Set,
     knob: &str,
@@ -37,7 +41,7 @@ pub fn of(
         return Err("set in another network namespace, which whoever makes it has to set up".into());
     }
     if let Some(rest) = knob.strip_prefix("nic.") {
-        return interface(host, facts, rest, known).map(Subject::Nic);
+        return interface(host, target, facts, rest, known).map(Subject::Nic);
     }
     if let Some(number) = knob.strip_prefix("irq.").and_then(|k| k.strip_suffix(".affinity")) {
         return action(host, number).map(|action| Subject::Irq { action });
@@ -50,7 +54,13 @@ pub fn of(
 }
 
 /// Names hold dots, so the longest that is an interface's counts.
-fn interface(host: &Host, facts: &Facts, rest: &str, known: &Record) -> Result<Interface, String> {
+fn interface(
+    host: &Host,
+    target: &Target,
+    facts: &Facts,
+    rest: &str,
+    known: &Record,
+) -> Result<Interface, String> {
     let fits = |name: &str| rest.strip_prefix(name).is_some_and(|r| r.starts_with('.'));
     let nic = facts.nics.iter().filter(|n| fits(&n.name)).max_by_key(|n| n.name.len());
     let Some(nic) = nic.filter(|n| is_nic_name(&n.name)) else {
@@ -68,12 +78,15 @@ fn interface(host: &Host, facts: &Facts, rest: &str, known: &Record) -> Result<I
         }
     }
     let physical = nic.kind == "physical";
-    let link_file = nic.ifindex.known().and_then(|i| udev_property(host, *i, "ID_NET_LINK_FILE"));
+    let files = target.system(host);
+    // What udev did here it did by this host's files.
+    let number = nic.ifindex.known().filter(|_| !target.is_another_system());
+    let link_file = number.and_then(|i| udev_property(host, *i, "ID_NET_LINK_FILE"));
     let link_file = link_file.or_else(|| {
-        let there = |f: &&&str| host.root().exists(f);
+        let there = |f: &&&str| files.root().exists(f);
         DEFAULT_LINK.iter().find(there).map(|f| (*f).to_owned())
     });
-    let text = link_file.as_ref().and_then(|f| host.text(f).ok()).unwrap_or_default();
+    let text = link_file.as_ref().and_then(|f| files.text(f).ok()).unwrap_or_default();
     Ok(Interface {
         name: nic.name.clone(),
         mac: nic.mac.get().filter(|_| physical),

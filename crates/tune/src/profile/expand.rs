@@ -5,7 +5,10 @@ use model::{
     tune::{Profile, Refused, RefusedAs, Wanted},
 };
 
-use crate::wish::{Mode, Wish};
+use crate::{
+    TuneError,
+    wish::{Mode, Wish},
+};
 
 /// The interfaces that `nic.*` stands for.
 fn interfaces<'f>(facts: &'f Facts, chosen: &'f [String]) -> Vec<&'f str> {
@@ -14,6 +17,20 @@ fn interfaces<'f>(facts: &'f Facts, chosen: &'f [String]) -> Vec<&'f str> {
     }
     let fit = facts.nics.iter().filter(|n| n.kind == "physical" && n.up.get() == Some(true));
     fit.map(|n| n.name.as_str()).collect()
+}
+
+/// Whether the interfaces chosen are there.
+///
+/// # Errors
+/// Names the first that is not, and those that are.
+pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
+    let is_there = |name: &&String| facts.nics.iter().any(|n| n.name == **name);
+    let Some(none) = chosen.iter().find(|n| !is_there(n)) else { return Ok(()) };
+    let names: Vec<&str> = facts.nics.iter().map(|n| n.name.as_str()).take(8).collect();
+    Err(TuneError::Absent(format!(
+        "--nic {none}: there is no such interface here; there are {}",
+        names.join(", ")
+    )))
 }
 
 /// The profile's lines as wishes for this host; a line for which there is no interface is the

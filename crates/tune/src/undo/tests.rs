@@ -160,3 +160,44 @@ fn what_somebody_else_set_is_named_and_overwritten_or_left() {
         );
     }
 }
+
+#[test]
+fn a_journal_that_was_cut_off_is_damage_and_one_that_was_never_begun_is_nothing() {
+    let tree = Tree::new();
+    tree.apply();
+    let file = tree.store().folder().join("000001.jsonl");
+    let whole = fs::read(&file).unwrap();
+    let first = whole.iter().position(|b| *b == b'\n').unwrap();
+    for cut in [0, 1, first / 2] {
+        fs::write(&file, &whole[..cut]).unwrap();
+        let e = tree.store().set(1).unwrap_err();
+        assert!(e.to_string().contains("then move the file away"), "cut at {cut}: {e}");
+        let notice = status::notice(&tree.host(), &tree.store(), "").unwrap();
+        assert!(notice.contains("damaged"), "{notice}");
+    }
+    // Killed before its first record was whole: what is left of that is no journal.
+    fs::remove_file(&file).unwrap();
+    fs::write(tree.store().folder().join("begun.new"), "{").unwrap();
+    assert_eq!(tree.store().sets(), (vec![], vec![]));
+    KEYS.iter().for_each(|k| tree.put(k, "1\n"));
+    tree.apply();
+    assert!(!tree.store().folder().join("begun.new").exists());
+}
+
+#[test]
+fn what_forwarding_disturbs_is_named_as_anybody_names_it() {
+    let tree = tempfile::tempdir().unwrap();
+    for name in ["all", "eth0.100"] {
+        fs::create_dir_all(tree.path().join("proc/sys/net/ipv4/conf").join(name)).unwrap();
+    }
+    let host = Host::tree(tree.path()).unwrap();
+    let knob = knobs::find("sysctl.net.ipv4.ip_forward").unwrap();
+    assert_eq!(
+        knob.companions(&host, "sysctl.net.ipv4.ip_forward"),
+        [
+            "sysctl.net.ipv4.conf.all.forwarding",
+            "sysctl.net.ipv4.conf.eth0/100.forwarding",
+            "sysctl.net.ipv4.conf.all.accept_redirects",
+        ]
+    );
+}

@@ -68,9 +68,9 @@ pub struct ProfileArgs {
     /// own. What does not apply to this host is left out, with the reason.
     #[arg(long, value_name = "NAME-or-FILE", conflicts_with = "what")]
     pub profile: Option<String>,
-    /// The interface that the profile's `nic.*` stands for; repeatable [default: each physical
-    /// one that is up].
-    #[arg(long, value_name = "NIC", requires = "profile")]
+    /// The interfaces that the profile's `nic.*` stands for, by comma; repeatable [default: each
+    /// physical one that is up].
+    #[arg(long, value_name = "NIC", value_delimiter = ',', requires = "profile")]
     pub nic: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub struct PersistArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Print it in this form instead of writing files.
-    #[arg(long, value_enum, conflicts_with_all = ["remove", "dry_run", "json"])]
+    #[arg(long, value_enum, conflicts_with_all = ["remove", "dry_run", "json", "into"])]
     pub format: Option<Format>,
     /// Write below this folder instead of below /, for an image or to look at.
     #[arg(long, value_name = "DIR", conflicts_with = "root")]

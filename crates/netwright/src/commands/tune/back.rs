@@ -9,7 +9,7 @@ use tune::{
     journal::Set,
     lock::Lock,
     netns::{self, Found},
-    status,
+    privilege, status,
     undo::{self, OnDrift, Outlook},
 };
 
@@ -104,7 +104,11 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     }
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-    let lock = lock(&place, args.no_wait, args.output.talk.quiet)?;
+    let lock = match args.dry_run {
+        // Nothing is written: whoever may read the journal may ask.
+        true => None,
+        false => Some(lock_to_undo(&mut place, &args)?),
+    };
     let (mut open, damaged) = sets(&place);
     let chosen = chosen(&args, &place.host, &open);
     if chosen.is_empty() {
@@ -118,7 +122,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     let many = chosen.len() > 1;
     let mut told = Told { done: true, ..Told::default() };
     for (set, state) in &chosen {
-        let mut one = match one(&mut place, &lock, (set, *state), &open, &args) {
+        let mut one = match one(&mut place, lock.as_ref(), (set, *state), &open, &args) {
             // The others are put back, whatever becomes of one.
             Err(e) if many => Told { lines: vec![e.to_string()], ..Told::default() },
             one => one?,
@@ -139,15 +143,30 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Ok(if done { Done::Yes } else { Done::No })
 }
 
+/// The lock. Whoever may not write the journal is told at once what else is missing.
+fn lock_to_undo(place: &mut Place, args: &RollbackArgs) -> Result<Lock, Failure> {
+    let e = match lock(place, args.no_wait, args.output.talk.quiet) {
+        Err(Failure::Denied(why)) => why,
+        other => return other,
+    };
+    let (open, _) = sets(place);
+    let missing = chosen(args, &place.host, &open).into_iter().find_map(|(set, _)| {
+        let here = go_there(place, &set).is_ok();
+        here.then(|| privilege::missing_to_undo(&place.host, &set)).flatten()
+    });
+    let more = missing.map(|m| format!("; {m}")).unwrap_or_default();
+    Err(Failure::Denied(format!("{e}{more}; nothing was written")))
+}
+
 /// Puts one back.
 fn one(
     place: &mut Place,
-    lock: &Lock,
+    lock: Option<&Lock>,
     (set, state): (&Set, State),
     sets: &[(Set, State)],
     args: &RollbackArgs,
 ) -> Result<Told, Failure> {
-    let (id, dry_run) = (set.id, args.dry_run);
+    let id = set.id;
     let all_is_well = |line: String| Ok(Told { lines: vec![line], done: true, drifted: vec![] });
     match state {
         State::RolledBack => {
@@ -156,7 +175,7 @@ fn one(
             ));
         }
         State::GoneWithBoot => {
-            if !set.gone && !dry_run {
+            if let Some(lock) = lock.filter(|_| !set.gone) {
                 let mut journal = place.store.resume(id, lock).map_err(failure)?;
                 journal.sync(Event::GoneWithBoot).map_err(failure)?;
             }
@@ -170,9 +189,8 @@ fn one(
     let on_drift = if args.keep_drift { OnDrift::Keep } else { OnDrift::Overwrite };
     let mut set = set.clone();
     set.namespace_gone |= gone;
-    if dry_run {
-        return Ok(would_be(place, &set, on_drift));
-    }
+    let Some(lock) = lock else { return Ok(would_be(place, &set, on_drift)) };
+    privilege::check_undo(&place.host, &set).map_err(failure)?;
     let mut journal = place.store.resume(id, lock).map_err(failure)?;
     if gone {
         journal.sync(Event::NamespaceGone).map_err(failure)?;
@@ -206,6 +224,9 @@ fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
     lines.extend(drifted.iter().map(|d| drift_line(d, true)));
     if set.namespace_gone {
         lines.push(format!("Change {}: {}.", set.id, netns::GONE));
+    }
+    if let Some(why) = privilege::missing_to_undo(&place.host, set) {
+        lines.push(format!("This process could not do it: {why}."));
     }
     Told { lines, done, drifted }
 }

@@ -10,7 +10,7 @@ use probe::facts::{self, Request};
 use tune::{
     journal::{DEFAULT_STATE, Set},
     netns,
-    persist::{self, Kept, Record, format, render},
+    persist::{self, Kept, Record, Target, format, render},
     status,
 };
 
@@ -110,6 +110,10 @@ fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
 fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
     let place = place(args, host)?;
     let old = Record::load(&place.record).map_err(failure)?;
+    let target = match &args.into {
+        Some(_) => Target::folder(&place.base).map_err(failure)?,
+        None => Target::this(),
+    };
     let (kept, not, facts) = if args.remove {
         let facts = facts(host);
         let stays = |k: &&Kept| args.id.is_some_and(|id| k.id != id);
@@ -139,10 +143,10 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
                     .into(),
             ));
         }
-        let (kept, not) = persist::values(&host.host, &facts, &sets, &old);
+        let (kept, not) = persist::values(&host.host, &target, &facts, &sets, &old);
         (kept, not, facts)
     };
-    let mut rendered = render::render(&host.host, &facts, &kept);
+    let mut rendered = render::render(&host.host, &target, &facts, &kept);
     let unnamed = not.clone();
     let mut all: Vec<NotKept> = not;
     all.append(&mut rendered.not_kept);

@@ -129,6 +129,7 @@ pub fn of_session(
         tune::plan::found_here(found, &id).map_err(failure)?;
     }
     if let Some((profile, nics)) = &wishes.profile {
+        profile::there(facts, nics).map_err(failure)?;
         let (more, refused) = profile::expand(profile, facts, nics);
         wishes.wishes.extend(more);
         wishes.refused.extend(refused);
@@ -148,9 +149,8 @@ pub fn of_session(
         // It ends in another namespace.
         session.remote = None;
     }
-    let case = Case { facts, session: &session };
     let seen = tune::plan::look(host, &wishes.wishes);
-    let mut plan = tune::plan::make(&case, id, &wishes, &seen);
+    let mut plan = tune::plan::make(Case::new(facts, &session), id, &wishes, &seen);
     for change in &mut plan.changes {
         change.command = host.line(&change.command);
     }
