@@ -134,11 +134,15 @@ impl Course<'_> {
                 let few = complete < FEWEST_BLOCKS;
                 let time = if few { time.max(self.means.reach) } else { time };
                 let fit = time.as_secs_f64() / block_s.max(1e-9);
-                if complete == 1 && fit < 3.0 {
+                if too_small(fit, complete) {
+                    let fewer = match self.experiment.design {
+                        Design::Matrix => "fewer placements, ",
+                        _ => "",
+                    };
                     return Err(ProveError::Spec(format!(
                         "a block of {} runs takes {block_s:.1} s: the budget holds {fit:.1} blocks, \
-                         and {FEWEST_BLOCKS} are needed: shorter runs (a measurement's --duration), or a \
-                         budget (--budget, budget =) of {:.0}s at least",
+                         and {FEWEST_BLOCKS} are needed: {fewer}shorter runs (a measurement's --duration), \
+                         or a budget (--budget, budget =) of {:.0}s at least",
                         2 * self.experiment.cells.len(),
                         (block_s * 1.2 * FEWEST_BLOCKS as f64).ceil()
                     )));
@@ -302,6 +306,16 @@ impl Course<'_> {
     }
 }
 
+/// Whether a budget that holds so many blocks, by the time that those so far took, is sure to be too
+/// small for the fewest: of one block, which may be slow, less is sure than of two.
+fn too_small(fit: f64, complete: usize) -> bool {
+    match complete {
+        1 => fit < FEWEST_BLOCKS as f64 / 2.0,
+        2 => fit < FEWEST_BLOCKS as f64 - 1.0,
+        _ => false,
+    }
+}
+
 /// A run that gave nothing.
 fn failed(block: usize, level: usize, why: String) -> Run {
     Run {
@@ -374,6 +388,13 @@ mod tests {
         let document = went.document.unwrap();
         assert_eq!(document.verdict.blocks, FEWEST_BLOCKS);
         assert_eq!(document.ended, "the budget is used up");
+    }
+
+    #[test]
+    fn a_budget_that_cannot_hold_the_fewest_blocks_is_not_used_up_for_nothing() {
+        assert!(too_small(2.9, 1) && !too_small(3.1, 1), "the first block may have been slow");
+        assert!(too_small(4.9, 2) && !too_small(5.1, 2));
+        assert!(!too_small(4.9, 3), "then it is nearly over");
     }
 
     #[test]
