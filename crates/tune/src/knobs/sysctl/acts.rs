@@ -1,10 +1,25 @@
-//! Files of `/proc/sys` that are no settings: writing them does something, or they move by themselves,
-//! so that what was there cannot be put back.
+//! Files of `/proc/sys` that are never written: writing them does something, or they move by themselves
+//! or one way only, so that what was there cannot be put back, or they are a secret.
 
 use crate::TuneError;
 
-/// Beside what [`super::judge`] never writes.
-const ACTS: &[(&str, &str)] = &[
+/// Each with the reason. **Source** of what goes one way: `nf_hooks_lwtunnel_sysctl_handler`,
+/// `kexec_limit_handler`, `proc_cap_handler`.
+const NEVER: &[(&str, &str)] = &[
+    ("vm.drop_caches", "writing it is an act, not a setting"),
+    ("vm.compact_memory", "writing it is an act, not a setting"),
+    ("net.ipv4.route.flush", "writing it is an act, not a setting"),
+    ("net.ipv6.route.flush", "writing it is an act, not a setting"),
+    ("kernel.modules_disabled", "it cannot be undone before a reboot"),
+    ("kernel.kexec_load_disabled", "it cannot be undone before a reboot"),
+    ("kernel.unprivileged_bpf_disabled", "1 cannot be undone before a reboot"),
+    ("kernel.yama.ptrace_scope", "3 cannot be undone before a reboot"),
+    ("kernel.core_pattern", "it names a program for the kernel to run"),
+    ("kernel.modprobe", "it names a program for the kernel to run"),
+    ("kernel.hotplug", "it names a program for the kernel to run"),
+    ("kernel.hostname", "it is who the host is"),
+    ("kernel.domainname", "it is who the host is"),
+    ("net.ipv4.tcp_fastopen_key", "it is a secret, and the journal can be read"),
     ("fs.binfmt_misc.register", "writing it is an act, not a setting"),
     ("fs.binfmt_misc.status", "writing it is an act, not a setting"),
     ("vm.stat_refresh", "writing it is an act, not a setting"),
@@ -13,11 +28,26 @@ const ACTS: &[(&str, &str)] = &[
     ("kernel.ns_last_pid", "it moves with each new process"),
     ("kernel.sem_next_id", "the kernel sets it back when it is used"),
     ("kernel.shm_next_id", "the kernel sets it back when it is used"),
+    ("kernel.kexec_load_limit_panic", "it only goes down before a reboot"),
+    ("kernel.kexec_load_limit_reboot", "it only goes down before a reboot"),
+    ("kernel.usermodehelper.bset", "a capability that it loses does not come back before a reboot"),
+    (
+        "kernel.usermodehelper.inheritable",
+        "a capability that it loses does not come back before a reboot",
+    ),
+    (
+        "net.netfilter.nf_hooks_lwtunnel",
+        "1 cannot be undone before a reboot, and it is the whole host's, also where a network \
+         namespace lets it be written",
+    ),
 ];
 
 /// Why a key is never written.
 pub fn never(key: &str) -> Option<&'static str> {
-    ACTS.iter().find(|(k, _)| *k == key).map(|(_, why)| *why)
+    if key.ends_with(".stable_secret") {
+        return Some("it is a secret, and the journal can be read");
+    }
+    NEVER.iter().find(|(k, _)| *k == key).map(|(_, why)| *why)
 }
 
 /// Refuses a file that cannot be read: the journal would have nothing to put back. **Source**: its
@@ -43,6 +73,10 @@ mod tests {
     fn what_cannot_be_put_back_is_no_setting() {
         assert!(never("vm.stat_refresh").is_some() && never("kernel.ns_last_pid").is_some());
         assert_eq!(never("vm.swappiness"), None);
+        // The kernel answers EBUSY to 0, and shows it writable in every network namespace.
+        let one_way = never("net.netfilter.nf_hooks_lwtunnel").unwrap();
+        assert!(one_way.contains("cannot be undone"), "{one_way}");
+        assert!(never("net.ipv6.conf.eth0.stable_secret").is_some());
         let why = can_be_read("/proc/sys/a/b", 0o100_200).unwrap_err();
         assert!(why.to_string().contains("/proc/sys/a/b: can only be written"), "{why}");
         assert!(can_be_read("/proc/sys/a/b", 0o100_600).is_ok());

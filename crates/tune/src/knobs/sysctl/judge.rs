@@ -6,25 +6,6 @@ use parse::sysctl_conf::folded;
 use super::range;
 use crate::knob::{Case, Refusal, cannot, harmful, usage};
 
-/// Not settings: writing them does something, cannot be taken back, or would put a secret into
-/// the journal.
-const NEVER: &[(&str, &str)] = &[
-    ("vm.drop_caches", "writing it is an act, not a setting"),
-    ("vm.compact_memory", "writing it is an act, not a setting"),
-    ("net.ipv4.route.flush", "writing it is an act, not a setting"),
-    ("net.ipv6.route.flush", "writing it is an act, not a setting"),
-    ("kernel.modules_disabled", "it cannot be undone before a reboot"),
-    ("kernel.kexec_load_disabled", "it cannot be undone before a reboot"),
-    ("kernel.unprivileged_bpf_disabled", "1 cannot be undone before a reboot"),
-    ("kernel.yama.ptrace_scope", "3 cannot be undone before a reboot"),
-    ("kernel.core_pattern", "it names a program for the kernel to run"),
-    ("kernel.modprobe", "it names a program for the kernel to run"),
-    ("kernel.hotplug", "it names a program for the kernel to run"),
-    ("kernel.hostname", "it is who the host is"),
-    ("kernel.domainname", "it is who the host is"),
-    ("net.ipv4.tcp_fastopen_key", "it is a secret, and the journal can be read"),
-];
-
 /// Switches whose off does harm on every kernel of today.
 const KEEP_ON: &[(&str, &str)] = &[
     ("net.ipv4.tcp_sack", "loss recovery needs it"),
@@ -61,14 +42,6 @@ const ROOM: &[&str] = &[
     "net.netfilter.nf_conntrack_buckets",
     "net.netfilter.nf_conntrack_max",
 ];
-
-/// Why a key is never written.
-pub fn never(key: &str) -> Option<&'static str> {
-    if key.ends_with(".stable_secret") {
-        return Some("it is a secret, and the journal can be read");
-    }
-    NEVER.iter().find(|(k, _)| *k == key).map(|(_, why)| *why)
-}
 
 /// The value in the kernel's form, or why not.
 pub fn judge(
