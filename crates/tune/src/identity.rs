@@ -65,8 +65,15 @@ fn called(knob: &str, then: &str, now: &str) -> String {
 pub fn key(saved: &Saved) -> String {
     match &saved.nic {
         Some(nic) => called(&saved.knob, &nic.name, &format!("#{}", nic.ifindex)),
-        None => saved.knob.clone(),
+        None => one_spelling(&saved.knob),
     }
+}
+
+/// A kernel setting is written with dots or with slashes.
+fn one_spelling(knob: &str) -> String {
+    let key = knob.strip_prefix("sysctl.");
+    let dotted = key.map(|k| sysctl_conf::dotted(&sysctl_conf::path(k)));
+    dotted.map_or_else(|| knob.to_owned(), |k| format!("sysctl.{k}"))
 }
 
 impl Nics {

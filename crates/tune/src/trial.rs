@@ -298,11 +298,8 @@ impl Bench {
         self.here(set)?;
         let after = |(s, state): &&(Set, State)| s.id > id && status::is_open(*state);
         for (later, _) in sets.iter().filter(after) {
-            if let Some(knob) = later.shares(set) {
-                return Err(TuneError::Environment(format!(
-                    "change {} wrote {knob} after change {id}; roll that back first",
-                    later.id
-                )));
+            if let Some(why) = later.in_the_way_of(set) {
+                return Err(TuneError::Environment(why));
             }
         }
         self.take_back(id)

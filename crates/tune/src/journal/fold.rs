@@ -284,15 +284,13 @@ impl Set {
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
     }
 
-    /// The same, each with whose it is.
-    fn keys<'s>(&'s self) -> Vec<(String, &'s str)> {
+    /// What it wrote, then what that may have moved, each with whose it is; once it is rolled back,
+    /// those that were not put back.
+    fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
-        let all: Vec<&Saved> = own.chain(self.writes.iter().flat_map(|w| &w.companions)).collect();
-        let key = |knob: &'s str| {
-            let saved = all.iter().find(|s| s.knob == knob);
-            (saved.map_or_else(|| knob.to_owned(), |s| identity::key(s)), knob)
-        };
-        self.knobs().into_iter().map(key).collect()
+        let all = own.chain(self.writes.iter().flat_map(|w| &w.companions));
+        let stands = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));
+        stands.map(|s| (identity::key(s), s.knob.as_str())).collect()
     }
 
     /// Whether it was made in that network namespace; one that is not known counts as the same.
@@ -300,13 +298,22 @@ impl Set {
         netns::same(&self.host, host)
     }
 
-    /// A knob that both wrote.
-    pub fn shares(&self, other: &Self) -> Option<&str> {
+    /// A knob that both wrote or may have moved, as this set calls it.
+    fn shares(&self, other: &Self) -> Option<&str> {
         let one_namespace = self.is_of(&other.host);
-        let theirs = other.keys();
-        let both = |(key, _): &(String, &str)| theirs.iter().any(|(k, _)| k == key);
+        let theirs: BTreeSet<String> = other.keys().into_iter().map(|(key, _)| key).collect();
+        let both = |(key, _): &(String, &str)| theirs.contains(key);
         let mut shared = self.keys().into_iter().filter(both).map(|(_, knob)| knob);
         shared.find(|k| one_namespace || !netns::is_of_namespace(k))
+    }
+
+    /// Why an earlier set cannot be rolled back before this one, where both touch the same value: the
+    /// old value of this one would come back later.
+    pub fn in_the_way_of(&self, earlier: &Self) -> Option<String> {
+        let knob = self.shares(earlier)?;
+        let did = if self.knobs().contains(knob) { "wrote" } else { "moved" };
+        let (later, id) = (self.id, earlier.id);
+        Some(format!("change {later} {did} {knob} after change {id}; roll that back first"))
     }
 
     /// What a change wrote over its knob.

@@ -343,15 +343,12 @@ fn newest<'a>(sets: &'a [(Set, State)], host: &Host) -> Option<&'a (Set, State)>
         .or_else(|| sets.iter().rev().find(|(s, t)| status::is_left(host, s, *t)))
 }
 
-/// A later change of the same knob must go first, or its old value would come back later.
+/// A later change that touches the same value must go first, or its old value would come back later.
 fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
     let stands = |t: State| status::is_open(t) || t == State::PartlyRolledBack;
     for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {
-        if let Some(knob) = later.shares(set) {
-            return Err(Failure::Environment(format!(
-                "change {} wrote {knob} after change {}; roll that back first",
-                later.id, set.id
-            )));
+        if let Some(why) = later.in_the_way_of(set) {
+            return Err(Failure::Environment(why));
         }
     }
     Ok(())

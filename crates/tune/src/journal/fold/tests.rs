@@ -103,3 +103,25 @@ fn a_place_in_the_plan_is_no_number_of_a_change() {
     let s = set(vec![Event::Failed { n: 1, why: "b: not there".into() }]);
     assert_eq!(s.trouble, ["step 2 of 2: b: not there"]);
 }
+
+#[test]
+fn what_a_write_moved_along_counts_as_written() {
+    let first = set(vec![]);
+    let one = |knob: &str, companions: &[&str]| {
+        let saved = |knob: &&str| Saved { knob: (*knob).into(), old: "1\n".into(), nic: None };
+        let companions = companions.iter().map(saved).collect();
+        let mut later = first.clone();
+        later.writes = vec![Write { n: 0, saved: saved(&knob), companions, held: true }];
+        later
+    };
+    assert_eq!(one("c", &[]).shares(&first), Some("c"), "the earlier one moved it");
+    assert_eq!(one("d", &["b"]).shares(&first), Some("b"), "the later one moved it");
+    assert_eq!(one("d", &["c"]).shares(&first), Some("c"), "both did");
+    assert_eq!(one("d", &["e"]).shares(&first), None);
+    let slashes = one("d", &["sysctl.net/ipv4/ip_forward"]);
+    let dots = one("sysctl.net.ipv4.ip_forward", &[]);
+    assert_eq!(slashes.shares(&dots), Some("sysctl.net/ipv4/ip_forward"));
+    // Once rolled back, only what was left of it is in the way.
+    let back = set(vec![undoing(), undone("b"), undone("a"), not_undone("c"), Event::RolledBack]);
+    assert_eq!((back.shares(&one("a", &[])), back.shares(&one("c", &[]))), (None, Some("c")));
+}
