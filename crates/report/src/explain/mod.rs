@@ -176,10 +176,14 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
                 false => "not told from zero".into(),
             };
             format!(
-                "At the median, with one client: network {}, service {service} ({} to {}).",
+                "At the median, with one client: network {}, service {service} ({} to {}){}.",
                 time(t.network_ns),
                 time(t.low_ns),
-                time(t.high_ns)
+                time(t.high_ns),
+                match d.sum.conclusive {
+                    true => "",
+                    false => "; what disturbed most transactions moved it, too",
+                }
             )
         }
         None => "Transactions are of several kinds: means alone are said, there is no typical one."

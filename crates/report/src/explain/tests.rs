@@ -142,6 +142,8 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
     d.sum.disturbed = vec!["4 of 12 rounds were over 10% slower".into()];
     let said = plain(&d);
     assert!(said.contains("Inconclusive: 4 of 12 rounds"), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("; what disturbed most transactions moved it, too."), "{said}");
     assert!(!said.contains("The network is"), "{said}");
 }
 

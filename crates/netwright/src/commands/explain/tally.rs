@@ -47,6 +47,12 @@ impl Tally {
         let Counts { statuses, failures, left_out } = &*self.counts.borrow();
         document.warnings.extend(traffic::what_statuses_say(statuses));
         document.warnings.extend(failed(failures).into_iter().chain(nothing(left_out)));
+        if let Some(why) = unserved(statuses, failures) {
+            document.sum.conclusive = false;
+            document.sum.disturbed.push(why);
+            document.predictions.iter_mut().for_each(|p| p.inconclusive = true);
+            document.what_if.iter_mut().for_each(|w| w.inconclusive = true);
+        }
         document.statuses.clone_from(statuses);
         document.left_out.clone_from(left_out);
     }
@@ -57,6 +63,23 @@ fn failed(failures: &BTreeMap<String, u64>) -> Option<String> {
         failures.iter().map(|(w, n)| format!("{} × {w}", grouped(*n))).collect();
     (!each.is_empty()).then(|| {
         format!("of all rounds together some failed, and no time has them: {}", each.join(", "))
+    })
+}
+
+/// A server that fails more than this share of requests does not serve so many clients at once.
+const FAILING: f64 = 0.01;
+
+/// What an HTTP server that takes new connections at the cost of others does to a result: all are served
+/// in turn, and none as long as a transaction of so many takes.
+fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> Option<String> {
+    let (answered, failed) = (statuses.values().sum::<u64>(), failures.values().sum::<u64>());
+    let share = failed as f64 / (answered + failed).max(1) as f64;
+    (answered > 0 && share > FAILING).then(|| {
+        format!(
+            "{:.1}% of the requests failed, so what so many clients take is not told by the others; ask for \
+             fewer --clients, or have the server admit more (nginx: worker_connections)",
+            share * 100.0
+        )
     })
 }
 
@@ -92,5 +115,15 @@ mod tests {
         );
         let said = failed(&BTreeMap::from([("reset".to_owned(), 12_345)])).unwrap();
         assert!(said.ends_with("12,345 × reset"), "{said}");
+    }
+
+    #[test]
+    fn requests_that_fail_now_and_then_are_no_limit_of_the_server() {
+        let answered = BTreeMap::from([(200, 9_900)]);
+        let of = |n| unserved(&answered, &BTreeMap::from([("closed".to_owned(), n)]));
+        assert_eq!(of(90), None);
+        assert!(of(460).unwrap().starts_with("4.4% of the requests failed"));
+        // PostgreSQL's have no status, and those that fail are tried again.
+        assert_eq!(unserved(&BTreeMap::new(), &BTreeMap::from([("40001".to_owned(), 9)])), None);
     }
 }
