@@ -125,6 +125,8 @@ fn finding(metric: &Metric<'_>, p: f64, rule: Rule) -> Finding {
             Some(limit) if !small && (i.low * harm).max(i.high * harm) > limit => {
                 Outcome::GuardWorse
             }
+            // Shown to be too small to matter: which way it goes is not asked.
+            _ if small && metric.guard.is_none() => Outcome::NoDifferenceShown,
             // By itself it differs, and for so many looks or comparisons that is not enough yet.
             _ if i.low > 0.0 || i.high < 0.0 => Outcome::Undecided,
             _ => Outcome::NoDifferenceShown,
@@ -232,6 +234,13 @@ mod tests {
         let clear =
             judge(&[goal(&none, Direction::LowerIsBetter)], Rule { smallest: None, ..rule });
         assert!(!clear.clear);
+        // Also where its interval excludes nothing at all, and the looks do not let that be said.
+        let tiny: Vec<f64> = effects(7, 0.005).iter().map(|e| 0.005 + (e - 0.005) / 20.0).collect();
+        let small = Rule { smallest: Some(0.02), at_end: false };
+        let said = judge(&[goal(&tiny, Direction::LowerIsBetter)], small);
+        let found = &said.metrics[0];
+        assert!(found.p > ERROR && found.interval.unwrap().low > 0.0, "{found:?}");
+        assert_eq!((said.outcome, said.clear), (Outcome::NoDifferenceShown, true));
     }
 
     #[test]
