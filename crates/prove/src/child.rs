@@ -2,6 +2,7 @@
 //! than allowed.
 
 use std::{
+    fmt,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::{Child, Command, Stdio},
@@ -60,8 +61,25 @@ impl Usage {
 pub(crate) enum NotRun {
     /// Somebody wants an end.
     Stopped,
+    /// It was ended after this time.
+    TooLong(Duration),
     /// What happened, for a line that begins with the command.
     Failed(String),
+}
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("was ended"),
+            Self::TooLong(time) => write!(f, "did not end within {}", in_seconds(*time)),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// `4.2 s`.
+pub(crate) fn in_seconds(time: Duration) -> String {
+    format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
 /// Runs a workload. Its standard error is shown only in what went wrong.
@@ -112,8 +130,7 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     let never = AtomicBool::new(false);
     let status = match wait(&mut child, timeout, &never) {
         Ok(status) => status,
-        Err(NotRun::Failed(why)) => return Err(format!("`{line}` {why}")),
-        Err(NotRun::Stopped) => return Err(format!("`{line}` was ended")),
+        Err(why) => return Err(format!("`{line}` {why}")),
     };
     if status.success() {
         return Ok(());
@@ -158,7 +175,7 @@ fn wait(
         }
         if began.elapsed() > timeout {
             end(child);
-            return Err(NotRun::Failed(format!("did not end within {timeout:?}")));
+            return Err(NotRun::TooLong(timeout));
         }
         thread::sleep(LOOK);
     }
@@ -225,8 +242,8 @@ mod tests {
     #[test]
     fn what_does_not_end_is_ended_with_its_children() {
         let began = Instant::now();
-        let Err(NotRun::Failed(why)) = sh("sleep 60 & sleep 60", 50) else { panic!("it ended") };
-        assert!(why.contains("did not end"), "{why}");
+        let Err(why) = sh("sleep 60 & sleep 60", 100) else { panic!("it ended") };
+        assert_eq!(why.to_string(), "did not end within 0.1 s");
         assert!(began.elapsed() < Duration::from_secs(30));
         let stop = AtomicBool::new(true);
         let slow = Workload::Shell("sleep 60".into());

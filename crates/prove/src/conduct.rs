@@ -14,7 +14,7 @@ use stats::trial::order;
 use crate::{
     Experiment, ProveError,
     around::{Around, Seen},
-    child::{self, NotRun, last_line},
+    child::{self, NotRun, in_seconds, last_line},
     conclude::{self, Ending},
     disturbance::{self, During},
     experiment::{Budget, Workload},
@@ -73,8 +73,10 @@ pub fn conduct(
         runs: before,
         settings: Settings::none(experiment.factors.len(), means.knobs),
         around: Around::live(),
+        earlier_s: 0.0,
         began: Instant::now(),
     };
+    course.earlier_s = course.runs.iter().map(|r| r.took_s).sum();
     let went = course.all(record);
     let put_back = course.settings.put_back(record);
     let (ending, broken) = match (went, put_back) {
@@ -98,17 +100,18 @@ struct Course<'a> {
     runs: Vec<Run>,
     settings: Settings<'a>,
     around: Around,
+    /// What the runs took that were there before it began.
+    earlier_s: f64,
     began: Instant,
 }
 
 impl Course<'_> {
     fn all(&mut self, record: &mut Record) -> Result<Ending, ProveError> {
-        let earlier_s: f64 = self.runs.iter().map(|r| r.took_s).sum();
         let mut block = self.runs.iter().map(|r| r.block + 1).max().unwrap_or(0);
         let first = block;
         loop {
             let complete = conclude::complete(self.experiment, &self.runs);
-            let used_s = earlier_s + self.began.elapsed().as_secs_f64();
+            let used_s = self.used_s();
             let this_block_s = self.began.elapsed().as_secs_f64() / (block - first).max(1) as f64;
             if let Some(ending) = self.ending(complete, used_s, this_block_s)? {
                 return Ok(ending);
@@ -118,6 +121,37 @@ impl Course<'_> {
                 return Ok(Ending::stopped());
             }
             block += 1;
+        }
+    }
+
+    /// What was used of a budget of time.
+    fn used_s(&self) -> f64 {
+        self.earlier_s + self.began.elapsed().as_secs_f64()
+    }
+
+    /// How long the next run may take: its timeout, and no longer than what is left of a budget of
+    /// time and that budget once more.
+    fn patience(&self) -> Duration {
+        let timeout = self.experiment.timeout;
+        match self.experiment.budget {
+            Budget::Runs(_) => timeout,
+            Budget::Time(time) => {
+                let left = (time.as_secs_f64() - self.used_s()).max(0.0);
+                timeout.min(time.saturating_add(Duration::from_secs_f64(left)))
+            }
+        }
+    }
+
+    /// A run was ended after this time.
+    fn too_long(&self, time: Duration, at: &str) -> ProveError {
+        let within = in_seconds(time);
+        match self.experiment.budget {
+            Budget::Time(budget) if time < self.experiment.timeout => ProveError::Endless(format!(
+                "did not end within {within} {at}, which is longer than the whole budget of {}: \
+                     it hangs, or it takes a longer budget",
+                in_seconds(budget)
+            )),
+            _ => ProveError::Workload(format!("did not end within {within} {at}")),
         }
     }
 
@@ -139,7 +173,7 @@ impl Course<'_> {
                         Design::Matrix => "fewer placements, ",
                         _ => "",
                     };
-                    return Err(ProveError::Spec(format!(
+                    return Err(ProveError::Budget(format!(
                         "a block of {} runs takes {block_s:.1} s: the budget holds {fit:.1} blocks, \
                          and {FEWEST_BLOCKS} are needed: {fewer}shorter runs (a measurement's --duration), \
                          or a budget (--budget, budget =) of {:.0}s at least",
@@ -248,14 +282,16 @@ impl Course<'_> {
         let Some(cell) = experiment.cells.get(level) else { return Ok(None) };
         self.settings.apply(level, cell, &experiment.factors, record)?;
         if let Some(line) = &experiment.before {
-            child::set(line, experiment.timeout).map_err(ProveError::Setting)?;
+            child::set(line, self.patience()).map_err(ProveError::Setting)?;
         }
         let workload = cell.fill(&experiment.factors, &experiment.workload);
+        let at = || format!("at {}", cell.name(&experiment.factors));
         let before = self.around.before();
-        let ran = child::run(self.means.ours, &workload, experiment.timeout, self.means.stop);
+        let ran = child::run(self.means.ours, &workload, self.patience(), self.means.stop);
         let (ended, complaint) = match ran {
             Ok(ran) => ran,
             Err(NotRun::Stopped) => return Ok(None),
+            Err(NotRun::TooLong(time)) => return Err(self.too_long(time, &at())),
             Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
         };
         let Seen { during, counters, work } = self.around.after(before, &workload, &ended);
@@ -264,7 +300,6 @@ impl Course<'_> {
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let at = || format!("at {}", cell.name(&experiment.factors));
         self.check_code(&workload, ended.exit_code, &complaint, &at())?;
         let mut figures = BTreeMap::new();
         for metric in &experiment.metrics {
@@ -382,12 +417,34 @@ mod tests {
     fn what_may_reach_beyond_its_budget_does_so_for_the_fewest_blocks_only() {
         let command = "sleep 0.05; echo x = $((5 + {v}))";
         let refused = within(command, "budget = \"300ms\"", Duration::ZERO).broken.unwrap();
+        assert!(matches!(refused, ProveError::Budget(_)), "{refused}");
         assert!(refused.to_string().contains("the budget holds "), "{refused}");
         let went = within(command, "budget = \"300ms\"", Duration::from_secs(120));
         assert!(went.broken.is_none(), "{:?}", went.broken);
         let document = went.document.unwrap();
         assert_eq!(document.verdict.blocks, FEWEST_BLOCKS);
         assert_eq!(document.ended, "the budget is used up");
+    }
+
+    #[test]
+    fn a_run_that_hangs_ends_with_the_budget_and_is_not_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("n").display().to_string();
+        let began = Instant::now();
+        let hangs = format!(
+            "n=$(cat {count} 2>/dev/null); echo $((n + 1)) > {count}; \
+             [ $((n + 1)) = 3 ] && sleep 60; echo x = {{v}}"
+        );
+        let went = within(&hangs, "budget = \"2s\"", Duration::ZERO);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        let why = went.broken.unwrap();
+        assert!(matches!(why, ProveError::Endless(_)), "{why}");
+        let why = why.to_string();
+        assert!(
+            why.starts_with("the workload did not end within ") && why.contains("of 2 s"),
+            "{why}"
+        );
+        assert_eq!(went.document.unwrap().runs.len(), 2);
     }
 
     #[test]

@@ -19,6 +19,13 @@ pub enum ProveError {
     /// The workload did not run, or its figure could not be read.
     #[error("the workload {0}")]
     Workload(String),
+    /// A run outlasted what was left of the budget and the budget once more: it hangs, or no such
+    /// budget holds it.
+    #[error("the workload {0}")]
+    Endless(String),
+    /// The budget was seen to hold too few blocks.
+    #[error("{0}")]
+    Budget(String),
     /// A command that sets or undoes a level failed.
     #[error("{0}")]
     Setting(String),

@@ -46,7 +46,7 @@ impl Load {
                         format!("failed with exit code {}{why}", ended.exit_code)
                     }
                     Err(NotRun::Stopped) => break,
-                    Err(NotRun::Failed(why)) => why,
+                    Err(why) => why.to_string(),
                 };
                 // Where it has worked, once may be the moment's, as within an experiment.
                 if took.is_empty() || failed_last {
