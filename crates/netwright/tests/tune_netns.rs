@@ -837,3 +837,180 @@ fn rollback_names_what_is_missing_and_its_dry_run_needs_nothing() {
     assert_eq!(tune(state, &["rollback"]).0, 0);
     assert_eq!(print(&ns), before);
 }
+
+#[test]
+fn a_plan_goes_to_the_interface_that_it_was_made_for_or_nowhere() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let plan = state.join("plan.json");
+    let file = plan.to_str().unwrap();
+    let wish = "nic.v0.txqueuelen=500";
+    let make = || {
+        let (code, out, err) = tune(state, &["plan", "--json", "--netns", &ns.name, wish]);
+        assert_eq!(code, 0, "{out}{err}");
+        out
+    };
+    let lengths = || ns.run("sh", &["-c", "cat /sys/class/net/v*/tx_queue_len"]);
+    let before = lengths();
+    fs::write(&plan, make()).unwrap();
+    ns.run("ip", &["link", "set", "v0", "name", "vz"]);
+    for other in [false, true] {
+        if other {
+            ns.run("ip", &["link", "set", "v1", "name", "v0"]);
+        }
+        let (code, _, err) = tune(state, &["apply", "--netns", &ns.name, file]);
+        let told = "its interface was renamed: it is nic.vz.txqueuelen now; plan anew";
+        assert!(code == 4 && err.contains(told), "{code} {err}");
+        assert_eq!(lengths(), before);
+    }
+    // One that was made without it is taken by name.
+    let mut old: serde_json::Value = serde_json::from_str(&make()).unwrap();
+    assert!(old["changes"][0].as_object_mut().unwrap().remove("nic").is_some());
+    fs::write(&plan, old.to_string()).unwrap();
+    let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "--no-confirm", file]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert_eq!(ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim(), "500");
+}
+
+#[test]
+fn a_change_cut_short_before_a_step_does_not_make_it_on_another_interface() {
+    let ns = namespace();
+    let args = [
+        "apply",
+        "--netns",
+        &ns.name,
+        "--no-confirm",
+        "nic.v0.txqueuelen=500",
+        "nic.v1.txqueuelen=500",
+    ];
+    for at in 1.. {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path();
+        let end =
+            traced::tune(state, &args, &mut |n| if n == at { Then::Kill } else { Then::GoOn });
+        assert!(matches!(end, End::Killed), "no point was found at which it is half done");
+        let journal = fs::read_to_string(state.join("journal/000001.jsonl")).unwrap_or_default();
+        if journal.matches("\"writing\"").count() != 1 {
+            tune(state, &["rollback"]);
+            continue;
+        }
+        ns.run("ip", &["link", "set", "v1", "name", "vz"]);
+        ns.run("ip", &["link", "add", "v1", "type", "veth", "peer", "name", "vp"]);
+        let (code, _, err) = tune(state, &["apply", "--finish", "1"]);
+        assert!(code == 4 && err.contains("it is nic.vz.txqueuelen now"), "{code} {err}");
+        assert_eq!(ns.run("cat", &["/sys/class/net/v1/tx_queue_len"]).trim(), "1000");
+        assert_eq!(tune(state, &["rollback", "1"]).0, 0);
+        return;
+    }
+}
+
+#[test]
+fn a_journal_that_may_not_be_read_is_exit_code_3() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "nic.v0.txqueuelen=500"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let folder = state.join("journal");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(state, 0o755);
+    for (path, bits) in [(folder.join("000001.jsonl"), 0o600), (folder, 0o700)] {
+        mode(&path, bits);
+        for command in ["status", "log"] {
+            let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", NETWRIGHT];
+            let mut args = nobody.to_vec();
+            args.extend(["tune", command, "--state-dir", state.to_str().unwrap()]);
+            let out = output("setpriv", &args);
+            let err = String::from_utf8_lossy(&out.stderr).into_owned();
+            let told = format!("{}: not permitted", path.display());
+            assert!(out.status.code() == Some(3) && err.contains(&told), "{command}: {err}");
+        }
+    }
+}
+
+/// Commands in the namespace, with the state folder a file system of its own.
+fn on_its_own_file_system(ns: &Namespace, state: &Path, script: &str) -> String {
+    let head = format!(
+        "set -e; S={}; N='{NETWRIGHT} tune'; mount -t tmpfs tmpfs $S; export NETWRIGHT_STATE=$S; \
+         qlen() {{ cat /sys/class/net/v0/tx_queue_len; }}; ",
+        state.display()
+    );
+    ns.run("sh", &["-c", &format!("{head}{script}")])
+}
+
+#[test]
+fn a_guard_whose_journal_became_read_only_undoes_and_records_it_later() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let out = on_its_own_file_system(
+        &ns,
+        state.path(),
+        "$N apply --confirm 2s nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
+         for i in $(seq 100); do [ $(qlen) = 1000 ] && break; sleep 0.1; done; qlen; sleep 1.5; \
+         ip link set v0 txqueuelen 700; mount -o remount,rw $S; \
+         for i in $(seq 100); do grep -q rolled_back $S/journal/*1.jsonl && break; sleep 0.1; done; \
+         qlen; $N log --json",
+    );
+    let (before, log) = out.split_at(out.find('{').unwrap());
+    // Undone once, and what somebody set after it is left alone.
+    assert_eq!(before.split_whitespace().collect::<Vec<_>>(), ["1000", "700"], "{out}");
+    let log: serde_json::Value = serde_json::from_str(log).unwrap();
+    assert_eq!(log["sets"][0]["state"], "rolled_back", "{out}");
+    assert!(out.contains("it was not confirmed in time"), "{out}");
+}
+
+#[test]
+fn a_read_only_journal_is_rolled_back_from_and_says_that_it_was_not_told() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let out = on_its_own_file_system(
+        &ns,
+        state.path(),
+        "$N apply --no-confirm nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
+         $N rollback || echo code $?; qlen; $N apply --no-confirm nic.v0.txqueuelen=600 2>&1 || \
+         echo code $?; qlen; mount -o remount,rw $S; $N rollback; echo code $?",
+    );
+    assert!(out.contains("The journal could not be told"), "{out}");
+    assert!(out.contains("the file system is read-only"), "{out}");
+    assert_eq!(out.matches("\n1000\n").count(), 2, "{out}");
+    assert!(out.trim_end().ends_with("code 0"), "{out}");
+}
+
+#[test]
+fn what_has_no_limit_is_not_out_of_range() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let (code, out, err) = tune(state.path(), &["plan", "--netns", &ns.name, "nic.lo.mtu=65536"]);
+    assert!(code == 0 && out.contains("ALREADY SO"), "{code} {out}{err}");
+}
+
+#[test]
+fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let (state, into) = (state.path(), tempfile::tempdir().unwrap());
+    let folder = into.path().to_str().unwrap();
+    let setting = "sysctl.net.ipv4.tcp_fin_timeout=30";
+    assert_eq!(tune(state, &["apply", "--netns", &ns.name, setting]).0, 0);
+    ns.run("sysctl", &["-w", "net.ipv4.tcp_fin_timeout=45"]);
+    let persist = |more: &[&str]| {
+        let (code, out, err) =
+            tune(state, &[&["persist", "--into", folder, "--netns", &ns.name], more].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for told in ["written", "is there already"] {
+        let out = persist(&[]);
+        assert!(out.contains(told) && !out.contains("in force already"), "{out}");
+        let note = "sysctl.net.ipv4.tcp_fin_timeout is 45 now, which somebody else set since";
+        assert!(out.contains(note), "{out}");
+    }
+    ns.run("sysctl", &["-w", "net.ipv4.tcp_fin_timeout=30"]);
+    let file = into.path().join("etc/sysctl.d/99-zz-netwright.conf");
+    for dry in [&["--remove", "--dry-run"][..], &["--remove"]] {
+        let _ = fs::remove_file(&file);
+        let out = persist(dry);
+        assert!(out.contains("was not there") && !out.contains("conf removed"), "{out}");
+    }
+    assert!(persist(&[]).contains("in force already"));
+    assert!(persist(&["--remove"]).contains("99-zz-netwright.conf removed"));
+    assert_eq!(tune(state, &["rollback"]).0, 0);
+}

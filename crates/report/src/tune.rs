@@ -258,6 +258,7 @@ pub fn persisted(doc: &Persisted, look: Look) -> String {
             (FileAct::Unchanged, _) => (Ink::Faint, "is there already"),
             (FileAct::Removed, false) => (Ink::Good, "removed"),
             (FileAct::Removed, true) => (Ink::Good, "would be removed"),
+            (FileAct::Missing, _) => (Ink::Faint, "was not there: somebody removed it before"),
             (FileAct::Left, _) => (Ink::Bad, "left where it is: somebody changed it"),
         };
         page.line(Line::new().ink(Ink::Strong, &file.path).text("  ").ink(ink, act), 4);

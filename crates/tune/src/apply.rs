@@ -116,6 +116,14 @@ impl Work<'_> {
                 saved.knob, set.id
             )));
         }
+        let begun = |n: usize| set.writes.iter().any(|w| w.n == n);
+        for (_, change) in set.changes.iter().enumerate().filter(|(n, _)| !begun(*n)) {
+            finder.still_means(change).map_err(|e| {
+                let id = set.id;
+                let back = format!("`netwright tune rollback {id}` puts back what was written");
+                TuneError::Changed(format!("{e}; {back}"))
+            })?;
+        }
         Ok(())
     }
 
@@ -191,6 +199,10 @@ impl Work<'_> {
         let name = &change.knob;
         let knob = knobs::find(name)
             .ok_or_else(|| TuneError::Usage(format!("{name}: this netwright has no such knob")))?;
+        let finder = Finder::new(self.host);
+        if begun.is_none() {
+            finder.still_means(change)?;
+        }
         let now = knob.read(self.host, name)?;
         let is_new = knob.verify(&change.new, &now);
         let is_old = knob.show(&now) == change.old || disturbed.contains(name);
@@ -205,7 +217,6 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let finder = Finder::new(self.host);
             let companions = companions(self.host, &finder, knob, name);
             disturbed.extend(companions.iter().map(|c| c.knob.clone()));
             let saved = finder.saved(name, now);

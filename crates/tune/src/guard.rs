@@ -3,6 +3,7 @@
 //! the session, not the process.
 
 use std::{
+    collections::VecDeque,
     io::{BufRead, BufReader},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
@@ -13,6 +14,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+
+use model::tune::Event;
 
 use crate::{
     Host, Store, TuneError,
@@ -147,21 +150,53 @@ pub fn stand(
             std::thread::sleep(AGAIN);
         }
         match once(host, store, orders.id, &lock) {
-            Ok(()) => return Ok(()),
-            failed => last = failed,
+            Ok(untold) => {
+                drop(lock);
+                return tell(store, orders.id, untold, now);
+            }
+            Err(failed) => last = Err(failed),
         }
     }
     last
 }
 
-fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<(), TuneError> {
-    let Some(set) = store.set(id)? else { return Ok(()) };
-    let mut journal = store.resume(id, lock)?;
+/// Undoes; with what the journal could not be told of it.
+fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<Vec<Event>, TuneError> {
+    let Some(set) = store.set(id)? else { return Ok(vec![]) };
+    let mut journal = store.resume_to_undo(id, lock)?;
     let report = undo::all(host, &mut journal, &set, NOT_CONFIRMED);
     match report.not_restored.first() {
-        None => Ok(()),
         Some((knob, why)) => Err(TuneError::Environment(format!("{knob} not put back: {why}"))),
+        None => {
+            let mut untold = journal.untold();
+            if report.journal.is_some() {
+                untold.push(Event::RolledBack);
+            }
+            Ok(untold)
+        }
     }
+}
+
+/// Tells the journal what it could not be told, once it can be, unless somebody else has ended the
+/// set or the host goes down. Nothing is written to the host again: whoever has it since may have
+/// set it otherwise.
+fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<(), TuneError> {
+    let mut left = VecDeque::from(untold);
+    while !left.is_empty() {
+        if now.load(Ordering::Relaxed) {
+            return Err(TuneError::Environment(format!("change {id}: its journal was not told")));
+        }
+        std::thread::sleep(AGAIN);
+        let Ok(lock) = store.lock(Some(Duration::ZERO), &mut |_| {}) else { continue };
+        if store.set(id).is_ok_and(|s| s.is_none_or(|s| is_settled(&s))) {
+            return Ok(());
+        }
+        let Ok(mut journal) = store.resume(id, &lock) else { continue };
+        while left.front().is_some_and(|event| journal.sync(event.clone()).is_ok()) {
+            left.pop_front();
+        }
+    }
+    Ok(())
 }
 
 /// Nothing is left to guard.

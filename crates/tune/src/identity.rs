@@ -1,7 +1,7 @@
 //! Which interface a value is a setting of, and where that is now: interfaces are renamed, go, and
 //! others come with their names.
 
-use model::tune::{NicId, Saved};
+use model::tune::{NicId, Planned, Saved};
 use parse::sysctl_conf;
 use probe::{Root, ask::rtnl, facts::nic};
 
@@ -238,10 +238,31 @@ impl<'h> Finder<'h> {
         self.nics.get_or_init(|| Nics::now(self.host))
     }
 
+    /// The interface that a knob is a setting of, as far as that is known.
+    pub fn of(&self, knob: &str) -> Option<NicId> {
+        let nics = may_be(knob).then(|| self.nics().as_ref().ok()).flatten();
+        nics.and_then(|n| n.of(knob).cloned())
+    }
+
     /// A value as it is to be saved, with whose it is as far as that is known.
     pub fn saved(&self, knob: &str, old: String) -> Saved {
-        let nics = may_be(knob).then(|| self.nics().as_ref().ok()).flatten();
-        Saved { knob: knob.to_owned(), old, nic: nics.and_then(|n| n.of(knob).cloned()) }
+        Saved { knob: knob.to_owned(), old, nic: self.of(knob) }
+    }
+
+    /// Whether a change still goes to the interface that it was planned for. A plan that does not
+    /// tell of it is taken by name.
+    ///
+    /// # Errors
+    /// [`TuneError::Changed`] with what became of the interface; as [`Nics::now`].
+    pub fn still_means(&self, change: &Planned) -> Result<(), TuneError> {
+        let Some(meant) = &change.nic else { return Ok(()) };
+        let knob = change.knob.clone();
+        let why = match self.find(&Saved { knob, old: String::new(), nic: Some(meant.clone()) })? {
+            Whereabouts::Here => return Ok(()),
+            Whereabouts::Renamed(now) => format!("its interface was renamed: it is {now} now"),
+            Whereabouts::Gone(why) => why,
+        };
+        Err(TuneError::Changed(format!("{}: {why}", change.knob)))
     }
 
     /// Where one is.

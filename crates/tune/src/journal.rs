@@ -10,7 +10,7 @@ mod read;
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -42,6 +42,10 @@ pub struct Journal {
     next_seq: u64,
     /// The last line has no end: the next record begins with one.
     torn: bool,
+    /// Why nothing can be written to it, where that is known from the beginning.
+    shut: Option<TuneError>,
+    /// What it could not be told.
+    untold: Vec<Event>,
     /// The change set's number.
     pub id: u64,
 }
@@ -158,6 +162,27 @@ impl Store {
         Ok(Set::fold(records))
     }
 
+    /// Whether all of it may be read.
+    ///
+    /// # Errors
+    /// [`TuneError::Denied`] with the first file or folder that this process may not read.
+    pub fn may_read(&self) -> Result<(), TuneError> {
+        let folder = self.folder();
+        let denied =
+            |path: &Path, e: &std::io::Error| TuneError::io(&path.display().to_string(), e);
+        match fs::read_dir(&folder) {
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(denied(&folder, &e)),
+            _ => {}
+        }
+        for path in self.ids().into_iter().map(|id| self.file_of(id)) {
+            match File::open(&path) {
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(denied(&path, &e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Every change set, ascending; what makes no sense is in the second list.
     pub fn sets(&self) -> (Vec<Set>, Vec<String>) {
         let (mut sets, mut damaged) = (Vec::new(), Vec::new());
@@ -187,7 +212,15 @@ impl Store {
             .mode(0o644)
             .open(&unnamed)
             .map_err(failed)?;
-        let mut journal = Journal { file, path: path.clone(), next_seq: 1, torn: false, id };
+        let mut journal = Journal {
+            file,
+            path: path.clone(),
+            next_seq: 1,
+            torn: false,
+            shut: None,
+            untold: vec![],
+            id,
+        };
         if let Err(e) = journal.sync(first(id)) {
             let _ = remove(&unnamed);
             return Err(e);
@@ -205,13 +238,38 @@ impl Store {
         let path = self.file_of(id);
         let name = path.display().to_string();
         let failed = |e: std::io::Error| TuneError::io(&name, &e);
-        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        Self::opened(file, path, id)
+    }
+
+    /// The same to undo: the old values count, so on a file system that is read-only the journal is
+    /// one that can be told nothing. Only with the lock.
+    ///
+    /// # Errors
+    /// When the journal cannot be read or makes no sense.
+    pub fn resume_to_undo(&self, id: u64, lock: &Lock) -> Result<Journal, TuneError> {
+        let path = self.file_of(id);
+        let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
+        match OpenOptions::new().append(true).open(&path) {
+            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => {
+                let file = File::open(&path).map_err(failed)?;
+                let shut = Some(failed(e));
+                Ok(Journal { shut, ..Self::opened(file, path, id)? })
+            }
+            _ => self.resume(id, lock),
+        }
+    }
+
+    fn opened(mut file: File, path: PathBuf, id: u64) -> Result<Journal, TuneError> {
+        let name = path.display().to_string();
+        let failed = |e: std::io::Error| TuneError::io(&name, &e);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let records = read::records(&bytes)
             .map_err(|why| TuneError::Environment(format!("{name}: {why}")))?;
         let torn = bytes.last().is_some_and(|b| *b != b'\n');
-        Ok(Journal { file, path, next_seq: records.len() as u64 + 1, torn, id })
+        let next_seq = records.len() as u64 + 1;
+        Ok(Journal { file, path, next_seq, torn, shut: None, untold: vec![], id })
     }
 }
 
@@ -230,8 +288,24 @@ impl Journal {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, event: Event) -> Result<(), TuneError> {
+        let told = match &self.shut {
+            Some(why) => Err(why.clone()),
+            None => self.write(&event),
+        };
+        if told.is_err() {
+            self.untold.push(event);
+        }
+        told
+    }
+
+    /// What it could not be told, in order.
+    pub fn untold(self) -> Vec<Event> {
+        self.untold
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), TuneError> {
         let failed = |e: &std::io::Error| TuneError::io(&self.path.display().to_string(), e);
-        let record = Record { seq: self.next_seq, at_unix_ms: now_unix_ms(), event };
+        let record = Record { seq: self.next_seq, at_unix_ms: now_unix_ms(), event: event.clone() };
         // A torn line is closed first, so that this one stands alone.
         let mut line = if self.torn { vec![b'\n'] } else { vec![] };
         serde_json::to_writer(&mut line, &record).map_err(|e| failed(&e.into()))?;
@@ -256,7 +330,7 @@ const BY_HAND: &str = "its lines, as far as they are there, hold the old values 
 
 fn remove(path: &Path) -> std::io::Result<()> {
     match fs::remove_file(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
         other => other,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read, Seek, SeekFrom, Write},
+    io::{ErrorKind, Read, Seek, SeekFrom, Write},
     os::fd::AsRawFd,
     path::Path,
 };
@@ -46,19 +46,19 @@ fn try_once(file: &File) -> Result<bool, std::io::Error> {
 /// When the file cannot be made or locked.
 pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
     let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
+    let mut file =
+        match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path) {
+            // It can be held all the same, and undoing needs no more.
+            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => File::open(path),
+            opened => opened,
+        }
         .map_err(failed)?;
     if !try_once(&file).map_err(failed)? {
         let mut holder = String::new();
         let _ = (&mut file).take(32).read_to_string(&mut holder);
         return Ok(Tried::Theirs(holder.trim().parse().ok()));
     }
-    // For people who wait; the lock itself does not rest on it, so a full disk is no error.
+    // For people who wait; the lock itself does not rest on it, so a full or read-only disk is no error.
     let _ = file.set_len(0);
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.write_all(format!("{}\n", std::process::id()).as_bytes());

@@ -114,10 +114,13 @@ pub fn write(
         match file.act {
             FileAct::Written => files::put(&path, &file.content, file.mode)?,
             FileAct::Removed => files::remove(&path)?,
-            FileAct::Unchanged | FileAct::Left => files::remove_temporary(&path)?,
+            FileAct::Unchanged | FileAct::Left | FileAct::Missing => {
+                files::remove_temporary(&path)?
+            }
         }
     }
-    record.files.retain(|p| files.iter().any(|f| f.path == *p && f.act != FileAct::Removed));
+    let gone = |f: &PersistedFile| matches!(f.act, FileAct::Removed | FileAct::Missing);
+    record.files.retain(|p| files.iter().any(|f| f.path == *p && !gone(f)));
     record.folders.retain(|f| !files::remove_folder(&place.base.join(f.trim_start_matches('/'))));
     record.pending = false;
     if record.kept.is_empty() && record.files.is_empty() {
@@ -146,7 +149,8 @@ fn check(place: &Place, old: &Record, new: &Rendered) -> Result<Vec<PersistedFil
     }
     for path in old.files.iter().filter(|p| !new.files.iter().any(|f| f.path == **p)) {
         let act = match files::look(&place.base, path)? {
-            Look::Absent | Look::Ours(_) => FileAct::Removed,
+            Look::Absent => FileAct::Missing,
+            Look::Ours(_) => FileAct::Removed,
             Look::Changed | Look::Foreign if new.files.is_empty() => FileAct::Left,
             _ => return Err(in_the_way(path, "was changed since it was written")),
         };

@@ -9,6 +9,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
+    identity::Finder,
     journal::step,
     knob::{Case, Knob, Refusal, harmful, is_of_nic, nic_of},
     knobs, members, near, netns, profile,
@@ -198,6 +199,7 @@ fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: Stri
         old: knob.show(exact),
         unit: knob.unit(case, name),
         member: members::of(case.facts, name, &radius),
+        nic: None,
         radius,
         owner: knob.owner(case, name),
         undo: knob.undo_text(name),
@@ -312,11 +314,20 @@ pub fn found_here(found: &HostId, here: &HostId) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Whether a plan made before still fits: the same host, the same boot, the same values.
+/// Notes of each change whose it is.
+pub fn name_interfaces(host: &Host, changes: &mut [Planned]) {
+    let finder = Finder::new(host);
+    for change in changes {
+        change.nic = finder.of(&change.knob);
+    }
+}
+
+/// Whether a plan made before still fits: the same host, the same boot, the same interfaces, the
+/// same values.
 ///
 /// # Errors
 /// [`TuneError::Changed`] with the first thing that does not.
-pub fn still_fits(made: &Plan, now: &Plan) -> Result<(), TuneError> {
+pub fn still_fits(host: &Host, made: &Plan, now: &Plan) -> Result<(), TuneError> {
     let differs = |what: &str| {
         let name = |p: &Plan| p.host.name.known().cloned().unwrap_or_else(|| "unnamed".into());
         TuneError::Changed(format!(
@@ -334,6 +345,13 @@ pub fn still_fits(made: &Plan, now: &Plan) -> Result<(), TuneError> {
     let known = made.host.net_namespace.is_known() == now.host.net_namespace.is_known();
     if !known || !netns::same(&made.host, &now.host) {
         return Err(differs("network namespace"));
+    }
+    let finder = Finder::new(host);
+    for (i, change) in made.changes.iter().enumerate() {
+        finder.still_means(change).map_err(|e| {
+            let step = step(i, made.changes.len());
+            TuneError::Changed(format!("{step}: {e}; plan anew; nothing was written"))
+        })?;
     }
     for (i, change) in made.changes.iter().enumerate() {
         let old = now.changes.iter().find(|c| c.knob == change.knob).map(|c| &c.old);

@@ -15,6 +15,8 @@ pub enum FileAct {
     Removed,
     /// Left where it is: somebody changed it.
     Left,
+    /// To be removed, and it was not there: somebody removed it.
+    Missing,
 }
 
 /// A file of ours.

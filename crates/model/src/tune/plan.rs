@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::NicId;
 use crate::Reading;
 
 /// Which host a plan or journal is of. A plan made for another one is refused.
@@ -121,6 +122,10 @@ pub struct Planned {
     /// are changed one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<Member>,
+    /// The interface that is meant, where it is a setting of one: its name may be another's by the
+    /// time it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<NicId>,
 }
 
 /// A member of a bond, team or bridge whose link a change may reset.

@@ -50,8 +50,8 @@ impl Knob for NicMtu {
         old: &str,
         wanted: &str,
     ) -> Result<String, Refusal> {
-        let mtu = number(wanted, 68, 65535, "bytes")?;
         let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+        let mtu = number(wanted, 68, largest(nic), "bytes")?;
         let least = nic.min_mtu.get().map_or(68, u64::from);
         if mtu < least {
             return cannot(format!("the driver takes no MTU below {least}"));
@@ -111,6 +111,15 @@ impl Knob for NicMtu {
         all.push(format!("sysctl.net.ipv6.conf.{}.mtu", nic.replace('.', "/")));
         all
     }
+}
+
+/// The largest that is a value at all. A kernel that tells the least and no most sets no limit: then
+/// any positive `int` is one.
+///
+/// **Source**: `dev_validate_mtu` in `net/core/dev.c`.
+fn largest(nic: &Nic) -> u64 {
+    let unlimited = nic.min_mtu.is_known() && !nic.max_mtu.is_known();
+    if unlimited { u64::from(i32::MAX.unsigned_abs()) } else { 65535 }
 }
 
 /// The other end of a veth, where that is in the same network namespace: each names the other.

@@ -93,6 +93,7 @@ impl Tree {
                 master: "bond0".into(),
                 up: vec!["eth0".into(), "eth1".into()],
             }),
+            nic: None,
         };
         Plan {
             schema_version: model::SCHEMA_VERSION,

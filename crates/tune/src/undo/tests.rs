@@ -63,6 +63,7 @@ impl Tree {
             asked_by: String::new(),
             why: String::new(),
             member: None,
+            nic: None,
         };
         let plan = Plan {
             schema_version: model::SCHEMA_VERSION,

@@ -191,7 +191,7 @@ fn one(
     set.namespace_gone |= gone;
     let Some(lock) = lock else { return Ok(would_be(place, &set, on_drift)) };
     privilege::check_undo(&place.host, &set).map_err(failure)?;
-    let mut journal = place.store.resume(id, lock).map_err(failure)?;
+    let mut journal = place.store.resume_to_undo(id, lock).map_err(failure)?;
     if gone {
         journal.sync(Event::NamespaceGone).map_err(failure)?;
     }

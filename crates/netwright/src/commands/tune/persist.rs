@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::{
     Facts,
-    tune::{FileAct, NotKept, Persisted, State},
+    tune::{Drift, FileAct, NotKept, Now, Persisted, State},
 };
 use probe::facts::{self, Request};
 use tune::{
@@ -67,7 +67,7 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
 }
 
 /// Which of what is kept is not in force, for its change was rolled back; or else that all is.
-fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Option<String> {
+fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Vec<String> {
     let (sets, _) = status::standing(&host.host, &host.store);
     let is_undone = |(s, state): &&(Set, State)| {
         let undone = matches!(state, State::RolledBack | State::PartlyRolledBack);
@@ -76,16 +76,40 @@ fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Option<String>
     if let Some((set, _)) = sets.iter().find(is_undone) {
         let into = args.into.as_ref().map(|d| netns::word(&d.to_string_lossy()));
         let into = into.map_or_else(String::new, |d| format!(" --into {d}"));
-        return Some(format!(
+        return vec![format!(
             "change {0} was rolled back and is kept all the same, from the next boot on; `netwright \
              tune persist --remove {0}{into}{1}` ends that",
             set.id, host.options
-        ));
+        )];
+    }
+    let drifted = drifted(host, doc);
+    if !drifted.is_empty() {
+        return drifted;
     }
     let written = doc.files.iter().any(|f| f.act == FileAct::Written);
-    written.then(|| {
-        "the values are in force already; the files count from the next boot on".to_owned()
-    })
+    let all = "the values are in force already; the files count from the next boot on";
+    written.then(|| all.to_owned()).into_iter().collect()
+}
+
+/// Of what is kept, what is not so on the host at this moment.
+fn drifted(host: &Place, doc: &Persisted) -> Vec<String> {
+    let values = status::status(&host.host, &host.store, None).values;
+    let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == v.knob);
+    let note = |v: &Now| {
+        let (knob, kept) = (&v.knob, &v.written);
+        match (&v.drift, v.now.known()) {
+            (Drift::Changed { .. }, Some(now)) => Some(format!(
+                "{knob} is {now} now, which somebody else set since; {kept} is kept, and counts \
+                 from the next boot on"
+            )),
+            (Drift::Gone { why }, _) => Some(format!("{knob} is not in force: {why}")),
+            (Drift::NotWritten | Drift::NotPutBack { .. }, _) => Some(format!(
+                "{knob} is not in force; {kept} is kept, and counts from the next boot on"
+            )),
+            _ => None,
+        }
+    };
+    values.iter().filter(is_kept).filter_map(note).collect()
 }
 
 fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {

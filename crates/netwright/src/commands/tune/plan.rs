@@ -151,6 +151,7 @@ pub fn of_session(
     }
     let seen = tune::plan::look(host, &wishes.wishes);
     let mut plan = tune::plan::make(Case::new(facts, &session), id, &wishes, &seen);
+    tune::plan::name_interfaces(host, &mut plan.changes);
     for change in &mut plan.changes {
         change.command = host.line(&change.command);
     }
@@ -161,7 +162,7 @@ pub fn of_session(
         plan.notes.push(format!("this process could not apply it: {why}"));
     }
     if let Some(made) = &wishes.plan {
-        tune::plan::still_fits(made, &plan).map_err(failure)?;
+        tune::plan::still_fits(host, made, &plan).map_err(failure)?;
     }
     Ok(plan)
 }

@@ -17,6 +17,7 @@ fn change(knob: &str) -> Planned {
         asked_by: String::new(),
         why: String::new(),
         member: None,
+        nic: None,
     }
 }
 
