@@ -440,7 +440,11 @@ fn ctrl_c_prints_what_was_measured() {
 fn by_pgbench(document: &PgDocument) -> &PgRun {
     let run = &document.runs[0];
     sound(run);
-    assert!(!document.cut_short && run.warnings.iter().all(|w| !w.contains("pgbench")), "{run:?}");
+    // Of connections its latencies lack, and of nothing else.
+    let said: Vec<&String> = run.warnings.iter().filter(|w| w.contains("pgbench")).collect();
+    assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
+    assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
+    assert!(!document.cut_short, "{run:?}");
     let driver = document.driver.as_deref().unwrap();
     assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
     // What it does not tell is no zero.

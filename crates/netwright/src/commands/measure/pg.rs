@@ -86,7 +86,8 @@ pub struct PgArgs {
     /// Connections at once: 1, a list, or a sweep like 1..64*2.
     #[arg(long, short = 'c', value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
     pub clients: Counts,
-    /// A connection of its own for each transaction.
+    /// A connection of its own for each transaction. Latencies include making it; with --driver
+    /// pgbench they do so only by a --rate.
     #[arg(long, short = 'C', help_heading = "Traffic")]
     pub connect_each: bool,
     /// Transactions a second over all connections, by schedule and timed from it (open loop).

@@ -34,16 +34,8 @@ pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     // Of a group of its own: Ctrl-C is ours, and we say to it what follows from that.
     command.process_group(0);
-    // SAFETY: between fork and exec nothing but one system call is made.
-    unsafe {
-        command.pre_exec(|| {
-            // With the thread that waits for it pgbench ends too.
-            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        });
-    }
+    // SAFETY: between fork and exec nothing but system calls are made.
+    unsafe { command.pre_exec(begins) };
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn().map_err(|e| Error::io(format!("{name} does not start"), &e))?;
     let pid = libc::pid_t::try_from(child.id()).unwrap_or(-1);
@@ -66,6 +58,24 @@ pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Between fork and exec.
+fn begins() -> std::io::Result<()> {
+    // SAFETY: system calls that touch nothing but this process, which is the child.
+    unsafe {
+        // With the thread that waits for it pgbench ends too.
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // A script's `… &` has us ignore SIGINT; who inherits that is not ended by it.
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            if libc::signal(signal, libc::SIG_DFL) == libc::SIG_ERR {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether it has ended, and what it took.
@@ -97,4 +107,25 @@ fn ended(pid: libc::pid_t, by_us: bool) -> std::io::Result<Option<Over>> {
         voluntary_switches: count(used.ru_nvcsw),
         involuntary_switches: count(used.ru_nivcsw),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_inherited_an_ignored_sigint_is_ended_by_it() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        // SAFETY: one system call between fork and exec. It comes before what `run` adds.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+        let null = || File::options().write(true).open("/dev/null").unwrap();
+        let over = run(command, null(), null(), || true).unwrap();
+        assert_eq!((over.status.signal(), over.by_us), (Some(libc::SIGINT), true));
+    }
 }

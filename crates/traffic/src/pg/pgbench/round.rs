@@ -212,6 +212,7 @@ impl By<'_> {
             run.warnings.extend(self.late(rate_per_s, &run, &told));
         }
         run.warnings.extend(warnings.into_iter().map(|w| format!("pgbench: {w}")));
+        run.warnings.extend(without_connection(self.spec).map(Into::into));
         if over.by_us {
             run.warnings.push(
                 "pgbench was ended: what it had not written of its log yet, up to 4 KiB for each \
@@ -263,6 +264,14 @@ impl By<'_> {
             }
         }
     }
+}
+
+/// What its log's latencies lack beside ours. By a schedule both begin before the connection.
+fn without_connection(spec: &PgSpec) -> Option<&'static str> {
+    (spec.connect_each && spec.rate_per_s.is_none()).then_some(
+        "pgbench's latencies are without the connection that each transaction makes; with \
+         --driver netwright they include it",
+    )
 }
 
 /// The CPU of pgbench in place of that of the thread which waited for it.
