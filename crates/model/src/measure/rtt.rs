@@ -110,9 +110,11 @@ pub struct RttRun {
 pub struct WaitSplit {
     /// The variants, as they were run.
     pub variants: Vec<WaitVariant>,
-    /// The round trip with both ends spinning on two CPUs: the stack alone.
+    /// The round trip with both ends spinning on two CPUs: the stack alone. `None` where the
+    /// ends had no CPUs of their own, or the round trip was not clearly shorter than blocking;
+    /// `says` tells why.
     pub stack_ns: Option<Nanos>,
-    /// What blocking on two CPUs adds: waking up the other CPU, both ways.
+    /// What blocking on two CPUs adds: waking up the other CPU, both ways. `None` with `stack_ns`.
     pub waking_ns: Option<Nanos>,
     /// The round trip with both ends on one CPU: stack and two switches of task, nobody woken
     /// from idle.

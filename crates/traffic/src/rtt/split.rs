@@ -6,7 +6,7 @@
 
 use model::{
     CpuId, CpuSet, Nanos,
-    measure::{Pin, RttRun, RttSpec, Wait, WaitSplit, WaitVariant},
+    measure::{Pin, Placement, RttSpec, Wait, WaitSplit, WaitVariant},
 };
 
 /// A variant of the request.
@@ -42,41 +42,145 @@ const BLOCKING: &str = "two CPUs, blocking";
 const SPINNING: &str = "two CPUs, spinning";
 const ONE_CPU: &str = "one CPU, blocking";
 
-/// Whether a run's ends were on CPUs of their own, as the two first variants mean it.
-fn apart(run: &RttRun) -> bool {
-    let (here, there) = (&run.placement.local.pinned, &run.placement.peer.pinned);
-    !run.placement.same_host || !here.iter().any(|c| there.contains(c))
+/// A run's median, and the ends of its interval where it has one.
+#[derive(Debug, Clone, Copy)]
+struct Median {
+    ns: u64,
+    low: f64,
+    high: f64,
+}
+
+/// The median of the variant of that name, or why there is none.
+fn median(variants: &[WaitVariant], name: &str) -> Result<Median, String> {
+    let run = variants.iter().find(|v| v.name == name).map(|v| &v.run);
+    let Some(run) = run.filter(|r| r.transactions > 0) else {
+        return Err(format!("no round trip of \"{name}\" was measured"));
+    };
+    let ns = run.rtt_ns.p50;
+    let (low, high) = match &run.rtt_p50_interval_ns {
+        Some(reach) => (reach.low, reach.high),
+        None => (ns as f64, ns as f64),
+    };
+    Ok(Median { ns, low, high })
+}
+
+/// Whether the ends were on CPUs of their own, as the two first variants mean it; else why not.
+fn apart(at: &Placement) -> Result<(), String> {
+    let (here, there) = (&at.local.pinned, &at.peer.pinned);
+    let shared: CpuSet = here.iter().copied().filter(|c| there.contains(c)).collect();
+    if !at.same_host || shared.is_empty() {
+        return Ok(());
+    }
+    let all = at.local.allowed.iter().chain(at.peer.allowed.iter()).collect::<CpuSet>();
+    if all.len() <= 1 {
+        return Err("this host gives both ends one CPU only".into());
+    }
+    Err(format!(
+        "both ends ran on CPU {shared} (the far end: {}); wait until other sessions are over, or \
+         give each end CPUs of its own with --cpu and --peer-cpu",
+        at.peer.why
+    ))
+}
+
+/// What blocking takes more than spinning, or why that is not told.
+fn waking(blocking: Median, spinning: Median) -> Result<u64, String> {
+    let (b, s) = (Nanos(blocking.ns), Nanos(spinning.ns));
+    let hint = "as where something else runs on the CPUs";
+    if spinning.ns >= blocking.ns {
+        return Err(format!("spinning on two CPUs took {s}, no less than blocking, {b}, {hint}"));
+    }
+    if spinning.high >= blocking.low {
+        return Err(format!(
+            "the 95% intervals of spinning on two CPUs, {s}, and of blocking, {b}, overlap, {hint}"
+        ));
+    }
+    Ok(blocking.ns - spinning.ns)
 }
 
 /// What the variants say together.
 pub fn split(variants: Vec<WaitVariant>) -> WaitSplit {
-    let median = |name: &str, needs_two: bool| {
-        let found = variants.iter().find(|v| v.name == name)?;
-        let real = found.run.transactions > 0 && (!needs_two || apart(&found.run));
-        real.then_some(found.run.rtt_ns.p50)
+    let of = |name: &str| {
+        let seen = median(&variants, name)?;
+        let at = variants.iter().find(|v| v.name == name).map(|v| &v.run.placement);
+        at.map_or(Ok(()), apart).map(|()| seen)
     };
-    let blocking = median(BLOCKING, true);
-    let stack = median(SPINNING, true);
-    let one = median(ONE_CPU, false);
-    let waking = blocking.zip(stack).map(|(b, s)| b.saturating_sub(s));
-    let mut says = match (blocking, stack, waking) {
-        (Some(b), Some(s), Some(w)) => format!(
+    let told = of(BLOCKING).and_then(|blocking| {
+        let spinning = of(SPINNING)?;
+        Ok((blocking.ns, spinning.ns, waking(blocking, spinning)?))
+    });
+    let one = median(&variants, ONE_CPU).ok().map(|m| m.ns);
+    WaitSplit {
+        stack_ns: told.as_ref().ok().map(|(_, stack, _)| Nanos(*stack)),
+        waking_ns: told.as_ref().ok().map(|(.., waking)| Nanos(*waking)),
+        one_cpu_ns: one.map(Nanos),
+        says: says(&told, one),
+        variants,
+    }
+}
+
+/// In a sentence: blocking, the stack and waking up, or why they are not told.
+fn says(told: &Result<(u64, u64, u64), String>, one: Option<u64>) -> String {
+    let mut says = match told {
+        Ok((b, s, w)) => format!(
             "of {} blocking on two CPUs, {} are the stack and {} ({:.0}%) waking up",
-            Nanos(b),
-            Nanos(s.min(b)),
-            Nanos(w),
-            100.0 * w as f64 / b.max(1) as f64
+            Nanos(*b),
+            Nanos(*s),
+            Nanos(*w),
+            100.0 * *w as f64 / (*b).max(1) as f64
         ),
-        _ => "this host gives both ends one CPU only: the stack alone cannot be told".to_owned(),
+        Err(why) => format!("what is stack and what is waking up is not told: {why}"),
     };
     if let Some(one) = one {
         says += &format!("; on one CPU it takes {}", Nanos(one));
     }
-    WaitSplit {
-        stack_ns: stack.map(Nanos),
-        waking_ns: waking.map(Nanos),
-        one_cpu_ns: one.map(Nanos),
-        says,
-        variants,
+    says
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use model::measure::EndPlacement;
+
+    use super::*;
+
+    fn median(ns: u64, share: f64) -> Median {
+        let reach = ns as f64 * share;
+        Median { ns, low: ns as f64 - reach, high: ns as f64 + reach }
+    }
+
+    #[test]
+    fn waking_up_is_told_only_where_it_shows() {
+        assert_eq!(waking(median(53_100, 0.008), median(7_200, 0.008)), Ok(45_900));
+        let why = waking(median(377_000, 0.1), median(448_000, 7.65)).unwrap_err();
+        assert!(why.contains("took 448 µs, no less than blocking, 377 µs"), "{why}");
+        let why = waking(median(53_100, 0.008), median(50_000, 0.2)).unwrap_err();
+        assert!(why.contains("overlap"), "{why}");
+        let said = says(&Err(why), Some(11_400));
+        assert!(said.starts_with("what is stack and what is waking up is not told: "), "{said}");
+        assert!(said.ends_with("; on one CPU it takes 11.4 µs"), "{said}");
+        let said = says(&Ok((53_100, 7_200, 45_900)), None);
+        assert_eq!(
+            said,
+            "of 53.1 µs blocking on two CPUs, 7.20 µs are the stack and 45.9 µs (86%) waking up"
+        );
+    }
+
+    #[test]
+    fn a_host_of_two_cpus_is_not_said_to_have_one() {
+        let end = |allowed: &str, pinned: u32, why: &str| EndPlacement {
+            pinned: vec![CpuId(pinned)],
+            why: why.into(),
+            allowed: allowed.parse().unwrap(),
+            ..EndPlacement::default()
+        };
+        let at = |near, far| Placement { local: near, peer: far, same_host: true };
+        assert_eq!(apart(&at(end("0-1", 1, ""), end("0-1", 0, ""))), Ok(()));
+        let why = apart(&at(end("0", 0, ""), end("0", 0, ""))).unwrap_err();
+        assert_eq!(why, "this host gives both ends one CPU only");
+        let far = end("0-1", 1, "not CPU 0, which other sessions use");
+        let why = apart(&at(end("0-1", 1, ""), far)).unwrap_err();
+        assert!(why.starts_with("both ends ran on CPU 1 (the far end: not CPU 0, which"), "{why}");
+        assert!(why.contains("until other sessions are over") && !why.contains("one CPU only"));
     }
 }

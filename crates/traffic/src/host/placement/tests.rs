@@ -162,6 +162,21 @@ fn other_sessions_keep_their_cores() {
 }
 
 #[test]
+fn what_other_sessions_use_is_not_what_this_process_may_not_use() {
+    let here = machine(1, 1, 2, 1);
+    let (taken, partner) = (list("1"), list("0"));
+    let far = Wish { taken: &taken, partner: &partner, ..wish(Role::Far, true, 1) };
+    let choice = choose(&here, &far);
+    assert_eq!(ids(&choice), [0]);
+    assert_eq!(choice.why, "shared with the near end's CPU 0; not CPU 1, which other sessions use");
+    let alone = choose(&here, &Wish { partner: &NONE, ..far });
+    assert_eq!(
+        alone.why,
+        "the only CPU that other sessions leave; not CPU 1, which other sessions use"
+    );
+}
+
+#[test]
 fn holes_in_numbers_and_unknown_places_do_not_matter() {
     let mut here = only(machine(2, 1, 8, 2), "3,9,11,27");
     let [near, far, told] = both(&here, 1);

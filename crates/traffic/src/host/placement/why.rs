@@ -77,8 +77,11 @@ fn beside(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> Strin
         super::Role::Near => "far",
         super::Role::Far => "near",
     };
-    if usable.len() == 1 {
+    if here.allowed.len() == 1 {
         return format!("shared with the {other} end: this process may use no other CPU");
+    }
+    if wish.partner.is_empty() && usable.len() == 1 {
+        return "the only CPU that other sessions leave".into();
     }
     if wish.partner.is_empty() {
         // The other end comes to its choice by the same rules.
