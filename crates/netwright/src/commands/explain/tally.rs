@@ -84,7 +84,15 @@ fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> 
 }
 
 fn nothing(left_out: &BTreeMap<String, u32>) -> Option<String> {
-    let each: Vec<String> = left_out.iter().map(|(why, n)| format!("{n} × {why}")).collect();
+    let mut by_cause: BTreeMap<&str, Vec<(&String, &u32)>> = BTreeMap::new();
+    left_out.iter().for_each(|told| by_cause.entry(cause(told.0)).or_default().push(told));
+    let each: Vec<String> = by_cause
+        .iter()
+        .map(|(cause, all)| match all.as_slice() {
+            [(why, n)] => format!("{n} × {why}"),
+            all => format!("{} × {cause}", all.iter().map(|(_, n)| *n).sum::<u32>()),
+        })
+        .collect();
     match left_out.values().sum::<u32>() {
         0 => None,
         n => Some(format!(
@@ -95,6 +103,12 @@ fn nothing(left_out: &BTreeMap<String, u32>) -> Option<String> {
             each.join(", ")
         )),
     }
+}
+
+/// What a line ends with: not where it was, by which sign it was seen, or what else to look at.
+fn cause(why: &str) -> &str {
+    let last = why.rsplit(": ").next().unwrap_or(why);
+    last.split("; ").next().unwrap_or(last)
 }
 
 #[cfg(test)]
@@ -125,5 +139,19 @@ mod tests {
         assert!(of(460).unwrap().starts_with("4.4% of the requests failed"));
         // PostgreSQL's have no status, and those that fail are tried again.
         assert_eq!(unserved(&BTreeMap::new(), &BTreeMap::from([("40001".to_owned(), 9)])), None);
+    }
+
+    #[test]
+    fn one_cause_is_told_once_whatever_it_was_seen_by() {
+        let seen = [
+            ("http://a:80/: no request was answered in 60 ms: closed; is it a port with TLS?", 2),
+            ("http://a:80/: of 4 clients 0 were served at once; 24 requests failed: closed", 1),
+            ("http://a:80/: of 4 clients 1 were served at once; 9 requests failed: closed", 1),
+            ("http://a:80/: no request was answered in 60 ms", 1),
+        ];
+        let left_out = seen.into_iter().map(|(why, n)| (why.to_owned(), n)).collect();
+        let said = nothing(&left_out).unwrap();
+        let each = "4 × closed, 1 × http://a:80/: no request was answered in 60 ms";
+        assert!(said.starts_with("5 rounds") && said.ends_with(&format!(": {each}")), "{said}");
     }
 }
