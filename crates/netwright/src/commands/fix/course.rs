@@ -22,6 +22,7 @@ use tune::{trial::Trials, wish::Wish};
 
 use super::{
     Attempt,
+    answers::Answers,
     args::FixArgs,
     hosts::{Hosts, Made},
     hunt::Gaze,
@@ -59,6 +60,8 @@ pub struct Course<'a> {
     pub kept: Vec<(Vec<Wish>, u64)>,
     /// Experiments made.
     pub made: usize,
+    /// What the operator says.
+    pub answers: Answers,
 }
 
 /// What an experiment came to.

@@ -1,5 +1,6 @@
 //! `netwright fix`: diagnose, try each remedy, prove it, keep it or undo it.
 
+mod answers;
 pub mod args;
 mod course;
 pub mod hosts;
@@ -8,7 +9,7 @@ mod judge;
 mod purse;
 
 use std::{
-    io::{BufRead, IsTerminal},
+    io::IsTerminal,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -27,6 +28,7 @@ use tune::{
 };
 
 use self::{
+    answers::Answers,
     args::FixArgs,
     course::{Came, Course},
     hosts::Hosts,
@@ -291,6 +293,7 @@ fn fix(
         looks: Duration::ZERO,
         kept: vec![],
         made: 0,
+        answers: Answers::of_operator(),
     };
     let hold = args.hold_still.then(|| Hold::begin(hosts.near(), &[])).transpose()?;
     let went = rounds(&mut course, also, &mut document);
@@ -405,7 +408,7 @@ fn tried(
                     };
                     (goes_on, document.ended) = (false, ended.into());
                 }
-                (Some(plan), Some(_)) if !wanted(course.args, plan) => {
+                (Some(plan), Some(_)) if !wanted(course, plan) => {
                     (c.fate, c.why) = (Fate::Declined, "not wanted".into());
                 }
                 (Some(_), Some(slice)) => {
@@ -423,9 +426,9 @@ fn tried(
 }
 
 /// Asks, where the operator is to be asked.
-fn wanted(args: &FixArgs, plan: &Plan) -> bool {
-    if args.yes {
-        return true;
+fn wanted(course: &mut Course<'_>, plan: &Plan) -> bool {
+    if course.args.yes || course.answers.over() {
+        return course.args.yes;
     }
     for c in &plan.changes {
         let disturbs = &c.radius.why;
@@ -433,9 +436,7 @@ fn wanted(args: &FixArgs, plan: &Plan) -> bool {
         note(&format!("{}: {} -> {} {} ({disturbs})", c.knob, c.old, c.new, c.unit));
     }
     note("try it, and keep it only if it helps? [y/N] ");
-    let mut line = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut line);
-    matches!(line.trim(), "y" | "Y" | "yes")
+    course.answers.yes(course.window.stop())
 }
 
 /// The end: all that was kept against before, then one change set with all of it.
