@@ -1014,3 +1014,51 @@ fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
     assert!(persist(&["--remove"]).contains("99-zz-netwright.conf removed"));
     assert_eq!(tune(state, &["rollback"]).0, 0);
 }
+
+#[test]
+fn what_is_kept_follows_a_renamed_interface_and_stays_when_it_is_gone() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let (state, into) = (state.path(), tempfile::tempdir().unwrap());
+    let folder = into.path().to_str().unwrap();
+    let args = ["apply", "--netns", &ns.name, "nic.v0.txqueuelen=500"];
+    let (code, out, err) =
+        tune(state, &[&args[..], &["sysctl.net.ipv4.conf.v0.rp_filter=2"]].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let persist = |more: &[&str]| {
+        let (code, out, err) =
+            tune(state, &[&["persist", "--into", folder, "--netns", &ns.name], more].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let link =
+        |name: &str| into.path().join(format!("etc/systemd/network/00-netwright-{name}.link"));
+    let settings = into.path().join("etc/sysctl.d/99-zz-netwright.conf");
+    persist(&[]);
+    assert!(link("v0").exists());
+
+    ns.run("ip", &["link", "set", "v0", "name", "w0"]);
+    let out = persist(&[]);
+    assert!(out.contains("nic.w0.txqueuelen = 500") && out.contains("in force already"), "{out}");
+    assert!(!link("v0").exists());
+    let (file, lines) =
+        (fs::read_to_string(link("w0")).unwrap(), fs::read_to_string(&settings).unwrap());
+    assert!(file.contains("OriginalName=w0\n"), "{file}");
+    assert!(lines.contains("net.ipv4.conf.w0.rp_filter = 2") && !lines.contains("v0"), "{lines}");
+    ns.run("ip", &["link", "set", "w0", "txqueuelen", "400"]);
+    assert!(persist(&[]).contains("nic.w0.txqueuelen is 400 now, which somebody else set"));
+
+    ns.run("ip", &["link", "del", "w0"]);
+    for successor in [false, true] {
+        if successor {
+            ns.run("ip", &["link", "add", "v0", "type", "veth"]);
+        }
+        let out = persist(&[]);
+        for knob in ["nic.w0.txqueuelen", "sysctl.net.ipv4.conf.w0.rp_filter"] {
+            assert!(out.contains(&format!("{knob} stays kept from before (")), "{out}");
+        }
+        assert_eq!(fs::read_to_string(link("w0")).unwrap(), file);
+        assert_eq!(fs::read_to_string(&settings).unwrap(), lines);
+    }
+    persist(&["--remove"]);
+    assert!(!link("w0").exists() && !settings.exists());
+}

@@ -22,7 +22,12 @@ use model::{
 pub use record::{Kept, Record, Subject};
 pub use target::Target;
 
-use crate::{Host, TuneError, journal::Set, knobs};
+use crate::{
+    Host, TuneError,
+    identity::{Finder, Whereabouts},
+    journal::Set,
+    knobs,
+};
 use files::Look;
 use render::Rendered;
 
@@ -35,39 +40,78 @@ pub struct Place {
     pub record: PathBuf,
 }
 
+/// What change sets come to over a reboot.
+#[derive(Debug, Default)]
+pub struct Values {
+    /// What is kept.
+    pub kept: Vec<Kept>,
+    /// What cannot be, with the reason.
+    pub not: Vec<NotKept>,
+    /// For people: what is kept from before though it is not there at this moment.
+    pub notes: Vec<String>,
+}
+
 /// The values that change sets have in force, as settings that a reboot does not rename, and
-/// those for which that cannot be said. The last set that wrote a knob counts.
+/// those for which that cannot be said. The last set that wrote a knob counts. An interface that was
+/// renamed since is followed; what is kept already of something that is gone stays kept.
 pub fn values(
     host: &Host,
     target: &Target,
     facts: &Facts,
     sets: &[(Set, State)],
     known: &Record,
-) -> (Vec<Kept>, Vec<NotKept>) {
-    let (mut kept, mut not): (Vec<Kept>, Vec<NotKept>) = (known.kept.clone(), vec![]);
+) -> Values {
+    let finder = Finder::new(host);
+    let mut all = Values { kept: known.kept.clone(), ..Values::default() };
     for (set, _) in sets {
-        for change in &set.changes {
-            kept.retain(|k| k.knob != change.knob);
-            not.retain(|n| n.knob != change.knob);
-            match subject::of(host, target, facts, set, &change.knob, known) {
-                Ok(subject) => kept.push(Kept {
-                    id: set.id,
-                    knob: change.knob.clone(),
-                    value: change.new.clone(),
-                    subject,
-                }),
-                Err(why) => not.push(NotKept {
-                    id: set.id,
-                    knob: change.knob.clone(),
-                    value: change.new.clone(),
-                    why,
-                }),
+        for (n, change) in set.changes.iter().enumerate() {
+            let before = known.kept.iter().find(|k| k.is_of(set.id, &change.knob));
+            let named = called(host, &finder, set, n).and_then(|knob| {
+                let subject = match before {
+                    Some(Kept { subject: Subject::Nic(i), knob: was, .. }) if knob != *was => {
+                        subject::renamed(i, was, &knob)
+                    }
+                    _ => subject::of(host, target, facts, set, &knob, known),
+                };
+                subject.map(|subject| (knob, subject))
+            });
+            let knob = named.as_ref().map_or(&change.knob, |(knob, _)| knob).clone();
+            all.not.retain(|n| n.knob != knob);
+            match (named, before) {
+                (Ok((_, subject)), _) => {
+                    all.kept.retain(|k| k.knob != knob && !k.is_of(set.id, &change.knob));
+                    let set_as = (knob != change.knob).then(|| change.knob.clone());
+                    let value = change.new.clone();
+                    all.kept.push(Kept { id: set.id, knob, set_as, value, subject });
+                }
+                (Err(why), Some(kept)) => all.notes.push(format!(
+                    "{} stays kept from before ({why}); `netwright tune persist --remove {}` ends that",
+                    kept.knob, set.id
+                )),
+                (Err(why), None) => {
+                    all.not.push(NotKept { id: set.id, knob, value: change.new.clone(), why });
+                }
             }
         }
     }
     // As a plan would order them: what resets something comes before what it resets.
-    kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |p| p.phase(&k.knob)));
-    (kept, not)
+    all.kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |p| p.phase(&k.knob)));
+    all
+}
+
+/// What the knob of a change is called by now.
+fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<String, String> {
+    let knob = set.changes.get(n).map(|c| c.knob.clone()).unwrap_or_default();
+    let saved = set.writes.iter().find(|w| w.n == n).map(|w| &w.saved);
+    let Some(saved) = saved.filter(|_| !subject::is_elsewhere(host, set, &knob)) else {
+        return Ok(knob);
+    };
+    match finder.find(saved) {
+        Ok(Whereabouts::Here) => Ok(knob),
+        Ok(Whereabouts::Renamed(now)) => Ok(now),
+        Ok(Whereabouts::Gone(why)) => Err(why),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 /// What would be written, and nothing is.

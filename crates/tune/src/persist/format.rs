@@ -194,6 +194,7 @@ mod tests {
         let kept = |nic: &str, driver: Option<&str>, knob: &str, value: &str| Kept {
             id: 1,
             knob: format!("nic.{nic}.{knob}"),
+            set_as: None,
             value: value.into(),
             subject: Subject::Nic(Interface {
                 name: nic.into(),
@@ -229,6 +230,7 @@ mod tests {
         let kept = |knob: &str| Kept {
             id: 7,
             knob: knob.into(),
+            set_as: None,
             value: "0 1".into(),
             subject: Subject::Host,
         };

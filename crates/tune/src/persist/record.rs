@@ -13,12 +13,22 @@ use crate::TuneError;
 pub struct Kept {
     /// The change set that it is from.
     pub id: u64,
-    /// Knob, as it was called when it was set.
+    /// Knob, as it was called when it was last written to the files.
     pub knob: String,
+    /// What it was called when it was set, if its interface was renamed between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_as: Option<String>,
     /// Value in the kernel's form.
     pub value: String,
     /// Of what.
     pub subject: Subject,
+}
+
+impl Kept {
+    /// Whether it is what a change set wrote under this name.
+    pub fn is_of(&self, id: u64, knob: &str) -> bool {
+        self.id == id && self.set_as.as_ref().unwrap_or(&self.knob) == knob
+    }
 }
 
 /// What a value is a setting of, in words that a reboot does not change.

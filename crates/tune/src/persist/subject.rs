@@ -1,6 +1,6 @@
 //! What a value is a setting of, in words that a reboot does not change.
 
-use model::Facts;
+use model::{Facts, nic::Nic};
 
 use super::{
     record::{Interface, Record, Subject},
@@ -35,9 +35,7 @@ pub fn of(
     knob: &str,
     known: &Record,
 ) -> Result<Subject, String> {
-    let there = set.host.net_namespace.known();
-    let of_namespace = knob.starts_with("nic.") || knob.starts_with("sysctl.net.");
-    if of_namespace && there.is_some() && there != host.id().net_namespace.known() {
+    if is_elsewhere(host, set, knob) {
         return Err("set in another network namespace, which whoever makes it has to set up".into());
     }
     if let Some(rest) = knob.strip_prefix("nic.") {
@@ -51,6 +49,26 @@ pub fn of(
         return unit(host, pid).map(|name| Subject::Unit { name });
     }
     Ok(Subject::Host)
+}
+
+/// Whether it was set in another network namespace.
+pub fn is_elsewhere(host: &Host, set: &Set, knob: &str) -> bool {
+    let there = set.host.net_namespace.known();
+    let of_namespace = knob.starts_with("nic.") || knob.starts_with("sysctl.net.");
+    of_namespace && there.is_some() && there != host.id().net_namespace.known()
+}
+
+/// An interface that is kept already, by the name that its knob has now.
+///
+/// # Errors
+/// When that is no name that can be written to a file.
+pub fn renamed(before: &Interface, was: &str, now: &str) -> Result<Subject, String> {
+    let rest = was.strip_prefix("nic.").and_then(|k| k.strip_prefix(before.name.as_str()));
+    let name = now.strip_prefix("nic.").and_then(|k| k.strip_suffix(rest?));
+    match name.filter(|n| is_nic_name(n)) {
+        Some(name) => Ok(Subject::Nic(Interface { name: name.to_owned(), ..before.clone() })),
+        None => Err("its name cannot be written to a file".into()),
+    }
 }
 
 /// Names hold dots, so the longest that is an interface's counts.
@@ -73,6 +91,7 @@ fn interface(
     for kept in &known.kept {
         if let Subject::Nic(i) = &kept.subject
             && i.name == nic.name
+            && !is_anothers(facts, nic, i)
         {
             return Ok(i.clone());
         }
@@ -94,6 +113,12 @@ fn interface(
         link_lines: section(&text, "Link"),
         link_file,
     })
+}
+
+/// Whether what is kept under an interface's name is known to be another one's: they changed names.
+fn is_anothers(facts: &Facts, nic: &Nic, kept: &Interface) -> bool {
+    let has_it = |n: &Nic| n.kind == "physical" && n.mac.get() == kept.mac;
+    kept.mac.is_some() && !has_it(nic) && facts.nics.iter().any(has_it)
 }
 
 /// **Source**: `/run/udev/data/nIFINDEX`.

@@ -10,7 +10,7 @@ use probe::facts::{self, Request};
 use tune::{
     journal::{DEFAULT_STATE, Set},
     netns,
-    persist::{self, Kept, Record, Target, format, render},
+    persist::{self, Kept, Record, Target, Values, format, render},
     status,
 };
 
@@ -94,9 +94,10 @@ fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Vec<String> {
 /// Of what is kept, what is not so on the host at this moment.
 fn drifted(host: &Place, doc: &Persisted) -> Vec<String> {
     let values = status::status(&host.host, &host.store, None).values;
-    let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == v.knob);
+    let called = |v: &Now| if v.called.is_empty() { v.knob.clone() } else { v.called.clone() };
+    let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == called(v));
     let note = |v: &Now| {
-        let (knob, kept) = (&v.knob, &v.written);
+        let (knob, kept) = (called(v), &v.written);
         match (&v.drift, v.now.known()) {
             (Drift::Changed { .. }, Some(now)) => Some(format!(
                 "{knob} is {now} now, which somebody else set since; {kept} is kept, and counts \
@@ -138,14 +139,14 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
         Some(_) => Target::folder(&place.base).map_err(failure)?,
         None => Target::this(),
     };
-    let (kept, not, facts) = if args.remove {
+    let (values, facts) = if args.remove {
         let facts = facts(host);
         let stays = |k: &&Kept| args.id.is_some_and(|id| k.id != id);
         let kept: Vec<Kept> = old.kept.iter().filter(stays).cloned().collect();
         if let Some(id) = args.id.filter(|id| !old.kept.iter().any(|k| k.id == *id)) {
             return Err(Failure::Usage(format!("nothing of change {id} is kept")));
         }
-        (kept, vec![], facts)
+        (Values { kept, ..Values::default() }, facts)
     } else {
         not_another_namespace(host, &old)?;
         let sets = chosen(args, host)?;
@@ -167,15 +168,16 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
                     .into(),
             ));
         }
-        let (kept, not) = persist::values(&host.host, &target, &facts, &sets, &old);
-        (kept, not, facts)
+        (persist::values(&host.host, &target, &facts, &sets, &old), facts)
     };
+    let Values { kept, not, notes } = values;
     let mut rendered = render::render(&host.host, &target, &facts, &kept);
+    rendered.notes.extend(notes);
     let unnamed = not.clone();
     let mut all: Vec<NotKept> = not;
     all.append(&mut rendered.not_kept);
     rendered.not_kept = all;
-    let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob);
+    let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob && n.id == k.id);
     let kept = if args.format.is_some() { kept } else { kept.into_iter().filter(said).collect() };
     Ok(Work { place, old, kept, rendered, unnamed })
 }
