@@ -403,7 +403,7 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
     let slow = SETS
         .replace("cat knob; sleep 0.02", "sleep 60")
         .replace("runs =", "timeout = \"300ms\"\nruns =");
-    bad(&slow, 4, "did not end within 300ms");
+    bad(&slow, 4, "did not end within 0.3 s");
     assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
     // Half-way: what was told until then is told, kept, and can be looked at.
     let half = SETS.replace(
