@@ -107,9 +107,10 @@ pub struct Elsewhere {
     /// beyond what the responder does: measured here with requests by schedule.
     pub idle_ns: f64,
     /// What it takes longer to make the connections anew that the server ends: each of their round trips
-    /// (`connect_round_trips` of the exchange) as much as one of the network alone.
+    /// (`connect_round_trips` of the exchange) as much as one of the network alone. None where there are such
+    /// connections and nobody knows those; predictions have nothing of it then.
     #[serde(default)]
-    pub reconnecting_ns: f64,
+    pub reconnecting_ns: Option<f64>,
     /// CPU time of this host that the path takes beyond what this one does: a tunnel's process, a
     /// driver. With the most clients of `loads`; None where it was not measured.
     #[serde(default)]

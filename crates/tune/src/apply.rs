@@ -13,7 +13,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
-    identity::{Finder, Whereabouts},
+    identity::Finder,
     journal::{self, Armed, Journal, Set},
     knob::Knob,
     knobs,
@@ -105,24 +105,19 @@ impl Work<'_> {
     /// What was begun on an interface is not completed on another one.
     fn same_interfaces(&self, set: &Set) -> Result<(), TuneError> {
         let finder = Finder::new(self.host);
-        for saved in set.writes.iter().map(|w| &w.saved) {
-            let why = match finder.find(saved)? {
-                Whereabouts::Here => continue,
-                Whereabouts::Renamed(now) => format!("its interface was renamed: it is {now} now"),
-                Whereabouts::Gone(why) => why,
-            };
-            return Err(TuneError::Changed(format!(
-                "{}: {why}; `netwright tune rollback {}` puts back what was written",
-                saved.knob, set.id
-            )));
+        let back = |e: TuneError| match e {
+            TuneError::Changed(why) => TuneError::Changed(format!(
+                "{why}; `netwright tune rollback {}` puts back what was written",
+                set.id
+            )),
+            other => other,
+        };
+        for write in &set.writes {
+            finder.unmoved(&write.saved).map_err(back)?;
         }
         let begun = |n: usize| set.writes.iter().any(|w| w.n == n);
         for (_, change) in set.changes.iter().enumerate().filter(|(n, _)| !begun(*n)) {
-            finder.still_means(change).map_err(|e| {
-                let id = set.id;
-                let back = format!("`netwright tune rollback {id}` puts back what was written");
-                TuneError::Changed(format!("{e}; {back}"))
-            })?;
+            finder.still_means(change).map_err(back)?;
         }
         Ok(())
     }

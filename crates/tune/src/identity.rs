@@ -5,7 +5,10 @@ use model::tune::{NicId, Planned, Saved};
 use parse::sysctl_conf;
 use probe::{Root, ask::rtnl, facts::nic};
 
-use crate::{Host, TuneError, knob::is_of_nic};
+use crate::{
+    Host, TuneError,
+    knob::{irq_of, is_of_nic},
+};
 
 /// Where a saved value is to be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +19,20 @@ pub enum Whereabouts {
     Renamed(String),
     /// Nowhere: the interface is gone, with its values, and this is what is known of it.
     Gone(String),
+}
+
+impl Whereabouts {
+    /// The name under which a knob goes now.
+    ///
+    /// # Errors
+    /// What is known of an interface that is gone.
+    pub fn called(self, knob: &str) -> Result<String, String> {
+        match self {
+            Self::Here => Ok(knob.to_owned()),
+            Self::Renamed(now) => Ok(now),
+            Self::Gone(why) => Err(why),
+        }
+    }
 }
 
 /// The interfaces of this network namespace.
@@ -32,10 +49,6 @@ const ATTEMPTS: u32 = 5;
 /// Whether a knob may be an interface's own.
 fn may_be(knob: &str) -> bool {
     knob.starts_with("nic.") || irq_of(knob).is_some() || place_in(knob).is_some()
-}
-
-fn irq_of(knob: &str) -> Option<&str> {
-    knob.strip_prefix("irq.")?.strip_suffix(".affinity")
 }
 
 /// Of a kernel setting of one interface the path, cut before and after the name.
@@ -249,20 +262,28 @@ impl<'h> Finder<'h> {
         Saved { knob: knob.to_owned(), old, nic: self.of(knob) }
     }
 
-    /// Whether a change still goes to the interface that it was planned for. A plan that does not
-    /// tell of it is taken by name.
+    /// Whether a value is still where it was.
     ///
     /// # Errors
-    /// [`TuneError::Changed`] with what became of the interface; as [`Nics::now`].
-    pub fn still_means(&self, change: &Planned) -> Result<(), TuneError> {
-        let Some(meant) = &change.nic else { return Ok(()) };
-        let knob = change.knob.clone();
-        let why = match self.find(&Saved { knob, old: String::new(), nic: Some(meant.clone()) })? {
+    /// [`TuneError::Changed`] with what became of the interface; as [`Finder::find`].
+    pub fn unmoved(&self, saved: &Saved) -> Result<(), TuneError> {
+        let why = match self.find(saved)? {
             Whereabouts::Here => return Ok(()),
             Whereabouts::Renamed(now) => format!("its interface was renamed: it is {now} now"),
             Whereabouts::Gone(why) => why,
         };
-        Err(TuneError::Changed(format!("{}: {why}", change.knob)))
+        Err(TuneError::Changed(format!("{}: {why}", saved.knob)))
+    }
+
+    /// Whether a change still goes to the interface that it was planned for. A plan that does not
+    /// tell of it is taken by name.
+    ///
+    /// # Errors
+    /// As [`Finder::unmoved`].
+    pub fn still_means(&self, change: &Planned) -> Result<(), TuneError> {
+        let Some(meant) = &change.nic else { return Ok(()) };
+        let knob = change.knob.clone();
+        self.unmoved(&Saved { knob, old: String::new(), nic: Some(meant.clone()) })
     }
 
     /// Where one is.

@@ -227,6 +227,16 @@ pub fn nic_of<'k>(knob: &'k str, suffix: &str) -> Option<&'k str> {
     is_nic_name(nic).then_some(nic)
 }
 
+/// The interrupt of `irq.N.affinity`, as it was spelled.
+pub fn irq_of(knob: &str) -> Option<&str> {
+    knob.strip_prefix("irq.")?.strip_suffix(".affinity")
+}
+
+/// What is said of a process whose settings are gone with it.
+pub fn ended(pid: u32) -> String {
+    format!("process {pid} ended")
+}
+
 /// Whether a knob is a setting of this interface. Names may hold dots: `nic.eth0.100.mtu` is one of
 /// `eth0.100`, and of an `eth0` too; where both are there the longer name counts.
 pub fn is_of_nic(knob: &str, nic: &str) -> bool {

@@ -22,12 +22,7 @@ use model::{
 pub use record::{Kept, Record, Subject};
 pub use target::Target;
 
-use crate::{
-    Host, TuneError,
-    identity::{Finder, Whereabouts},
-    journal::Set,
-    knobs,
-};
+use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
 use files::Look;
 use render::Rendered;
 
@@ -106,12 +101,7 @@ fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<Strin
     let Some(saved) = saved.filter(|_| !subject::is_elsewhere(host, set, &knob)) else {
         return Ok(knob);
     };
-    match finder.find(saved) {
-        Ok(Whereabouts::Here) => Ok(knob),
-        Ok(Whereabouts::Renamed(now)) => Ok(now),
-        Ok(Whereabouts::Gone(why)) => Err(why),
-        Err(e) => Err(e.to_string()),
-    }
+    finder.find(saved).map_err(|e| e.to_string())?.called(&knob)
 }
 
 /// What would be written, and nothing is.

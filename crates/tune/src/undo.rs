@@ -98,10 +98,9 @@ pub fn outlooks<'s>(host: &Host, set: &'s Set) -> Vec<(&'s Saved, Outlook)> {
 
 /// What undoing a saved value would come to. `finder` is of the same host.
 pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outlook {
-    let name = match finder.find(saved) {
-        Ok(Whereabouts::Here) => saved.knob.clone(),
-        Ok(Whereabouts::Renamed(now)) => now,
-        Ok(Whereabouts::Gone(why)) => return Outlook::Lost(why),
+    let name = match finder.find(saved).map(|place| place.called(&saved.knob)) {
+        Ok(Ok(name)) => name,
+        Ok(Err(why)) => return Outlook::Lost(why),
         Err(e) => return Outlook::Not(e.to_string()),
     };
     match knobs::find(&name).and_then(|k| k.lost(host, &name, &saved.old)) {
@@ -218,10 +217,9 @@ impl<'s> Turn<'s> {
 
 /// Whether what else was disturbed is there, and not as it was.
 fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
-    let name = match finder.find(saved) {
-        Ok(Whereabouts::Here) => saved.knob.clone(),
-        Ok(Whereabouts::Renamed(now)) => now,
-        Ok(Whereabouts::Gone(_)) => return false,
+    let name = match finder.find(saved).map(|place| place.called(&saved.knob)) {
+        Ok(Ok(name)) => name,
+        Ok(Err(_)) => return false,
         Err(_) => return true,
     };
     let now = knobs::find(&name).map(|k| k.read(host, &name));
@@ -271,10 +269,9 @@ impl Work<'_> {
 
     /// Puts one back where it is now; with the name under which that was.
     fn undo(&mut self, saved: &Saved, written: &str) -> Result<(Undone, String), TuneError> {
-        let name = match self.finder.find(saved)? {
-            Whereabouts::Here => saved.knob.clone(),
-            Whereabouts::Renamed(now) => now,
-            Whereabouts::Gone(why) => return Ok((Undone::Lost(why), saved.knob.clone())),
+        let name = match self.finder.find(saved)?.called(&saved.knob) {
+            Ok(name) => name,
+            Err(why) => return Ok((Undone::Lost(why), saved.knob.clone())),
         };
         let knob = knobs::find(&name).ok_or_else(|| {
             TuneError::Environment(format!("{name}: this netwright has no such knob"))

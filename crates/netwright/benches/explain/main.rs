@@ -131,7 +131,7 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
         println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
     }
     for path in &document.elsewhere {
-        let added = (path.added_ns + path.idle_ns + path.reconnecting_ns) / 1e3;
+        let added = (path.added_ns + path.idle_ns + path.reconnecting_ns.unwrap_or(0.0)) / 1e3;
         println!("  ({added:.1} µs longer there, {:.1} of them the server's)", path.idle_ns / 1e3);
         for twin in &path.loads {
             println!(

@@ -86,13 +86,12 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
             let idle = time(path.idle_ns);
             text += &format!(", and the server {idle} longer: it is idle for longer in between");
         }
-        if path.reconnecting_ns != 0.0 {
-            let (by, how) = match path.reconnecting_ns {
-                more if more > 0.0 => (more, "longer"),
-                less => (-less, "less"),
-            };
-            text += &format!("; connecting anew takes {} {how}", time(by));
-        }
+        text += &match path.reconnecting_ns {
+            None => "; what connecting anew takes there is not known".to_owned(),
+            Some(more) if more > 0.0 => format!("; connecting anew takes {} longer", time(more)),
+            Some(less) if less < 0.0 => format!("; connecting anew takes {} less", time(-less)),
+            Some(_) => String::new(),
+        };
         if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
             text += &format!("; it takes {} more of this host's CPU time", time(cpu));
         }

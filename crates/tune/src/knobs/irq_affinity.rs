@@ -8,7 +8,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, list_of, mask, usage},
+    knob::{Case, Knob, Refusal, cannot, irq_of, list_of, mask, usage},
     privilege::Need,
 };
 
@@ -16,7 +16,7 @@ use crate::{
 pub struct IrqAffinity;
 
 fn number(knob: &str) -> Option<u32> {
-    knob.strip_prefix("irq.")?.strip_suffix(".affinity")?.parse().ok()
+    irq_of(knob)?.parse().ok()
 }
 
 fn file(knob: &str) -> String {

@@ -7,7 +7,7 @@ use model::{CpuSet, Reading, tune::Radius};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+    knob::{Case, Knob, Refusal, Undone, cannot, ended, list_of, usage},
     privilege::Need,
 };
 
@@ -64,10 +64,6 @@ fn parsed(exact: &str) -> Threads {
         Some((id, words.next()?.parse().ok()?))
     };
     exact.lines().filter_map(line).collect()
-}
-
-fn ended(pid: u32) -> String {
-    format!("process {pid} ended")
 }
 
 /// Moves every thread for which `to` has a place, until a pass finds none left.

@@ -10,7 +10,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, list_of, usage},
+    knob::{Case, Knob, Refusal, Undone, cannot, ended, list_of, usage},
     privilege::Need,
 };
 use group::Group;
@@ -76,10 +76,6 @@ fn set(host: &Host, path: &str, value: &Option<String>) -> Result<(), TuneError>
         Err(TuneError::Absent(_)) => Ok(()),
         _ => host.write(path, if value.is_empty() { "\n" } else { value }),
     }
-}
-
-fn ended(pid: u32) -> String {
-    format!("process {pid} ended")
 }
 
 /// Puts everything back but the process's threads' own affinities.

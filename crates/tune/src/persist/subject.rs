@@ -6,7 +6,11 @@ use super::{
     record::{Interface, Record, Subject},
     target::Target,
 };
-use crate::{Host, journal::Set, knob::is_nic_name};
+use crate::{
+    Host,
+    journal::Set,
+    knob::{irq_of, is_nic_name},
+};
 
 /// Files of `/proc/irq/N` that are no action's folder.
 const IRQ_FILES: &[&str] = &[
@@ -41,7 +45,7 @@ pub fn of(
     if let Some(rest) = knob.strip_prefix("nic.") {
         return interface(host, target, facts, rest, known).map(Subject::Nic);
     }
-    if let Some(number) = knob.strip_prefix("irq.").and_then(|k| k.strip_suffix(".affinity")) {
+    if let Some(number) = irq_of(knob) {
         return action(host, number).map(|action| Subject::Irq { action });
     }
     if let Some(rest) = knob.strip_prefix("process.") {

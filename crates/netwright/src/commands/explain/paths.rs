@@ -114,11 +114,15 @@ fn longer(
 }
 
 /// What connecting anew takes longer for a transaction where a round trip does by so much: of a faster path no
-/// more than all that it takes here.
-fn reconnecting(rounds: &[Observed], longer_ns: f64) -> f64 {
+/// more than all that it takes here. `None` where the server ends connections, and nobody knows how many round
+/// trips a new one takes.
+fn reconnecting(rounds: &[Observed], longer_ns: f64) -> Option<f64> {
     let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
     let here = median(&rounds.iter().map(|o| o.round.away_ns).collect::<Vec<_>>());
-    (new_connections * connect_round_trips.unwrap_or(0.0) * longer_ns).max(-here)
+    match connect_round_trips {
+        Some(trips) => Some((new_connections * trips * longer_ns).max(-here)),
+        None => (new_connections == 0.0).then_some(0.0),
+    }
 }
 
 /// What a server takes longer for a transaction because each of its requests comes after a while
@@ -163,15 +167,13 @@ mod tests {
             all.iter_mut().for_each(|o| o.round.away_ns = 30_000.0);
             all
         };
-        assert_eq!(reconnecting(&seen(1.0, Some(1.0)), 80_000.0), 80_000.0);
-        assert_eq!(
-            reconnecting(&seen(0.25, Some(3.0)), 80_000.0),
-            60_000.0,
-            "TLS 1.2, one in four"
-        );
-        assert_eq!(reconnecting(&seen(0.0, Some(1.0)), 80_000.0), 0.0, "they are kept");
-        assert_eq!(reconnecting(&seen(1.0, None), 80_000.0), 0.0, "nobody knows");
-        assert_eq!(reconnecting(&seen(1.0, Some(1.0)), -20_000.0), -20_000.0);
-        assert_eq!(reconnecting(&seen(1.0, Some(2.0)), -20_000.0), -30_000.0, "it takes no less");
+        let of = |new, trips, longer_ns| reconnecting(&seen(new, trips), longer_ns);
+        assert_eq!(of(1.0, Some(1.0), 80_000.0), Some(80_000.0));
+        assert_eq!(of(0.25, Some(3.0), 80_000.0), Some(60_000.0), "TLS 1.2, one in four");
+        assert_eq!(of(0.0, Some(1.0), 80_000.0), Some(0.0), "they are kept");
+        assert_eq!(of(0.0, None, 80_000.0), Some(0.0), "PostgreSQL's, kept");
+        assert_eq!(of(1.0, None, 80_000.0), None, "nobody knows");
+        assert_eq!(of(1.0, Some(1.0), -20_000.0), Some(-20_000.0));
+        assert_eq!(of(1.0, Some(2.0), -20_000.0), Some(-30_000.0), "it takes no less");
     }
 }

@@ -230,7 +230,7 @@ mod tests {
             path: "host=db1".into(),
             added_ns: 500e3,
             idle_ns: 0.0,
-            reconnecting_ns: 0.0,
+            reconnecting_ns: Some(0.0),
             cpu_ns: Some(48e3),
             loads,
         };

@@ -320,7 +320,7 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
     for path in others {
         all.extend(args.clients.0.iter().filter_map(|n| {
             let (cpu_ns, cpu_bounded) = twin::cpu_ns(path, *n);
-            let unseen_ns = path.idle_ns + path.reconnecting_ns;
+            let unseen_ns = path.idle_ns + path.reconnecting_ns.unwrap_or(0.0);
             let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };
             let predicted = model.predict(&path.path, added, *n).ok()?;
             Some(Prediction { cpu_bounded, ..predicted })
