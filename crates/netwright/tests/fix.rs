@@ -187,6 +187,26 @@ fn what_was_typed_wrong_is_said_before_the_first_measurement() {
 }
 
 #[test]
+fn a_workload_that_never_worked_is_no_answer() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        for (command, why) in [
+            ("sleep 3600", "no run ended within "),
+            ("sleep 0.4; exit 3", "the workload failed with exit code 3"),
+            ("echo x", "the workload printed nothing like `x = ([0-9]+)` (metric x)"),
+        ] {
+            let args = ["--command", command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
+            let out = fix(host, &[&args[..], &["-q", "--budget", "8s"]].concat()).output().unwrap();
+            let said = complaint(&out);
+            assert!(out.status.code() == Some(4) && said.contains(why), "{command}: {out:?}");
+            assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{command}: {out:?}");
+        }
+        same(&before, &host.print(), "after a workload that never worked");
+    });
+}
+
+#[test]
 fn it_asks_first_and_a_dry_run_changes_nothing() {
     on_a_host(|host| {
         faults();

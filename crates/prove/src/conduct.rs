@@ -14,10 +14,11 @@ use stats::trial::order;
 use crate::{
     Experiment, ProveError,
     around::{Around, Seen},
-    child::{self, NotRun, in_seconds, last_line},
+    child::{self, NotRun, in_seconds},
     conclude::{self, Ending},
     disturbance::{self, During},
-    experiment::{Budget, Workload},
+    experiment::Budget,
+    figure,
     record::{Begun, Record},
     settings::{Knobs, Settings},
 };
@@ -300,14 +301,8 @@ impl Course<'_> {
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        self.check_code(&workload, ended.exit_code, &complaint, &at())?;
-        let mut figures = BTreeMap::new();
-        for metric in &experiment.metrics {
-            let figure = metric.source.read(&ended).map_err(|why| {
-                ProveError::Workload(format!("{why} (metric {}, {})", metric.name, at()))
-            })?;
-            figures.insert(metric.name.clone(), figure);
-        }
+        let figures = figure::of_run(experiment, &workload, (&ended, &complaint), &at())
+            .map_err(ProveError::Workload)?;
         let run = Run {
             block,
             level,
@@ -321,23 +316,6 @@ impl Course<'_> {
             spoiled: None,
         };
         Ok(Some((run, during)))
-    }
-
-    fn check_code(
-        &self,
-        workload: &Workload,
-        code: i32,
-        complaint: &str,
-        at: &str,
-    ) -> Result<(), ProveError> {
-        let asked = self.experiment.metrics.iter().any(|m| m.source.takes_exit_code());
-        // 1 of ours is an answer.
-        let ours = matches!(workload, Workload::Ours(_)) && code == 1;
-        if code == 0 || asked || ours {
-            return Ok(());
-        }
-        let why = last_line(complaint);
-        Err(ProveError::Workload(format!("failed {at} with exit code {code}{why}")))
     }
 }
 

@@ -1,9 +1,16 @@
 //! Reading a run's figure from what the workload left: JSON, text, exit code, time.
 
+use std::collections::BTreeMap;
+
 use regex_lite::Regex;
 use serde_json::Value;
 
-use crate::{child::Ended, spec::MetricSpec};
+use crate::{
+    Experiment,
+    child::{Ended, last_line},
+    experiment::Workload,
+    spec::MetricSpec,
+};
 
 /// Where a figure is.
 #[derive(Debug, Clone)]
@@ -58,6 +65,33 @@ impl Source {
             false => Err(format!("gave {figure}, which is no figure")),
         }
     }
+}
+
+/// The figures of a run that has ended, by metric. `at` says where it was made, for what is wrong
+/// with it: `at threads 4`, or nothing.
+///
+/// **Errors**: its exit code or a figure that is missing, for a line that begins with the workload.
+pub(crate) fn of_run(
+    experiment: &Experiment,
+    workload: &Workload,
+    (ended, complaint): (&Ended, &str),
+    at: &str,
+) -> Result<BTreeMap<String, f64>, String> {
+    let asked = experiment.metrics.iter().any(|m| m.source.takes_exit_code());
+    // 1 of ours is an answer.
+    let ours = matches!(workload, Workload::Ours(_)) && ended.exit_code == 1;
+    let blank = if at.is_empty() { "" } else { " " };
+    if ended.exit_code != 0 && !asked && !ours {
+        let (code, why) = (ended.exit_code, last_line(complaint));
+        return Err(format!("failed{blank}{at} with exit code {code}{why}"));
+    }
+    let comma = if at.is_empty() { "" } else { ", " };
+    let figure = |m: &crate::experiment::Metric| {
+        let read = m.source.read(ended);
+        let read = read.map_err(|why| format!("{why} (metric {}{comma}{at})", m.name));
+        read.map(|figure| (m.name.clone(), figure))
+    };
+    experiment.metrics.iter().map(figure).collect()
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -7,17 +7,24 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
     Experiment, ProveError,
-    child::{self, NotRun, last_line},
+    child::{self, NotRun, in_seconds},
+    figure,
 };
+
+/// How often an end is looked for.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Runs until [`Load::end`].
 pub struct Load {
+    began: Instant,
     stop: Arc<AtomicBool>,
+    /// Set once a run is whole.
+    whole: Arc<AtomicBool>,
     worker: JoinHandle<Result<Vec<Duration>, ProveError>>,
 }
 
@@ -26,47 +33,72 @@ impl Load {
     /// our own program.
     pub fn start(experiment: &Experiment, ours: &Path) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, ours) = (Arc::clone(&stop), PathBuf::from(ours));
-        let first = experiment.cells.first();
-        let workload = first.map_or(experiment.workload.clone(), |c| {
-            c.fill(&experiment.factors, &experiment.workload)
-        });
-        let timeout = experiment.timeout;
-        let worker = thread::spawn(move || {
-            let (mut took, mut failed_last) = (Vec::new(), false);
-            while !seen.load(Ordering::Relaxed) {
-                let why = match child::run(&ours, &workload, timeout, &seen) {
-                    Ok((ended, _)) if ended.exit_code == 0 => {
-                        took.push(ended.took);
-                        failed_last = false;
-                        continue;
-                    }
-                    Ok((ended, complaint)) => {
-                        let why = last_line(&complaint);
-                        format!("failed with exit code {}{why}", ended.exit_code)
-                    }
-                    Err(NotRun::Stopped) => break,
-                    Err(why) => why.to_string(),
-                };
-                // Where it has worked, once may be the moment's, as within an experiment.
-                if took.is_empty() || failed_last {
-                    return Err(ProveError::Workload(why));
-                }
-                failed_last = true;
-            }
-            Ok(took)
-        });
-        Self { stop, worker }
+        let whole = Arc::new(AtomicBool::new(false));
+        let (seen, told, ours) = (Arc::clone(&stop), Arc::clone(&whole), PathBuf::from(ours));
+        let experiment = experiment.clone();
+        let worker = thread::spawn(move || again_and_again(&experiment, &ours, &seen, &told));
+        Self { began: Instant::now(), stop, whole, worker }
     }
 
-    /// Ends it; how long each whole run took.
+    /// Whether a run was whole, or failed.
+    pub fn told(&self) -> bool {
+        self.whole.load(Ordering::Relaxed) || self.worker.is_finished()
+    }
+
+    /// Ends it; how long each whole run took. Where none was, the one under way is waited for, so long
+    /// at most; none at all are told only where somebody wants an end.
     ///
-    /// **Errors**: the workload failed.
-    pub fn end(self) -> Result<Vec<Duration>, ProveError> {
+    /// **Errors**: the workload failed or gave no figure; no run ended.
+    pub fn end(self, patience: Duration, end: &AtomicBool) -> Result<Vec<Duration>, ProveError> {
+        let until = Instant::now() + patience;
+        let wanted = || end.load(Ordering::Relaxed);
+        while !self.told() && !wanted() && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        let (stopped, waited) = (wanted(), self.began.elapsed());
         self.stop.store(true, Ordering::Relaxed);
         let died = |_| Err(ProveError::Workload("was not waited for".into()));
-        self.worker.join().unwrap_or_else(died)
+        match self.worker.join().unwrap_or_else(died) {
+            Ok(took) if took.is_empty() && !stopped => Err(ProveError::Endless(format!(
+                "was run, and no run ended within {}",
+                in_seconds(waited)
+            ))),
+            took => took,
+        }
     }
+}
+
+/// Runs it as it is at the first level until `stop`; how long each whole run took.
+fn again_and_again(
+    experiment: &Experiment,
+    ours: &Path,
+    stop: &AtomicBool,
+    whole: &AtomicBool,
+) -> Result<Vec<Duration>, ProveError> {
+    let first = experiment.cells.first();
+    let workload = first
+        .map_or(experiment.workload.clone(), |c| c.fill(&experiment.factors, &experiment.workload));
+    let (mut took, mut failed_last) = (Vec::new(), false);
+    while !stop.load(Ordering::Relaxed) {
+        let ran = match child::run(ours, &workload, experiment.timeout, stop) {
+            Err(NotRun::Stopped) => break,
+            Err(why) => Err(why.to_string()),
+            Ok((ended, complaint)) => {
+                figure::of_run(experiment, &workload, (&ended, &complaint), "").map(|_| ended.took)
+            }
+        };
+        match ran {
+            Ok(time) => {
+                took.push(time);
+                whole.store(true, Ordering::Relaxed);
+                failed_last = false;
+            }
+            // Where it has worked, once may be the moment's, as within an experiment.
+            Err(why) if took.is_empty() || failed_last => return Err(ProveError::Workload(why)),
+            Err(_) => failed_last = true,
+        }
+    }
+    Ok(took)
 }
 
 #[cfg(test)]
@@ -75,6 +107,10 @@ mod tests {
     use crate::spec;
 
     fn load(command: &str) -> Result<Vec<Duration>, ProveError> {
+        ended(command, Duration::ZERO, false)
+    }
+
+    fn ended(command: &str, patience: Duration, end: bool) -> Result<Vec<Duration>, ProveError> {
         let text = format!(
             "command = \"\"\"{command}\"\"\"\n[[factor]]\nname = \"v\"\nlevels = [\"{{v}}\", 2]\nset = \":\"\nunset = \":\"\n\
              [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n"
@@ -82,7 +118,7 @@ mod tests {
         let experiment = Experiment::check(spec::parse(&text).unwrap(), "x").unwrap();
         let load = Load::start(&experiment, Path::new("/none"));
         thread::sleep(Duration::from_millis(700));
-        load.end()
+        load.end(patience, &AtomicBool::new(end))
     }
 
     #[test]
@@ -99,5 +135,16 @@ mod tests {
         let why = every("test $((n % 5)) -lt 3").unwrap_err().to_string();
         assert!(why.contains("failed with exit code 1"), "{why}");
         assert!(every("test $((n % 5)) != 0").is_err(), "the first run");
+    }
+    #[test]
+    fn who_is_slow_is_waited_for_and_told_by_what_it_came_to() {
+        let long = Duration::from_secs(30);
+        let took = ended("sleep 1.2", long, false).unwrap();
+        assert!(took.len() == 1 && took[0] >= Duration::from_millis(1_200), "{took:?}");
+        let why = ended("sleep 1; exit 3", long, false).unwrap_err().to_string();
+        assert_eq!(why, "the workload failed with exit code 3");
+        let why = ended("sleep 60", Duration::from_millis(100), false).unwrap_err().to_string();
+        assert!(why.starts_with("the workload was run, and no run ended within "), "{why}");
+        assert!(ended("sleep 60", long, true).unwrap().is_empty());
     }
 }

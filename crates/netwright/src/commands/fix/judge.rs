@@ -16,13 +16,13 @@ use probe::{
     samples::{self, Options},
     watch::OverWindow,
 };
-use prove::{Experiment, load::Load};
+use prove::{Experiment, ProveError, load::Load};
 use tune::{
     Host,
     wish::{self, Wish, Wishes},
 };
 
-use super::{Attempt, args::FixArgs, hunt::Gaze};
+use super::{Attempt, args::FixArgs, hunt::Gaze, purse};
 use crate::{
     commands::{
         far::{FAR, near::Far},
@@ -31,6 +31,7 @@ use crate::{
     },
     exit::Failure,
     interrupt::Window,
+    output::note,
     request::readings,
 };
 
@@ -38,15 +39,19 @@ use crate::{
 pub struct Look {
     /// Every finding.
     pub findings: Vec<Finding>,
-    /// The middle of how long runs of the workload took.
-    pub run: Duration,
+    /// The middle of how long runs of the workload took; `None` where somebody wanted an end before
+    /// one was whole.
+    pub run: Option<Duration>,
 }
 
 /// Watches the host while the workload runs, and judges each part of the look; the far end's at the
-/// same time.
+/// same time. Where no run is whole by then, one is waited for, so long as `room`, what is left of the
+/// budget, can spare.
+///
+/// **Errors**: the workload failed, gave no figure, or no run of it ended.
 pub fn look(
     (args, gaze): (&FixArgs, Gaze),
-    probe: &Experiment,
+    (probe, room): (&Experiment, Duration),
     window: &Window,
     far: Option<&Far>,
 ) -> Result<Look, Failure> {
@@ -60,13 +65,28 @@ pub fn look(
         let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
         (ours, theirs.join().unwrap_or_else(lost))
     });
-    let mut took = load.end().map_err(failure)?;
+    let patience = purse::patience(room.saturating_sub(Duration::from_nanos(gaze.long().0)));
+    if !load.told() && !window.was_cut_short() && !args.output.talk.quiet {
+        let patience = patience.as_secs_f64();
+        note(&format!(
+            "no run of the workload has ended yet; waiting for one, {patience:.0} s at most"
+        ));
+    }
+    let mut took = load.end(patience, window.stop()).map_err(|e| endless(e, args))?;
     took.sort_unstable();
-    Ok(Look {
-        findings: merged(ours, theirs?),
-        // None was whole within the window: then one takes that long at least.
-        run: took.get(took.len() / 2).copied().unwrap_or(Duration::from_nanos(gaze.long().0)),
-    })
+    Ok(Look { findings: merged(ours, theirs?), run: took.get(took.len() / 2).copied() })
+}
+
+/// No run has ended: what that means, and what to do.
+fn endless(e: ProveError, args: &FixArgs) -> Failure {
+    match e {
+        ProveError::Endless(_) => Failure::Environment(format!(
+            "{e}: it hangs, or it takes shorter runs (a measurement's --duration) or a longer --budget \
+             than {}",
+            args.budget
+        )),
+        e => failure(e),
+    }
 }
 
 /// What the parts show of this host.

@@ -251,7 +251,8 @@ fn list(
     let (mut hunt, mut also, mut any) = (Hunt::new(args.window), also, false);
     while let Some(gaze) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
         looks_again(args, &hunt, gaze);
-        let look = judge::look((args, gaze), &probe(&spec)?, window, far)?;
+        let room = Duration::from_nanos(args.budget.0).saturating_sub(began.elapsed());
+        let look = judge::look((args, gaze), (&probe(&spec)?, room), window, far)?;
         let fresh = hunt.fresh(gaze, &look.findings, also);
         document.notes.extend(hunt.late(&fresh));
         also = &[];
@@ -327,8 +328,13 @@ fn rounds(
         };
         looks_again(course.args, &hunt, gaze);
         let probe = probe(&course.spec)?;
-        let look = judge::look((course.args, gaze), &probe, course.window, course.hosts.far())?;
-        course.pace.looked(look.run);
+        let probe = (&probe, course.purse().room);
+        let look = judge::look((course.args, gaze), probe, course.window, course.hosts.far())?;
+        let Some(run) = look.run else {
+            document.ended = "ended early by hand".into();
+            return Ok(());
+        };
+        course.pace.looked(run);
         course.looks = Duration::from_nanos(hunt.all().0);
         let fresh = hunt.fresh(gaze, &look.findings, also);
         also = &[];

@@ -12,6 +12,16 @@ const MOST: f64 = 4.0;
 /// The last one is given so much longer than the shortest, where the budget holds that.
 const MOST_LAST: f64 = 8.0;
 
+/// Of what is left of the budget, one part in so many is spent on waiting for a run that is slow:
+/// an experiment and the last one are some sixty runs, so that one this slow has no room anyhow, but
+/// how slow it is tells which budget has.
+const PATIENCE: u32 = 8;
+
+/// How long a run is waited for where none has ended yet.
+pub fn patience(room: Duration) -> Duration {
+    room / PATIENCE
+}
+
 /// How long a run takes, setting and undoing included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
