@@ -784,6 +784,48 @@ fn both_ends_of_a_veth_are_raised_by_one_plan() {
     assert!(code == 4 && err.contains("in another network namespace"), "{code} {err}");
 }
 
+/// A macvlan on a bridge on one end of a veth: each of the plans goes in, and comes back as it was.
+#[test]
+fn a_bridge_its_port_and_what_is_on_top_get_their_mtus_by_one_plan() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    ns.run("ip", &["link", "add", "br0", "type", "bridge"]);
+    ns.run("ip", &["link", "set", "v0", "master", "br0"]);
+    ns.run("ip", &["link", "add", "link", "br0", "name", "mv0", "type", "macvlan"]);
+    let mtus = || {
+        let script = "cd /sys/class/net; for n in v0 br0 mv0; do cat $n/mtu; \
+                      cat /proc/sys/net/ipv6/conf/$n/mtu; done";
+        ns.run("sh", &["-c", script]).replace('\n', " ")
+    };
+    // A port alone moves what is on top of it along, and all of it comes back.
+    ns.run("sysctl", &["-w", "net.ipv6.conf.mv0.mtu=1450"]);
+    let before = mtus();
+    let at = ["--netns", ns.name.as_str()];
+    for (port, moved) in [("1400", "1400 1400 1400 1400 1400 1400 "), ("1500", before.as_str())] {
+        let (code, out, err) =
+            tune(state, &[&["apply"][..], &at, &[&format!("nic.v0.mtu={port}")]].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(mtus(), moved);
+        assert_eq!(tune(state, &["rollback"]).0, 0);
+        assert_eq!(mtus(), before);
+    }
+    for mtu in ["9000", "1400"] {
+        let mut asked = ["mv0", "br0", "v0", "v1"].map(|n| format!("nic.{n}.mtu={mtu}"));
+        for _ in 0..2 {
+            asked.reverse();
+            let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+            let (code, out, err) = tune(state, &[&["plan"][..], &at, &asked].concat());
+            assert!(code == 0 && out.contains("does not follow"), "{code} {out}{err}");
+            let (code, out, err) = tune(state, &[&["apply"][..], &at, &asked].concat());
+            assert_eq!(code, 0, "{out}{err}");
+            assert_eq!(mtus(), format!("{mtu} ").repeat(6));
+            let (code, out, err) = tune(state, &["rollback"]);
+            assert_eq!(code, 0, "{out}{err}");
+            assert_eq!(mtus(), before);
+        }
+    }
+}
+
 #[test]
 fn an_interface_that_is_not_there_and_two_places_for_one_answer_are_refused() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());

@@ -25,6 +25,7 @@ pub mod privilege;
 pub mod profile;
 pub mod session;
 pub mod settle;
+mod stacked;
 pub mod status;
 pub mod trial;
 pub mod undo;

@@ -12,7 +12,7 @@ use crate::{
     identity::Finder,
     journal::step,
     knob::{Case, Knob, Refusal, harmful, is_of_nic, nic_of},
-    knobs, members, near, netns, profile,
+    knobs, members, near, netns, profile, stacked,
     wish::{self, Mode, Wish, Wishes},
 };
 
@@ -56,6 +56,7 @@ pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Pla
     phased.sort_by_key(|(phase, _)| *phase);
     let changes = phased.into_iter().map(|(_, p)| p).collect();
     let changes = without_irqbalance(changes, &mut plan.refused);
+    let changes = stacked::in_order(case.facts, changes);
     plan.changes = members::in_turn(case.facts, changes);
     plan.notes = notes(&case, &plan);
     plan
@@ -280,6 +281,7 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
         ));
     }
     notes.extend(members::notes(case.facts, &plan.changes));
+    notes.extend(stacked::notes(case.facts, &plan.changes));
     notes
 }
 

@@ -10,6 +10,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
     privilege::Need,
+    stacked::{self, Below},
 };
 
 /// **Source**: `/sys/class/net/X/mtu`, in bytes.
@@ -68,7 +69,7 @@ impl Knob for NicMtu {
             ));
         }
         let grows = old.trim().parse::<u64>().is_ok_and(|old| mtu > old);
-        if let Some(why) = too_large(case, nic, mtu).filter(|_| grows) {
+        if let Some(why) = too_large(case, nic, mtu, grows) {
             return cannot(why);
         }
         Ok(mtu.to_string())
@@ -102,13 +103,15 @@ impl Knob for NicMtu {
         format!("ip link set {} mtu {new}", nic(knob))
     }
 
-    /// The kernel lowers VLANs with their device, and IPv6's own MTU follows every change.
+    /// The kernel lowers VLANs with their device, bridges follow their ports, and IPv6's own MTU follows
+    /// every change.
     fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
         let nic = nic(knob);
-        let names = host.root().entries(&nic_file(nic, "")).unwrap_or_default();
-        let uppers = names.iter().filter_map(|n| n.strip_prefix("upper_"));
-        let mut all: Vec<String> = uppers.map(|u| format!("nic.{u}.mtu")).collect();
-        all.push(format!("sysctl.net.ipv6.conf.{}.mtu", nic.replace('.', "/")));
+        let others = moved_along(host, nic);
+        let ipv6 = |n: &str| format!("sysctl.net.ipv6.conf.{}.mtu", n.replace('.', "/"));
+        let mut all: Vec<String> = others.iter().map(|n| format!("nic.{n}.mtu")).collect();
+        all.push(ipv6(nic));
+        all.extend(others.iter().map(|n| ipv6(n)));
         all
     }
 }
@@ -133,38 +136,71 @@ fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
     case.facts.nics.iter().find(mutual)
 }
 
-/// What next to the interface carries less.
-fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
-    let of = |name: &str| case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
-    match &nic.details {
-        KindDetails::Vlan { lower, .. } | KindDetails::Macvlan { lower, .. } => {
-            let lower = lower.known()?;
-            let below = of(lower).filter(|&below| mtu > below)?;
-            Some(format!("{lower} below it carries {below} bytes; raise that first"))
-        }
-        KindDetails::Bridge { ports, .. } => {
-            let (port, least) =
-                ports.iter().filter_map(|p| Some((p, of(p)?))).min_by_key(|(_, m)| *m)?;
-            (mtu > least)
-                .then(|| format!("its port {port} carries {least} bytes; raise that first"))
-        }
-        KindDetails::Veth { peer_mtu, peer, .. } => {
-            let other = other_end(case, nic);
-            let planned = other.and_then(|o| case.mtus.get(&o.name)).copied();
-            let far = planned.or(peer_mtu.get().map(u64::from)).filter(|&far| mtu > far)?;
-            Some(match (other, peer.known()) {
-                (Some(other), _) => format!(
-                    "{0} at the other end carries {far} bytes; ask for nic.{0}.mtu={mtu} in the same \
-                     plan",
-                    other.name
-                ),
-                (None, peer) => format!(
-                    "{0} at the other end, in another network namespace, carries {far} bytes; raise \
-                     that first, there: ip link set {0} mtu {mtu}",
-                    peer.map_or("the interface", String::as_str)
-                ),
-            })
-        }
-        _ => None,
+/// What next to the interface carries less, or sets it otherwise in the same plan.
+fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
+    if let Some((master, theirs)) = stacked::other_of_master(case, nic, mtu) {
+        return Some(format!(
+            "{master} hands its MTU on to its members, and the same plan sets {theirs} for it"
+        ));
     }
+    if let Some(below) = stacked::least_below(case, nic) {
+        let less = mtu > below.carries && (grows || below.planned);
+        return less.then(|| too_little_below(nic, below, mtu));
+    }
+    too_little_beyond(case, nic, mtu).filter(|_| grows)
+}
+
+fn too_little_below(nic: &Nic, below: Below<'_>, mtu: u64) -> String {
+    let Below { nic: lower, carries, planned } = below;
+    let its = match nic.kind.as_str() {
+        "bridge" => format!("its port {lower}"),
+        _ => format!("{lower} below it"),
+    };
+    match planned {
+        true => format!("{its} carries {carries} bytes by the same plan"),
+        false => {
+            format!("{its} carries {carries} bytes; ask for nic.{lower}.mtu={mtu} in the same plan")
+        }
+    }
+}
+
+/// What the other end of a veth carries less.
+fn too_little_beyond(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
+    let KindDetails::Veth { peer_mtu, peer, .. } = &nic.details else { return None };
+    let other = other_end(case, nic);
+    let planned = other.and_then(|o| case.mtus.get(&o.name)).copied();
+    let far = planned.or(peer_mtu.get().map(u64::from)).filter(|&far| mtu > far)?;
+    Some(match (other, peer.known()) {
+        (Some(other), _) => format!(
+            "{0} at the other end carries {far} bytes; ask for nic.{0}.mtu={mtu} in the same plan",
+            other.name
+        ),
+        (None, peer) => format!(
+            "{0} at the other end, in another network namespace, carries {far} bytes; raise that \
+             first, there: ip link set {0} mtu {mtu}",
+            peer.map_or("the interface", String::as_str)
+        ),
+    })
+}
+
+/// Every interface on top of one, and on top of those, the nearest first. A bond or team hands its MTU
+/// down to its members: they come first.
+///
+/// **Source**: the links `upper_*` and, of a bond, `lower_*` of its folder in sysfs.
+fn moved_along(host: &Host, nic: &str) -> Vec<String> {
+    let linked = |nic: &str, to: &str| -> Vec<String> {
+        let names = host.root().entries(&nic_file(nic, "")).unwrap_or_default();
+        names.iter().filter_map(|n| n.strip_prefix(to).map(str::to_owned)).collect()
+    };
+    let is_bond = host.root().exists(&nic_file(nic, "bonding"));
+    let members = if is_bond { linked(nic, "lower_") } else { vec![] };
+    let (mut all, mut next) = (vec![nic.to_owned()], 0);
+    all.extend(members);
+    while let Some(name) = all.get(next) {
+        let uppers = linked(name, "upper_");
+        let new: Vec<String> = uppers.into_iter().filter(|u| !all.contains(u)).collect();
+        all.extend(new);
+        next += 1;
+    }
+    all.split_off(1)
 }

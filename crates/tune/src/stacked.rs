@@ -1,0 +1,128 @@
+//! Interfaces on top of others, and the MTUs that one plan gives them: what is below carries at least
+//! what is on top of it, at every step of the plan and of its undoing. Pure.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Facts,
+    nic::{KindDetails, Nic},
+    tune::Planned,
+};
+
+use crate::knob::{Case, nic_of};
+
+/// What the interface next below carries, as the plan leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Below<'f> {
+    /// Its name.
+    pub nic: &'f str,
+    /// Bytes.
+    pub carries: u64,
+    /// Whether the plan sets it.
+    pub planned: bool,
+}
+
+/// The interfaces that one stands on: a VLAN's or macvlan's device, the ports of a bridge, the
+/// members of a bond or team.
+fn lowers<'f>(facts: &'f Facts, nic: &'f Nic) -> Vec<&'f str> {
+    if let KindDetails::Vlan { lower, .. } | KindDetails::Macvlan { lower, .. } = &nic.details {
+        return lower.known().map(String::as_str).into_iter().collect();
+    }
+    let of_it = |n: &&Nic| n.master.known() == Some(&nic.name);
+    facts.nics.iter().filter(of_it).map(|n| n.name.as_str()).collect()
+}
+
+/// Whether it hands its MTU on to its members.
+fn hands_on(nic: &Nic) -> bool {
+    matches!(nic.kind.as_str(), "bond" | "team")
+}
+
+/// The least that is below an interface which cannot carry more than that.
+pub fn least_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<Below<'f>> {
+    if hands_on(nic) {
+        return None;
+    }
+    let below = |name: &'f str| {
+        let planned = case.mtus.get(name).copied();
+        let now = || case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
+        let carries = planned.or_else(now)?;
+        Some(Below { nic: name, carries, planned: planned.is_some() })
+    };
+    lowers(case.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
+}
+
+/// The bond or team whose MTU becomes that of an interface, where the plan sets another one for it.
+pub fn other_of_master<'c>(case: &'c Case<'_>, nic: &Nic, mtu: u64) -> Option<(&'c str, u64)> {
+    let master = case.nic(nic.master.known()?).filter(|m| hands_on(m))?;
+    let (name, theirs) = case.mtus.get_key_value(&master.name)?;
+    (*theirs != mtu).then_some((name.as_str(), *theirs))
+}
+
+/// Puts the MTUs of a plan into an order that the kernel takes: what grows after what is below it, what
+/// shrinks before. Their places within the plan stay.
+pub fn in_order(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
+    let is_mtu = |c: &Planned| nic_of(&c.knob, "mtu").is_some();
+    let places: Vec<bool> = changes.iter().map(is_mtu).collect();
+    let (mtus, rest): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_mtu);
+    let (mut mtus, mut rest) = (ordered(facts, mtus).into_iter(), rest.into_iter());
+    places.into_iter().filter_map(|mtu| if mtu { mtus.next() } else { rest.next() }).collect()
+}
+
+fn ordered(facts: &Facts, mut left: Vec<Planned>) -> Vec<Planned> {
+    let mut done = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let free = |c: &&Planned| !left.iter().any(|other| comes_first(facts, other, c));
+        // No circle: whether one is before or after what is below it is its own matter.
+        let next = left.iter().position(|c| free(&c)).unwrap_or_default();
+        done.push(left.remove(next));
+    }
+    done
+}
+
+/// Whether a change has to be made before another one.
+fn comes_first(facts: &Facts, a: &Planned, b: &Planned) -> bool {
+    let name = |c: &Planned| nic_of(&c.knob, "mtu").unwrap_or_default().to_owned();
+    let (below, above) =
+        (stands_on(facts, &name(b), &name(a)), stands_on(facts, &name(a), &name(b)));
+    below && grows(b) || above && !grows(a)
+}
+
+fn grows(change: &Planned) -> bool {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    matches!((number(&change.old), number(&change.new)), (Some(old), Some(new)) if new > old)
+}
+
+/// Whether an interface is on top of another one, with others in between or not.
+fn stands_on(facts: &Facts, top: &str, bottom: &str) -> bool {
+    let (mut todo, mut seen) = (vec![top], BTreeSet::new());
+    while let Some(name) = todo.pop() {
+        let Some(nic) = facts.nics.iter().find(|n| n.name == name && seen.insert(name)) else {
+            continue;
+        };
+        let next = lowers(facts, nic);
+        if next.contains(&bottom) {
+            return true;
+        }
+        todo.extend(next);
+    }
+    false
+}
+
+/// What a plan says of it: what undoing does not bring back.
+pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
+    let bridges = changes.iter().filter_map(|c| {
+        let name = nic_of(&c.knob, "mtu")?;
+        facts.nics.iter().find(|n| n.name == name && n.kind == "bridge")
+    });
+    let note = |bridge: &Nic| {
+        format!(
+            "{0}: a bridge whose MTU was set does not follow that of its ports any more, from now on; \
+             rolling back does not change that, only making {0} anew does",
+            bridge.name
+        )
+    };
+    bridges.map(note).collect()
+}
+
+#[cfg(test)]
+mod tests;

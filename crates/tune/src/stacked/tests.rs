@@ -1,0 +1,163 @@
+//! A bridge on a VLAN on a NIC, with a second port; a bond of two.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use model::tune::Plan;
+use probe::{Root, facts};
+
+use crate::{
+    Host,
+    knob::{Case, nic_of},
+    knobs, plan,
+    session::Session,
+    wish,
+};
+
+/// `br0` with `eth0.5` (on eth0) and eth1; `bond0` of eth2 and eth3.
+fn tree(at: &Path) {
+    let put = |file: String, text: &str| {
+        let file = at.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    let nics = ["eth0", "eth1", "eth2", "eth3", "eth0.5", "br0", "bond0"];
+    for (n, nic) in nics.iter().enumerate() {
+        let file = |name: &str, text: &str| put(format!("sys/class/net/{nic}/{name}"), text);
+        file("ifindex", &format!("{}\n", n + 2));
+        file("type", "1\n");
+        file("flags", "0x1003\n");
+        file("mtu", "1500\n");
+        if nic.starts_with("eth") && *nic != "eth0.5" {
+            file("device/vendor", "0x8086\n");
+        }
+        put(format!("proc/sys/net/ipv6/conf/{}/mtu", nic), "1500\n");
+    }
+    put("sys/class/net/eth0.5/uevent".into(), "DEVTYPE=vlan\n");
+    put(
+        "proc/net/vlan/config".into(),
+        "VLAN Dev name    | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n\
+         eth0.5         | 5  | eth0\n",
+    );
+    put("sys/class/net/br0/bridge/stp_state".into(), "0\n");
+    put("sys/class/net/bond0/bonding/mode".into(), "802.3ad 4\n");
+    let links = [
+        ("eth0", "eth0.5"),
+        ("eth0.5", "br0"),
+        ("eth1", "br0"),
+        ("eth2", "bond0"),
+        ("eth3", "bond0"),
+    ];
+    for (lower, upper) in links {
+        let net = at.join("sys/class/net");
+        let link = |to: &str, at: String| {
+            std::os::unix::fs::symlink(format!("../{to}"), net.join(at)).unwrap();
+        };
+        link(upper, format!("{lower}/upper_{upper}"));
+        link(lower, format!("{upper}/lower_{lower}"));
+        if upper != "eth0.5" {
+            link(upper, format!("{lower}/master"));
+        }
+    }
+}
+
+fn made(wishes: &[&str]) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    tree(folder.path());
+    let facts = facts::collect(&Root::open(folder.path()).unwrap(), &facts::Request::default());
+    let host = Host::tree(folder.path()).unwrap();
+    let wishes: Vec<String> = wishes.iter().map(|w| (*w).to_owned()).collect();
+    let wishes = wish::arguments(&wishes).unwrap();
+    let seen = plan::look(&host, &wishes.wishes);
+    plan::make(Case::new(&facts, &Session::default()), host.id(), &wishes, &seen)
+}
+
+/// The interfaces in the order of their changes.
+fn order(plan: &Plan) -> Vec<&str> {
+    assert_eq!(plan.refused, []);
+    plan.changes.iter().filter_map(|c| nic_of(&c.knob, "mtu")).collect()
+}
+
+#[test]
+fn what_is_below_is_raised_first_and_lowered_last() {
+    let all = |mtu: u32, nics: &[&str]| -> Vec<String> {
+        nics.iter().map(|n| format!("nic.{n}.mtu={mtu}")).collect()
+    };
+    let stack = ["eth0", "eth0.5", "eth1", "br0"];
+    for turn in 0..stack.len() {
+        let mut asked = stack;
+        asked.rotate_left(turn);
+        let plan = |mtu| {
+            let wishes = all(mtu, &asked);
+            made(&wishes.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let (up, down) = (plan(9000), plan(1400));
+        for (plan, grows) in [(&up, true), (&down, false)] {
+            let order = order(plan);
+            let at = |nic: &str| order.iter().position(|n| *n == nic).unwrap();
+            for (lower, upper) in [("eth0", "eth0.5"), ("eth0.5", "br0"), ("eth1", "br0")] {
+                assert_eq!(at(lower) < at(upper), grows, "{order:?} of {asked:?}");
+            }
+        }
+        // Said once, and not of a plan that leaves the bridge alone.
+        let notes = up.notes.iter().filter(|n| n.contains("does not follow that of its ports"));
+        assert_eq!(notes.count(), 1, "{:?}", up.notes);
+    }
+    assert!(!made(&["nic.eth1.mtu=9000"]).notes.iter().any(|n| n.contains("follow")));
+    // Not next to each other in the plan, but on top of each other.
+    let across = ["nic.br0.mtu=1300", "nic.eth0.mtu=1400"];
+    assert_eq!(order(&made(&across)), ["br0", "eth0"]);
+}
+
+#[test]
+fn what_the_plan_makes_too_small_below_is_refused() {
+    let refused = |wishes: &[&str]| -> String {
+        let plan = made(wishes);
+        plan.refused.iter().map(|r| format!("{}: {}", r.knob, r.why)).collect::<Vec<_>>().join("\n")
+    };
+    for (wishes, why) in [
+        (
+            &["nic.br0.mtu=9000", "nic.eth1.mtu=9000"][..],
+            "nic.br0.mtu: its port eth0.5 carries 1500 bytes; ask for nic.eth0.5.mtu=9000 in the same plan",
+        ),
+        (
+            &["nic.eth0.5.mtu=9000"],
+            "nic.eth0.5.mtu: eth0 below it carries 1500 bytes; ask for nic.eth0.mtu=9000 in the same plan",
+        ),
+        (
+            &["nic.eth0.5.mtu=9000", "nic.eth0.mtu=8000"],
+            "nic.eth0.5.mtu: eth0 below it carries 8000 bytes by the same plan",
+        ),
+        // The kernel would take it down to 1300 with eth0.
+        (
+            &["nic.eth0.mtu=1300", "nic.eth0.5.mtu=1400"],
+            "nic.eth0.5.mtu: eth0 below it carries 1300 bytes by the same plan",
+        ),
+        (
+            &["nic.bond0.mtu=9000", "nic.eth2.mtu=8000"],
+            "nic.eth2.mtu: bond0 hands its MTU on to its members, and the same plan sets 9000 for it",
+        ),
+    ] {
+        assert_eq!(refused(wishes), why);
+    }
+    // What is refused below carries nothing of what was asked for.
+    assert!(
+        refused(&["nic.br0.mtu=9000", "nic.eth0.5.mtu=9000"]).contains("nic.br0.mtu: its port")
+    );
+    assert_eq!(order(&made(&["nic.eth2.mtu=9000", "nic.bond0.mtu=9000"])), ["eth2", "bond0"]);
+}
+
+#[test]
+fn all_that_moves_along_is_saved_the_nearest_first() {
+    let folder = tempfile::tempdir().unwrap();
+    tree(folder.path());
+    let host = Host::tree(folder.path()).unwrap();
+    let along = |knob: &str| knobs::find(knob).unwrap().companions(&host, knob).join(" ");
+    assert_eq!(
+        along("nic.eth0.mtu"),
+        "nic.eth0.5.mtu nic.br0.mtu sysctl.net.ipv6.conf.eth0.mtu sysctl.net.ipv6.conf.eth0/5.mtu \
+         sysctl.net.ipv6.conf.br0.mtu"
+    );
+    let bond = along("nic.bond0.mtu");
+    assert!(bond.starts_with("nic.eth2.mtu nic.eth3.mtu sysctl"), "{bond}");
+}
