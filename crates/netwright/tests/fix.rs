@@ -8,13 +8,13 @@ mod support;
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::process::CommandExt,
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use support::{
+    heeding,
     serve::Serve,
     tuned::{Practice, on_a_host, same},
 };
@@ -247,15 +247,7 @@ fn signal(child: &Child, signal: i32) {
 
 /// Sends a signal while the last decoy is being tried: then something has been kept already.
 fn cut_short(host: &Practice, with: i32) -> Output {
-    let mut command = model(host, &["--yes", "--json"]);
-    // Whoever runs the tests may have told them to ignore it (`nohup`, a script's background).
-    // SAFETY: between fork and exec; signal(2) may be called there.
-    unsafe {
-        command.pre_exec(move || {
-            libc::signal(with, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    let mut command = heeding(model(host, &["--yes", "--json"]), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let decoy = || fs::read_to_string("/proc/sys/net/ipv4/tcp_keepalive_intvl").unwrap();
     wait_for("the decoy", || {

@@ -7,13 +7,13 @@ mod support;
 
 use std::{
     fs,
-    os::unix::process::CommandExt,
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use support::{
+    heeding,
     serve::Serve,
     tuned::{Practice, on_a_host, same},
 };
@@ -159,15 +159,7 @@ fn signal(child: &Child, signal: i32) {
 
 /// Starts an experiment and sends it a signal while the knob is changed.
 fn cut_short(host: &Practice, args: &[&str], with: i32) -> Output {
-    let mut command = prove(host, args);
-    // Whoever runs the tests may have told them to ignore it (`nohup`, a script's background).
-    // SAFETY: between fork and exec; signal(2) may be called there.
-    unsafe {
-        command.pre_exec(move || {
-            libc::signal(with, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    let mut command = heeding(prove(host, args), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let record = host.state.path().join("r.jsonl");
     let runs = || fs::read_to_string(&record).map_or(0, |t| t.matches("\"run\"").count());

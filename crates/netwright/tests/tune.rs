@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::Value;
 use support::{
-    output, run,
+    heeding, output, run,
     traced::{self, End, Then},
     tuned::{on_a_host, same},
 };
@@ -339,7 +339,8 @@ fn the_second_waits_for_the_first_or_refuses_at_once() {
         let (code, _, err) = host.tune(&["apply", "--no-wait", "nic.v0.mtu=1400"]);
         assert!(code == 4 && err.contains("is changing this host right now"), "{err}");
         let second = || {
-            let mut command = host.command(host.state.path(), &["apply", "nic.v0.mtu=1400"]);
+            let command = host.command(host.state.path(), &["apply", "nic.v0.mtu=1400"]);
+            let mut command = heeding(command, libc::SIGINT);
             let waits = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(400));
             assert_eq!(read(MTU), "1500");

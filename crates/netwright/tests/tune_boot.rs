@@ -37,7 +37,7 @@ fn services(folder: &Path) {
             let place = format!("{place}/systemd/system/{target}.target.wants");
             let Ok(entries) = fs::read_dir(place) else { continue };
             for name in entries.map(|e| e.unwrap().file_name().into_string().unwrap()) {
-                let needed = ["udev", "sysctl", "tmpfiles", "journald", "dbus"];
+                let needed = ["udev", "sysctl", "tmpfiles", "journald", "dbus", "irqbalance"];
                 if (name.ends_with(".service") || name.ends_with(".timer"))
                     && !needed.iter().any(|n| name.contains(n))
                 {
@@ -46,6 +46,10 @@ fn services(folder: &Path) {
             }
         }
     }
+    // The guest is a container in systemd's eyes, and Debian's irqbalance is for none.
+    let drop_in = units.join("irqbalance.service.d");
+    fs::create_dir(&drop_in).unwrap();
+    fs::write(drop_in.join("guest.conf"), "[Unit]\nConditionVirtualization=\n").unwrap();
     let unit = "[Service]\nExecStart=/bin/sleep 100000\n";
     fs::write(units.join("practice.service"), unit).unwrap();
     symlink("../practice.service", wants.join("practice.service")).unwrap();
@@ -66,15 +70,44 @@ const VALUES: &str = "cat /proc/1/comm; sysctl -n net.core.somaxconn; \
     cat /proc/irq/$irq/smp_affinity_list; \
     taskset -cp $(systemctl show -P MainPID practice.service) | sed 's/.*: //'";
 
+/// Stopped, given a policy script, and both undone.
+const IRQBALANCE: &str = "export NETWRIGHT_STATE=/run/other
+    arguments() { tr '\\0' ' ' < /proc/$(systemctl show -P MainPID irqbalance)/cmdline; echo; }
+    $0 tune apply irqbalance.running=off >&2; echo $?; systemctl is-active irqbalance
+    $0 tune rollback >&2; echo $?; systemctl is-active irqbalance; arguments
+    printf '#!/bin/sh\\nexit 0\\n' > /etc/policy
+    $0 tune apply irqbalance.policyscript=/etc/policy >&2; echo $?; arguments
+    chmod 755 /etc/policy
+    $0 tune apply irqbalance.policyscript=/etc/policy >&2; echo $?; arguments
+    mkdir /run/into; $0 tune persist --dry-run --into /run/into | grep -oc 'irqbalance.policyscript = /etc/policy'
+    $0 tune rollback >&2; echo $?; arguments; find /run/systemd/system -name '*netwright*'";
+const IRQBALANCE_DID: &[&str] = &[
+    "0",
+    "inactive",
+    "0",
+    "active",
+    "/usr/sbin/irqbalance --foreground ",
+    "4", // it cannot be run
+    "/usr/sbin/irqbalance --foreground ",
+    "0",
+    "/usr/sbin/irqbalance --foreground --policyscript=/etc/policy ",
+    "1",
+    "0",
+    "/usr/sbin/irqbalance --foreground",
+];
+
 #[test]
 fn what_is_kept_is_there_after_a_boot() {
     needs_root();
     let folder = tempfile::tempdir().unwrap();
     services(folder.path());
     let first = boot(folder.path());
+    let (_, did, told) = run(&first, IRQBALANCE);
+    assert_eq!(did.lines().collect::<Vec<_>>(), IRQBALANCE_DID, "{told}");
     let (_, before, _) = run(&first, VALUES);
     assert!(before.starts_with("systemd\n4096\n1500\n1000\n0\n0\n"), "{before}");
     let script = "export NETWRIGHT_STATE=/run/state
+        systemctl stop irqbalance
         irq=$(awk -F: '/virtio.*input\\.0/ {print $1 + 0; exit}' /proc/interrupts)
         now=$(cat /proc/irq/$irq/smp_affinity_list)
         $0 tune apply --no-confirm sysctl.net.core.somaxconn=8192 nic.eth0.mtu=1400 \
@@ -104,4 +137,12 @@ fn what_is_kept_is_there_after_a_boot() {
     let (_, failed, _) =
         run(&second, "systemctl --failed --no-legend; journalctl -b -p warning -o cat | tail -20");
     assert_eq!(after, wanted, "{unpacked}{told}{failed}");
+    // irqbalance looks every 10 s, and places what it may place at its first look.
+    let (_, arguments, _) = run(
+        &second,
+        "sleep 21; tr '\\0' '\\n' < /proc/$(systemctl show -P MainPID irqbalance)/cmdline | tail -1",
+    );
+    assert_eq!(arguments, "--policyscript=/etc/netwright/irqbalance-policy");
+    let (_, later, told) = run(&second, VALUES);
+    assert_eq!(later, wanted, "{told}");
 }

@@ -167,6 +167,35 @@ impl Host {
         }
     }
 
+    /// Writes a file of the service manager's whole: it is as it was, or as it is to be.
+    ///
+    /// # Errors
+    /// As the kernel answered; a folder laid out like a host has no services.
+    pub fn put_file(&self, path: &str, text: &str) -> Result<(), TuneError> {
+        self.only_live(path)?;
+        let beside = format!("{path}.new");
+        std::fs::write(&beside, text)
+            .and_then(|()| std::fs::rename(&beside, path))
+            .map_err(|e| TuneError::io(path, &e))
+    }
+
+    /// Takes it away; one that is gone is fine.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    pub fn remove_file(&self, path: &str) -> Result<(), TuneError> {
+        self.only_live(path)?;
+        for path in [&format!("{path}.new"), path] {
+            match std::fs::remove_file(path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(TuneError::io(path, &e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn only_live(&self, path: &str) -> Result<(), TuneError> {
         if self.is_live() {
             return Ok(());

@@ -6,6 +6,7 @@ mod cpu_idle_limit;
 mod irq_affinity;
 mod irqbalance;
 mod irqbalance_cpus;
+mod irqbalance_policy;
 mod irqbalance_running;
 mod nic_channels;
 mod nic_coalesce;
@@ -39,6 +40,7 @@ pub const ALL: &[&dyn Knob] = &[
     &irq_affinity::IrqAffinity,
     &irqbalance::Irqbalance,
     &irqbalance_cpus::IrqbalanceCpus,
+    &irqbalance_policy::IrqbalancePolicy,
     &irqbalance_running::IrqbalanceRunning,
     &nic_channels::NicChannels,
     &nic_coalesce::NicCoalesce,
@@ -113,6 +115,7 @@ mod tests {
             ("irq.38.affinity", "irq_affinity"),
             ("irqbalance.paused", "irqbalance"),
             ("irqbalance.banned_cpus", "irqbalance_cpus"),
+            ("irqbalance.policyscript", "irqbalance_policy"),
             ("irqbalance.running", "irqbalance_running"),
             ("cpu.0.governor", "cpu_governor"),
             ("cpu.127.idle_limit", "cpu_idle_limit"),

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each suite uses the part it needs")]
 
 use std::{
+    os::unix::process::CommandExt,
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -48,6 +49,19 @@ pub fn output(program: &str, args: &[&str]) -> Output {
         .args(args)
         .output()
         .unwrap_or_else(|e| panic!("{program}: {e}; `make deps` installs what the tests need"))
+}
+
+/// A command that a signal reaches: whoever runs the tests may have told them to ignore it (`nohup`, a
+/// script's background), and what is ignored is inherited.
+pub fn heeding(mut command: Command, signal: i32) -> Command {
+    // SAFETY: between fork and exec; signal(2) may be called there.
+    unsafe {
+        command.pre_exec(move || {
+            libc::signal(signal, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    command
 }
 
 /// A network namespace `nwtest-PID-N`, removed on drop.

@@ -13,12 +13,16 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// Between the manager's word and the process.
 const SETTLING: Duration = Duration::from_secs(5);
 
-const UNIT_FOLDERS: &[&str] = &[
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-];
+/// Where units are, the foremost first.
+const UNIT_FOLDERS: &[&str] =
+    &["/etc/systemd/system", RUNTIME, "/usr/lib/systemd/system", "/lib/systemd/system"];
+/// Those of this boot; there where systemd runs the host.
+pub const RUNTIME: &str = "/run/systemd/system";
+
+/// The file of a unit that counts.
+pub fn unit_file(host: &Host, name: &str) -> Option<String> {
+    UNIT_FOLDERS.iter().map(|f| format!("{f}/{name}")).find(|p| host.root().exists(p))
+}
 
 /// Who starts and stops services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,29 +42,31 @@ impl Manager {
         }
     }
 
-    fn command(self, service: &str, on: bool) -> (&'static str, Vec<String>) {
-        let verb = if on { "start" } else { "stop" };
+    fn command(self, service: &str, verb: &str) -> (&'static str, Vec<String>) {
         match self {
-            Self::Systemd => (
-                "systemctl",
-                vec!["--no-ask-password".into(), verb.into(), format!("{service}.service")],
-            ),
+            Self::Systemd => (SYSTEMCTL, systemctl(&[verb, &format!("{service}.service")])),
             Self::OpenRc => ("rc-service", vec![service.into(), verb.into()]),
         }
     }
+}
+
+const SYSTEMCTL: &str = "systemctl";
+
+fn systemctl(words: &[&str]) -> Vec<String> {
+    [&["--no-ask-password"], words].concat().into_iter().map(str::to_owned).collect()
 }
 
 /// The manager that runs a service, or would start it; `pid` is its process. One that was started
 /// by hand is nobody's.
 pub fn manager(host: &Host, service: &str, pid: Option<u32>) -> Option<Manager> {
     let there = |path: &str| host.root().exists(path);
-    if there("/run/systemd/system") {
+    if there(RUNTIME) {
         let unit = format!("{service}.service");
         let runs = match pid {
             Some(pid) => host
                 .text(&format!("/proc/{pid}/cgroup"))
                 .is_ok_and(|c| c.lines().any(|l| l.ends_with(&format!("/{unit}")))),
-            None => UNIT_FOLDERS.iter().any(|f| there(&format!("{f}/{unit}"))),
+            None => unit_file(host, &unit).is_some(),
         };
         return runs.then_some(Manager::Systemd);
     }
@@ -75,13 +81,26 @@ pub fn manager(host: &Host, service: &str, pid: Option<u32>) -> Option<Manager> 
 /// # Errors
 /// What the manager says, or that it did not end in time.
 pub fn run(host: &Host, manager: Manager, service: &str, on: bool) -> Result<(), TuneError> {
-    let (program, arguments) = manager.command(service, on);
+    let (program, arguments) = manager.command(service, if on { "start" } else { "stop" });
+    ask(host, program, &arguments)
+}
+
+/// Has systemd read a service's files again, and start it anew if it runs.
+///
+/// # Errors
+/// As [`run`].
+pub fn restart(host: &Host, service: &str) -> Result<(), TuneError> {
+    ask(host, SYSTEMCTL, &systemctl(&["daemon-reload"]))?;
+    ask(host, SYSTEMCTL, &systemctl(&["try-restart", &format!("{service}.service")]))
+}
+
+fn ask(host: &Host, program: &str, arguments: &[String]) -> Result<(), TuneError> {
     let what = format!("{program} {}", arguments.join(" "));
     if !host.is_live() {
         return Err(TuneError::Environment(format!("{what}: a folder has no services")));
     }
     let mut command = Command::new(program);
-    command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|e| TuneError::io(&what, &e))?;
     let begin = Instant::now();
     loop {

@@ -69,7 +69,14 @@ impl Knob for IrqbalanceRunning {
         };
         service::run(host, manager, SERVICE, on)?;
         service::settle(|| host.irqbalance().is_ok() == on);
-        Ok(())
+        if host.irqbalance().is_ok() == on {
+            return Ok(());
+        }
+        let (did, is) = if on { ("started", "does not run") } else { ("stopped", "runs") };
+        Err(TuneError::Environment(format!(
+            "{knob}: {} says that irqbalance was {did}, and it {is}: its status says why",
+            manager.name()
+        )))
     }
 
     fn undo_text(&self, _: &str) -> String {

@@ -2,24 +2,15 @@
 
 use parse::shell_vars;
 
-use crate::Host;
+use crate::{Host, host::service::unit_file};
 
+/// The knob that gives irqbalance a script of the user's.
+pub const POLICY_KNOB: &str = "irqbalance.policyscript";
 /// Where our scripts are.
 pub const SCRIPT: &str = "/etc/netwright/irq-affinity";
 const POLICY: &str = "/etc/netwright/irqbalance-policy";
-const ENVIRONMENT: &str = "/etc/netwright/irqbalance.env";
-
-const UNIT_FOLDERS: &[&str] = &[
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-];
-
-/// The file of a unit that counts.
-fn unit_file(host: &Host, name: &str) -> Option<String> {
-    UNIT_FOLDERS.iter().map(|f| format!("{f}/{name}")).find(|p| host.root().exists(p))
-}
+/// What hands it over.
+pub const ENVIRONMENT: &str = "/etc/netwright/irqbalance.env";
 
 /// A shell loop over the interrupts of an action.
 pub fn loop_over(action: &str, cpus: &str) -> String {
@@ -64,16 +55,27 @@ pub fn installed(system: &Host) -> Option<Vec<String>> {
     Some(files.iter().filter(there).map(|f| (*f).to_owned()).collect())
 }
 
-/// Path, mode and body of what keeps irqbalance off these interrupts: a policy script, handed to
-/// it through the very variable that its unit passes on, in a file of ours that is read after
-/// the distribution's. Nothing where irqbalance is not installed.
+/// Path, mode and body of the policy script that keeps irqbalance off these interrupts.
+pub fn keep_off(actions: &[&str]) -> (String, u32, String) {
+    let mut policy = String::from(
+        "#!/bin/sh\n# Called by irqbalance with a device's folder and an interrupt's number.\n",
+    );
+    for action in actions {
+        policy += &format!("[ -e \"/proc/irq/$2/\"'{action}' ] && echo ban=true\n");
+    }
+    policy += "exit 0\n";
+    (POLICY.into(), 0o755, policy)
+}
+
+/// Path, mode and body of what gives irqbalance a policy script, through the very variable that its
+/// unit passes on, in a file of ours that is read after the distribution's.
 ///
 /// # Errors
 /// Why it cannot be done.
-pub fn keep_off(
+pub fn hand_over(
     host: &Host,
     settings_files: &[String],
-    actions: &[&str],
+    policy: &str,
 ) -> Result<Vec<(String, u32, String)>, String> {
     let Some(file) = unit_file(host, "irqbalance.service") else {
         return Err("irqbalance is here without a systemd unit: give it --banirq yourself".into());
@@ -98,16 +100,8 @@ pub fn keep_off(
     if now.contains("--policyscript") || now.split_whitespace().any(|w| w.starts_with("-l")) {
         return Err("irqbalance has a policy script already: let that ban them".into());
     }
-    let mut policy = String::from(
-        "#!/bin/sh\n# Called by irqbalance with a device's folder and an interrupt's number.\n",
-    );
-    for action in actions {
-        policy += &format!("[ -e \"/proc/irq/$2/\"'{action}' ] && echo ban=true\n");
-    }
-    policy += "exit 0\n";
-    let arguments = format!("{now} --policyscript={POLICY}");
+    let arguments = format!("{now} --policyscript={policy}");
     Ok(vec![
-        (POLICY.into(), 0o755, policy),
         (ENVIRONMENT.into(), 0o644, format!("{variable}=\"{}\"\n", arguments.trim_start())),
         (
             "/etc/systemd/system/irqbalance.service.d/netwright.conf".into(),

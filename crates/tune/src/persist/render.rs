@@ -299,27 +299,57 @@ impl Work<'_> {
                 _ => self.give_up(kept, "no systemd here: see --format shell"),
             }
         }
-        if pairs.is_empty() {
-            return;
+        if !pairs.is_empty() {
+            for (path, mode, body) in irq::at_boot(&pairs) {
+                self.append(&path, mode, &body);
+            }
         }
-        for (path, mode, body) in irq::at_boot(&pairs) {
-            self.append(&path, mode, &body);
+        let given = all.iter().find(|k| k.knob == irq::POLICY_KNOB && k.value != "none");
+        self.policy(given, &pairs);
+    }
+
+    /// The policy script that irqbalance was given, else one that keeps it off these interrupts.
+    fn policy(&mut self, given: Option<&Kept>, pairs: &[(&str, &str)]) {
+        if given.is_none() && pairs.is_empty() {
+            return;
         }
         let balance = self.facts.rivals.iter().find(|r| r.kind == "irqbalance");
         let settings_files = match self.host {
             Some(_) => balance.map(|b| b.settings_files.clone()),
             None => irq::installed(self.system),
         };
-        let Some(settings_files) = settings_files else { return };
         let actions: Vec<&str> = pairs.iter().map(|p| p.0).collect();
-        match irq::keep_off(self.system, &settings_files, &actions) {
-            Ok(files) => {
+        let own = irq::keep_off(&actions);
+        let script = given.map_or(own.0.as_str(), |k| &k.value);
+        let files = match (settings_files, given) {
+            (Some(_), Some(kept))
+                if kept.value.starts_with("/run/") || kept.value.starts_with("/tmp/") =>
+            {
+                Err(format!("{} is gone with the next boot: put it elsewhere", kept.value))
+            }
+            (Some(files), _) => irq::hand_over(self.system, &files, script),
+            (None, Some(_)) => Err("irqbalance is not installed".into()),
+            (None, None) => return,
+        };
+        match (files, given) {
+            (Err(why), Some(kept)) => self.give_up(kept, why),
+            (Err(why), None) => self.out.notes.push(why),
+            (Ok(files), given) => {
                 for (path, mode, body) in files {
                     self.append(&path, mode, &body);
                 }
+                match given {
+                    None => self.append(&own.0, own.1, &own.2),
+                    Some(kept) => self.keep(kept, irq::ENVIRONMENT),
+                }
+                if let Some(kept) = given.filter(|_| !pairs.is_empty()) {
+                    self.out.notes.push(format!(
+                        "irqbalance asks {}: it moves the kept interrupts again where that does not say ban=true",
+                        kept.value
+                    ));
+                }
                 self.out.notes.push("irqbalance reads its policy anew with `systemctl daemon-reload; systemctl restart irqbalance`".into());
             }
-            Err(why) => self.out.notes.push(why),
         }
     }
 
@@ -346,7 +376,8 @@ impl Work<'_> {
     /// Files of the kernel that no interface has.
     fn sysfs(&mut self, all: &[Kept]) {
         for kept in all.iter().filter(|k| k.subject == Subject::Host) {
-            if kept.knob.starts_with("sysctl.") {
+            let is_said = kept.knob == irq::POLICY_KNOB && kept.value != "none";
+            if kept.knob.starts_with("sysctl.") || is_said {
                 continue;
             }
             let command = command(kept).unwrap_or_default();

@@ -12,7 +12,7 @@ mod script;
 mod sysctl_file;
 mod tuned;
 mod udev_rule;
-mod unit;
+pub mod unit;
 mod words;
 
 #[cfg(test)]

@@ -1,0 +1,300 @@
+//! `irqbalance.policyscript`: the script that a running irqbalance asks about each interrupt.
+
+use std::{os::unix::fs::MetadataExt, path::Path};
+
+use model::tune::Radius;
+use probe::facts::rival::unit;
+
+use super::{irq_affinity, irqbalance::settings_files};
+use crate::{
+    Host, TuneError,
+    host::service::{self, Manager},
+    knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    privilege::Need,
+};
+
+/// An argument at its start, so it is started anew by systemd, with a file of ours beside its unit that lives
+/// until the next boot. **Source**: `/proc/PID/cmdline` and that file. An exact value is the script of the
+/// one that runs and that of our file, `none` where there is none; `off` where none runs.
+pub struct IrqbalancePolicy;
+
+const NAME: &str = "irqbalance.policyscript";
+const SERVICE: &str = "irqbalance";
+const UNIT: &str = "irqbalance.service";
+const NONE: &str = "none";
+const OFF: &str = "off";
+/// By its name the last that is read.
+const FOLDER: &str = "/run/systemd/system/irqbalance.service.d";
+const FILE: &str = "/run/systemd/system/irqbalance.service.d/zz-netwright.conf";
+
+/// The script of a command line.
+///
+/// **Source**: irqbalance(1): `-l`, `--policyscript`; the last one counts.
+fn of_arguments<'w>(words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let (mut script, mut next) = (None, false);
+    for word in words {
+        if std::mem::replace(&mut next, false) {
+            script = Some(word);
+        } else if matches!(word, "-l" | "--policyscript") {
+            next = true;
+        } else if let Some(path) = word.strip_prefix("--policyscript=") {
+            script = Some(path);
+        } else if let Some(path) = word.strip_prefix("-l") {
+            script = Some(path);
+        }
+    }
+    script
+}
+
+/// The script that our file gives it.
+fn ours(host: &Host) -> Result<Option<String>, TuneError> {
+    match host.text(FILE) {
+        Ok(text) => Ok(of_arguments(text.split_whitespace()).map(str::to_owned)),
+        Err(TuneError::Absent(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// The script of the one that runs; `None` where none does.
+fn running(host: &Host) -> Result<Option<String>, TuneError> {
+    let it = match host.irqbalance() {
+        Ok(it) => it,
+        Err(TuneError::Absent(_)) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let line = host.text(&format!("/proc/{}/cmdline", it.pid))?;
+    let script = of_arguments(line.split_terminator('\0').skip(1));
+    Ok(Some(script.unwrap_or(NONE).to_owned()))
+}
+
+/// What our file says: the unit's own start, and the script.
+fn body(host: &Host, script: &str) -> Result<String, TuneError> {
+    let start = unit::read(host.root(), UNIT).and_then(|u| u.exec_start);
+    let Some((line, at)) = start else {
+        return Err(TuneError::Environment(format!("{UNIT}: does not say how it is started")));
+    };
+    // Our own file may be the one that says it.
+    let line = if at.starts_with(FILE) {
+        line.rsplit_once(" --policyscript=").map_or(line.as_str(), |(own, _)| own)
+    } else {
+        &line
+    };
+    Ok(format!("[Service]\nExecStart=\nExecStart={line} --policyscript={script}\n"))
+}
+
+/// Root runs it for each interrupt.
+fn may_be_run(path: &str) -> Result<(), TuneError> {
+    let about = std::fs::metadata(Path::new(path)).map_err(|e| TuneError::io(path, &e))?;
+    let why = match about.mode() {
+        _ if !about.is_file() => "no file",
+        mode if mode & 0o111 == 0 => "not executable",
+        mode if mode & 0o022 != 0 => "others than its owner may write it, and root would run it",
+        _ if about.uid() != 0 => "not root's, and root would run it",
+        _ => return Ok(()),
+    };
+    Err(TuneError::Environment(format!("{path}: {why}")))
+}
+
+/// Makes our file say so, or takes it away, and starts it anew.
+fn set(host: &Host, script: Option<&str>) -> Result<(), TuneError> {
+    match script {
+        Some(script) => {
+            may_be_run(script)?;
+            let text = body(host, script)?;
+            host.make_folder(FOLDER)?;
+            host.put_file(FILE, &text)?;
+        }
+        None => {
+            host.remove_file(FILE)?;
+            // Somebody else's file may be there too.
+            let _ = host.remove_folder(FOLDER);
+        }
+    }
+    service::restart(host, SERVICE)
+}
+
+impl Knob for IrqbalancePolicy {
+    fn name(&self) -> &'static str {
+        "irqbalance_policy"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "irqbalance.policyscript=PATH|none"
+    }
+
+    /// Before what is told to it, which it forgets, and before any interrupt is moved.
+    fn phase(&self, _: &str) -> u8 {
+        4
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        knob == NAME
+    }
+
+    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+        let running = running(host)?.unwrap_or_else(|| OFF.into());
+        Ok(format!("{running} {}\n", ours(host)?.unwrap_or_else(|| NONE.into())))
+    }
+
+    fn settable(&self, host: &Host, _: &str) -> Result<(), TuneError> {
+        let it = host.irqbalance()?;
+        match service::manager(host, SERVICE, Some(it.pid)) {
+            Some(Manager::Systemd) => Ok(()),
+            _ => Err(TuneError::Environment(
+                "systemd does not run this irqbalance: give it --policyscript where it is started"
+                    .into(),
+            )),
+        }
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::File(service::RUNTIME.into())]
+    }
+
+    fn show(&self, exact: &str) -> String {
+        exact.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    fn validate(&self, _: &Case<'_>, _: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+        if self.show(old) == OFF {
+            return cannot("irqbalance does not run here");
+        }
+        if wanted == NONE {
+            return match old.split_whitespace().collect::<Vec<_>>()[..] {
+                [path, NONE] if path != NONE => cannot(format!(
+                    "its own settings give it {path}: take that away there, and start it anew"
+                )),
+                _ => Ok(NONE.into()),
+            };
+        }
+        // What systemd would take for something else.
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "%$\"'\\;".contains(c);
+        if !wanted.starts_with('/') || wanted.contains(odd) {
+            return usage(format!("{wanted:?} is no full path of a script, nor none"));
+        }
+        Ok(wanted.into())
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        set(host, Some(value).filter(|v| *v != NONE))?;
+        service::settle(|| {
+            let now = running(host).ok().flatten();
+            now.is_some_and(|now| now == value || value == NONE)
+        });
+        match running(host)? {
+            Some(_) => Ok(()),
+            None => Err(TuneError::Environment(format!(
+                "{knob}: irqbalance was started anew and does not run: `systemctl status irqbalance` says why"
+            ))),
+        }
+    }
+
+    /// Our file is as it was, and irqbalance started with it; one that was stopped since stays so.
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let now = self.read(host, knob)?;
+        if now == old {
+            return Ok(Undone::Restored(now));
+        }
+        let before = old.split_whitespace().nth(1).filter(|file| *file != NONE);
+        set(host, before)?;
+        service::settle(|| self.read(host, knob).is_ok_and(|now| now == old));
+        if running(host)?.is_none() && ours(host)?.as_deref() == before {
+            return Ok(Undone::Gone("irqbalance was stopped; it starts as before".into()));
+        }
+        self.came_back(host, knob, old)
+    }
+
+    fn undo_text(&self, _: &str) -> String {
+        "irqbalance is started anew as it was, and interrupts that it moved are moved back; what it was told while it ran is lost".into()
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, _: &str) -> String {
+        String::new()
+    }
+
+    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+        settings_files(case)
+    }
+
+    fn command(&self, _: &str, new: &str) -> String {
+        match self.show(new).as_str() {
+            NONE => "systemctl revert irqbalance; systemctl restart irqbalance".into(),
+            path => {
+                format!("systemctl edit --runtime irqbalance: ExecStart=… --policyscript={path}")
+            }
+        }
+    }
+
+    /// One that starts moves interrupts.
+    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+        irq_affinity::all(host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_found_in_each_spelling() {
+        for (line, script) in [
+            ("--foreground", None),
+            ("--foreground --policyscript=/a", Some("/a")),
+            ("-l /a -i 3", Some("/a")),
+            ("-l/a --policyscript /b", Some("/b")),
+            ("--policyscript", None),
+        ] {
+            assert_eq!(of_arguments(line.split(' ')), script, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_units_own_start_is_kept_and_ours_replaced() {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = tree.path().join(path.trim_start_matches('/'));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let unit = "[Service]\nExecStart=/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS\n";
+        put("lib/systemd/system/irqbalance.service", unit);
+        let host = || Host::tree(tree.path()).unwrap();
+        let wanted = |script: &str| {
+            format!(
+                "[Service]\nExecStart=\nExecStart=/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS \
+                 --policyscript={script}\n"
+            )
+        };
+        let first = body(&host(), "/etc/a").unwrap();
+        assert_eq!(first, wanted("/etc/a"));
+        put(FILE, &first);
+        assert_eq!(ours(&host()).unwrap().as_deref(), Some("/etc/a"));
+        assert_eq!(body(&host(), "/etc/b").unwrap(), wanted("/etc/b"));
+    }
+
+    #[test]
+    fn what_a_script_may_be() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = probe::Root::open(tree.path()).unwrap();
+        let facts = probe::facts::collect(&root, &probe::facts::Request { processes: vec![] });
+        let session = crate::session::Session::default();
+        let of = |old: &str, wanted: &str| {
+            IrqbalancePolicy.validate(&Case::new(&facts, &session), NAME, old, wanted)
+        };
+        assert_eq!(of("none none\n", "/etc/x").unwrap(), "/etc/x");
+        assert_eq!(of("/etc/x /etc/x\n", NONE).unwrap(), NONE);
+        assert!(of("/etc/own none\n", NONE).unwrap_err().why.contains("/etc/own"));
+        assert!(of("off none\n", "/etc/x").unwrap_err().why.contains("does not run"));
+        for odd in ["x", "/a b", "/a%i", "/a;reboot", "/$HOME", ""] {
+            assert!(of("none none\n", odd).is_err(), "{odd:?}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        assert!(may_be_run(path).unwrap_err().to_string().contains("not executable"));
+        assert!(may_be_run("/").unwrap_err().to_string().contains("no file"));
+    }
+}
