@@ -272,8 +272,13 @@ pub struct ProveDocument {
     /// The first goal: the metric that levels are compared by.
     pub goal: String,
     /// A/B: of all metrics together, with the figures of the goal that tells. Else the best level against
-    /// the first.
+    /// the first; of several factors, where that shows nothing and a level of one of them is shown to be
+    /// better or worse than its first, that level's.
     pub verdict: Verdict,
+    /// What `verdict` compares: `8 against 4`; `threads 8 against threads 4, over the other factors' levels`.
+    /// Empty before the first block, and where the first level is the best.
+    #[serde(default)]
+    pub verdict_of: String,
     /// A/B: each metric.
     pub metrics: Vec<MetricVerdict>,
     /// Each level or combination, in the order given.

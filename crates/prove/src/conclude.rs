@@ -250,6 +250,7 @@ pub fn conclude(
         workload: experiment.shown(),
         goal: experiment.goal().map_or(String::new(), |m| m.name.clone()),
         verdict: nothing(complete(experiment, runs)),
+        verdict_of: String::new(),
         metrics: vec![],
         levels: levels(experiment, runs),
         best: None,
@@ -261,11 +262,11 @@ pub fn conclude(
         notes: vec![],
         runs: runs.to_vec(),
     };
-    match experiment.design {
+    let told = match experiment.design {
         Design::Ab => conclude_ab(experiment, runs, ending, &mut document),
         _ => conclude_levels(experiment, runs, ending, &mut document),
-    }
-    if let Some(pair) = told(experiment, runs) {
+    };
+    if let Some(pair) = told {
         document.evidence = moved::between(experiment, begun, runs, pair);
     }
     if let Some(goal) = experiment.goal() {
@@ -284,17 +285,6 @@ pub fn conclude(
     notes::placement(experiment, &mut document.notes);
     notes::interactions(experiment, &mut document.notes);
     document
-}
-
-/// The two combinations that the verdict is about: the first, and the other one or the best.
-/// `None` where the first is the best.
-fn told(experiment: &Experiment, runs: &[Run]) -> Option<(usize, usize)> {
-    if experiment.design == Design::Ab {
-        return Some((0, 1));
-    }
-    let goal = experiment.goal()?;
-    let best = best(&table(experiment, runs, goal), goal, experiment.cells.len());
-    (best != 0).then_some((0, best))
 }
 
 fn nothing(blocks: usize) -> Verdict {
@@ -331,12 +321,13 @@ fn levels(experiment: &Experiment, runs: &[Run]) -> Vec<LevelResult> {
     each.collect()
 }
 
+/// Says what two levels come to; gives the combinations that the verdict is about.
 fn conclude_ab(
     experiment: &Experiment,
     runs: &[Run],
     ending: &Ending,
     document: &mut ProveDocument,
-) {
+) -> Option<(usize, usize)> {
     let blocks = document.verdict.blocks;
     let (judged, tables) = judge_ab(experiment, runs, ending.planned);
     let of = experiment.metrics.iter().zip(judged.metrics.iter().zip(&tables));
@@ -359,19 +350,31 @@ fn conclude_ab(
     if let Some(second) = document.levels.get_mut(1) {
         second.against_first = Some(document.verdict.clone());
     }
+    if blocks > 0 {
+        document.verdict_of = against(document, (0, 1));
+    }
+    Some((0, 1))
 }
 
+/// `8 against 4`.
+fn against(document: &ProveDocument, (first, other): (usize, usize)) -> String {
+    let name = |i: usize| document.levels.get(i).map_or("", |l| l.level.as_str());
+    format!("{} against {}", name(other), name(first))
+}
+
+/// Says what several levels come to; gives the combinations that the verdict is about: the first, and
+/// the best or the one with the factor's level that tells. `None` where the first is the best.
 fn conclude_levels(
     experiment: &Experiment,
     runs: &[Run],
     ending: &Ending,
     document: &mut ProveDocument,
-) {
-    let Some(goal) = experiment.goal() else { return };
+) -> Option<(usize, usize)> {
+    let goal = experiment.goal()?;
     let table = table(experiment, runs, goal);
     let blocks = table.blocks.len();
     if blocks == 0 {
-        return;
+        return None;
     }
     let first = judge_levels(experiment, &table, goal, 0, ending.planned);
     let best = best(&table, goal, experiment.cells.len());
@@ -402,6 +405,18 @@ fn conclude_levels(
         Design::OneAtATime => factorial::apart(experiment, &document.levels),
         _ => vec![],
     };
+    let shown = matches!(document.verdict.outcome, Outcome::Better | Outcome::Worse);
+    match factorial::telling(experiment, &document.effects).filter(|_| !shown) {
+        Some((effect, of, cell)) => {
+            (document.verdict, document.verdict_of) = (effect.verdict.clone(), of);
+            Some((0, cell))
+        }
+        None if best == 0 => None,
+        None => {
+            document.verdict_of = against(document, (0, best));
+            Some((0, best))
+        }
+    }
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {

@@ -1,9 +1,40 @@
 //! Several factors at once: what each does, and what pairs do beyond that.
 
-use model::prove::{FactorEffect, LevelResult};
+use model::prove::{Design, FactorEffect, LevelResult, Outcome};
 
 use super::{Table, judge_effects};
 use crate::{Experiment, experiment::Metric, levels::Level};
+
+/// The level of one factor that is shown to be better than its first, or else worse, the one that
+/// changes most; with what is compared, and the combination with it alone.
+pub(super) fn telling<'e>(
+    experiment: &Experiment,
+    effects: &'e [FactorEffect],
+) -> Option<(&'e FactorEffect, String, usize)> {
+    let most = |outcome| {
+        // Effects of pairs are neither: they say that two factors depend on one another.
+        let own = effects.iter().filter(|e| cell_of(experiment, e).is_some());
+        let shown = own.filter(|e| e.verdict.outcome == outcome);
+        shown.max_by(|a, b| a.verdict.effect.abs().total_cmp(&b.verdict.effect.abs()))
+    };
+    let effect = most(Outcome::Better).or_else(|| most(Outcome::Worse))?;
+    let factor = experiment.factors.iter().find(|f| f.name == effect.factor)?;
+    let over = match experiment.design {
+        Design::OneAtATime => "beside the other factors' first levels",
+        _ => "over the other factors' levels",
+    };
+    let (name, first) = (&factor.name, &factor.levels.first()?.name);
+    let of = format!("{name} {} against {name} {first}, {over}", effect.level);
+    Some((effect, of, cell_of(experiment, effect)?))
+}
+
+/// The combination of one factor's level with the first of all others.
+fn cell_of(experiment: &Experiment, effect: &FactorEffect) -> Option<usize> {
+    let at = experiment.factors.iter().position(|f| f.name == effect.factor)?;
+    let level = experiment.factors.get(at)?.levels.iter().position(|l| l.name == effect.level)?;
+    let alone = |(i, l): (usize, &usize)| *l == if i == at { level } else { 0 };
+    experiment.cells.iter().position(|c| c.levels.iter().enumerate().all(alone))
+}
 
 /// One factor at a time: each level against the first of all, as the levels themselves are judged.
 pub(super) fn apart(experiment: &Experiment, levels: &[LevelResult]) -> Vec<FactorEffect> {

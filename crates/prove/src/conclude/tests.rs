@@ -156,6 +156,42 @@ fn factors_and_what_they_do_together_are_told_apart() {
 }
 
 #[test]
+fn a_factor_that_is_shown_to_do_harm_is_in_the_verdict_where_no_combination_is_better() {
+    for design in ["full-factorial", "one-at-a-time"] {
+        let text = format!(
+            "command = \"w {{a}} {{b}}\"\ndesign = \"{design}\"\n[[factor]]\nname = \"a\"\n\
+             levels = [0, 1]\n[[factor]]\nname = \"b\"\nlevels = [0, 1]\n{METRICS}"
+        );
+        let e = experiment(&text);
+        // a = 1 costs 5%, b nothing: the best combination is the first, or not to be told from it.
+        let slow: Vec<bool> = e.cells.iter().map(|c| c.levels[0] == 1).collect();
+        for seed in 1..6 {
+            let found =
+                said(&e, &runs_of(&e, 14, seed, |l| (if slow[l] { 105.0 } else { 100.0 }, 0.0)));
+            let v = &found.verdict;
+            assert_eq!(v.outcome, Outcome::Worse, "{design} {seed}: {v:?}");
+            assert!((v.effect - 0.05).abs() < 0.015, "{design} {seed}: {v:?}");
+            assert!(found.verdict_of.starts_with("a 1 against a 0, "), "{}", found.verdict_of);
+            // What moved with it is told of the same two.
+            assert_eq!((&*found.evidence.first, &*found.evidence.second), ("a 0, b 0", "a 1, b 0"));
+        }
+    }
+}
+
+#[test]
+fn factors_that_do_nothing_are_seldom_called_better_or_worse() {
+    let text = "command = \"w {a} {b}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1]\n\
+                [[factor]]\nname = \"b\"\nlevels = [0, 1]\n";
+    let e = experiment(&format!("{text}{METRICS}"));
+    let shown = |seed: &u64| {
+        let found = said(&e, &runs_of(&e, 14, *seed, |_| (100.0, 0.0))).verdict.outcome;
+        matches!(found, Outcome::Better | Outcome::Worse)
+    };
+    let wrong = (0..200).filter(shown).count();
+    assert!((1..=10).contains(&wrong), "{wrong} of 200");
+}
+
+#[test]
 fn levels_of_three_that_depend_on_another_factor_are_named() {
     let text = "command = \"w {a} {b} {c}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1, 2]\n\
                 [[factor]]\nname = \"b\"\nlevels = [0, 1]\n[[factor]]\nname = \"c\"\nlevels = [0, 1]\n";

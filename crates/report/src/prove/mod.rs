@@ -1,5 +1,6 @@
 //! `prove` as text.
 
+mod factors;
 mod held;
 mod labels;
 mod matrix;
@@ -35,7 +36,7 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
         Design::Sweep | Design::Factorial | Design::OneAtATime => levels(d, &labels, &mut page),
     }
     best(d, &mut page);
-    effects(d, &mut page);
+    factors::table(d, &mut page);
     moved::show(d, &labels, look.verbose, &mut page);
     page.gap();
     for note in &d.notes {
@@ -48,7 +49,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
     let title = Line::new()
         .ink(Ink::Strong, format!("{}: ", d.name))
         .ink(ink(d.verdict.outcome), headline(d))
-        .text(format!(" · {}", detail(&d.verdict)));
+        .text(format!(" · {}{}", detail(&d.verdict), factors::beside(d)));
     page.line(title, 2);
     let blocks = many(d.verdict.blocks, "block");
     let runs =
@@ -62,10 +63,14 @@ fn head(d: &ProveDocument, page: &mut Page) {
 fn headline(d: &ProveDocument) -> String {
     let worse = |m: &&MetricVerdict| m.guard && m.verdict.outcome == Outcome::Worse;
     let worse: Vec<&str> = d.metrics.iter().filter(worse).map(|m| m.metric.as_str()).collect();
+    let several = matches!(d.design, Design::Factorial | Design::OneAtATime);
     match (d.verdict.outcome, worse.as_slice()) {
         (Outcome::GuardWorse, [_, ..]) => format!("not better: worse in {}", worse.join(", ")),
         (Outcome::NoDifferenceShown, _) if first_is_best(d) => {
             "no other level is better than the first".into()
+        }
+        (Outcome::Better | Outcome::Worse, _) if several && !d.verdict_of.is_empty() => {
+            format!("{}: {}", says(&d.verdict), d.verdict_of)
         }
         _ => says(&d.verdict),
     }
@@ -253,31 +258,4 @@ fn margin(d: &ProveDocument, page: &mut Page) {
     let Some((_, next)) = each.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let Some(v) = next.against_best.as_ref().filter(|v| v.blocks > 0) else { return };
     page.line(Line::plain(format!("The next is {}: {}.", next.level, change(v))), 2);
-}
-
-fn effects(d: &ProveDocument, page: &mut Page) {
-    if d.effects.is_empty() {
-        return;
-    }
-    page.gap();
-    let mut table = Table::new()
-        .left("factor")
-        .left("level")
-        .right("effect (95% interval)")
-        .right("p")
-        .left("says");
-    for e in &d.effects {
-        let says = match (e.factor.contains(" × "), e.verdict.outcome) {
-            (true, Outcome::Better | Outcome::Worse) => "they depend on one another".to_owned(),
-            _ => says(&e.verdict),
-        };
-        table.row([
-            Line::plain(&e.factor),
-            Line::plain(&e.level),
-            Line::plain(change(&e.verdict)),
-            Line::plain(chance(e.verdict.p)),
-            Line::plain(says),
-        ]);
-    }
-    page.table(&table, 0);
 }

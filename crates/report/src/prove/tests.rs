@@ -40,6 +40,7 @@ fn document(design: Design) -> ProveDocument {
         workload: "netwright measure rtt h".into(),
         goal: "p50".into(),
         verdict: verdict(Outcome::Worse, 0.05),
+        verdict_of: "b against a".into(),
         metrics: vec![],
         levels: vec![level("a", &[], 200_000.0), level("b", &[], 210_000.0)],
         best: None,
@@ -161,6 +162,31 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     for part in ["####################", "50.0% worse", "the best", "-30.0% (-31.0% to -28.0%)"] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
+}
+
+#[test]
+fn the_first_line_of_several_factors_says_what_is_shown_of_each() {
+    let mut d = document(Design::Factorial);
+    let effect = |factor: &str, level: &str, outcome, effect| model::prove::FactorEffect {
+        factor: factor.into(),
+        level: level.into(),
+        verdict: verdict(outcome, effect),
+    };
+    d.verdict_of = "threads 8 against threads 4, over the other factors' levels".into();
+    d.effects = vec![
+        effect("threads", "8", Outcome::Worse, 0.05),
+        effect("cache", "on", Outcome::NoDifferenceShown, 0.0),
+        effect("order", "b", Outcome::Worse, 0.03),
+        effect("threads × cache", "8 × on", Outcome::Better, -0.4),
+    ];
+    let said = text(&d, Look { width: 300, ..LOOK });
+    let first = said.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "x: worse: threads 8 against threads 4, over the other factors' levels · \
+         +5.0% (+4.0% to +7.0%), p 0.012; order b worse, +3.0% (+2.0% to +5.0%); \
+         threads × cache 8 × on: they depend on one another, -40.0% (-41.0% to -38.0%)"
+    );
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! Of several factors, what each does: in the first line, and as a table.
+
+use model::prove::{FactorEffect, Outcome, ProveDocument};
+
+use super::{chance, change, ink, says};
+use crate::text::{Line, Page, Table};
+
+/// So many stand in the first line; the table has all.
+const MOST: usize = 3;
+
+/// What is shown of factors beside what the verdict says: `; threads 8 worse, -5.0% (…)`.
+pub(super) fn beside(d: &ProveDocument) -> String {
+    let shown = |e: &&FactorEffect| matches!(e.verdict.outcome, Outcome::Better | Outcome::Worse);
+    let other = d.effects.iter().filter(|e| e.verdict != d.verdict);
+    let mut all: Vec<&FactorEffect> = other.filter(shown).collect();
+    // A factor says more than a pair, and the larger change more than the smaller.
+    all.sort_by(|a, b| {
+        let size = |e: &FactorEffect| e.verdict.effect.abs();
+        pair(a).cmp(&pair(b)).then(size(b).total_cmp(&size(a)))
+    });
+    let mut said: String = all.iter().take(MOST).map(|e| format!("; {}", one(e))).collect();
+    if let Some(more) = all.len().checked_sub(MOST).filter(|n| *n > 0) {
+        said += &format!("; {more} more below");
+    }
+    said
+}
+
+fn one(e: &FactorEffect) -> String {
+    let comma = if pair(e) { ":" } else { "" };
+    format!("{} {}{comma} {}, {}", e.factor, e.level, word(e), change(&e.verdict))
+}
+
+/// Whether it is what two factors do beyond the sum of each.
+fn pair(e: &FactorEffect) -> bool {
+    e.factor.contains(" × ")
+}
+
+fn word(e: &FactorEffect) -> String {
+    match (pair(e), e.verdict.outcome) {
+        (true, Outcome::Better | Outcome::Worse) => "they depend on one another".to_owned(),
+        _ => says(&e.verdict),
+    }
+}
+
+/// Each factor's levels and each pair of them.
+pub(super) fn table(d: &ProveDocument, page: &mut Page) {
+    if d.effects.is_empty() {
+        return;
+    }
+    page.gap();
+    let mut table = Table::new()
+        .left("factor")
+        .left("level")
+        .right("effect (95% interval)")
+        .right("p")
+        .left("says");
+    for e in &d.effects {
+        table.row([
+            Line::plain(&e.factor),
+            Line::plain(&e.level),
+            Line::plain(change(&e.verdict)),
+            Line::plain(chance(e.verdict.p)),
+            Line::new().ink(ink(e.verdict.outcome), word(e)),
+        ]);
+    }
+    page.table(&table, 0);
+}
