@@ -185,6 +185,93 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
 }
 
+/// A veth whose other end stays, and an interface that nothing ties to where it was.
+#[test]
+fn an_interface_that_went_to_another_namespace_is_not_gone() {
+    let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    ns.run("ip", &["link", "add", "x0", "type", "ifb"]);
+    let folded = |out: String| out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let apply = |change: &str| {
+        let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "--no-confirm", change]);
+        assert_eq!(code, 0, "{out}{err}");
+    };
+    for (name, mtu) in [("v0", "1400"), ("x0", "1401")] {
+        let knob = format!("nic.{name}.mtu");
+        // It is called otherwise there, and comes back.
+        apply(&format!("{knob}={mtu}"));
+        ns.run("ip", &["link", "set", name, "netns", &other.name, "name", "eth9"]);
+        let line = format!("ip netns exec {} ip link set eth9 mtu 1500", other.name);
+        let told = format!("went to another network namespace, {} as eth9: `{line}`", other.name);
+        for args in [&["rollback", "--dry-run"][..], &["rollback"], &["rollback"]] {
+            let (code, out, err) = tune(state, args);
+            let out = folded(out);
+            assert!(code == 1 && out.contains(&told), "{args:?}: {code} {out}{err}");
+            assert!(!out.contains("is gone"), "{out}");
+        }
+        let (code, out, _) = tune(state, &["status"]);
+        assert!(code == 1 && folded(out.clone()).contains(&other.name), "{code} {out}");
+        other.run("ip", &["link", "set", "eth9", "netns", &ns.name, "name", name]);
+        let (code, out, err) = tune(state, &["rollback"]);
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(ns.run("cat", &[&format!("/sys/class/net/{name}/mtu")]).trim(), "1500");
+
+        // Put back there by the command that is named, it is at an end.
+        apply(&format!("{knob}={mtu}"));
+        ns.run("ip", &["link", "set", name, "netns", &other.name, "name", "eth9"]);
+        run("sh", &["-c", &line]);
+        let (code, out, err) = tune(state, &["rollback"]);
+        assert!(code == 0 && folded(out.clone()).contains("has its old value there"), "{out}{err}");
+        let (code, out, _) = tune(state, &["status"]);
+        assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+        other.run("ip", &["link", "set", "eth9", "netns", &ns.name, "name", name]);
+    }
+    // A kernel setting of it begins anew there.
+    apply("sysctl.net.ipv4.conf.v0.rp_filter=2");
+    ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
+    let (code, out, err) = tune(state, &["rollback"]);
+    assert!(code == 0 && out.contains("begins anew"), "{code} {out}{err}");
+    other.run("ip", &["link", "set", "v0", "netns", &ns.name]);
+
+    // Held by an open file alone, it is nowhere to be seen, but its other end tells of it.
+    apply("nic.v0.mtu=1400");
+    ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
+    let held = fs::File::open(format!("/run/netns/{}", other.name)).unwrap();
+    run("ip", &["netns", "del", &other.name]);
+    let (code, out, err) = tune(state, &["rollback"]);
+    let told = "v0, whose other end v1 is here, is in another network namespace";
+    assert!(code == 1 && folded(out.clone()).contains(told), "{code} {out}{err}");
+    drop(held);
+    // The kernel takes such a namespace down in its own time.
+    for _ in 0..100 {
+        if !ns.output("ip", &["link", "show", "v1"]).status.success() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let (code, out, err) = tune(state, &["rollback"]);
+    assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
+}
+
+/// Made anew with the name and the number of the old one.
+#[test]
+fn an_interface_that_took_name_and_number_of_another_is_left_alone() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let number = ns.run("cat", &["/sys/class/net/v0/ifindex"]);
+    let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "nic.v0.mtu=1400"]);
+    assert_eq!(code, 0, "{out}{err}");
+    // A hand's address is no other interface.
+    ns.run("ip", &["link", "set", "v0", "address", "02:00:00:00:00:77"]);
+    let (code, out, _) = tune(state, &["status"]);
+    assert!(code == 0 && out.contains("nic.v0.mtu"), "{code} {out}");
+    ns.run("ip", &["link", "del", "v0"]);
+    ns.run("ip", &["link", "add", "v0", "index", number.trim(), "mtu", "1350", "type", "veth"]);
+    let (code, out, err) = tune(state, &["rollback"]);
+    assert!(code == 0 && out.contains("another interface is called v0 now"), "{code} {out}{err}");
+    assert_eq!(ns.run("cat", &["/sys/class/net/v0/mtu"]).trim(), "1350");
+}
+
 #[test]
 fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());

@@ -13,7 +13,7 @@ pub const TYPE_LOOPBACK: u16 = 772;
 pub const FLAG_UP: u32 = 1;
 
 /// What the kernel said of one interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkMessage {
     /// Index in its namespace.
     pub ifindex: u32,

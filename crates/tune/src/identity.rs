@@ -1,6 +1,8 @@
 //! Which interface a value is a setting of, and where that is now: interfaces are renamed, go, and
 //! others come with their names.
 
+mod elsewhere;
+
 use model::tune::{NicId, Planned, Saved};
 use parse::sysctl_conf;
 use probe::{Root, ask::rtnl, facts::nic};
@@ -9,6 +11,7 @@ use crate::{
     Host, TuneError,
     knob::{irq_of, is_of_nic},
 };
+use elsewhere::Elsewhere;
 
 /// Where a saved value is to be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +41,19 @@ impl Whereabouts {
 /// The interfaces of this network namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Nics {
-    all: Vec<NicId>,
-    /// Interrupts of each, in the same order.
-    irqs: Vec<Vec<String>>,
+    all: Vec<Present>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Present {
+    id: NicId,
+    /// Its interrupts.
+    irqs: Vec<String>,
+    /// Whether the kernel chose its address, and nobody gave it another one since.
+    chance_address: bool,
+    /// Of a veth, whether its other end is in another network namespace.
+    reaches_out: bool,
 }
 
 /// How often the kernel is asked again while interfaces come and go.
@@ -103,8 +116,7 @@ impl Nics {
             }
             let mut all = listed(root);
             if !host.is_live() || told(root, &mut all)? {
-                let irqs = all.iter().map(|n| irqs(root, n)).collect();
-                return Ok(Self { all, irqs });
+                return Ok(Self { all });
             }
         }
         Err(TuneError::Environment(
@@ -117,23 +129,34 @@ impl Nics {
     /// The interface that a knob is a setting of, where it is one's.
     pub fn of(&self, knob: &str) -> Option<&NicId> {
         if let Some((_, name, _)) = place_in(knob) {
-            return self.all.iter().find(|n| n.name == name);
+            return self.ids().find(|n| n.name == name);
         }
         if let Some(irq) = irq_of(knob) {
-            let at = self.irqs.iter().position(|own| own.iter().any(|i| i == irq))?;
-            return self.all.get(at);
+            let has_it = |n: &&Present| n.irqs.iter().any(|i| i == irq);
+            return self.all.iter().find(has_it).map(|n| &n.id);
         }
-        let own = self.all.iter().filter(|n| is_of_nic(knob, &n.name));
+        let own = self.ids().filter(|n| is_of_nic(knob, &n.name));
         own.max_by_key(|n| n.name.len())
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &NicId> {
+        self.all.iter().map(|n| &n.id)
+    }
+
+    /// The one that a value was saved of.
+    fn same_as(&self, then: &NicId) -> Option<&NicId> {
+        let is_it = |n: &&Present| {
+            let id = &n.id;
+            let same = id.ifindex == then.ifindex && id.kind == then.kind;
+            same && is_same_hardware(id, then) && !is_made_anew(n, then)
+        };
+        self.all.iter().find(is_it).map(|n| &n.id)
     }
 
     /// Where a value is that was saved.
     pub fn find(&self, saved: &Saved) -> Whereabouts {
         let Some(then) = &saved.nic else { return self.by_name(&saved.knob) };
-        let is_it = |n: &&NicId| {
-            n.ifindex == then.ifindex && n.kind == then.kind && is_same_hardware(n, then)
-        };
-        let Some(now) = self.all.iter().find(is_it) else {
+        let Some(now) = self.same_as(then) else {
             return Whereabouts::Gone(self.instead_of(then));
         };
         if let Some(irq) = irq_of(&saved.knob)
@@ -146,6 +169,12 @@ impl Nics {
             knob if knob == saved.knob => Whereabouts::Here,
             knob => Whereabouts::Renamed(knob),
         }
+    }
+
+    /// Of a veth that is not here, the other end that is.
+    fn other_end_of(&self, then: &NicId) -> Option<&Present> {
+        let number = then.peer.filter(|_| then.kind.as_deref() == Some("veth"))?;
+        self.all.iter().find(|n| n.id.ifindex == number && n.reaches_out)
     }
 
     /// Of a journal that tells nothing of the interface.
@@ -162,7 +191,7 @@ impl Nics {
         let hardware = |n: &&NicId| {
             then.bus_address.is_some() && n.kind == then.kind && is_same_hardware(n, then)
         };
-        if let Some(back) = self.all.iter().find(hardware) {
+        if let Some(back) = self.ids().find(hardware) {
             let now = match back.name == then.name {
                 true => String::new(),
                 false => format!(" as {}", back.name),
@@ -172,7 +201,7 @@ impl Nics {
                 then.name
             );
         }
-        match self.all.iter().any(|n| n.name == then.name) {
+        match self.ids().any(|n| n.name == then.name) {
             true => format!("another interface is called {} now: not touched", then.name),
             false => format!("{} is gone from this network namespace", then.name),
         }
@@ -186,13 +215,26 @@ fn is_same_hardware(a: &NicId, b: &NicId) -> bool {
     a.bus_address == b.bus_address && !differ(&a.mac, &b.mac)
 }
 
+/// Kinds whose address nothing but a hand changes: a bridge takes that of a port, a bond and a VLAN
+/// that of what is below.
+const OWN_ADDRESS: [&str; 5] = ["dummy", "ifb", "tun", "veth", "vxlan"];
+
+/// Whether one that has number and kind of another is a later one, for which somebody asked for that number.
+fn is_made_anew(now: &Present, then: &NicId) -> bool {
+    let (is, was) = (&now.id, then);
+    let other_address = matches!((&is.address, &was.address), (Some(a), Some(b)) if a != b);
+    let other_peer = matches!((is.peer, was.peer), (Some(a), Some(b)) if a != b);
+    let own = is.kind.as_deref().is_some_and(|kind| OWN_ADDRESS.contains(&kind));
+    other_address && (other_peer || own && now.chance_address)
+}
+
 /// Whether hardware still has an interface, which this network namespace does not show: it keeps its
 /// values there.
 ///
 /// **Source**: the folder `net` of its PCI function, or of the virtio device on it.
 fn is_away(root: &Root, nics: &Nics, then: &NicId) -> bool {
     let Some(address) = &then.bus_address else { return false };
-    if nics.all.iter().any(|n| n.bus_address.as_ref() == Some(address)) {
+    if nics.ids().any(|n| n.bus_address.as_ref() == Some(address)) {
         return false;
     }
     let function = format!("/sys/bus/pci/devices/{address}");
@@ -202,28 +244,42 @@ fn is_away(root: &Root, nics: &Nics, then: &NicId) -> bool {
         || virtio.into_iter().any(|v| root.exists(&format!("{function}/{v}/net")))
 }
 
-/// **Source**: `/sys/class/net/*/ifindex`, and the `device` links.
-fn listed(root: &Root) -> Vec<NicId> {
+/// **Source**: `/sys/class/net/*/ifindex`, `addr_assign_type` (1 is `NET_ADDR_RANDOM`), and the
+/// `device` links.
+fn listed(root: &Root) -> Vec<Present> {
     let one = |name: String| {
-        let ifindex = root.number(&crate::knob::nic_file(&name, "ifindex")).get()?;
+        let number = |file: &str| root.number::<u32>(&crate::knob::nic_file(&name, file)).get();
+        let ifindex = number("ifindex")?;
+        let chance_address = number("addr_assign_type") == Some(1);
         let place = nic::place::of(root, &name);
         let bus_address = place.known().map(|p| p.bus_address.clone());
-        Some(NicId { name, ifindex, kind: None, bus_address, mac: None })
+        let id =
+            NicId { name, ifindex, kind: None, bus_address, mac: None, address: None, peer: None };
+        let irqs = irqs(root, &id);
+        Some(Present { id, irqs, chance_address, reaches_out: false })
     };
     nic::names(root).into_iter().filter_map(one).collect()
 }
 
 /// Adds what only the kernel tells; whether it tells of the same interfaces.
-fn told(root: &Root, all: &mut [NicId]) -> Result<bool, TuneError> {
+fn told(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
     let links = rtnl::links(root).map_err(|e| TuneError::read(&e))?;
     for link in &links.entries {
-        let own = |n: &&mut NicId| n.ifindex == link.ifindex && n.name == link.name;
+        let own = |n: &&mut Present| n.id.ifindex == link.ifindex && n.id.name == link.name;
         let Some(nic) = all.iter_mut().find(own) else { return Ok(false) };
-        nic.kind.clone_from(&link.kind);
-        let real = |mac: &&String| mac.bytes().any(|b| b != b'0' && b != b':');
-        nic.mac = link.permanent_mac.as_ref().filter(real).cloned();
+        nic.id.kind.clone_from(&link.kind);
+        nic.id.mac = real(link.permanent_mac.as_ref());
+        nic.id.address = real(link.mac.as_ref());
+        let is_veth = link.kind.as_deref() == Some("veth");
+        nic.id.peer = link.link.filter(|_| is_veth);
+        nic.reaches_out = is_veth && link.link_netnsid.is_some();
     }
     Ok(!links.interrupted && links.entries.len() == all.len())
+}
+
+/// An address that tells something.
+fn real(address: Option<&String>) -> Option<String> {
+    address.filter(|a| a.bytes().any(|b| b != b'0' && b != b':')).cloned()
 }
 
 /// **Source**: `msi_irqs` of its PCI function.
@@ -239,12 +295,13 @@ fn irqs(root: &Root, nic: &NicId) -> Vec<String> {
 pub struct Finder<'h> {
     host: &'h Host,
     nics: std::cell::OnceCell<Result<Nics, TuneError>>,
+    elsewhere: std::cell::OnceCell<Elsewhere>,
 }
 
 impl<'h> Finder<'h> {
     /// Nothing is asked yet.
     pub fn new(host: &'h Host) -> Self {
-        Self { host, nics: std::cell::OnceCell::new() }
+        Self { host, nics: std::cell::OnceCell::new(), elsewhere: std::cell::OnceCell::new() }
     }
 
     fn nics(&self) -> &Result<Nics, TuneError> {
@@ -296,17 +353,43 @@ impl<'h> Finder<'h> {
         }
         match self.nics() {
             Ok(nics) => match (nics.find(saved), &saved.nic) {
-                (Whereabouts::Gone(_), Some(nic)) if is_away(self.host.root(), nics, nic) => {
-                    Err(TuneError::Environment(format!(
-                        "{}, whose hardware is there, is in another network namespace: bring it \
-                         back first",
-                        nic.name
-                    )))
+                (Whereabouts::Gone(why), Some(nic)) if nics.same_as(nic).is_none() => {
+                    self.beyond(nics, nic, saved, why)
                 }
                 (place, _) => Ok(place),
             },
             Err(_) if saved.nic.is_none() => Ok(Whereabouts::Here),
             Err(e) => Err(e.clone()),
+        }
+    }
+
+    /// Of an interface that this network namespace does not show: whether it went to another one, with
+    /// its values. `why` is what is said of one that is gone.
+    fn beyond(
+        &self,
+        nics: &Nics,
+        then: &NicId,
+        saved: &Saved,
+        why: String,
+    ) -> Result<Whereabouts, TuneError> {
+        let other_end = nics.other_end_of(then);
+        let lives = match other_end {
+            Some(end) => Some(format!("{}, whose other end {} is here", then.name, end.id.name)),
+            None => is_away(self.host.root(), nics, then)
+                .then(|| format!("{}, whose hardware is there", then.name)),
+        };
+        let came_back = nics.ids().any(|n| n.bus_address.is_some() && is_same_hardware(n, then));
+        if !self.host.is_live() || came_back {
+            return lives.map_or(Ok(Whereabouts::Gone(why)), |it| Err(elsewhere::unseen(&it)));
+        }
+        let elsewhere = self.elsewhere.get_or_init(Elsewhere::look);
+        match (elsewhere.find(then, other_end.and_then(|e| e.id.peer)), lives) {
+            (Some(there), _) => there.place_of(saved, then),
+            (None, Some(it)) => Err(elsewhere::unseen(&it)),
+            (None, None) if elsewhere.is_partial() && then.kind.is_some() => {
+                Err(elsewhere::untold(&then.name))
+            }
+            (None, None) => Ok(Whereabouts::Gone(why)),
         }
     }
 
@@ -316,6 +399,7 @@ impl<'h> Finder<'h> {
     /// As [`Finder::find`].
     pub fn again(&mut self, saved: &Saved) -> Result<Whereabouts, TuneError> {
         self.nics.take();
+        self.elsewhere.take();
         self.find(saved)
     }
 }

@@ -270,6 +270,42 @@ pub fn search(inode: u64) -> Found {
     if denied { Found::Unknown } else { Found::Gone }
 }
 
+/// The other network namespaces that a name, a mount or a process holds, each once, and whether some
+/// of what could hold one may not be looked at.
+pub fn others() -> (Vec<Namespace>, bool) {
+    let mut all: Vec<Namespace> = Vec::new();
+    let own = fs::metadata("/proc/thread-self/ns/net").map(|m| m.ino()).ok();
+    let mut add = |found: Result<Namespace, TuneError>| {
+        if let Ok(found) = found
+            && Some(found.inode) != own
+            && !all.iter().any(|n| n.inode == found.inode)
+        {
+            all.push(found);
+        }
+    };
+    for entry in fs::read_dir(NAMES).into_iter().flatten().flatten() {
+        add(Namespace::named(&entry.file_name().to_string_lossy()));
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    for path in mounts.lines().filter(|l| l.contains("net:[")).filter_map(|l| l.split(' ').nth(4)) {
+        add(Namespace::named(path));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let mut denied = false;
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        match fs::read_link(entry.path().join("ns/net")) {
+            Ok(link) if seen.insert(link.clone()) => {
+                add(Namespace::of_process(pid, &format!("of process {pid}")));
+            }
+            // As in `search`.
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => denied |= pid != 1,
+            _ => {}
+        }
+    }
+    (all, denied)
+}
+
 /// As [`search`], and what has the inode now must be what had it then.
 pub fn again(inode: u64, then: Option<u64>) -> Found {
     match (search(inode), then) {

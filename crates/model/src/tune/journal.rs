@@ -64,6 +64,12 @@ pub struct NicId {
     /// The address that the hardware came with. **Source**: `IFLA_PERM_ADDRESS`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
+    /// The address that it had; it may be given another one. **Source**: `IFLA_ADDRESS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Of a veth, the number of its other end. **Source**: `IFLA_LINK`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<u32>,
 }
 
 /// What happened.

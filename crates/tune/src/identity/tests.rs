@@ -5,12 +5,26 @@ use super::*;
 fn nic(name: &str, ifindex: u32, bus: Option<&str>, mac: Option<&str>) -> NicId {
     let text = |t: Option<&str>| t.map(str::to_owned);
     let kind = bus.is_none().then(|| "veth".to_owned());
-    NicId { name: name.into(), ifindex, kind, bus_address: text(bus), mac: text(mac) }
+    let (address, peer) = (None, None);
+    NicId {
+        name: name.into(),
+        ifindex,
+        kind,
+        bus_address: text(bus),
+        mac: text(mac),
+        address,
+        peer,
+    }
 }
 
 fn nics(all: &[NicId]) -> Nics {
-    let irqs = all.iter().map(|n| n.bus_address.iter().map(|_| n.ifindex.to_string()).collect());
-    Nics { irqs: irqs.collect(), all: all.to_vec() }
+    let one = |id: &NicId| Present {
+        id: id.clone(),
+        irqs: id.bus_address.iter().map(|_| id.ifindex.to_string()).collect(),
+        chance_address: false,
+        reaches_out: false,
+    };
+    Nics { all: all.iter().map(one).collect() }
 }
 
 fn of(knob: &str, nic: &NicId) -> Saved {
@@ -134,4 +148,36 @@ fn two_values_are_one_by_whose_they_are() {
         key(&of("sysctl.net.ipv4.conf.v0.rp_filter", &old)),
         key(&of("sysctl.net/ipv4/conf/w0/rp_filter", &renamed))
     );
+}
+
+#[test]
+fn a_number_that_was_asked_for_again_is_another_interface() {
+    let mark = |kind: &str, address: Option<&str>, peer| NicId {
+        kind: Some(kind.into()),
+        address: address.map(str::to_owned),
+        peer,
+        ..nic("v0", 5, None, None)
+    };
+    let here = |id: &NicId, chance_address| {
+        let now = Present { id: id.clone(), irqs: vec![], chance_address, reaches_out: false };
+        Nics { all: vec![now] }
+    };
+    let (a, b) = (Some("02:00:00:00:00:0a"), Some("02:00:00:00:00:0b"));
+    for (then, now, chance, same) in [
+        (mark("veth", a, Some(6)), mark("veth", a, Some(6)), true, true),
+        // An address that nobody gave it is the one it was made with.
+        (mark("veth", a, Some(6)), mark("veth", b, Some(6)), true, false),
+        (mark("tun", a, None), mark("tun", b, None), true, false),
+        // Given another one; a bridge takes that of its port.
+        (mark("veth", a, Some(6)), mark("veth", b, Some(6)), false, true),
+        (mark("bridge", a, None), mark("bridge", b, None), true, true),
+        (mark("veth", a, Some(6)), mark("veth", b, Some(8)), false, false),
+        // Its other end went somewhere and has another number there.
+        (mark("veth", a, Some(6)), mark("veth", a, Some(8)), true, true),
+        // Of an old journal.
+        (mark("veth", None, None), mark("veth", b, Some(8)), true, true),
+    ] {
+        let found = here(&now, chance).find(&of("nic.v0.mtu", &then));
+        assert_eq!(found == Whereabouts::Here, same, "{then:?} {now:?} {chance}");
+    }
 }
