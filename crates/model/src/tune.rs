@@ -6,7 +6,7 @@ pub mod persisted;
 pub mod plan;
 pub mod profile;
 
-pub use journal::{By, Event, NicId, Record, Saved};
+pub use journal::{By, Event, NicId, ReadBack, Record, Saved};
 pub use outcome::{ChangeSet, Drift, Drifted, Log, Now, Outcome, State, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{

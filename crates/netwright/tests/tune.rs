@@ -943,9 +943,10 @@ fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
         assert_eq!(read(&format!("cpu{id}/cpufreq/scaling_governor")), "performance");
         assert_eq!(read(&format!("cpu{id}/power/pm_qos_resume_latency_us")), "10");
     }
-    // As intel_pstate does it.
-    write("cpu1/cpufreq/energy_performance_preference", "performance\n");
     assert_eq!(tune_folder(tree.path(), &["status"]).0, 0);
+    // What intel_pstate does in the write itself; afterwards it is somebody's, who is told of.
+    write("cpu1/cpufreq/energy_performance_preference", "performance\n");
+    assert_eq!(tune_folder(tree.path(), &["status"]).0, 1);
     let (code, err) = tune_folder(tree.path(), &["rollback"]);
     assert_eq!(code, 0, "{err}");
     for id in 0..4 {

@@ -564,43 +564,6 @@ fn two_spellings_of_a_setting_are_put_back_in_order() {
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
 
-/// Forwarding and MTU sweep along what the later change sets, channels (of the later change) what the
-/// earlier one set.
-#[test]
-fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
-    let ns = Namespace::new();
-    let pair = ["v0", "numrxqueues", "4", "numtxqueues", "4", "type", "veth", "peer", "name"];
-    let peer = ["v1", "numrxqueues", "4", "numtxqueues", "4"];
-    ns.run("ip", &[&["link", "add"], &pair[..], &peer].concat());
-    let values = || {
-        let script = "cd /proc/sys/net; cat ipv4/ip_forward ipv4/conf/*/forwarding \
-                      ipv6/conf/v0/mtu /sys/class/net/v0/mtu /sys/class/net/v0/queues/*/rps_cpus";
-        ns.run("sh", &["-c", script])
-    };
-    let before = values();
-    for (first, second) in [
-        ("sysctl.net.ipv4.ip_forward=1", "sysctl.net/ipv4/conf/v0/forwarding=0"),
-        ("sysctl.net.ipv4.conf.v0.forwarding=1", "sysctl.net.ipv4.ip_forward=1"),
-        ("nic.v0.queue.rx-0.rps_cpus=3", "nic.v0.channels=rx 2 tx 2"),
-        ("nic.v0.mtu=1400", "sysctl.net.ipv6.conf.v0.mtu=1300"),
-    ] {
-        let state = tempfile::tempdir().unwrap();
-        for one in [first, second] {
-            let (code, said, told) = tune(state.path(), &["apply", "--netns", &ns.name, one]);
-            assert_eq!(code, 0, "{one}: {said}{told}");
-        }
-        let between = values();
-        let (code, said, told) = tune(state.path(), &["rollback", "1"]);
-        assert!(code == 4 && told.contains("roll that back first"), "{first}: {said}{told}");
-        assert_eq!(values(), between, "{first}");
-        for id in ["2", "1"] {
-            let (code, said, told) = tune(state.path(), &["rollback", id]);
-            assert_eq!(code, 0, "{first}, {id}: {said}{told}");
-        }
-        assert_eq!(values(), before, "{first}");
-    }
-}
-
 #[test]
 fn a_journal_that_makes_no_sense_is_no_empty_one() {
     let ns = namespace();

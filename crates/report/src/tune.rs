@@ -216,10 +216,13 @@ pub fn status(status: &Status, look: Look) -> String {
         // What a write had swept along was not written itself.
         let along = matches!(v.drift, Drift::NotPutBack { .. }) && v.written.is_empty();
         let written = if along { Line::plain("-") } else { text(&v.written) };
-        let knob = match v.called.as_str() {
-            "" => v.knob.clone(),
-            now => format!("{} ({now} now)", v.knob),
-        };
+        let mut knob = v.knob.clone();
+        if !v.called.is_empty() {
+            knob += &format!(" ({} now)", v.called);
+        }
+        if !v.beside.is_empty() {
+            knob += &format!(" (beside {})", v.beside);
+        }
         table.row([Line::plain(v.id), Line::plain(knob), text(&v.before), written, now]);
     }
     page.table(&table, 2);

@@ -13,9 +13,9 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
+    along::Along,
     identity::Finder,
     journal::{self, Armed, Journal, Set},
-    knob::Knob,
     knobs,
     lock::Lock,
     privilege, settle,
@@ -131,13 +131,12 @@ impl Work<'_> {
     /// Makes what is not made yet; `keep` ends the set, which otherwise stays on trial.
     pub(crate) fn go_on(&self, journal: &mut Journal, keep: bool) -> Result<Applied, TuneError> {
         let set = self.set(journal.id)?;
-        let mut disturbed: Vec<String> =
-            set.writes.iter().flat_map(|w| &w.companions).map(|s| s.knob.clone()).collect();
+        let mut along = Along::of(&set);
         for (n, change) in set.changes.iter().enumerate() {
             let begun = set.writes.iter().find(|w| w.n == n);
             let made = match begun {
                 Some(w) if w.held => Ok(()),
-                _ => self.change(journal, n, change, begun.map(|w| &w.saved), &mut disturbed),
+                _ => self.change(journal, n, change, begun.map(|w| &w.saved), &mut along),
             };
             // Also where a crash came after the write: the link may not be back yet.
             if let Err(why) = made.and_then(|()| self.back(&set.changes, n)) {
@@ -186,7 +185,7 @@ impl Work<'_> {
         n: usize,
         change: &Planned,
         begun: Option<&Saved>,
-        disturbed: &mut Vec<String>,
+        along: &mut Along,
     ) -> Result<(), TuneError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(TuneError::Environment("interrupted".into()));
@@ -200,7 +199,7 @@ impl Work<'_> {
         }
         let now = knob.read(self.host, name)?;
         let is_new = knob.verify(&change.new, &now);
-        let is_old = knob.show(&now) == change.old || disturbed.contains(name);
+        let is_old = knob.show(&now) == change.old || along.has(name);
         if !(is_old || is_new && begun.is_some()) {
             return Err(TuneError::Changed(format!(
                 "{name} was {} and is {} now: somebody else changes it",
@@ -212,8 +211,7 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let companions = companions(self.host, &finder, knob, name);
-            disturbed.extend(companions.iter().map(|c| c.knob.clone()));
+            let companions = along.about_to(self.host, &finder, knob, name);
             let saved = finder.saved(name, now);
             journal.sync(Event::Writing { n, saved, companions })?;
         }
@@ -228,20 +226,7 @@ impl Work<'_> {
                 knob.show(&back)
             )));
         }
-        journal.append(Event::Written { n, read_back: back })
+        let companions = along.left_by(self.host, name, &back);
+        journal.append(Event::Written { n, read_back: back, companions })
     }
-}
-
-fn companions(host: &Host, finder: &Finder<'_>, knob: &dyn Knob, name: &str) -> Vec<Saved> {
-    let mut saved: Vec<Saved> = Vec::new();
-    for other in knob.companions(host, name) {
-        let read = knobs::find(&other).map(|k| k.read(host, &other));
-        if let Some(Ok(old)) = read
-            && other != name
-            && !saved.iter().any(|s| s.knob == other)
-        {
-            saved.push(finder.saved(&other, old));
-        }
-    }
-    saved
 }

@@ -4,9 +4,11 @@
 //! is refused) → [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal
 //! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
 
+mod along;
 pub mod apply;
 mod attribute;
 mod cpu_attribute;
+pub mod drift;
 mod drivers;
 pub mod error;
 pub mod guard;

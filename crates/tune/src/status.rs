@@ -1,5 +1,7 @@
 //! How change sets stand, and whether what they wrote is still there.
 
+use std::collections::BTreeSet;
+
 use model::{
     Facts, Reading, SCHEMA_VERSION,
     rival::Rival,
@@ -7,7 +9,7 @@ use model::{
 };
 
 use crate::{
-    Host, Store, TuneError, guard,
+    Host, Store, TuneError, drift, guard,
     identity::{self, Finder},
     journal::{self, Armed, Set},
     knob::{Knob, owns},
@@ -94,7 +96,10 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     for (i, (set, state)) in sets.iter().enumerate() {
         let of_set = match state {
             State::PartlyRolledBack => left_of(host, set, &here, facts),
-            state if is_open(*state) => of_set(host, set, &here, facts),
+            state if is_open(*state) => {
+                let later = sets.get(i + 1..).unwrap_or_default();
+                of_set(host, set, &here, facts, later)
+            }
             _ => continue,
         };
         if *state != State::PartlyRolledBack || !of_set.is_empty() {
@@ -134,10 +139,44 @@ fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> Look<'s> {
     Look { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
 }
 
-/// The values of a set, each with whose it is.
-fn of_set(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
+/// The values of a set, each with whose it is; and what it moved along, where somebody else set that
+/// since. What one of the `later` sets touched is not held against this one.
+fn of_set(
+    host: &Host,
+    set: &Set,
+    here: &HostId,
+    facts: Option<&Facts>,
+    later: &[(Set, State)],
+) -> Vec<(String, Now)> {
     let looks: Vec<Look<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
-    read_there(host, set, &looks, here, facts)
+    let stands = |t: State| is_open(t) || t == State::PartlyRolledBack;
+    let over = later.iter().filter(|(s, t)| stands(*t) && set.is_of(&s.host));
+    let over: BTreeSet<String> = over.flat_map(|(s, _)| s.keys()).map(|(key, _)| key).collect();
+    let beside = || beside(host, set, facts).into_iter().filter(|(key, _)| !over.contains(key));
+    read_there(host, set, here, |seen| {
+        let mut all = values(host, set, &looks, seen, facts);
+        if seen == Seen::Here {
+            all.extend(beside());
+        }
+        all
+    })
+}
+
+/// What a set moved along and somebody else set since.
+fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
+    let all = drift::found(host, set).into_iter().filter(|d| !d.beside.is_empty());
+    let now = |d: drift::Drifted| Now {
+        id: set.id,
+        called: if d.called == d.knob { String::new() } else { d.called },
+        before: d.before,
+        written: d.written,
+        unit: d.unit,
+        drift: Drift::Changed { suspects: suspects(&d.knob, facts) },
+        now: Reading::Known(d.found),
+        beside: d.beside,
+        knob: d.knob,
+    };
+    all.map(|d| (d.key.clone(), now(d))).collect()
 }
 
 /// Of a set whose undoing ended, what it did not put back and is still there otherwise.
@@ -154,22 +193,29 @@ fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<
         })
         .collect();
     let is_left = |(_, now): &(String, Now)| matches!(now.drift, Drift::NotPutBack { .. });
-    read_there(host, set, &looks, here, facts).into_iter().filter(is_left).collect()
+    let all = read_there(host, set, here, |seen| values(host, set, &looks, seen, facts));
+    all.into_iter().filter(is_left).collect()
+}
+
+fn values(
+    host: &Host,
+    set: &Set,
+    looks: &[Look<'_>],
+    seen: Seen,
+    facts: Option<&Facts>,
+) -> Vec<(String, Now)> {
+    let finder = Finder::new(host);
+    let one = |l| value(&Place { host, finder: &finder, seen }, set, l, facts);
+    looks.iter().map(|l| (identity::key(l.saved), one(l))).collect()
 }
 
 /// Reads values where the set was made.
 fn read_there(
     host: &Host,
     set: &Set,
-    looks: &[Look<'_>],
     here: &HostId,
-    facts: Option<&Facts>,
+    all: impl Fn(Seen) -> Vec<(String, Now)> + Send + Sync,
 ) -> Vec<(String, Now)> {
-    let all = |seen: Seen| -> Vec<(String, Now)> {
-        let finder = Finder::new(host);
-        let one = |l| value(&Place { host, finder: &finder, seen }, set, l, facts);
-        looks.iter().map(|l| (identity::key(l.saved), one(l))).collect()
-    };
     let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
     if !host.is_live() || set.is_of(here) {
         return all(Seen::Here);
@@ -234,6 +280,7 @@ fn value(place: &Place<'_>, set: &Set, look: &Look<'_>, facts: Option<&Facts>) -
     Now {
         id: set.id,
         knob: name.clone(),
+        beside: String::new(),
         called: if called == *name { String::new() } else { called },
         before: show(&look.saved.old),
         written: look.written.to_owned(),

@@ -9,7 +9,8 @@ use model::tune::{Event, Member, Saved};
 
 use crate::{
     Host, TuneError,
-    identity::{Finder, Whereabouts},
+    drift::{self, Drifted},
+    identity::{self, Finder, Whereabouts},
     journal::{Journal, Set},
     knob::Undone,
     knobs, netns, settle,
@@ -18,27 +19,12 @@ use crate::{
 /// The reason when somebody asked for it.
 pub const ASKED: &str = "it was asked for";
 
-/// A value that is neither what was written nor what was there before: somebody set it since.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drifted {
-    /// The knob.
-    pub knob: String,
-    /// What was there before, for people.
-    pub before: String,
-    /// What was written.
-    pub written: String,
-    /// What is there, for people.
-    pub found: String,
-    /// Unit.
-    pub unit: String,
-}
-
 /// What becomes of values that somebody else set since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDrift {
     /// The old value is put back over them.
     Overwrite,
-    /// They stay, and so does what our write disturbed beside them.
+    /// They stay, and so does what our write of the same knob disturbed beside it.
     Keep,
 }
 
@@ -109,41 +95,8 @@ pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outloo
     }
 }
 
-/// Which values of a set somebody else set since. What cannot be read is none.
-pub fn drifted(host: &Host, set: &Set) -> Vec<Drifted> {
-    let finder = Finder::new(host);
-    let one = |(saved, written): (&Saved, &str)| {
-        let name = &saved.knob;
-        let ours = is_told_apart(set, name) && !is_gone(set, name);
-        let knob = knobs::find(name).filter(|_| ours)?;
-        let Outlook::Back(called) = outlook(host, &finder, saved) else { return None };
-        let now = knob.read(host, &called).ok()?;
-        let (before, found) = (knob.show(&saved.old), knob.show(&now));
-        let ours = knob.verify(written, &now) || found == before;
-        let unit = set.changes.iter().find(|c| c.knob == *name).map_or("", |c| &c.unit);
-        (!ours).then(|| Drifted {
-            knob: name.clone(),
-            before,
-            written: written.to_owned(),
-            found,
-            unit: unit.to_owned(),
-        })
-    };
-    set.to_undo().into_iter().filter_map(one).collect()
-}
-
-/// Whether another value than ours can only be somebody else's. Of a write that was cut short or did
-/// not hold the kernel may have made something else, and so may a later write of the same set.
-fn is_told_apart(set: &Set, knob: &str) -> bool {
-    let own = set.writes.iter().find(|w| w.saved.knob == knob && w.held);
-    own.is_some_and(|own| {
-        let later = set.writes.iter().filter(|w| w.n > own.n);
-        !later.flat_map(|w| &w.companions).any(|c| c.knob == knob)
-    })
-}
-
 /// Whether it went with its network namespace.
-fn is_gone(set: &Set, knob: &str) -> bool {
+pub(crate) fn is_gone(set: &Set, knob: &str) -> bool {
     set.namespace_gone && netns::is_of_namespace(knob)
 }
 
@@ -155,32 +108,43 @@ pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
 /// The same, with a say in what becomes of values that somebody else set since. Of a set whose
 /// undoing ended before, only what that left is put back.
 pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: OnDrift) -> Report {
-    let mut work = Work { host, finder: Finder::new(host), journal, report: Report::default() };
-    work.report.drifted = drifted(host, set);
+    let report = Report { drifted: drift::found(host, set), ..Report::default() };
+    let keeps = on_drift == OnDrift::Keep;
+    let told = BTreeSet::new();
+    let mut work = Work { host, finder: Finder::new(host), journal, report, keeps, told };
     let told = work.journal.sync(Event::Undoing { why: why.into() });
     work.note(told);
+    work.note_what_stays();
     let mut todo: BTreeSet<&str> = set.to_undo().iter().map(|(s, _)| s.knob.as_str()).collect();
     let mut turn = Turn::default();
     for write in set.writes.iter().rev() {
         let own = todo.contains(write.saved.knob.as_str());
         if own {
             turn.begin(host, set, write.n);
-            if on_drift == OnDrift::Keep && work.left_as_found(&write.saved.knob) {
+            if work.stays(&write.saved).is_some() {
                 continue;
             }
             if !is_gone(set, &write.saved.knob) {
                 work.one(&write.saved, set.written(write.n));
             }
         }
-        for saved in write.companions.iter().filter(|s| !is_gone(set, &s.knob)) {
+        let beside = || write.companions.iter().filter(|s| !is_gone(set, &s.knob));
+        for saved in beside() {
             let left = set.is_left_over() && todo.contains(saved.knob.as_str());
-            // A companion that reads as it was is no event.
-            if left || own && needs_it(host, &work.finder, saved) {
+            if work.stays(saved).is_some() {
+                continue;
+            }
+            // A companion that reads as it was is no event, unless somebody had set it.
+            if left || own && (work.is_news(saved) || needs_it(host, &work.finder, saved)) {
                 let written = set.changes.iter().find(|c| c.knob == saved.knob);
                 work.one(saved, written.map_or("", |c| &c.new));
                 // It is now as it was before this write; what an earlier one made of it goes too.
                 todo.insert(&saved.knob);
             }
+        }
+        // Undoing the knob, or another companion, may have moved along what is to stay.
+        if own || set.is_left_over() {
+            beside().for_each(|saved| work.again_as_found(saved));
         }
     }
     turn.end(host);
@@ -231,6 +195,10 @@ struct Work<'a> {
     finder: Finder<'a>,
     journal: &'a mut Journal,
     report: Report,
+    /// Whether what somebody else set since stays.
+    keeps: bool,
+    /// Of what was set since, what the journal was told to be overwritten.
+    told: BTreeSet<String>,
 }
 
 impl Work<'_> {
@@ -240,8 +208,8 @@ impl Work<'_> {
         let event = match self.undo(saved, written) {
             Ok((Undone::Restored(read_back), called)) => {
                 self.report.restored.push(name.clone());
-                let drifted = self.report.drifted.iter().find(|d| d.knob == *name);
-                let overwrote = drifted.map(|d| d.found.clone());
+                let overwrote = self.news(saved).map(|d| d.found.clone());
+                self.told.insert(identity::key(saved));
                 let renamed = (called != *name).then_some(called);
                 let now = renamed.iter().map(|now| (name.clone(), now.clone()));
                 self.report.renamed.extend(now);
@@ -290,13 +258,53 @@ impl Work<'_> {
         }
     }
 
-    /// Whether somebody else set it; then that stands in the journal.
-    fn left_as_found(&mut self, knob: &str) -> bool {
-        let found = self.report.drifted.iter().find(|d| d.knob == knob).map(|d| d.found.clone());
-        let Some(found) = found else { return false };
-        let told = self.journal.append(Event::LeftAsFound { knob: knob.to_owned(), found });
+    /// What somebody else set there, if somebody did.
+    fn drifted(&self, saved: &Saved) -> Option<&Drifted> {
+        let key = identity::key(saved);
+        self.report.drifted.iter().find(|d| d.key == key)
+    }
+
+    /// The same of what does not stay, until the journal was told of it.
+    fn news(&self, saved: &Saved) -> Option<&Drifted> {
+        self.drifted(saved).filter(|d| !self.keeps && !self.told.contains(&d.key))
+    }
+
+    fn is_news(&self, saved: &Saved) -> bool {
+        self.news(saved).is_some()
+    }
+
+    /// What somebody else set there, if it is to stay.
+    fn stays(&self, saved: &Saved) -> Option<&Drifted> {
+        self.drifted(saved).filter(|_| self.keeps)
+    }
+
+    /// Tells the journal what stays, before anything may move it along: undoing that is cut short
+    /// finds it there.
+    fn note_what_stays(&mut self) {
+        for drifted in self.report.drifted.iter().filter(|_| self.keeps) {
+            let (knob, found) = (drifted.knob.clone(), drifted.found.clone());
+            let exact = Some(drifted.exact.clone());
+            let told = self.journal.append(Event::LeftAsFound { knob, found, exact });
+            if let Err(e) = told {
+                self.report.journal.get_or_insert(e.to_string());
+            }
+        }
+    }
+
+    /// Sets what is to stay once more, where undoing moved it along.
+    fn again_as_found(&mut self, saved: &Saved) {
+        let Some(drifted) = self.stays(saved).cloned() else { return };
+        let Some(knob) = knobs::find(&drifted.called) else { return };
+        self.report.settled(&drifted.knob);
+        let why = match knob.undo(self.host, &drifted.called, &drifted.exact, "") {
+            Ok(Undone::Restored(_)) => return,
+            Ok(Undone::Lost(why) | Undone::Gone(why)) => why,
+            Err(e) => e.to_string(),
+        };
+        let why = format!("{} was to stay and was moved along: {why}", drifted.found);
+        let event = self.not(&drifted.knob, why);
+        let told = self.journal.append(event);
         self.note(told);
-        true
     }
 
     fn not(&mut self, knob: &str, why: String) -> Event {

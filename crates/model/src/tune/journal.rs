@@ -46,6 +46,15 @@ pub struct Saved {
     pub nic: Option<NicId>,
 }
 
+/// A value as a write left it that moved it along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadBack {
+    /// The knob.
+    pub knob: String,
+    /// Exactly what was read, line end included.
+    pub read_back: String,
+}
+
 /// An interface by what stays its own while it lives, whatever it is called. Holds within one network
 /// namespace of one boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +130,11 @@ pub enum Event {
         n: usize,
         /// Exactly what was read back.
         read_back: String,
+        /// What its companions read then, and other values that this or an earlier write of the set
+        /// moved along where they read otherwise than before. Left out: what cannot be read, what moves
+        /// by itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        companions: Vec<ReadBack>,
     },
     /// It was not made, or did not hold.
     Failed {
@@ -161,6 +175,9 @@ pub enum Event {
         knob: String,
         /// What is there.
         found: String,
+        /// Exactly what was read: what is set again where undoing the others moves it along.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exact: Option<String>,
     },
     /// A value could not be put back.
     NotUndone {

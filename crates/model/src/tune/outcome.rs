@@ -94,9 +94,12 @@ pub struct Now {
     /// What it is called by now, where its interface was renamed; empty where it was not.
     #[serde(default)]
     pub called: String,
+    /// The knob whose write had moved it along; empty where it was written itself.
+    #[serde(default)]
+    pub beside: String,
     /// What was there before.
     pub before: String,
-    /// What was written.
+    /// What was written, or what the write beside it left there.
     pub written: String,
     /// What is there now.
     pub now: Reading<String>,
@@ -141,8 +144,8 @@ pub struct Status {
     /// Change sets that are not rolled back and not gone, the oldest first. Of those that are partly
     /// rolled back, the ones of which something is left.
     pub sets: Vec<ChangeSet>,
-    /// Their values, the last writer's of each knob; of a set that is partly rolled back, what is
-    /// left of it.
+    /// Their values, the last writer's of each knob; of what a write moved along, what somebody else
+    /// set since. Of a set that is partly rolled back, what is left of it.
     pub values: Vec<Now>,
     /// Journal files that make no sense, with the reason: what they wrote may be in force.
     #[serde(default)]
@@ -170,9 +173,12 @@ pub struct Drifted {
     pub id: u64,
     /// The knob.
     pub knob: String,
+    /// The knob whose write had moved it along; empty where it was written itself.
+    #[serde(default)]
+    pub beside: String,
     /// What was there before, and is put back.
     pub before: String,
-    /// What was written.
+    /// What was written, or what the write beside it left there.
     pub written: String,
     /// What was found.
     pub found: String,

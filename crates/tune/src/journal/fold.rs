@@ -1,11 +1,11 @@
 //! Records → how a change set stands. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{identity, netns};
 use model::{
     Reading,
-    tune::{By, ChangeSet, Event, HostId, Planned, Record, Saved, State},
+    tune::{By, ChangeSet, Event, HostId, Planned, ReadBack, Record, Saved, State},
 };
 
 /// A write that was announced.
@@ -17,6 +17,8 @@ pub struct Write {
     pub saved: Saved,
     /// What else it may have disturbed.
     pub companions: Vec<Saved>,
+    /// What it left of that, and of what earlier writes disturbed, as far as that is known.
+    pub left: Vec<ReadBack>,
     /// Whether it was made and held.
     pub held: bool,
 }
@@ -63,6 +65,8 @@ pub struct Set {
     pub again: bool,
     /// Values that could not be put back at the last try, with the reason.
     pub not_undone: Vec<(String, String)>,
+    /// Values that undoing leaves as somebody else set them, exactly.
+    pub as_found: BTreeMap<String, String>,
     /// Noted as gone with a reboot.
     pub gone: bool,
     /// Its network namespace is gone.
@@ -92,6 +96,7 @@ impl Set {
             rolled_back: false,
             again: false,
             not_undone: vec![],
+            as_found: BTreeMap::new(),
             gone: false,
             namespace_gone: false,
             trouble: vec![],
@@ -112,12 +117,13 @@ impl Set {
             Event::Writing { n, saved, companions } => {
                 // A change that is taken up again after a crash: the first old value counts.
                 if !self.writes.iter().any(|w| w.n == n) {
-                    self.writes.push(Write { n, saved, companions, held: false });
+                    self.writes.push(Write { n, saved, companions, left: vec![], held: false });
                 }
             }
-            Event::Written { n, .. } => {
+            Event::Written { n, companions, .. } => {
                 for w in self.writes.iter_mut().filter(|w| w.n == n) {
                     w.held = true;
+                    w.left.clone_from(&companions);
                 }
             }
             Event::Failed { n, why } => {
@@ -151,9 +157,16 @@ impl Set {
                     ));
                 }
             }
-            Event::LeftAsFound { knob, found } => {
+            Event::LeftAsFound { knob, found, exact } => {
                 self.settled(&knob);
-                self.trouble.push(format!("{knob}: {found}, which somebody set since, was left"));
+                let line = format!("{knob}: {found}, which somebody set since, was left");
+                // An undoing that was cut short says it again.
+                if !self.trouble.contains(&line) {
+                    self.trouble.push(line);
+                }
+                if let Some(exact) = exact {
+                    self.as_found.insert(knob, exact);
+                }
             }
             Event::NotUndone { knob, why } => {
                 self.settled(&knob);
@@ -286,7 +299,7 @@ impl Set {
 
     /// What it wrote, then what that may have moved, each with whose it is; once it is rolled back,
     /// those that were not put back.
-    fn keys(&self) -> Vec<(String, &str)> {
+    pub(crate) fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
         let all = own.chain(self.writes.iter().flat_map(|w| &w.companions));
         let stands = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));

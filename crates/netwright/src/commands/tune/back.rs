@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::tune::{ChangeSet, Drifted, Event, HostId, State};
 use probe::facts::{self, Request};
 use tune::{
-    Host,
+    Host, drift,
     journal::Set,
     lock::Lock,
     netns::{self, Found},
@@ -201,7 +201,7 @@ fn one(
 
 /// What undoing would do.
 fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
-    let drifted = told_of(place, set.id, &undo::drifted(&place.host, set), on_drift);
+    let drifted = told_of(place, set.id, &drift::found(&place.host, set), on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
     let mut lines = Vec::new();
     let mut done = true;
@@ -245,7 +245,7 @@ pub(super) fn lost_line(knob: &str, why: &str) -> String {
 pub(super) fn told_of(
     place: &Place,
     id: u64,
-    drifted: &[undo::Drifted],
+    drifted: &[drift::Drifted],
     on_drift: OnDrift,
 ) -> Vec<Drifted> {
     if drifted.is_empty() {
@@ -253,9 +253,10 @@ pub(super) fn told_of(
     }
     // Only now is it worth asking who else is about.
     let facts = facts::collect(place.host.root(), &Request::default());
-    let one = |d: &undo::Drifted| Drifted {
+    let one = |d: &drift::Drifted| Drifted {
         id,
         knob: d.knob.clone(),
+        beside: d.beside.clone(),
         before: d.before.clone(),
         written: d.written.clone(),
         found: d.found.clone(),
@@ -277,14 +278,20 @@ pub(super) fn drift_line(d: &Drifted, dry_run: bool) -> String {
         (false, true) => "it would be overwritten (--keep-drift leaves it)",
         (false, false) => "it was overwritten",
     };
-    format!(
-        "{} {} {}, neither ours ({}) nor the old value ({}): {who}; {what}.",
-        d.knob,
-        if dry_run || d.kept { "is" } else { "was" },
-        d.found,
-        d.written,
-        d.before
-    )
+    let is = if dry_run || d.kept { "is" } else { "was" };
+    let not = match d.beside.as_str() {
+        "" => format!("neither ours ({}) nor the old value ({})", d.written, d.before),
+        beside if d.written == d.before => {
+            format!("not the old value ({}), which {beside} had left", d.before)
+        }
+        beside => {
+            format!(
+                "neither what {beside} had left ({}) nor the old value ({})",
+                d.written, d.before
+            )
+        }
+    };
+    format!("{} {is} {}, {not}: {who}; {what}.", d.knob, d.found)
 }
 
 /// What is rolled back, the last first: what was asked for, or else the newest, with all that a

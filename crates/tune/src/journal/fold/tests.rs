@@ -41,7 +41,7 @@ fn set(then: Vec<Event>) -> Set {
     for (n, knob) in ["a", "b"].into_iter().enumerate() {
         let companions = if n == 0 { vec![saved("c")] } else { vec![] };
         events.push(Event::Writing { n, saved: saved(knob), companions });
-        events.push(Event::Written { n, read_back: "2\n".into() });
+        events.push(Event::Written { n, read_back: "2\n".into(), companions: vec![] });
     }
     events.push(Event::Applied);
     events.extend(then);
@@ -112,7 +112,8 @@ fn what_a_write_moved_along_counts_as_written() {
         let saved = |knob: &&str| Saved { knob: (*knob).into(), old: "1\n".into(), nic: None };
         let companions = companions.iter().map(saved).collect();
         let mut later = first.clone();
-        later.writes = vec![Write { n: 0, saved: saved(&knob), companions, held: true }];
+        later.writes =
+            vec![Write { n: 0, saved: saved(&knob), companions, left: vec![], held: true }];
         later
     };
     assert_eq!(one("c", &[]).shares(&first), Some("c"), "the earlier one moved it");

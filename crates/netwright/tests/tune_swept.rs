@@ -1,0 +1,210 @@
+//! What a change moves along beside its own value: put back, in order, and named where somebody else set
+//! it since. In namespaces of the tests' own, with the kernel's own moves.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{path::Path, process::Command};
+
+use serde_json::Value;
+use support::{
+    NETWRIGHT, Namespace,
+    traced::{self, End, Then},
+};
+
+fn tune(state: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(NETWRIGHT);
+    command.arg("tune").args(args).env("NETWRIGHT_STATE", state).env_remove("SSH_CONNECTION");
+    let out = command.output().unwrap();
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
+}
+
+/// A namespace with a pair of interfaces of four queues each.
+fn queues() -> Namespace {
+    let ns = Namespace::new();
+    let pair = ["v0", "numrxqueues", "4", "numtxqueues", "4", "type", "veth", "peer", "name"];
+    let peer = ["v1", "numrxqueues", "4", "numtxqueues", "4"];
+    ns.run("ip", &[&["link", "add"], &pair[..], &peer].concat());
+    ns
+}
+
+/// Forwarding and MTU sweep along what the later change sets, channels (of the later change) what the
+/// earlier one set.
+#[test]
+fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
+    let ns = queues();
+    let values = || {
+        let script = "cd /proc/sys/net; cat ipv4/ip_forward ipv4/conf/*/forwarding \
+                      ipv6/conf/v0/mtu /sys/class/net/v0/mtu /sys/class/net/v0/queues/*/rps_cpus";
+        ns.run("sh", &["-c", script])
+    };
+    let before = values();
+    for (first, second) in [
+        ("sysctl.net.ipv4.ip_forward=1", "sysctl.net/ipv4/conf/v0/forwarding=0"),
+        ("sysctl.net.ipv4.conf.v0.forwarding=1", "sysctl.net.ipv4.ip_forward=1"),
+        ("nic.v0.queue.rx-0.rps_cpus=3", "nic.v0.channels=rx 2 tx 2"),
+        ("nic.v0.mtu=1400", "sysctl.net.ipv6.conf.v0.mtu=1300"),
+    ] {
+        let state = tempfile::tempdir().unwrap();
+        for one in [first, second] {
+            let (code, said, told) = tune(state.path(), &["apply", "--netns", &ns.name, one]);
+            assert_eq!(code, 0, "{one}: {said}{told}");
+        }
+        let between = values();
+        let (code, said, told) = tune(state.path(), &["rollback", "1"]);
+        assert!(code == 4 && told.contains("roll that back first"), "{first}: {said}{told}");
+        assert_eq!(values(), between, "{first}");
+        for id in ["2", "1"] {
+            let (code, said, told) = tune(state.path(), &["rollback", id]);
+            assert_eq!(code, 0, "{first}, {id}: {said}{told}");
+        }
+        assert_eq!(values(), before, "{first}");
+    }
+}
+
+/// A value that a change moved along, set by hand since.
+struct Beside {
+    asks: &'static [&'static str],
+    /// The knob that moved it along, and the value's.
+    knob: &'static str,
+    beside: &'static str,
+    file: &'static str,
+    before: &'static str,
+    by_hand: &'static str,
+}
+
+const BESIDE: [Beside; 4] = [
+    // Undoing the interface's MTU moves that of IPv6 again: what is to stay is set once more.
+    Beside {
+        asks: &["nic.v0.mtu=1400"],
+        knob: "nic.v0.mtu",
+        beside: "sysctl.net.ipv6.conf.v0.mtu",
+        file: "/proc/sys/net/ipv6/conf/v0/mtu",
+        before: "1500",
+        by_hand: "1300",
+    },
+    Beside {
+        asks: &["nic.v0.channels=rx 2 tx 2"],
+        knob: "nic.v0.channels",
+        beside: "nic.v0.queue.rx-0.rps_cpus",
+        file: "/sys/class/net/v0/queues/rx-0/rps_cpus",
+        before: "0",
+        by_hand: "3",
+    },
+    Beside {
+        asks: &["sysctl.net.ipv4.ip_forward=1"],
+        knob: "sysctl.net.ipv4.ip_forward",
+        beside: "sysctl.net.ipv4.conf.v0.forwarding",
+        file: "/proc/sys/net/ipv4/conf/v0/forwarding",
+        before: "1",
+        by_hand: "0",
+    },
+    // Both of these move it along: the last of them counts, and undoing each moves it again.
+    Beside {
+        asks: &["sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.default.forwarding=1"],
+        knob: "sysctl.net.ipv4.conf.default.forwarding",
+        beside: "sysctl.net.ipv4.conf.v0.forwarding",
+        file: "/proc/sys/net/ipv4/conf/v0/forwarding",
+        before: "1",
+        by_hand: "0",
+    },
+];
+
+#[test]
+fn what_somebody_set_beside_a_change_is_named_and_overwritten_or_left() {
+    for case in &BESIDE {
+        let ns = queues();
+        let set = |value: &str| ns.run("sh", &["-c", &format!("echo {value} > {}", case.file)]);
+        set(case.before);
+        let now = || ns.run("cat", &[case.file]).trim().to_owned();
+        let before = now();
+        let print = || {
+            let files = "/proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/*/* \
+                         /sys/class/net/v0/queues/*/rps_cpus";
+            let script = format!("grep . {files} | grep -v '^{}:'", case.file);
+            ns.run("sh", &["-c", &script])
+        };
+        let rest = print();
+        for keeps in [false, true] {
+            let state = tempfile::tempdir().unwrap();
+            let state = state.path();
+            let asks = [&["apply", "--netns", &ns.name], case.asks].concat();
+            let (code, said, told) = tune(state, &asks);
+            assert_eq!(code, 0, "{}: {said}{told}", case.knob);
+            let (code, out, err) = tune(state, &["status"]);
+            assert!(code == 0 && !out.contains("(beside"), "{out}{err}");
+            let (_, out, _) = tune(state, &["rollback", "--dry-run", "--json"]);
+            let told: Value = serde_json::from_str(&out).unwrap();
+            assert_eq!(told["drifted"], serde_json::json!([]), "nobody set anything yet");
+
+            set(case.by_hand);
+            let found = now();
+            let (code, out, err) = tune(state, &["status"]);
+            let line = out.lines().find(|l| l.contains(&format!("(beside {})", case.knob)));
+            assert!(code == 1 && line.is_some_and(|l| l.contains(case.beside)), "{out}{err}");
+
+            let mut args = vec!["rollback", "--json", "--dry-run"];
+            args.extend(keeps.then_some("--keep-drift"));
+            for dry_run in [true, false] {
+                if !dry_run {
+                    args.retain(|a| *a != "--dry-run");
+                }
+                let (code, out, err) = tune(state, &args);
+                let told: Value = serde_json::from_str(&out).unwrap();
+                let [drift] = told["drifted"].as_array().unwrap().as_slice() else {
+                    panic!("{}: {out}{err}", case.knob)
+                };
+                assert_eq!(code, 0, "{out}{err}");
+                assert!(
+                    drift["knob"] == case.beside
+                        && drift["beside"] == case.knob
+                        && drift["before"] == *before
+                        && drift["found"] == *found
+                        && drift["kept"] == keeps,
+                    "{drift}"
+                );
+                assert!(told["lines"].to_string().contains(case.beside), "{out}");
+                assert_eq!(now(), if dry_run || keeps { &found } else { &before }[..], "{args:?}");
+            }
+            assert_eq!(print(), rest, "{}: all else", case.knob);
+            let (_, log, _) = tune(state, &["log"]);
+            let told = if keeps { "was left" } else { "was overwritten" };
+            let line = format!("{}: {found}, which somebody set since, {told}", case.beside);
+            assert!(log.contains(&line), "no {line:?} in {log}");
+            set(case.before);
+        }
+    }
+}
+
+#[test]
+fn killed_at_every_write_what_is_to_stay_beside_a_change_stays() {
+    let ns = queues();
+    let values = || {
+        let script = "cat /sys/class/net/v0/mtu /proc/sys/net/ipv6/conf/v0/mtu";
+        ns.run("sh", &["-c", script]).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut points = 0;
+    loop {
+        let state = tempfile::tempdir().unwrap();
+        let asks = ["apply", "--netns", &ns.name, "nic.v0.mtu=1400"];
+        assert_eq!(tune(state.path(), &asks).0, 0);
+        ns.run("sh", &["-c", "echo 1300 > /proc/sys/net/ipv6/conf/v0/mtu"]);
+        assert_eq!(values(), "1400 1300");
+        let at = points + 1;
+        let keep = ["rollback", "--keep-drift"];
+        let end = traced::tune(state.path(), &keep, &mut |n| {
+            if n == at { Then::Kill } else { Then::GoOn }
+        });
+        let (code, out, err) = tune(state.path(), &keep);
+        assert!(code == 0 && values() == "1500 1300", "write {at}: {} {out}{err}", values());
+        ns.run("sh", &["-c", "echo 1500 > /proc/sys/net/ipv6/conf/v0/mtu"]);
+        if end != End::Killed {
+            break;
+        }
+        points = at;
+    }
+    // The journal's lines, and both values.
+    assert!(points >= 6, "only {points} points");
+}

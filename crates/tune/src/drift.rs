@@ -1,0 +1,207 @@
+//! What somebody else set since: values that are neither what a change set left nor what was there
+//! before it.
+
+use model::tune::Saved;
+
+use crate::{
+    Host,
+    along::Moving,
+    identity::{self, Finder},
+    journal::{Made, Set},
+    knob::Knob,
+    knobs,
+    undo::{self, Outlook},
+};
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drifted {
+    /// The knob.
+    pub knob: String,
+    /// Whose value it is: [`identity::key`].
+    pub(crate) key: String,
+    /// What it is called by now.
+    pub(crate) called: String,
+    /// The knob whose write had moved it along; empty where it was written itself.
+    pub beside: String,
+    /// What was there before, for people.
+    pub before: String,
+    /// What was written, or what the write beside it left there, for people.
+    pub written: String,
+    /// What is there, for people.
+    pub found: String,
+    /// What is there, exactly.
+    pub exact: String,
+    /// Unit.
+    pub unit: String,
+}
+
+/// A value that a set touched.
+struct Touched<'s> {
+    key: String,
+    /// What was there before each of the writes that did, the first one's first.
+    saved: Vec<&'s Saved>,
+    /// The last of them.
+    last: &'s Made,
+    left: Left<'s>,
+}
+
+/// What the last write left there.
+#[derive(Clone, Copy)]
+enum Left<'s> {
+    /// What it wrote.
+    Written,
+    /// What was read after it had moved the value along.
+    Moved(&'s str),
+    /// Nobody looked.
+    Unknown,
+}
+
+/// Values of a set that somebody else set since; the last written first, what was moved along behind
+/// what was written. What cannot be read is none.
+pub fn found(host: &Host, set: &Set) -> Vec<Drifted> {
+    let finder = Finder::new(host);
+    let look = Look { host, finder: &finder, set, moving: Moving::default() };
+    let mut all = touched(set);
+    all.sort_by_key(|t| (std::cmp::Reverse(t.last.n), t.is_beside()));
+    all.iter().filter_map(|t| look.at(t)).collect()
+}
+
+fn touched(set: &Set) -> Vec<Touched<'_>> {
+    let mut all: Vec<Touched<'_>> = Vec::new();
+    for write in &set.writes {
+        touch(&mut all, &write.saved, write, Left::Written);
+        for saved in &write.companions {
+            touch(&mut all, saved, write, Left::Unknown);
+        }
+        for left in &write.left {
+            let is_it = |t: &&mut Touched<'_>| t.saved.iter().any(|s| s.knob == left.knob);
+            if let Some(touched) = all.iter_mut().find(is_it) {
+                touched.last = write;
+                touched.left = Left::Moved(&left.read_back);
+            }
+        }
+    }
+    all
+}
+
+fn touch<'s>(all: &mut Vec<Touched<'s>>, saved: &'s Saved, last: &'s Made, left: Left<'s>) {
+    let key = identity::key(saved);
+    match all.iter_mut().find(|t| t.key == key) {
+        Some(known) => {
+            known.saved.push(saved);
+            (known.last, known.left) = (last, left);
+        }
+        None => all.push(Touched { key, saved: vec![saved], last, left }),
+    }
+}
+
+impl Touched<'_> {
+    /// Whether another knob's write touched it last.
+    fn is_beside(&self) -> bool {
+        identity::key(&self.last.saved) != self.key
+    }
+}
+
+struct Look<'a> {
+    host: &'a Host,
+    finder: &'a Finder<'a>,
+    set: &'a Set,
+    moving: Moving,
+}
+
+impl Look<'_> {
+    fn at(&self, touched: &Touched<'_>) -> Option<Drifted> {
+        let first = touched.saved.first()?;
+        let name = &first.knob;
+        if !self.is_told_apart(touched) || undo::is_gone(self.set, name) {
+            return None;
+        }
+        let knob = knobs::find(name)?;
+        let Outlook::Back(called) = undo::outlook(self.host, self.finder, first) else {
+            return None;
+        };
+        let beside = touched.is_beside();
+        let now = match self.set.as_found.get(name).filter(|_| self.set.undoing) {
+            Some(noted) => noted.clone(),
+            None => self.differs(touched, knob, knob.read(self.host, &called).ok()?)?,
+        };
+        let written = match touched.left {
+            Left::Moved(left) => knob.show(left),
+            Left::Written | Left::Unknown => self.set.written(touched.last.n).to_owned(),
+        };
+        let unit = self.set.changes.iter().find(|c| c.knob == *name).map_or("", |c| &c.unit);
+        Some(Drifted {
+            knob: name.clone(),
+            key: touched.key.clone(),
+            called,
+            beside: if beside { touched.last.saved.knob.clone() } else { String::new() },
+            before: knob.show(&first.old),
+            written,
+            found: knob.show(&now),
+            exact: now,
+            unit: unit.to_owned(),
+        })
+    }
+
+    /// Whether another value than ours can only be somebody else's. Of a write that was cut short or
+    /// did not hold the kernel may have made something else.
+    fn is_told_apart(&self, touched: &Touched<'_>) -> bool {
+        let known = match touched.left {
+            Left::Written => true,
+            Left::Moved(_) => self.set.writes.iter().all(|w| w.held || w.n <= touched.last.n),
+            Left::Unknown => false,
+        };
+        let left_over = self.set.is_left_over();
+        let to_do = |s: &&Saved| !left_over || self.set.is_left(&s.knob);
+        known && touched.last.held && touched.saved.iter().any(to_do)
+    }
+
+    /// A value that is there, where it is somebody else's.
+    fn differs(&self, touched: &Touched<'_>, knob: &dyn Knob, now: String) -> Option<String> {
+        let found = knob.show(&now);
+        // Undoing that was cut short may have come as far as any of them.
+        let counts = if self.is_begun() { touched.saved.len() } else { 1 };
+        if touched.saved.iter().take(counts).any(|s| knob.show(&s.old) == found) {
+            return None;
+        }
+        let ours = match touched.left {
+            Left::Written => knob.verify(self.set.written(touched.last.n), &now),
+            Left::Moved(left) => {
+                let left = knob.show(left);
+                let moves = |s: &&Saved| self.moving.has(self.host, &s.knob);
+                left == found
+                    || touched.saved.first().is_some_and(moves)
+                    || self.is_moved_again(touched.last, &left, &found)
+            }
+            Left::Unknown => true,
+        };
+        (!ours).then_some(now)
+    }
+
+    /// Whether undoing has begun before.
+    fn is_begun(&self) -> bool {
+        self.set.undoing || self.set.is_left_over()
+    }
+
+    /// Whether the knob beside it is another one by now and took the value along: undone already, or
+    /// set by somebody, which is told of that knob.
+    fn is_moved_again(&self, write: &Made, left: &str, found: &str) -> bool {
+        let Some((shown, ours)) = self.own(write) else { return self.is_begun() };
+        let written = self.set.written(write.n);
+        !ours && (self.is_begun() || shown == found && written == left)
+    }
+
+    /// What a write's own value is by now, for people, and whether it is still ours.
+    fn own(&self, write: &Made) -> Option<(String, bool)> {
+        let Outlook::Back(called) = undo::outlook(self.host, self.finder, &write.saved) else {
+            return None;
+        };
+        let knob = knobs::find(&called)?;
+        let now = knob.read(self.host, &called).ok()?;
+        Some((knob.show(&now), knob.verify(self.set.written(write.n), &now)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
