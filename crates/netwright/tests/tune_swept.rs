@@ -30,6 +30,46 @@ fn queues() -> Namespace {
     ns
 }
 
+/// One value in two units, and what one switch sets for all: also where the apply fails after it.
+#[test]
+fn what_a_setting_moves_is_put_back_byte_for_byte() {
+    let (ns, state) = (queues(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let odd = "cd /proc/sys/net; echo 510 > ipv6/route/gc_min_interval_ms; for f in 4 6; do \
+               echo 30110 > ipv$f/neigh/v0/base_reachable_time_ms; \
+               echo 1110 > ipv$f/neigh/v0/retrans_time_ms; \
+               echo 212993 > ipv$f/neigh/v0/unres_qlen_bytes; done; \
+               echo 1 > ipv6/conf/v0/ignore_routes_with_linkdown";
+    ns.run("sh", &["-c", odd]);
+    let values = || {
+        let script = "cd /proc/sys/net; grep . ipv6/route/gc* ipv?/neigh/v0/* \
+                      ipv6/conf/*/ignore_routes_with_linkdown ipv4/conf/*/rp_filter";
+        ns.run("sh", &["-c", script])
+    };
+    let before = values();
+    let fails = "sysctl.net.ipv6.route.gc_interval=2147483647";
+    for ask in [
+        "sysctl.net.ipv6.route.gc_min_interval=2",
+        "sysctl.net.ipv4.neigh.v0.base_reachable_time=40",
+        "sysctl.net.ipv6.neigh.v0.base_reachable_time=40",
+        "sysctl.net.ipv4.neigh.v0.retrans_time=300",
+        "sysctl.net.ipv6.neigh.v0.retrans_time=300",
+        "sysctl.net.ipv4.neigh.v0.unres_qlen=50",
+        "sysctl.net.ipv6.neigh.v0.unres_qlen=50",
+        "sysctl.net.ipv6.conf.all.ignore_routes_with_linkdown=1",
+        "sysctl.net.ipv4.conf.default.rp_filter=2",
+    ] {
+        let (code, said, told) = tune(state, &["apply", "--netns", &ns.name, ask]);
+        assert!(code == 0 && values() != before, "{ask}: {said}{told}");
+        let (code, said, told) = tune(state, &["rollback"]);
+        assert_eq!(code, 0, "{ask}: {said}{told}");
+        assert_eq!(values(), before, "{ask}");
+        let (code, said, told) = tune(state, &["apply", "--netns", &ns.name, ask, fails]);
+        assert!(code == 4 && told.contains("gc_interval"), "{ask}: {code} {said}{told}");
+        assert_eq!(values(), before, "{ask} and one that fails");
+    }
+}
+
 /// Forwarding and MTU sweep along what the later change sets, channels (of the later change) what the
 /// earlier one set.
 #[test]

@@ -142,6 +142,9 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
                 todo.insert(&saved.knob);
             }
         }
+        if own {
+            work.look_again(&write.saved, set.written(write.n));
+        }
         // Undoing the knob, or another companion, may have moved along what is to stay.
         if own || set.is_left_over() {
             beside().for_each(|saved| work.again_as_found(saved));
@@ -233,6 +236,15 @@ impl Work<'_> {
         };
         let told = self.journal.append(event);
         self.note(told);
+    }
+
+    /// What could not be put back by itself may be back with what stands beside it: a value that is
+    /// kept in a finer unit than its own.
+    fn look_again(&mut self, saved: &Saved, written: &str) {
+        let failed = self.report.not_restored.iter().any(|(k, _)| *k == saved.knob);
+        if failed && !needs_it(self.host, &self.finder, saved) {
+            self.one(saved, written);
+        }
     }
 
     /// Puts one back where it is now; with the name under which that was.

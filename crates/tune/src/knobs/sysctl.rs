@@ -3,6 +3,7 @@
 mod acts;
 mod judge;
 mod range;
+mod sweeps;
 
 use model::{
     sysctl::{Origin, Sysctl as Fact},
@@ -150,7 +151,7 @@ impl Knob for Sysctl {
                  advertisements come back with the next one"
                     .into()
             }
-            p if forwards(&p) => "the old value is written back, to every interface".into(),
+            p if sweeps::forwards(&p) => "the old value is written back, to every interface".into(),
             _ => "the old value is written back".into(),
         }
     }
@@ -196,29 +197,7 @@ impl Knob for Sysctl {
         format!("sysctl -w {}={quoted}", knob.strip_prefix("sysctl.").unwrap_or(knob))
     }
 
-    /// Switching forwarding rewrites every interface's (`inet_forward_change`).
     fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
-        let path = path(knob).unwrap_or_default();
-        if !forwards(&path) {
-            return vec![];
-        }
-        let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
-        let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
-        let knob = |file: &str| {
-            format!("sysctl.{}", sysctl_conf::dotted(&format!("{family}/conf/{file}")))
-        };
-        let mut all: Vec<String> = names.iter().map(|n| knob(&format!("{n}/forwarding"))).collect();
-        // `all` first: writing it rewrites the others.
-        all.sort_by_key(|k| !k.ends_with(".all.forwarding"));
-        all.push(knob("all/accept_redirects"));
-        all
+        sweeps::companions(host, &path(knob).unwrap_or_default())
     }
-}
-
-/// The switches that speak for every interface.
-fn forwards(path: &str) -> bool {
-    path == "net/ipv4/ip_forward"
-        || ["net/ipv4", "net/ipv6"]
-            .iter()
-            .any(|f| ["all", "default"].iter().any(|n| path == format!("{f}/conf/{n}/forwarding")))
 }

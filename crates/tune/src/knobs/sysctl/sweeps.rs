@@ -1,0 +1,129 @@
+//! Settings that move others when they are written. **Source**: what each write of this kernel's
+//! `/proc/sys/net` moved, one after the other, in a namespace of its own.
+
+use parse::sysctl_conf;
+
+use crate::Host;
+
+/// One value in two units: the rougher file, and the finer one that undoing writes last.
+const FINER: &[(&str, &str)] = &[
+    ("base_reachable_time", "base_reachable_time_ms"),
+    ("gc_min_interval", "gc_min_interval_ms"),
+    ("retrans_time", "retrans_time_ms"),
+    ("unres_qlen", "unres_qlen_bytes"),
+];
+
+/// Of IPv6, what `all` sets for every interface at once, beside forwarding.
+const ALL_OF_IPV6: &[&str] =
+    &["addr_gen_mode", "disable_ipv6", "force_forwarding", "ignore_routes_with_linkdown"];
+
+/// The knobs that writing this path may move, in the order of their undoing.
+pub fn companions(host: &Host, path: &str) -> Vec<String> {
+    if forwards(path) {
+        return of_forwarding(host, path);
+    }
+    let moved = match path.rsplit_once('/') {
+        Some(("net/mptcp", "pm_type")) => vec!["net/mptcp/path_manager".into()],
+        Some((folder, name)) => within(host, folder, name),
+        None => vec![],
+    };
+    moved.iter().map(|p| knob(p)).collect()
+}
+
+fn knob(path: &str) -> String {
+    format!("sysctl.{}", sysctl_conf::dotted(path))
+}
+
+/// Paths that a file of interfaces or of routes moves.
+fn within(host: &Host, folder: &str, name: &str) -> Vec<String> {
+    let finer = FINER.iter().find(|(rough, _)| *rough == name).map(|(_, finer)| *finer);
+    let mut all: Vec<String> = match finer {
+        Some(finer) if has_units(folder) => vec![format!("{folder}/{finer}")],
+        _ => vec![],
+    };
+    if let Some(table) = speaks_for_all(folder, name) {
+        let name = finer.unwrap_or(name);
+        let own = host.root().entries(&format!("/proc/sys/{table}")).unwrap_or_default();
+        let others = own.iter().map(|n| format!("{table}/{n}")).filter(|f| f != folder);
+        // Of IPv4 `all` is a value of its own.
+        let moved = others.filter(|f| !f.ends_with("/all"));
+        all.extend(moved.map(|f| format!("{f}/{name}")));
+    }
+    all
+}
+
+fn has_units(folder: &str) -> bool {
+    folder == "net/ipv6/route"
+        || folder.starts_with("net/ipv4/neigh/")
+        || folder.starts_with("net/ipv6/neigh/")
+}
+
+/// The folder of interfaces that a file moves: `default` of IPv4 and of neighbours goes to every
+/// interface that was never set by itself (`devinet_copy_dflt_conf`, `neigh_copy_dflt_parms`).
+fn speaks_for_all<'f>(folder: &'f str, name: &str) -> Option<&'f str> {
+    match folder.rsplit_once('/')? {
+        (table @ ("net/ipv4/conf" | "net/ipv4/neigh" | "net/ipv6/neigh"), "default") => Some(table),
+        (table @ "net/ipv6/conf", "all") if ALL_OF_IPV6.contains(&name) => Some(table),
+        _ => None,
+    }
+}
+
+/// Switching forwarding rewrites every interface's (`inet_forward_change`).
+fn of_forwarding(host: &Host, path: &str) -> Vec<String> {
+    let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
+    let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
+    let own = |file: &str| knob(&format!("{family}/conf/{file}"));
+    let mut all: Vec<String> = names.iter().map(|n| own(&format!("{n}/forwarding"))).collect();
+    // `all` first: writing it rewrites the others.
+    all.sort_by_key(|k| !k.ends_with(".all.forwarding"));
+    all.push(own("all/accept_redirects"));
+    all
+}
+
+/// The switches that speak for every interface.
+pub fn forwards(path: &str) -> bool {
+    path == "net/ipv4/ip_forward"
+        || ["net/ipv4", "net/ipv6"]
+            .iter()
+            .any(|f| ["all", "default"].iter().any(|n| path == format!("{f}/conf/{n}/forwarding")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_names_what_it_moves() {
+        let tree = tempfile::tempdir().unwrap();
+        for folder in ["ipv4/conf", "ipv6/conf", "ipv4/neigh"] {
+            for name in ["all", "default", "eth0.100"] {
+                let path = tree.path().join("proc/sys/net").join(folder).join(name);
+                std::fs::create_dir_all(path).unwrap();
+            }
+        }
+        let host = Host::tree(tree.path()).unwrap();
+        for (path, moved) in [
+            ("net/ipv6/route/gc_min_interval", &["sysctl.net.ipv6.route.gc_min_interval_ms"][..]),
+            ("net/ipv6/route/gc_min_interval_ms", &[]),
+            ("net/ipv4/conf/default/rp_filter", &["sysctl.net.ipv4.conf.eth0/100.rp_filter"]),
+            ("net/ipv4/conf/all/rp_filter", &[]),
+            ("net/ipv6/conf/default/accept_ra", &[]),
+            (
+                "net/ipv6/conf/all/ignore_routes_with_linkdown",
+                &[
+                    "sysctl.net.ipv6.conf.default.ignore_routes_with_linkdown",
+                    "sysctl.net.ipv6.conf.eth0/100.ignore_routes_with_linkdown",
+                ],
+            ),
+            (
+                "net/ipv4/neigh/default/unres_qlen",
+                &[
+                    "sysctl.net.ipv4.neigh.default.unres_qlen_bytes",
+                    "sysctl.net.ipv4.neigh.eth0/100.unres_qlen_bytes",
+                ],
+            ),
+        ] {
+            assert_eq!(companions(&host, path), moved, "{path}");
+        }
+    }
+}
