@@ -1052,6 +1052,32 @@ fn a_guard_whose_journal_became_read_only_undoes_and_records_it_later() {
     assert!(out.contains("it was not confirmed in time"), "{out}");
 }
 
+/// A guard that is stopped, beside one that has undone what it could not tell yet.
+#[test]
+fn a_confirmation_after_the_deadline_says_what_came_first() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let out = on_its_own_file_system(
+        &ns,
+        state.path(),
+        "guard() { sed -n 's/.*\"armed\",\"pid\":\\([0-9]*\\).*/\\1/p' $S/journal/*$1.jsonl; }; \
+         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; kill -STOP $(guard 1); sleep 1.2; \
+         $N confirm; echo code $?; kill -CONT $(guard 1); \
+         while [ -e /proc/$(guard 1) ]; do sleep 0.1; done; qlen; $N rollback; \
+         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
+         for i in $(seq 100); do [ $(qlen) = 1000 ] && break; sleep 0.1; done; \
+         kill -STOP $(guard 2); mount -o remount,rw $S; $N confirm || echo code $?; \
+         kill -CONT $(guard 2); while [ -e /proc/$(guard 2) ]; do sleep 0.1; done; \
+         qlen; $N status",
+    );
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let kept = "Change 1 is confirmed and stays; its time was over, and its guard had not begun to \
+                undo it. code 0 500 Change 1 is rolled back";
+    assert!(said.contains(kept), "{out}");
+    let late = "Too late: change 2 was undone, and its journal was not told: nic.v0.txqueuelen is \
+                1000 again; `netwright tune rollback 2` closes it. code 1 1000 Nothing of ours";
+    assert!(said.contains(late), "{out}");
+}
+
 #[test]
 fn a_read_only_journal_is_rolled_back_from_and_says_that_it_was_not_told() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());

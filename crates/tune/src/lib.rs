@@ -7,6 +7,7 @@
 mod along;
 pub mod apply;
 mod attribute;
+pub mod confirm;
 mod cpu_attribute;
 pub mod drift;
 mod drivers;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::tune::{ChangeSet, Drifted, Event, HostId, State};
 use probe::facts::{self, Request};
 use tune::{
-    Host, drift,
+    Host, confirm, drift,
     journal::Set,
     lock::Lock,
     netns::{self, Found},
@@ -422,10 +422,33 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
     Told { lines, done: whole && report.journal.is_none(), drifted }
 }
 
+/// Keeps a change that waits; whoever has the lock first decides, and a guard looks again once it has it.
+fn keep(place: &mut Place, set: &Set, lock: &Lock) -> Result<(bool, String), Failure> {
+    let id = set.id;
+    let may_look = matches!(go_there(place, set), Ok(false));
+    let undone = if may_look { confirm::undone(&place.host, set) } else { None };
+    if let Some((knob, now)) = undone {
+        let text = format!(
+            "Too late: change {id} was undone, and its journal was not told: {knob} is {now} again; \
+             `netwright tune rollback {id}{}` closes it.",
+            place.options
+        );
+        return Ok((false, text));
+    }
+    let late = if confirm::is_late(set) {
+        "; its time was over, and its guard had not begun to undo it"
+    } else {
+        ""
+    };
+    let mut journal = place.store.resume(id, lock).map_err(failure)?;
+    journal.sync(Event::Confirmed).map_err(failure)?;
+    Ok((true, format!("Change {id} is confirmed and stays{late}.")))
+}
+
 /// Says that all is well.
 pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let place = Place::open(args.place)?;
+    let mut place = Place::open(args.place)?;
     if place.store.ids().is_empty() {
         return Err(Failure::Usage("there is no change to confirm".into()));
     }
@@ -441,11 +464,7 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     };
     let id = set.id;
     let (done, line) = match state {
-        State::AwaitingConfirmation => {
-            let mut journal = place.store.resume(id, &lock).map_err(failure)?;
-            journal.sync(Event::Confirmed).map_err(failure)?;
-            (true, format!("Change {id} is confirmed and stays."))
-        }
+        State::AwaitingConfirmation => keep(&mut place, set, &lock)?,
         State::InForce => (true, format!("Change {id} is in force already.")),
         State::RolledBack | State::PartlyRolledBack => {
             (false, format!("Too late: change {id} is {state}."))
