@@ -587,6 +587,50 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
 
+#[test]
+fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
+    let ns = namespace();
+    let state = tempfile::tempdir().unwrap();
+    let asks = ["sysctl.net.ipv4.tcp_fin_timeout=31", "nic.v0.mtu=1400"];
+    for ask in asks {
+        assert_eq!(tune(state.path(), &["apply", ask, "--netns", &ns.name]).0, 0);
+    }
+    let file = state.path().join("journal/000001.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    let newer = [
+        whole.replacen("\"schema_version\":1", "\"schema_version\":2", 1),
+        format!("{whole}{{\"seq\":9,\"at_unix_ms\":5,\"event\":\"put_aside\"}}\n"),
+    ];
+    let line = |out: &str, version: &str| {
+        let line = format!("written by a newer netwright ({version}); use that one");
+        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("000001.jsonl") && out.contains(&line), "no {line:?} in {out}");
+    };
+    for (journal, version) in newer.iter().zip(["schema_version 2", "record \"put_aside\""]) {
+        fs::write(&file, journal).unwrap();
+        let one = ["rollback", "1"];
+        let dry_run = ["rollback", "1", "--dry-run"];
+        let finish = ["apply", "--finish", "1"];
+        let apply = ["apply", "sysctl.net.ipv4.tcp_syn_retries=5", "--netns", &ns.name];
+        for args in [&one[..], &dry_run, &finish, &["confirm", "1"], &["status"], &["log"], &apply]
+        {
+            let (code, out, err) = tune(state.path(), args);
+            assert_eq!(code, 4, "{args:?}: {out}{err}");
+            line(&err, version);
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), *journal);
+    }
+    // The other one goes on; that not all was undone is said.
+    let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
+    assert_eq!(code, 1, "{out}{err}");
+    line(&out, "record \"put_aside\"");
+    assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"), "{out}{err}");
+    assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "31");
+    fs::write(&file, whole).unwrap();
+    assert_eq!(tune(state.path(), &["rollback", "1"]).0, 0);
+    assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
+}
+
 /// Each line that a plan prints does from outside what the change does.
 #[test]
 fn the_classic_command_says_how_to_get_into_the_namespace() {

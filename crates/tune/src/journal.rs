@@ -17,6 +17,7 @@ use std::{
 };
 
 use model::tune::{Event, Record};
+use read::Unread;
 
 pub use fold::{Armed, Set, Write as Made, step};
 
@@ -151,7 +152,10 @@ impl Store {
         let name = path.display().to_string();
         let bytes = fs::read(&path).map_err(|e| TuneError::io(&name, &e))?;
         let damaged = |why: &str| TuneError::Environment(format!("{name}: {why}; {BY_HAND}"));
-        let records = read::records(&bytes).map_err(|why| damaged(&why))?;
+        let records = read::records(&bytes).map_err(|why| match why {
+            Unread::Damaged(_) => damaged(&why.to_string()),
+            Unread::Newer(_) => TuneError::Environment(format!("{name}: {why}")),
+        })?;
         // A file gets its name once its first record is on disk.
         if records.is_empty() {
             return Err(damaged(match bytes.is_empty() {

@@ -19,7 +19,7 @@ use tune::{
 use super::{
     Place, Told,
     args::ApplyArgs,
-    back::{drift_line, lost_line, told_of},
+    back::{drift_line, lost_line, no_change, told_of},
     by, failure, plan, standing, tell, tell_all,
 };
 use crate::{
@@ -192,7 +192,7 @@ fn apply(
 fn to_finish(place: &mut Place, id: u64) -> Result<(), Failure> {
     let (sets, _) = status::standing(&place.host, &place.store);
     match sets.iter().find(|(s, _)| s.id == id) {
-        None => Err(Failure::Usage(format!("there is no change {id}"))),
+        None => Err(no_change(place, id)),
         // Our own lock makes it look as if somebody were at work.
         Some((s, State::Unfinished | State::InProgress)) if !s.undoing => {
             match super::back::go_there(place, s)? {

@@ -92,6 +92,15 @@ pub(super) fn readable(place: &Place) -> Vec<(Set, State)> {
     sets
 }
 
+/// Of a change that is not among those that can be read.
+pub(super) fn no_change(place: &Place, id: u64) -> Failure {
+    let there = place.store.ids().contains(&id);
+    match place.store.set(id) {
+        Err(why) if there => failure(why),
+        _ => Failure::Usage(format!("there is no change {id}")),
+    }
+}
+
 /// Puts back what changes wrote.
 pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
@@ -118,9 +127,13 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
             false => Err(Failure::Environment(damaged.join("; "))),
         };
     }
-    damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
-    let many = chosen.len() > 1;
     let mut told = Told { done: true, ..Told::default() };
+    match args.all || args.unfinished {
+        // They may have been meant too, and are not put back.
+        true => told.fail(damaged),
+        false => damaged.iter().for_each(|d| note(&format!("netwright: {d}"))),
+    }
+    let many = chosen.len() > 1;
     for (set, state) in &chosen {
         let mut one = match one(&mut place, lock.as_ref(), (set, *state), &open, &args) {
             // The others are put back, whatever becomes of one.
@@ -460,7 +473,8 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
         None => sets.iter().rev().find(waits).or(sets.last()),
     };
     let Some((set, state)) = chosen else {
-        return Err(Failure::Usage(format!("there is no change {}", args.id.unwrap_or_default())));
+        let id = args.id.or(place.store.ids().last().copied());
+        return Err(no_change(&place, id.unwrap_or_default()));
     };
     let id = set.id;
     let (done, line) = match state {

@@ -207,6 +207,14 @@ struct Told {
     drifted: Vec<Drifted>,
 }
 
+impl Told {
+    /// What stands in the way, where something does.
+    fn fail(&mut self, why: Vec<String>) {
+        self.done &= why.is_empty();
+        self.lines.extend(why);
+    }
+}
+
 /// Tells what happened.
 fn tell(
     output: &crate::args::OutputArgs,

@@ -223,7 +223,7 @@ fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure
     let mut sets = if host.store.ids().is_empty() { vec![] } else { back::readable(host) };
     if let Some(id) = args.id {
         return match sets.into_iter().find(|(s, _)| s.id == id) {
-            None => Err(Failure::Usage(format!("there is no change {id}"))),
+            None => Err(back::no_change(host, id)),
             Some((_, state)) if state != State::InForce => Err(Failure::Environment(format!(
                 "change {id} is {state}: only what is in force is kept"
             ))),
