@@ -8,7 +8,7 @@ use model::tune::NotKept;
 use super::{
     files, irq, not_kept,
     record::{Kept, Subject},
-    render::{Rendered, command},
+    render::{Rendered, by_hand, command},
 };
 
 /// A document, and what it cannot say: each is named in a comment at its end.
@@ -51,7 +51,7 @@ pub fn shell(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
             ),
             (_, Some(command)) => format!("{command}\n"),
             (_, None) => {
-                left_out.push(not_kept(k, "no single command sets it"));
+                left_out.push(not_kept(k, by_hand(k)));
                 continue;
             }
         };
@@ -202,6 +202,7 @@ mod tests {
                 driver: driver.map(str::to_owned),
                 link_file: None,
                 link_lines: vec![],
+                mtu_owner: None,
             }),
         };
         let ixgbe = Some("ixgbe");

@@ -1,17 +1,35 @@
 //! Who has the last word on an interface's MTU: networkd and NetworkManager set it after udev,
 //! where their own files say one.
 
-use super::{record::Interface, subject::section};
+use serde::{Deserialize, Serialize};
+
+use super::subject::section;
 use crate::Host;
 
-/// What beside the `.link` file is needed for an interface's MTU.
+/// Who sets an interface's MTU after udev.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Owner {
+    /// NetworkManager, by this connection.
+    NetworkManager {
+        /// UUID.
+        connection: String,
+    },
+    /// networkd, by a file for this interface alone.
+    Networkd {
+        /// Name of the file, without its folder.
+        file: String,
+    },
+}
+
+/// Whether somebody sets it after udev.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mtu {
-    /// Nothing.
-    Nothing,
-    /// A file: path and body.
-    File(String, String),
-    /// It would be overridden, for this reason.
+    /// Nobody.
+    Nobody,
+    /// This one, who can be told another value.
+    Of(Owner),
+    /// One who cannot, for this reason.
     Overridden(String),
 }
 
@@ -21,27 +39,40 @@ fn field(host: &Host, path: &str, name: &str) -> Option<String> {
     text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
 }
 
-/// Looks who owns it.
-pub fn mtu(host: &Host, nic: &Interface, ifindex: u32, value: &str) -> Mtu {
-    let state = format!("/run/NetworkManager/devices/{ifindex}");
-    if let Some(uuid) = field(host, &state, "connection-uuid") {
-        return Mtu::File(
-            "/etc/NetworkManager/conf.d/90-netwright.conf".into(),
-            format!(
-                "# Holds unless the connection ({uuid}) has an MTU of its own; then:\n\
-                 # nmcli connection modify {uuid} 802-3-ethernet.mtu {value}\n\
-                 [connection-netwright-{0}]\nmatch-device=interface-name:={0}\nethernet.mtu={value}\n",
-                nic.name
+impl Owner {
+    /// The file that has it say our value: path and body.
+    pub fn file(&self, nic: &str, value: &str) -> (String, String) {
+        match self {
+            Self::NetworkManager { connection } => (
+                "/etc/NetworkManager/conf.d/90-netwright.conf".into(),
+                format!(
+                    "# Holds unless the connection ({connection}) has an MTU of its own; then:\n\
+                     # nmcli connection modify {connection} 802-3-ethernet.mtu {value}\n\
+                     [connection-netwright-{nic}]\nmatch-device=interface-name:={nic}\n\
+                     ethernet.mtu={value}\n"
+                ),
             ),
-        );
+            Self::Networkd { file } => (
+                format!("/etc/systemd/network/{file}.d/90-netwright.conf"),
+                format!("[Link]\nMTUBytes={value}\n"),
+            ),
+        }
+    }
+}
+
+/// Looks who owns it.
+pub fn mtu(host: &Host, ifindex: u32) -> Mtu {
+    let state = format!("/run/NetworkManager/devices/{ifindex}");
+    if let Some(connection) = field(host, &state, "connection-uuid") {
+        return Mtu::Of(Owner::NetworkManager { connection });
     }
     let links = "/run/systemd/netif/links";
     let Some(file) = field(host, &format!("{links}/{ifindex}"), "NETWORK_FILE") else {
-        return Mtu::Nothing;
+        return Mtu::Nobody;
     };
     let text = host.text(&file).unwrap_or_default();
     let Some(line) = section(&text, "Link").into_iter().find(|l| l.starts_with("MTUBytes=")) else {
-        return Mtu::Nothing;
+        return Mtu::Nobody;
     };
     let users = host.root().entries(links).unwrap_or_default();
     let same =
@@ -52,13 +83,13 @@ pub fn mtu(host: &Host, nic: &Interface, ifindex: u32, value: &str) -> Mtu {
         ));
     }
     let name = file.rsplit('/').next().unwrap_or_default();
-    Mtu::File(
-        format!("/etc/systemd/network/{name}.d/90-netwright.conf"),
-        format!("[Link]\nMTUBytes={value}\n"),
-    )
+    Mtu::Of(Owner::Networkd { file: name.to_owned() })
 }
 
 /// The connection by which NetworkManager runs an interface.
 pub fn connection(host: &Host, ifindex: u32) -> Option<String> {
     field(host, &format!("/run/NetworkManager/devices/{ifindex}"), "connection-uuid")
 }
+
+#[cfg(test)]
+mod tests;

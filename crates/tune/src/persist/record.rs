@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model::SCHEMA_VERSION;
 use serde::{Deserialize, Serialize};
 
-use super::files;
+use super::{files, owner::Owner};
 use crate::TuneError;
 
 /// A value with what it is a setting of.
@@ -64,6 +64,9 @@ pub struct Interface {
     pub link_file: Option<String>,
     /// Its `[Link]` section, which ours takes over: only one file applies.
     pub link_lines: Vec<String>,
+    /// Who sets its MTU after udev, as it was when the interface was last there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_owner: Option<Owner>,
 }
 
 /// The record.

@@ -9,7 +9,8 @@ use model::{
 use parse::sysctl_conf;
 
 use super::{
-    irq, kept_by, link, not_kept, owner,
+    irq, kept_by, link, not_kept,
+    owner::{self, Mtu},
     record::{Interface, Kept, Subject},
     target::Target,
 };
@@ -104,6 +105,15 @@ pub fn command(kept: &Kept) -> Option<String> {
     (!command.contains(['…', '\n', ';'])).then_some(command)
 }
 
+/// Of what no form can say: what a script of somebody's own has to do.
+pub fn by_hand(kept: &Kept) -> String {
+    let how = knobs::find(&kept.knob).map(|k| k.command(&kept.knob, &kept.value));
+    format!(
+        "no single command sets it, and no form says it; a script of your own can: {}",
+        how.unwrap_or_default()
+    )
+}
+
 /// File and value of a command that is `echo VALUE > FILE`.
 fn echo(command: &str) -> Option<(&str, &str)> {
     let (value, file) = command.strip_prefix("echo ")?.split_once(" > ")?;
@@ -185,7 +195,11 @@ impl Work<'_> {
                 Some(version) => self.interface(nic, &mine, version),
                 None => {
                     for kept in mine {
-                        self.give_up(kept, "no systemd here: see --format shell");
+                        let why = match command(kept) {
+                            Some(_) => "no systemd here: see --format shell".into(),
+                            None => by_hand(kept),
+                        };
+                        self.give_up(kept, why);
                     }
                 }
             }
@@ -201,12 +215,16 @@ impl Work<'_> {
         for kept in mine {
             let knob = kept.knob.strip_prefix(&format!("nic.{}.", nic.name)).unwrap_or_default();
             if knob == "mtu"
-                && let (Some(number), Some(host)) = (number, self.host)
+                && let Some(host) = self.host
             {
-                match owner::mtu(host, nic, number, &kept.value) {
-                    owner::Mtu::Nothing => {}
-                    owner::Mtu::File(path, body) => self.append(&path, 0o644, &body),
-                    owner::Mtu::Overridden(why) => {
+                let kept_from_before = || nic.mtu_owner.clone().map_or(Mtu::Nobody, Mtu::Of);
+                match number.map_or_else(kept_from_before, |number| owner::mtu(host, number)) {
+                    Mtu::Nobody => {}
+                    Mtu::Of(owner) => {
+                        let (path, body) = owner.file(&nic.name, &kept.value);
+                        self.append(&path, 0o644, &body);
+                    }
+                    Mtu::Overridden(why) => {
                         self.give_up(kept, why);
                         continue;
                     }
@@ -260,8 +278,7 @@ impl Work<'_> {
 
     /// A line of udev's for what a `.link` file cannot say.
     fn rule(&self, kept: &Kept, nic: &Interface) -> Result<String, String> {
-        let command = command(kept)
-            .ok_or("no single command sets it: see the profile of tuned or a script")?;
+        let command = command(kept).ok_or_else(|| by_hand(kept))?;
         let matches = match &nic.mac {
             Some(mac) => format!("ATTR{{address}}==\"{mac}\", DRIVERS==\"?*\""),
             None => format!("KERNEL==\"{}\"", nic.name),

@@ -3,6 +3,7 @@
 use model::{Facts, nic::Nic};
 
 use super::{
+    owner,
     record::{Interface, Record, Subject},
     target::Target,
 };
@@ -76,7 +77,7 @@ pub fn renamed(before: &Interface, was: &str, now: &str) -> Result<Subject, Stri
 }
 
 /// Names hold dots, so the longest that is an interface's counts.
-fn interface(
+pub(super) fn interface(
     host: &Host,
     target: &Target,
     facts: &Facts,
@@ -91,19 +92,23 @@ fn interface(
     if nic.kind == "loopback" || nic.name == "lo" {
         return Err("udev and systemd leave loopback alone".into());
     }
+    // What udev and others did here they did by this host's files.
+    let number = nic.ifindex.known().filter(|_| !target.is_another_system());
+    let mtu_owner = number.and_then(|i| match owner::mtu(host, *i) {
+        owner::Mtu::Of(owner) => Some(owner),
+        owner::Mtu::Nobody | owner::Mtu::Overridden(_) => None,
+    });
     // Once our own file applies it says nothing any more of what it took over.
     for kept in &known.kept {
         if let Subject::Nic(i) = &kept.subject
             && i.name == nic.name
             && !is_anothers(facts, nic, i)
         {
-            return Ok(i.clone());
+            return Ok(Interface { mtu_owner, ..i.clone() });
         }
     }
     let physical = nic.kind == "physical";
     let files = target.system(host);
-    // What udev did here it did by this host's files.
-    let number = nic.ifindex.known().filter(|_| !target.is_another_system());
     let link_file = number.and_then(|i| udev_property(host, *i, "ID_NET_LINK_FILE"));
     let link_file = link_file.or_else(|| {
         let there = |f: &&&str| files.root().exists(f);
@@ -116,6 +121,7 @@ fn interface(
         driver: nic.driver.get().filter(|_| physical),
         link_lines: section(&text, "Link"),
         link_file,
+        mtu_owner,
     })
 }
 
