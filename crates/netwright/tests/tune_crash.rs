@@ -30,6 +30,7 @@ fn apply_killed_at_every_write_is_undone_exactly() {
             let when = format!("killed at write {at}");
             let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
             assert_eq!(code, 0, "{when}: {out}{err}");
+            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
             unfinished += usize::from(out.contains("is rolled back"));
             same(&before, &host.print(), &when);
             if let End::Exited(code) = end {
@@ -68,6 +69,8 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
             let (code, out, err) = host.tune_in(state.path(), &args);
             assert_eq!(code, 0, "{out}{err}");
             assert_ne!(host.print(), before);
+            let (code, out, err) = host.tune_in(state.path(), &["status"]);
+            assert_eq!(code, 0, "nobody changed anything since: {out}{err}");
             let at = points + 1;
             let end = traced::tune(state.path(), &["rollback"], &mut |n| {
                 if n == at { Then::Kill } else { Then::GoOn }
@@ -75,6 +78,7 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
             let when = format!("rollback killed at write {at}");
             let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
             assert_eq!(code, 0, "{when}: {out}{err}");
+            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
             same(&before, &host.print(), &when);
             if end != End::Killed {
                 assert_eq!(end, End::Exited(0));
