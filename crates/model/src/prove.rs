@@ -40,8 +40,9 @@ pub struct Verdict {
     /// What is said.
     pub outcome: Outcome,
     /// The change from the first level to the second: a share of the first (0.05 is 5% more), or
-    /// in the metric's own unit where `difference` is set.
-    pub effect: f64,
+    /// in the metric's own unit where `difference` is set; `null` where nothing is compared: no block
+    /// is complete, or the first level is the best.
+    pub effect: Option<f64>,
     /// The lower end of its 95% interval; absent below 6 blocks.
     pub low: Option<f64>,
     /// The upper end.
@@ -54,8 +55,8 @@ pub struct Verdict {
     /// Blocks that count.
     pub blocks: usize,
     /// The chance of such evidence, or more, if the change did nothing; corrected for looks, and
-    /// for several goals.
-    pub p: f64,
+    /// for several goals; `null` where `effect` is.
+    pub p: Option<f64>,
 }
 
 /// One metric of an A/B experiment.

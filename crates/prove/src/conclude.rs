@@ -134,7 +134,7 @@ impl Table {
     fn verdict(&self, found: &Finding, blocks: usize) -> Verdict {
         Verdict {
             outcome: found.outcome,
-            effect: self.scale(found.effect),
+            effect: (blocks > 0).then(|| self.scale(found.effect)),
             low: found.interval.map(|i| self.scale(i.low)),
             high: found.interval.map(|i| self.scale(i.high)),
             difference: self.difference,
@@ -144,7 +144,7 @@ impl Table {
                 if self.difference { "differences" } else { "log ratios" }
             ),
             blocks,
-            p: found.p,
+            p: (blocks > 0).then_some(found.p),
         }
     }
 }
@@ -290,13 +290,13 @@ pub fn conclude(
 fn nothing(blocks: usize) -> Verdict {
     Verdict {
         outcome: Outcome::Undecided,
-        effect: 0.0,
+        effect: None,
         low: None,
         high: None,
         difference: false,
         method: "too few blocks".into(),
         blocks,
-        p: 1.0,
+        p: None,
     }
 }
 

@@ -207,9 +207,10 @@ impl Course<'_> {
             }
             (self.means.progress)(&self.estimate(), share);
             for repeat in 0..=MOST_REPEATS {
+                let began = Instant::now();
                 let ran = match self.run(block, level, record) {
                     Err(ProveError::Workload(why)) if repeat == 0 && self.ran_before(level) => {
-                        let run = failed(block, level, why.clone());
+                        let run = failed(block, level, began.elapsed(), why.clone());
                         record.run(&run)?;
                         self.runs.push(run);
                         self.not_too_often(why)?;
@@ -330,11 +331,11 @@ fn too_small(fit: f64, complete: usize) -> bool {
 }
 
 /// A run that gave nothing.
-fn failed(block: usize, level: usize, why: String) -> Run {
+fn failed(block: usize, level: usize, took: Duration, why: String) -> Run {
     Run {
         block,
         level,
-        took_s: 0.0,
+        took_s: took.as_secs_f64(),
         figures: BTreeMap::new(),
         others_cpus: None,
         steal_share: None,

@@ -179,7 +179,7 @@ pub(crate) fn runs(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String
             runs.len()
         ));
     }
-    let short = runs.iter().filter(|r| r.took_s < 0.05).count();
+    let short = runs.iter().filter(|r| !r.failed() && r.took_s < 0.05).count();
     if short * 2 > runs.len() {
         notes.push(
             "a run takes less than 50 ms, of which starting it is much: longer runs show more"

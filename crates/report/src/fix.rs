@@ -98,8 +98,10 @@ fn candidate(c: &Candidate, page: &mut Page) {
         page.line(Line::plain("  ").ink(Ink::Faint, &c.asked_by), 6);
     }
     let why = match &c.verdict {
-        Some(v) => format!("      {}, {} ({})", c.why, change(v), many(c.runs, "run")),
-        None => format!("      {}", c.why),
+        Some(v) if v.effect.is_some() => {
+            format!("      {}, {} ({})", c.why, change(v), many(c.runs, "run"))
+        }
+        _ => format!("      {}", c.why),
     };
     page.line(Line::plain(why), 6);
 }
@@ -116,13 +118,13 @@ mod tests {
     fn verdict(outcome: Outcome, effect: f64) -> Verdict {
         Verdict {
             outcome,
-            effect,
+            effect: Some(effect),
             low: Some(effect - 0.01),
             high: Some(effect + 0.01),
             difference: false,
             method: String::new(),
             blocks: 6,
-            p: 0.03,
+            p: Some(0.03),
         }
     }
 

@@ -15,7 +15,8 @@ pub(super) fn telling<'e>(
         // Effects of pairs are neither: they say that two factors depend on one another.
         let own = effects.iter().filter(|e| cell_of(experiment, e).is_some());
         let shown = own.filter(|e| e.verdict.outcome == outcome);
-        shown.max_by(|a, b| a.verdict.effect.abs().total_cmp(&b.verdict.effect.abs()))
+        let size = |e: &FactorEffect| e.verdict.effect.map_or(0.0, f64::abs);
+        shown.max_by(|a, b| size(a).total_cmp(&size(b)))
     };
     let effect = most(Outcome::Better).or_else(|| most(Outcome::Worse))?;
     let factor = experiment.factors.iter().find(|f| f.name == effect.factor)?;

@@ -71,11 +71,11 @@ fn two_levels_are_compared_and_a_guard_of_zeros_by_difference() {
     ));
     let found = said(&ab, &runs(&ab, 8, |l| (if l == 0 { 100.0 } else { 90.0 }, 0.0)));
     assert_eq!((found.design, found.verdict.outcome), (Design::Ab, Outcome::Better));
-    assert!((found.verdict.effect + 0.1).abs() < 0.02, "{:?}", found.verdict);
+    assert!((found.verdict.effect.unwrap() + 0.1).abs() < 0.02, "{:?}", found.verdict);
     assert!(found.metrics[1].verdict.difference);
     let harmed = said(&ab, &runs(&ab, 8, |l| (100.0 - 10.0 * l as f64, 3.0 * l as f64)));
     assert_eq!(harmed.verdict.outcome, Outcome::GuardWorse);
-    assert_eq!(harmed.metrics[1].verdict.effect, 3.0);
+    assert_eq!(harmed.metrics[1].verdict.effect, Some(3.0));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_sweep_names_the_smallest_level_within_the_noise_of_the_best() {
     let found = |seed| said(&sweep, &runs_of(&sweep, 12, seed, |l| (truth[l], 0.0)));
     let one = found(6);
     assert_eq!((one.design, one.verdict.outcome), (Design::Sweep, Outcome::Better));
-    assert!((one.verdict.effect + 0.5).abs() < 0.03, "{:?}", one.verdict);
+    assert!((one.verdict.effect.unwrap() + 0.5).abs() < 0.03, "{:?}", one.verdict);
     // Of two that are equal, one is called worse than the other in a twentieth.
     let apart: Vec<u64> =
         (0..200).filter(|s| found(*s).best.unwrap().within_noise != ["4", "8"]).collect();
@@ -144,7 +144,7 @@ fn factors_and_what_they_do_together_are_told_apart() {
     let truth = [100.0, 90.0, 90.0, 60.0];
     let found = said(&both, &runs(&both, 12, |l| (truth[l], 0.0)));
     let effects: Vec<(&str, f64)> =
-        found.effects.iter().map(|e| (e.factor.as_str(), e.verdict.effect)).collect();
+        found.effects.iter().map(|e| (e.factor.as_str(), e.verdict.effect.unwrap())).collect();
     let (alone, together) =
         ((0.9f64 * 60.0 / 90.0).sqrt() - 1.0, 60.0 * 100.0 / (90.0 * 90.0) - 1.0);
     for ((name, found), (truth_name, truth)) in
@@ -153,6 +153,22 @@ fn factors_and_what_they_do_together_are_told_apart() {
         assert!(*name == truth_name && (found - truth).abs() < 0.02, "{effects:?} {truth}");
     }
     assert_eq!(found.best.unwrap().level, "a 1, b 1");
+}
+
+#[test]
+fn before_the_first_block_and_where_the_first_level_is_the_best_no_change_is_told() {
+    let ab = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
+    ));
+    let found = said(&ab, &runs(&ab, 1, |_| (100.0, 0.0))[..3]);
+    assert_eq!((found.verdict.blocks, found.verdict_of.as_str()), (0, ""));
+    let nothing = |v: &model::prove::Verdict| v.effect.is_none() && v.p.is_none();
+    assert!(nothing(&found.verdict) && found.metrics.iter().all(|m| nothing(&m.verdict)));
+    let sweep = experiment(&format!(
+        "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2, 3]\n{METRICS}"
+    ));
+    let found = said(&sweep, &runs(&sweep, 12, |l| ([100.0, 120.0, 130.0][l], 0.0)));
+    assert!(found.best.unwrap().level == "1" && nothing(&found.verdict), "{:?}", found.verdict);
 }
 
 #[test]
@@ -170,7 +186,7 @@ fn a_factor_that_is_shown_to_do_harm_is_in_the_verdict_where_no_combination_is_b
                 said(&e, &runs_of(&e, 14, seed, |l| (if slow[l] { 105.0 } else { 100.0 }, 0.0)));
             let v = &found.verdict;
             assert_eq!(v.outcome, Outcome::Worse, "{design} {seed}: {v:?}");
-            assert!((v.effect - 0.05).abs() < 0.015, "{design} {seed}: {v:?}");
+            assert!((v.effect.unwrap() - 0.05).abs() < 0.015, "{design} {seed}: {v:?}");
             assert!(found.verdict_of.starts_with("a 1 against a 0, "), "{}", found.verdict_of);
             // What moved with it is told of the same two.
             assert_eq!((&*found.evidence.first, &*found.evidence.second), ("a 0, b 0", "a 1, b 0"));
@@ -206,8 +222,8 @@ fn levels_of_three_that_depend_on_another_factor_are_named() {
     let of = |factor: &str, level: &str| {
         let it = found.effects.iter().find(|f| f.factor == factor && f.level == level);
         let v = &it.unwrap_or_else(|| panic!("{factor} {level}: {:?}", found.effects)).verdict;
-        assert!(v.low.is_some_and(|low| low <= v.effect), "{v:?}");
-        (v.outcome, v.effect)
+        assert!(v.low.is_some_and(|low| Some(low) <= v.effect), "{v:?}");
+        (v.outcome, v.effect.unwrap())
     };
     for (factor, level, wanted, outcome) in [
         ("a", "1", 0.9 - 1.0, Outcome::Better),
@@ -247,7 +263,7 @@ fn one_factor_at_a_time_runs_each_level_beside_the_first_and_says_what_is_untest
     let (better, same) = (Outcome::Better, Outcome::NoDifferenceShown);
     assert_eq!(effects, [("a", "1", better), ("a", "2", same), ("b", "1", better)]);
     for (effect, wanted) in found.effects.iter().zip([-0.1, 0.0, -0.2]) {
-        assert!((effect.verdict.effect - wanted).abs() < 0.02, "{effect:?}");
+        assert!((effect.verdict.effect.unwrap() - wanted).abs() < 0.02, "{effect:?}");
     }
     assert_eq!(found.best.unwrap().level, "a 0, b 1");
     assert!(found.notes.iter().any(|n| n.contains("are untested")), "{:?}", found.notes);

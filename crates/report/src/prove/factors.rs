@@ -15,7 +15,7 @@ pub(super) fn beside(d: &ProveDocument) -> String {
     let mut all: Vec<&FactorEffect> = other.filter(shown).collect();
     // A factor says more than a pair, and the larger change more than the smaller.
     all.sort_by(|a, b| {
-        let size = |e: &FactorEffect| e.verdict.effect.abs();
+        let size = |e: &FactorEffect| e.verdict.effect.map_or(0.0, f64::abs);
         pair(a).cmp(&pair(b)).then(size(b).total_cmp(&size(a)))
     });
     let mut said: String = all.iter().take(MOST).map(|e| format!("; {}", one(e))).collect();
@@ -59,7 +59,7 @@ pub(super) fn table(d: &ProveDocument, page: &mut Page) {
             Line::plain(&e.factor),
             Line::plain(&e.level),
             Line::plain(change(&e.verdict)),
-            Line::plain(chance(e.verdict.p)),
+            Line::plain(e.verdict.p.map_or("-".into(), chance)),
             Line::new().ink(ink(e.verdict.outcome), word(e)),
         ]);
     }

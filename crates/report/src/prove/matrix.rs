@@ -61,9 +61,10 @@ fn heat(level: &LevelResult, goal: &str, by_class: bool) -> Line {
     };
     match v.outcome {
         Outcome::Worse => {
-            let hot = if v.effect.abs() > 0.2 { Ink::Bad } else { Ink::Warn };
+            let Some(effect) = v.effect else { return line.text(at) };
+            let hot = if effect.abs() > 0.2 { Ink::Bad } else { Ink::Warn };
             // With its own sign, as in the line of the next best: more of a time, less of a rate.
-            let by = share(v.effect, v.difference, true);
+            let by = share(effect, v.difference, true);
             line.text(at).text(" ").ink(hot, by)
         }
         Outcome::Undecided => line.text(at),

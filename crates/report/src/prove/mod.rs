@@ -49,7 +49,8 @@ fn head(d: &ProveDocument, page: &mut Page) {
     let title = Line::new()
         .ink(Ink::Strong, format!("{}: ", d.name))
         .ink(ink(d.verdict.outcome), headline(d))
-        .text(format!(" · {}{}", detail(&d.verdict), factors::beside(d)));
+        .text(detail(&d.verdict).map_or(String::new(), |detail| format!(" · {detail}")))
+        .text(factors::beside(d));
     page.line(title, 2);
     let blocks = many(d.verdict.blocks, "block");
     let runs =
@@ -96,6 +97,7 @@ pub fn says(v: &Verdict) -> String {
             None => "no difference shown".into(),
         },
         Outcome::Undecided if v.low.is_some() => "undecided: it takes more blocks".into(),
+        Outcome::Undecided if v.blocks == 0 => "undecided: no block is complete yet".into(),
         Outcome::Undecided => "undecided: too few blocks".into(),
     }
 }
@@ -114,14 +116,14 @@ fn ink(outcome: Outcome) -> Ink {
     }
 }
 
-/// `+5.1% (+4.8% to +5.4%), p 0.004`.
-fn detail(v: &Verdict) -> String {
-    format!("{}, p {}", change(v), chance(v.p))
+/// `+5.1% (+4.8% to +5.4%), p 0.004`; `None` where nothing is compared.
+fn detail(v: &Verdict) -> Option<String> {
+    Some(format!("{}, p {}", change(v), chance(v.effect.and(v.p)?)))
 }
 
-/// `+5.1% (+4.8% to +5.4%)`.
+/// `+5.1% (+4.8% to +5.4%)`, or `-` where nothing is compared.
 pub fn change(v: &Verdict) -> String {
-    let effect = share(v.effect, v.difference, true);
+    let Some(effect) = v.effect.map(|e| share(e, v.difference, true)) else { return "-".into() };
     match (v.low, v.high) {
         (Some(low), Some(high)) => format!(
             "{effect} ({} to {})",
@@ -173,8 +175,8 @@ fn metrics(d: &ProveDocument, page: &mut Page) {
         let role = if m.guard { " (guard)" } else { "" };
         table.row([
             Line::plain(format!("{}{role}", m.metric)),
-            Line::plain(if m.verdict.blocks > 0 { change(&m.verdict) } else { "-".into() }),
-            Line::plain(if m.verdict.blocks > 0 { chance(m.verdict.p) } else { "-".into() }),
+            Line::plain(change(&m.verdict)),
+            Line::plain(m.verdict.p.map_or("-".into(), chance)),
             Line::new().ink(ink(m.verdict.outcome), says(&m.verdict)),
         ]);
     }
@@ -205,7 +207,8 @@ fn levels(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
                 ink(v.outcome),
                 match v.outcome {
                     Outcome::Worse => {
-                        format!("{} worse", share(v.effect.abs(), v.difference, false))
+                        let by = v.effect.map(|e| share(e.abs(), v.difference, false));
+                        format!("{} worse", by.unwrap_or_default())
                     }
                     Outcome::Undecided => "undecided".to_owned(),
                     _ => "within the noise".to_owned(),
@@ -253,9 +256,9 @@ fn best(d: &ProveDocument, page: &mut Page) {
 
 /// How far the best is before the one that comes next.
 fn margin(d: &ProveDocument, page: &mut Page) {
-    let behind = |l: &LevelResult| l.against_best.as_ref().map(|v| v.effect.abs());
+    let behind = |l: &LevelResult| l.against_best.as_ref()?.effect.map(f64::abs);
     let each = d.levels.iter().filter_map(|l| Some((behind(l)?, l)));
     let Some((_, next)) = each.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-    let Some(v) = next.against_best.as_ref().filter(|v| v.blocks > 0) else { return };
+    let Some(v) = &next.against_best else { return };
     page.line(Line::plain(format!("The next is {}: {}.", next.level, change(v))), 2);
 }

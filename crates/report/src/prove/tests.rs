@@ -10,13 +10,13 @@ use crate::Look;
 fn verdict(outcome: Outcome, effect: f64) -> Verdict {
     Verdict {
         outcome,
-        effect,
+        effect: Some(effect),
         low: Some(effect - 0.01),
         high: Some(effect + 0.02),
         difference: false,
         method: "m".into(),
         blocks: 12,
-        p: 0.0123,
+        p: Some(0.0123),
     }
 }
 
@@ -224,16 +224,25 @@ fn what_was_held_still_and_what_not_is_said() {
 fn what_no_run_has_told_is_no_zero_and_no_best() {
     for design in [Design::Ab, Design::Sweep, Design::Matrix] {
         let mut d = document(design);
-        d.verdict.blocks = 0;
+        d.verdict = Verdict {
+            outcome: Outcome::Undecided,
+            effect: None,
+            low: None,
+            high: None,
+            blocks: 0,
+            p: None,
+            ..d.verdict
+        };
         d.metrics = vec![MetricVerdict {
             metric: "p50".into(),
             direction: Direction::LowerIsBetter,
             guard: false,
-            verdict: Verdict { effect: 0.0, p: 1.0, blocks: 0, ..d.verdict.clone() },
+            verdict: d.verdict.clone(),
         }];
         d.levels.iter_mut().for_each(|l| l.medians.clear());
         let said = text(&d, LOOK);
-        assert!(!said.contains("0.0000") && !said.contains("-  the best"), "{said}");
+        assert!(!said.contains("0.0") && !said.contains("-  the best"), "{said}");
+        assert!(said.starts_with("x: undecided: no block is complete yet\n"), "{said}");
         assert!(design == Design::Matrix || said.contains("a  "), "{said}");
     }
 }

@@ -238,5 +238,8 @@ impl Course<'_> {
 
 /// `better, +5.1% (+4.8% to +5.4%)`.
 pub fn told(v: &Verdict) -> String {
-    format!("{}, {}", report::prove::says(v), report::prove::change(v))
+    match v.effect {
+        Some(_) => format!("{}, {}", report::prove::says(v), report::prove::change(v)),
+        None => report::prove::says(v),
+    }
 }
