@@ -71,6 +71,29 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
     Ok(())
 }
 
+/// Whether the CPUs that are listed are there and run. The far end's may be another host's.
+///
+/// **Errors**: the first that is not, by its key, with those that are.
+pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError> {
+    let online: CpuSet =
+        facts.cpus.iter().filter(|c| c.online.get() != Some(false)).map(|c| c.id).collect();
+    if online.is_empty() {
+        return Ok(());
+    }
+    let listed = [("cpus", Some(&placement.cpus)), ("irq_cpus", placement.irq_cpus.as_ref())];
+    for (key, text) in listed.into_iter().filter_map(|(key, text)| Some((key, text?))) {
+        let asked = experiment::cpu_set(key, text).unwrap_or_default();
+        if let Some(cpu) = asked.difference(&online).first() {
+            let is = match facts.cpus.iter().any(|c| c.id == cpu) {
+                true => format!("CPU {cpu} is offline"),
+                false => format!("this host has no CPU {cpu}"),
+            };
+            return Err(ProveError::Spec(format!("placement.{key}: {is}; online are {online}")));
+        }
+    }
+    Ok(())
+}
+
 fn columns(p: &PlacementSpec, facts: &Facts, ground: &Ground<'_>) -> Result<Vec<Column>, String> {
     let listed = |key: &str, text: &str, why: &'static str| -> Result<Vec<Column>, String> {
         let each = experiment::cpus(key, text).map_err(|e| e.replace("placement.", ""))?;

@@ -46,6 +46,23 @@ fn classes_become_the_cpus_of_this_host_and_a_matrix_of_what_is_there() {
 }
 
 #[test]
+fn a_cpu_that_is_not_there_or_offline_is_refused_by_its_key() {
+    let mut facts = epyc();
+    let last = facts.cpus.iter_mut().max_by_key(|c| c.id).unwrap();
+    last.online = model::Reading::Known(false);
+    let placed = |text: &str| {
+        let spec = parse(&format!("{OURS}[placement]\n{text}")).unwrap().placement.unwrap();
+        there(&spec, &facts).map_err(|e| e.to_string())
+    };
+    assert_eq!(placed("cpus = \"0-94\"\npeer_cpus = \"500\""), Ok(()));
+    assert_eq!(placed("cpus = \"classes\"\nnic = \"eth0\""), Ok(()));
+    let why = placed("cpus = \"0,95\"").unwrap_err();
+    assert_eq!(why, "placement.cpus: CPU 95 is offline; online are 0-94");
+    let why = placed("cpus = \"0\"\nirq_cpus = \"3,99\"\nnic = \"eth0\"").unwrap_err();
+    assert_eq!(why, "placement.irq_cpus: this host has no CPU 99; online are 0-94");
+}
+
+#[test]
 fn a_command_has_its_cpu_filled_in() {
     let text = "command = \"taskset -c {cpu} w {peer_cpu}\"\nruns = 10000\n\
                 [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n\

@@ -32,7 +32,14 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
         placement::resolve(&mut spec, &facts, &allowed)
             .map_err(|e| Failure::Usage(format!("{of}{e}")))?;
     }
-    Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))
+    let placed = spec.placement.clone();
+    let checked = Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
+    // A look is at what was tried, perhaps on another host.
+    if let (Some(placed), false) = (placed, args.peek) {
+        let facts = facts::collect(&Root::live(), &facts::Request::default());
+        placement::there(&placed, &facts).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
+    }
+    Ok(checked)
 }
 
 fn stem(path: &Path) -> String {
