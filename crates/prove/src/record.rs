@@ -113,7 +113,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A new one; one that is there is kept beside it as `….before`.
+    /// A new one; one that is there is kept beside it ([`aside`]).
     ///
     /// **Errors**: somebody writes it, or the folder says no.
     pub fn create(path: &Path, begun: &Begun) -> Result<Self, ProveError> {
@@ -123,7 +123,7 @@ impl Record {
         }
         if path.exists() {
             drop(Self::open(path)?);
-            std::fs::rename(path, path.with_extension("jsonl.before")).map_err(e)?;
+            std::fs::rename(path, aside(path)).map_err(e)?;
         }
         let file = OpenOptions::new().create_new(true).append(true).open(path).map_err(e)?;
         let mut record = Self { path: path.to_owned(), file };
@@ -176,8 +176,9 @@ impl Record {
         match taken() || (0..5).any(|_| again()) {
             true => Ok(()),
             false => Err(ProveError::Busy(format!(
-                "{}: another experiment writes it; `netwright prove --peek` looks at it",
-                self.path.display()
+                "{path}: another experiment writes it; --record FILE keeps this one's elsewhere, and \
+                 `netwright prove --peek --record {path}` looks at that one",
+                path = self.path.display()
             ))),
         }
     }
@@ -264,6 +265,23 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
         }
     }
     Ok(past)
+}
+
+/// Where a record goes that makes room for a new one: `….before.jsonl`, or, where one there can still be
+/// gone on with, `….before-2.jsonl` and so on. By its ending it stays one of those whose settings are undone.
+pub fn aside(path: &Path) -> PathBuf {
+    let named = |n: String| path.with_extension(format!("before{n}.jsonl"));
+    let mut more = (2..).map(|n| named(format!("-{n}")));
+    let first = named(String::new());
+    match may_go_on(&first) {
+        true => more.find(|p| !may_go_on(p)).unwrap_or(first),
+        false => first,
+    }
+}
+
+/// Whether a record can be gone on with: it has runs, and its experiment has not ended.
+pub fn may_go_on(path: &Path) -> bool {
+    read(path).is_ok_and(|past| past.ended.is_none() && !past.runs.is_empty())
 }
 
 /// Whether a record has a writer. A look takes the lock for a moment, shared with other looks.
@@ -392,6 +410,29 @@ mod tests {
         assert_eq!((found.pending, found.ended), (vec!["undo b".to_owned()], None));
         std::fs::write(&path, "hello\n").unwrap();
         assert!(read(&path).is_err());
+    }
+
+    #[test]
+    fn what_can_be_gone_on_with_is_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let made = |ended: bool, seed| {
+            let mut record = Record::create(&path, &Begun { seed, ..begun() }).unwrap();
+            record.run(&a_run(0)).unwrap();
+            if ended {
+                record.ended("the budget is used up").unwrap();
+            }
+        };
+        (1..4).for_each(|seed| made(false, seed));
+        made(true, 4);
+        let seed = |name: &str| read(&folder.path().join(name)).map(|past| past.begun.seed).ok();
+        let kept = ["x.before.jsonl", "x.before-2.jsonl", "x.before-3.jsonl"].map(seed);
+        assert_eq!(kept, [Some(1), Some(2), Some(3)]);
+        // Of those that have ended only the last is kept.
+        std::fs::remove_file(folder.path().join("x.before.jsonl")).unwrap();
+        (5..7).for_each(|seed| made(true, seed));
+        assert_eq!((seed("x.before.jsonl"), seed("x.jsonl")), (Some(5), Some(6)));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
     #[test]

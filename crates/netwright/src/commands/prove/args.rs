@@ -85,8 +85,8 @@ pub struct ProveArgs {
     /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
     #[arg(long, value_name = "FILE", requires = "responder", help_heading = "Extent")]
     pub secret_file: Option<PathBuf>,
-    /// Where the record is kept [default: NAME.jsonl in /var/lib/netwright/prove as root, else in
-    /// ~/.local/state/netwright/prove].
+    /// Where the record is kept [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in NETWRIGHT_STATE/prove,
+    /// without that in /var/lib/netwright/prove as root, else in ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     pub record: Option<PathBuf>,
     /// Go on with an experiment that was broken off, from its record.

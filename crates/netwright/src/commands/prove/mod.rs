@@ -34,7 +34,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         return peek(args, path, &sink);
     }
     let experiment = spec::experiment(args)?;
-    let path = spec::record(args, &experiment.name);
+    let path = spec::record(args, &experiment);
     if args.peek {
         return peek(args, &path, &sink);
     }
@@ -156,7 +156,16 @@ fn past(experiment: &Experiment, path: &Path) -> Result<Past, Failure> {
         )));
     }
     if past.begun.spec != experiment.spec {
-        let differs = past.begun.spec.differences(&experiment.spec).join("; ");
+        let differs = past.begun.spec.differences(&experiment.spec);
+        if differs.iter().all(|d| d.starts_with("budget: ") || d.starts_with("runs: ")) {
+            return Err(Failure::Usage(format!(
+                "{path}: {}: the end is part of the promise, and one that is set when runs have been seen \
+                 would call more than one in twenty better or worse that do nothing. --resume with the budget \
+                 that it began with, or begin a new experiment without --resume",
+                differs.join("; ")
+            )));
+        }
+        let differs = differs.join("; ");
         return Err(Failure::Usage(format!(
             "{path}: is the record of another experiment: {differs}. With what is there it goes on, \
              without --resume it begins anew"
@@ -185,7 +194,14 @@ fn begin(
         spec: experiment.spec.clone(),
         seed: experiment.spec.seed.unwrap_or(now.as_nanos() as u64),
     };
+    let kept = record::may_go_on(path).then(|| record::aside(path));
     let record = Record::create(path, &begun).map_err(failure)?;
+    if let (Some(kept), false) = (kept, args.output.talk.quiet) {
+        note(&format!(
+            "the experiment whose record was here had not ended; it is kept: --resume --record {}",
+            kept.display()
+        ));
+    }
     Ok((begun, vec![], record))
 }
 

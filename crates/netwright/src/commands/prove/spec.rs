@@ -11,11 +11,14 @@ use prove::{
 use super::args::ProveArgs;
 use crate::exit::Failure;
 
+/// What an experiment is called that no file names.
+const BY_FLAGS: &str = "prove";
+
 /// The experiment, checked.
 pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     let (mut spec, name, of) = match &args.file {
         Some(path) => (read(path)?, stem(path), format!("{}: ", path.display())),
-        None => (flags(args)?, "prove".to_owned(), String::new()),
+        None => (flags(args)?, BY_FLAGS.to_owned(), String::new()),
     };
     if args.budget.is_some() || args.runs.is_some() {
         (spec.budget, spec.runs) = (args.budget.clone(), args.runs);
@@ -120,11 +123,16 @@ pub fn metric(text: &str) -> Result<MetricSpec, Failure> {
     })
 }
 
-/// Where an experiment's record is.
-pub fn record(args: &ProveArgs, name: &str) -> PathBuf {
+/// Where an experiment's record is. One by flags has a name of its own for what it tries, so that another
+/// one's is not in its way; how long it goes on makes no difference.
+pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
     if let Some(path) = &args.record {
         return path.clone();
     }
+    let name = match args.file {
+        Some(_) => experiment.name.clone(),
+        None => format!("{}-{:08x}", experiment.name, what(&experiment.spec)),
+    };
     let file: String = name
         .chars()
         .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
@@ -132,7 +140,25 @@ pub fn record(args: &ProveArgs, name: &str) -> PathBuf {
     folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
 }
 
+/// A number for what is run, varied and looked at (FNV-1a, folded to 32 bits).
+fn what(spec: &Spec) -> u32 {
+    let tried = Spec {
+        workload: spec.workload.clone(),
+        command: spec.command.clone(),
+        factors: spec.factors.clone(),
+        metrics: spec.metrics.clone(),
+        ..Spec::default()
+    };
+    let text = serde_json::to_string(&tried).unwrap_or_default();
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    (hash ^ hash >> 32) as u32
+}
+
 fn folder() -> PathBuf {
+    if let Some(state) = std::env::var_os("NETWRIGHT_STATE").filter(|s| !s.is_empty()) {
+        return PathBuf::from(state).join("prove");
+    }
     // SAFETY: asks for our own user id.
     if unsafe { libc::geteuid() } == 0 {
         return PathBuf::from("/var/lib/netwright/prove");
@@ -146,6 +172,17 @@ fn folder() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_tried_by_flags_names_its_record_and_how_long_does_not() {
+        let spec = |command: &str, budget: &str| Spec {
+            command: Some(command.into()),
+            budget: Some(budget.into()),
+            ..Spec::default()
+        };
+        assert_eq!(what(&spec("a", "1m")), what(&spec("a", "2m")));
+        assert_ne!(what(&spec("a", "1m")), what(&spec("b", "1m")));
+    }
 
     #[test]
     fn metrics_are_typed_in_a_word() {
