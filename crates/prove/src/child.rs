@@ -11,7 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{experiment::Workload, keeper::Kept, said::Said};
+use crate::{
+    cookie::{Cookie, Holder},
+    experiment::Workload,
+    keeper::Kept,
+    said::Said,
+};
 
 /// After the end of a workload, so long its output may still come from others that it started.
 const GRACE: Duration = Duration::from_millis(500);
@@ -101,16 +106,17 @@ pub(crate) fn run(
     let began = Instant::now();
     let before = children();
     // A group of its own: Ctrl-C is for us, who then end it with all its children.
-    let (mut child, kept) =
-        Kept::spawn(&mut command).map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
+    let cookie = Cookie::new();
+    let (mut child, kept) = Kept::spawn(&mut command, &cookie)
+        .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
     let said = child.stdout.take().map(Said::reading);
     let complained = child.stderr.take().map(Said::reading);
-    let status = wait(&mut child, timeout, stop)?;
+    let status = wait(&mut child, timeout, stop, Some(&cookie))?;
     let took = began.elapsed();
     // Whoever holds the output after it is no part of the run, and is not waited for.
     let done = |time| [&said, &complained].into_iter().flatten().all(|s| s.ends_within(time));
     if !done(GRACE) {
-        end(&mut child);
+        end(&mut child, None);
         done(PATIENCE);
     }
     drop(kept);
@@ -128,7 +134,7 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
     let complained = child.stderr.take().map(Said::reading);
     let never = AtomicBool::new(false);
-    let status = match wait(&mut child, timeout, &never) {
+    let status = match wait(&mut child, timeout, &never, None) {
         Ok(status) => status,
         Err(why) => return Err(format!("`{line}` {why}")),
     };
@@ -161,6 +167,7 @@ fn wait(
     child: &mut Child,
     timeout: Duration,
     stop: &AtomicBool,
+    cookie: Option<&Cookie>,
 ) -> Result<std::process::ExitStatus, NotRun> {
     let began = Instant::now();
     loop {
@@ -170,30 +177,43 @@ fn wait(
             Err(e) => return Err(NotRun::Failed(format!("cannot be waited for: {e}"))),
         }
         if stop.load(Ordering::Relaxed) {
-            end(child);
+            end(child, cookie);
             return Err(NotRun::Stopped);
         }
         if began.elapsed() > timeout {
-            end(child);
+            end(child, cookie);
             return Err(NotRun::TooLong(timeout));
         }
         thread::sleep(LOOK);
     }
 }
 
-/// Asks the whole group to end, then makes it.
-fn end(child: &mut Child) {
+/// Asks the whole group to end, and all that hold the cookie, then makes them; the second time those as
+/// well that began meanwhile.
+fn end(child: &mut Child, cookie: Option<&Cookie>) {
     let Ok(group) = i32::try_from(child.id()) else { return };
-    for (signal, patience) in [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000)] {
-        // SAFETY: signals the group that we made. Its number is nobody else's while a member lives.
-        unsafe { libc::kill(-group, signal) };
+    let holders = || cookie.map_or(vec![], Cookie::holders);
+    let mut group_gone = false;
+    for (signal, patience) in
+        [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000), (libc::SIGKILL, 5_000)]
+    {
+        let held = holders();
+        held.iter().for_each(|h| h.signal(signal));
+        if !group_gone {
+            // SAFETY: signals the group that we made. Its number is nobody else's while a member lives.
+            unsafe { libc::kill(-group, signal) };
+        }
         let until = Instant::now() + Duration::from_millis(patience);
         while Instant::now() < until {
             // Nothing outlives SIGKILL, but where nobody reaps orphans the dead stay members.
             // SAFETY: signal 0 only asks whether there is a member.
             let gone = || signal == libc::SIGKILL || unsafe { libc::kill(-group, 0) } != 0;
-            if !matches!(child.try_wait(), Ok(None)) && gone() {
-                return;
+            group_gone = group_gone || !matches!(child.try_wait(), Ok(None)) && gone();
+            if group_gone && held.iter().all(Holder::has_ended) {
+                if holders().is_empty() {
+                    return;
+                }
+                break;
             }
             thread::sleep(LOOK);
         }
@@ -249,6 +269,35 @@ mod tests {
         let slow = Workload::Shell("sleep 60".into());
         let stopped = run(Path::new("/none"), &slow, Duration::from_secs(60), &stop);
         assert!(matches!(stopped, Err(NotRun::Stopped)));
+    }
+
+    #[test]
+    fn what_does_not_end_is_ended_in_a_session_of_its_own_as_well() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display();
+        let line = format!(
+            "setsid sh -c 'trap \"\" TERM; sleep 61' & echo $! > {path}; (setsid sleep 62 &); sleep 63"
+        );
+        let ended = |patience| {
+            let Err(why) = sh(&line, patience) else { panic!("it ended") };
+            assert!(why.to_string().starts_with("did not end within"), "{why}");
+            let pid = std::fs::read_to_string(file.path()).unwrap();
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            assert!(!pid.trim().is_empty());
+            // Where nobody reaps orphans it stays as a zombie.
+            stat.map_or(true, |s| s.contains(") Z"))
+        };
+        assert!(ended(1_000), "it was left");
+        // What a setting starts is no workload.
+        set(
+            &format!("setsid sleep 64 > /dev/null 2>&1 & echo $! > {path}"),
+            Duration::from_secs(20),
+        )
+        .unwrap();
+        let other = std::fs::read_to_string(file.path()).unwrap().trim().parse::<i32>().unwrap();
+        assert!(sh("sleep 60", 100).is_err());
+        // SAFETY: our own, which nobody has waited for.
+        assert_eq!(unsafe { libc::kill(other, libc::SIGKILL) }, 0, "it was ended");
     }
 
     #[test]

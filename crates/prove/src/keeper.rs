@@ -1,5 +1,5 @@
-//! Ends workloads whose maker was killed: a process apart that knows their process groups and waits
-//! for the end of a pipe whose other end only we hold.
+//! Ends workloads whose maker was killed: a process apart that knows their process groups and cookies and
+//! waits for the end of a pipe whose other end only we hold.
 
 use std::{
     io::Write,
@@ -11,22 +11,38 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Its own life. Lines say which group begins (`+`) and which has ended (`-`); after the last line
-/// those that have not are asked to end, and a second later made to.
+use crate::cookie::{self, Cookie};
+
+/// Its own life. Lines say which cookie the next group has (`=`), which group begins (`+`) and which has
+/// ended (`-`); after the last line those that have not are asked to end, with all that hold their cookies, and
+/// a second later made to; twice, for one may begin while the others are looked for.
 const LIFE: &str = r#"trap '' HUP INT TERM
-groups=
+groups= cookie=
 while read -r what group; do
     case $what in
-    +) groups="$groups $group" ;;
+    =) cookie=$group ;;
+    +) groups="$groups $group:$cookie" ;;
     -) left=
-       for g in $groups; do [ "$g" = "$group" ] || left="$left $g"; done
+       for g in $groups; do [ "${g%%:*}" = "$group" ] || left="$left $g"; done
        groups=$left ;;
     esac
 done
 [ -n "$groups" ] || exit 0
-for g in $groups; do kill -s TERM -- "-$g"; done 2>/dev/null
+end() {
+    for g in $groups; do
+        kill -s "$1" -- "-${g%%:*}"
+        [ -n "${g#*:}" ] || continue
+        for e in $(grep -lF "NETWRIGHT_WORKLOAD=${g#*:}" /proc/[0-9]*/environ); do
+            e=${e#/proc/}
+            kill -s "$1" "${e%/environ}"
+        done
+    done
+}
+exec 2>/dev/null
+end TERM
 sleep 1
-for g in $groups; do kill -s KILL -- "-$g"; done 2>/dev/null"#;
+end KILL
+end KILL"#;
 
 /// One for this process, from its first workload on.
 static KEEPER: Mutex<Option<Child>> = Mutex::new(None);
@@ -34,7 +50,7 @@ static KEEPER: Mutex<Option<Child>> = Mutex::new(None);
 fn start() -> std::io::Result<Child> {
     let mut command = Command::new("sh");
     // A group of its own: what ends ours does not end it.
-    command.args(["-c", LIFE]).current_dir("/").process_group(0);
+    command.args(["-c", LIFE]).current_dir("/").process_group(0).env_remove(cookie::NAME);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
@@ -55,11 +71,15 @@ impl Kept {
     /// Starts a command as the leader of a group of its own. The child says so itself before it becomes
     /// the command: there is no moment in which we could be killed and nobody knew of it.
     ///
+    /// It and all that it starts have the cookie.
+    ///
     /// **Errors**: it does not start, or nobody is there to end it.
-    pub(crate) fn spawn(command: &mut Command) -> std::io::Result<(Child, Self)> {
+    pub(crate) fn spawn(command: &mut Command, cookie: &Cookie) -> std::io::Result<(Child, Self)> {
         let mut keeper = KEEPER.lock().unwrap_or_else(PoisonError::into_inner);
-        let pipe = pipe(&mut keeper)?.as_raw_fd();
-        command.process_group(0);
+        let pipe = pipe(&mut keeper)?;
+        pipe.write_all(format!("= {}\n", cookie.value()).as_bytes())?;
+        let pipe = pipe.as_raw_fd();
+        command.process_group(0).env(cookie::NAME, cookie.value());
         // SAFETY: between fork and exec; only getpid(2) and write(2) are called, and nothing is allocated.
         unsafe { command.pre_exec(move || begins(pipe)) };
         let child = command.spawn()?;
@@ -134,10 +154,17 @@ mod tests {
             command.spawn().unwrap()
         };
         let (mut kept, mut ended) = (group(), group());
-        let lines = format!("+ {}\n+ {}\n- {}\n", kept.id(), ended.id(), ended.id());
+        // A session of its own, which its cookie tells.
+        let cookie = Cookie::new();
+        let mut apart = Command::new("setsid");
+        apart.args(["sh", "-c", "trap '' TERM; sleep 60"]).env(cookie::NAME, cookie.value());
+        let mut apart = apart.spawn().unwrap();
+        let (of, none) = (cookie.value(), "");
+        let lines =
+            format!("= {of}\n+ {}\n= {none}\n+ {}\n- {}\n", kept.id(), ended.id(), ended.id());
         keeper.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
         let until = Instant::now() + Duration::from_secs(30);
-        while kept.try_wait().unwrap().is_none() {
+        while kept.try_wait().unwrap().is_none() || apart.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it was left");
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -8,6 +8,7 @@ mod child;
 pub mod classes;
 pub mod conclude;
 pub mod conduct;
+mod cookie;
 mod disturbance;
 mod error;
 mod evidence;
