@@ -51,6 +51,34 @@ pub fn least_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<Below<'f>> {
     lowers(case.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
 }
 
+/// Every interface that is lowered with one, and with those: VLANs and macvlans always, a bridge that still
+/// follows its ports as far as can be seen.
+pub fn followers<'f>(facts: &'f Facts, nic: &str) -> Vec<&'f Nic> {
+    let (mut all, mut next): (Vec<&Nic>, usize) = (Vec::new(), 0);
+    let mut below = nic.to_owned();
+    loop {
+        let new = facts.nics.iter().filter(|n| {
+            follows(facts, n, &below) && n.name != nic && !all.iter().any(|a| a.name == n.name)
+        });
+        let new: Vec<&Nic> = new.collect();
+        all.extend(new);
+        match all.get(next) {
+            Some(follower) => below.clone_from(&follower.name),
+            None => return all,
+        }
+        next += 1;
+    }
+}
+
+fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
+    let lowers = lowers(facts, nic);
+    if hands_on(nic) || !lowers.contains(&below) {
+        return false;
+    }
+    let mtu = |name: &&str| facts.nics.iter().find(|n| n.name == **name).and_then(|n| n.mtu.get());
+    nic.kind != "bridge" || lowers.iter().filter_map(mtu).min() == nic.mtu.get()
+}
+
 /// The bond or team whose MTU becomes that of an interface, where the plan sets another one for it.
 pub fn other_of_master<'c>(case: &'c Case<'_>, nic: &Nic, mtu: u64) -> Option<(&'c str, u64)> {
     let master = case.nic(nic.master.known()?).filter(|m| hands_on(m))?;

@@ -60,12 +60,10 @@ impl Knob for NicMtu {
         if let Some(most) = nic.max_mtu.get().map(u64::from).filter(|&most| mtu > most) {
             return cannot(format!("the driver takes no MTU above {most}"));
         }
-        let ipv6 = nic.addresses.known().is_some_and(|a| a.iter().any(|a| a.contains(':')));
-        if ipv6 && mtu < IPV6_LEAST {
+        if let Some(loses) = loses_ipv6(case, nic, mtu) {
             return harmful(format!(
-                "below {IPV6_LEAST} the kernel takes IPv6 off {}, and its addresses do not come \
-                 back with the MTU",
-                nic.name
+                "below {IPV6_LEAST} the kernel takes IPv6 off {loses}, and its addresses do not come \
+                 back with the MTU"
             ));
         }
         let grows = old.trim().parse::<u64>().is_ok_and(|old| mtu > old);
@@ -134,6 +132,14 @@ fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
     let number = peer_of(nic)?;
     let mutual = |n: &&Nic| n.ifindex.get() == Some(number) && peer_of(n) == nic.ifindex.get();
     case.facts.nics.iter().find(mutual)
+}
+
+/// The interface that IPv6 would leave: this one, or one that is lowered with it.
+fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str> {
+    let has = |n: &&Nic| n.addresses.known().is_some_and(|a| a.iter().any(|a| a.contains(':')));
+    let on_top = || stacked::followers(case.facts, &nic.name).into_iter();
+    let all = || std::iter::once(nic).chain(on_top());
+    (mtu < IPV6_LEAST).then(|| all().find(has)).flatten().map(|n| n.name.as_str())
 }
 
 /// What next to the interface carries less, or sets it otherwise in the same plan.

@@ -148,6 +148,36 @@ fn what_the_plan_makes_too_small_below_is_refused() {
 }
 
 #[test]
+fn ipv6_is_not_taken_off_what_is_lowered_along() {
+    let folder = tempfile::tempdir().unwrap();
+    tree(folder.path());
+    let host = Host::tree(folder.path()).unwrap();
+    let root = Root::open(folder.path()).unwrap();
+    let mut facts = facts::collect(&root, &facts::Request::default());
+    let of = |facts: &model::Facts, wish: &str| {
+        let wishes = wish::arguments(&[wish.to_owned()]).unwrap();
+        let seen = plan::look(&host, &wishes.wishes);
+        let session = Session::default();
+        let case = Case::new(facts, &session);
+        plan::make(case, host.id(), &wishes, &seen).refused.first().map(|r| r.why.clone())
+    };
+    let nic = |facts: &mut model::Facts, name: &str, edit: &dyn Fn(&mut model::nic::Nic)| {
+        edit(facts.nics.iter_mut().find(|n| n.name == name).unwrap());
+    };
+    assert_eq!(of(&facts, "nic.eth0.mtu=1200"), None);
+    for name in ["br0", "bond0"] {
+        nic(&mut facts, name, &|n| n.addresses = model::Reading::Known(vec!["fd00::1/64".into()]));
+    }
+    let why = of(&facts, "nic.eth0.mtu=1200").unwrap();
+    assert!(why.starts_with("below 1280 the kernel takes IPv6 off br0"), "{why}");
+    assert_eq!(of(&facts, "nic.eth0.mtu=1280"), None);
+    assert_eq!(of(&facts, "nic.eth2.mtu=1200"), None, "a bond does not follow its members");
+    // Its MTU was set: it does not follow its ports.
+    nic(&mut facts, "br0", &|n| n.mtu = model::Reading::Known(1400));
+    assert_eq!(of(&facts, "nic.eth0.mtu=1200"), None);
+}
+
+#[test]
 fn all_that_moves_along_is_saved_the_nearest_first() {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path());
