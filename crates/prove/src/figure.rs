@@ -9,6 +9,7 @@ use crate::{
     Experiment,
     child::{Ended, last_line},
     experiment::Workload,
+    said::MOST_BYTES,
     spec::MetricSpec,
 };
 
@@ -56,8 +57,10 @@ impl Source {
             Self::Regex(regex) => {
                 let found = regex.captures(&ended.said).and_then(|c| c.get(1));
                 let text = found.ok_or_else(|| format!("printed nothing like `{regex}`"))?;
-                let text = text.as_str();
-                text.trim().parse().map_err(|_| format!("printed `{text}`, which is no number"))?
+                let text: String = text.as_str().trim().chars().take(100).collect();
+                // `1e400` is a number, and beyond what can be reckoned with.
+                let number = text.parse().ok().filter(|x: &f64| x.is_finite());
+                number.ok_or_else(|| format!("printed `{text}`, which is no figure"))?
             }
         };
         match f64::is_finite(figure) {
@@ -88,10 +91,19 @@ pub(crate) fn of_run(
     let comma = if at.is_empty() { "" } else { ", " };
     let figure = |m: &crate::experiment::Metric| {
         let read = m.source.read(ended);
-        let read = read.map_err(|why| format!("{why} (metric {}{comma}{at})", m.name));
+        let read =
+            read.map_err(|why| format!("{why}{} (metric {}{comma}{at})", cut(ended), m.name));
         read.map(|figure| (m.name.clone(), figure))
     };
     experiment.metrics.iter().map(figure).collect()
+}
+
+/// What was not read of what it printed.
+fn cut(ended: &Ended) -> String {
+    match ended.said.len() >= MOST_BYTES {
+        true => format!(" in the first {} MiB, and no more is read", MOST_BYTES >> 20),
+        false => String::new(),
+    }
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -203,6 +215,15 @@ mod tests {
         let regex = MetricSpec { regex: Some(r"tps = ([0-9.]+)".into()), ..MetricSpec::default() };
         assert_eq!(source(regex.clone()).read(&ended("x\ntps = 81.5 (with)\n")), Ok(81.5));
         assert!(source(regex).read(&ended("nothing")).is_err());
+        let any = MetricSpec { regex: Some(r"x (\S+)".into()), ..MetricSpec::default() };
+        assert_eq!(source(any.clone()).read(&ended("x 7 x 8")), Ok(7.0), "the first");
+        for odd in ["NaN", "1e400", "-inf", "y"] {
+            let why = source(any.clone()).read(&ended(&format!("x {odd}"))).unwrap_err();
+            assert_eq!(why, format!("printed `{odd}`, which is no figure"));
+        }
+        let much = ended(&"y".repeat(MOST_BYTES));
+        assert_eq!(cut(&much), " in the first 64 MiB, and no more is read");
+        assert_eq!(cut(&ended("")), "");
         assert_eq!(Source::ExitCode.read(&ended("")), Ok(3.0));
         assert_eq!(Source::Time.read(&ended("")), Ok(1.5));
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Of what a workload prints, so much is kept.
-const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MOST_BYTES: usize = 64 << 20;
 
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
