@@ -46,18 +46,18 @@ pub struct Look {
 
 /// Watches the host while the workload runs, and judges each part of the look; the far end's at the
 /// same time. Where no run is whole by then, one is waited for, so long as `room`, what is left of the
-/// budget, can spare.
+/// budget, can spare; `worked` is whether one is known to have worked.
 ///
 /// **Errors**: the workload failed, gave no figure, or no run of it ended.
 pub fn look(
     (args, gaze): (&FixArgs, Gaze),
-    (probe, room): (&Experiment, Duration),
+    (probe, room, worked): (&Experiment, Duration, bool),
     window: &Window,
     far: Option<&Far>,
 ) -> Result<Look, Failure> {
     let ours = super::ours()?;
     let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
-    let load = Load::start(probe, &ours);
+    let load = Load::start(probe, &ours, worked);
     let goal = args.goal.of_findings();
     let (ours, theirs) = std::thread::scope(|threads| {
         let theirs = threads.spawn(|| far.map_or(Ok(vec![]), |f| there(f, gaze, goal, window)));

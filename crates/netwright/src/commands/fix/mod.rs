@@ -252,7 +252,7 @@ fn list(
     while let Some(gaze) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
         looks_again(args, &hunt, gaze);
         let room = Duration::from_nanos(args.budget.0).saturating_sub(began.elapsed());
-        let look = judge::look((args, gaze), (&probe(&spec)?, room), window, far)?;
+        let look = judge::look((args, gaze), (&probe(&spec)?, room, hunt.again()), window, far)?;
         let fresh = hunt.fresh(gaze, &look.findings, also);
         document.notes.extend(hunt.late(&fresh));
         also = &[];
@@ -328,7 +328,7 @@ fn rounds(
         };
         looks_again(course.args, &hunt, gaze);
         let probe = probe(&course.spec)?;
-        let probe = (&probe, course.purse().room);
+        let probe = (&probe, course.purse().room, course.pace.is_known());
         let look = judge::look((course.args, gaze), probe, course.window, course.hosts.far())?;
         let Some(run) = look.run else {
             document.ended = "ended early by hand".into();

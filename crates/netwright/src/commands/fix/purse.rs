@@ -30,6 +30,11 @@ pub struct Pace {
 }
 
 impl Pace {
+    /// Whether a run is known to have ended.
+    pub fn is_known(self) -> bool {
+        !self.slowest.is_zero()
+    }
+
     /// A look told how long the workload takes as the host is now.
     pub fn looked(&mut self, run: Duration) {
         self.now = run.mul_f64(BESIDE);
