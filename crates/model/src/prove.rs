@@ -122,7 +122,8 @@ pub struct FactorEffect {
 pub struct Best {
     /// The level with the best first goal.
     pub level: String,
-    /// The first level, in the order given, that is not shown to be worse than the best.
+    /// Of those that are not shown to be worse than the best the smallest, where levels are numbers; else the
+    /// first in the order given.
     pub smallest_within_noise: String,
     /// All levels that are not shown to be worse than the best.
     pub within_noise: Vec<String>,
@@ -280,7 +281,7 @@ pub struct ProveDocument {
     /// Empty before the first block, and where the first level is the best.
     #[serde(default)]
     pub verdict_of: String,
-    /// A/B: each metric.
+    /// A/B: each metric. Other designs: the guards, between what `verdict_of` names.
     pub metrics: Vec<MetricVerdict>,
     /// Each level or combination, in the order given.
     pub levels: Vec<LevelResult>,

@@ -271,6 +271,28 @@ fn ctrl_c_and_a_terminal_that_hangs_up_put_the_host_back() {
     }
 }
 
+/// A workload that takes its second to end, and somebody who presses twice.
+#[test]
+fn a_second_ctrl_c_waits_until_the_host_is_put_back() {
+    on_a_host(|host| {
+        let before = host.print();
+        let slow = format!("trap '' INT TERM; {READS}; sleep 0.3; sleep 0.3");
+        let change = format!("{KNOB}=61");
+        let args = ["--command", &slow, "--metric", METRIC, "--change", &change, "--runs", "200"];
+        let mut command = heeding(prove(host, &args), libc::SIGINT);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for("the changed level", || knob() == "61\n");
+        for _ in 0..3 {
+            signal(&child, libc::SIGINT);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let out = child.wait_with_output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
+        assert!(complaint(&out).contains("the host is put back"), "{}", complaint(&out));
+        same(&before, &host.print(), "after three signals");
+    });
+}
+
 #[test]
 fn a_workload_that_turns_the_knob_itself_is_said_at_once() {
     on_a_host(|host| {

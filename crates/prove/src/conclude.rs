@@ -204,7 +204,27 @@ pub(crate) fn clear(experiment: &Experiment, runs: &[Run]) -> bool {
     let Some(goal) = experiment.goal() else { return false };
     let table = table(experiment, runs, goal);
     let clear = |base| judge_levels(experiment, &table, goal, base, false).clear;
-    clear(0) && clear(best(&table, goal, experiment.cells.len()))
+    let best = best(&table, goal, experiment.cells.len());
+    let held = || guards(experiment, runs, |t| t.against(best, 0), false);
+    clear(0) && clear(best) && (best == 0 || held().iter().all(|(_, f, _)| f.clear))
+}
+
+/// The metrics that must not get worse, each as it is judged by `effects`.
+fn guards<'e>(
+    experiment: &'e Experiment,
+    runs: &[Run],
+    effects: impl Fn(&Table) -> Vec<f64>,
+    planned: bool,
+) -> Vec<(&'e Metric, Finding, Table)> {
+    let each = experiment.metrics.iter().filter(|m| m.guard.is_some());
+    let judged = each.filter_map(|m| {
+        let table = table(experiment, runs, m);
+        let effects = effects(&table);
+        let guard = Judged { effects: &effects, direction: m.direction, guard: m.guard };
+        let found = judge(&[guard], rule(experiment, planned)).metrics.pop()?;
+        Some((m, found, table))
+    });
+    judged.collect()
 }
 
 /// The present estimate of an A/B experiment in a few words.
@@ -406,17 +426,39 @@ fn conclude_levels(
         _ => vec![],
     };
     let shown = matches!(document.verdict.outcome, Outcome::Better | Outcome::Worse);
-    match factorial::telling(experiment, &document.effects).filter(|_| !shown) {
+    let told = factorial::telling(experiment, &document.effects).filter(|_| !shown);
+    let held =
+        |effects: &dyn Fn(&Table) -> Vec<f64>| guards(experiment, runs, effects, ending.planned);
+    let (pair, held) = match told {
         Some((effect, of, cell)) => {
+            let held = held(&|t| factorial::over(experiment, t, effect, cell));
             (document.verdict, document.verdict_of) = (effect.verdict.clone(), of);
-            Some((0, cell))
+            ((0, cell), held)
         }
-        None if best == 0 => None,
+        None if best == 0 => return None,
         None => {
             document.verdict_of = against(document, (0, best));
-            Some((0, best))
+            ((0, best), held(&|t| t.against(best, 0)))
         }
+    };
+    hold(document, &held);
+    Some(pair)
+}
+
+/// "Better" is said only where no guard is worse between the same two.
+fn hold(document: &mut ProveDocument, guards: &[(&Metric, Finding, Table)]) {
+    let blocks = document.verdict.blocks;
+    let worse = |f: &Finding| matches!(f.outcome, Outcome::Worse | Outcome::GuardWorse);
+    if document.verdict.outcome == Outcome::Better && guards.iter().any(|(_, f, _)| worse(f)) {
+        document.verdict.outcome = Outcome::GuardWorse;
     }
+    let each = guards.iter().map(|(m, found, table)| MetricVerdict {
+        metric: m.name.clone(),
+        direction: m.direction,
+        guard: true,
+        verdict: table.verdict(found, blocks),
+    });
+    document.metrics.extend(each);
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
@@ -426,9 +468,17 @@ fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
         document.levels.iter().filter(near).map(|l| l.level.clone()).collect();
     Some(Best {
         level: document.levels.get(best)?.level.clone(),
-        smallest_within_noise: within.first()?.clone(),
+        smallest_within_noise: smallest(&within)?.to_owned(),
         within_noise: within,
     })
+}
+
+/// The smallest of levels that are numbers, else the first.
+fn smallest(levels: &[String]) -> Option<&str> {
+    let numbers: Option<Vec<f64>> = levels.iter().map(|l| l.trim().parse().ok()).collect();
+    let numbers = numbers.into_iter().flatten().enumerate();
+    let least = numbers.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
+    levels.get(least).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -29,6 +29,30 @@ pub(super) fn telling<'e>(
     Some((effect, of, cell_of(experiment, effect)?))
 }
 
+/// Each block's effect, in another metric, of the level that [`telling`] gave with its combination.
+pub(super) fn over(
+    experiment: &Experiment,
+    table: &Table,
+    effect: &FactorEffect,
+    cell: usize,
+) -> Vec<f64> {
+    let at = experiment.factors.iter().position(|f| f.name == effect.factor);
+    let levels = at.and_then(|i| Some((i, *experiment.cells.get(cell)?.levels.get(i)?)));
+    match levels.filter(|_| experiment.design == Design::Factorial) {
+        Some((i, level)) => contrast(experiment, table, of_level(i, level), 1.0),
+        None => table.against(cell, 0),
+    }
+}
+
+/// One factor's level against its first, whatever the others are at.
+fn of_level(factor: usize, level: usize) -> impl Fn(&[usize]) -> f64 {
+    move |levels| match levels.get(factor) {
+        Some(at) if *at == level => 1.0,
+        Some(0) => -1.0,
+        _ => 0.0,
+    }
+}
+
 /// The combination of one factor's level with the first of all others.
 fn cell_of(experiment: &Experiment, effect: &FactorEffect) -> Option<usize> {
     let at = experiment.factors.iter().position(|f| f.name == effect.factor)?;
@@ -63,16 +87,8 @@ pub(super) fn effects(
     let mut named: Vec<(String, String, Vec<f64>)> = Vec::new();
     for (i, factor) in experiment.factors.iter().enumerate() {
         for (l, level) in factor.levels.iter().enumerate().skip(1) {
-            let weigh = |levels: &[usize]| match levels.get(i) {
-                Some(at) if *at == l => 1.0,
-                Some(0) => -1.0,
-                _ => 0.0,
-            };
-            named.push((
-                factor.name.clone(),
-                level.name.clone(),
-                contrast(experiment, table, weigh, 1.0),
-            ));
+            let effect = contrast(experiment, table, of_level(i, l), 1.0);
+            named.push((factor.name.clone(), level.name.clone(), effect));
         }
     }
     let factors = || experiment.factors.iter().enumerate();

@@ -337,3 +337,39 @@ fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     let calm = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
     assert!(!calm.notes.iter().any(|n| n.starts_with("too noisy")), "{:?}", calm.notes);
 }
+
+#[test]
+fn a_guard_that_is_worse_forbids_better_in_every_design() {
+    let factor =
+        |name: &str, levels: &str| format!("[[factor]]\nname = \"{name}\"\nlevels = {levels}\n");
+    let sweep =
+        experiment(&format!("command = \"w {{n}}\"\n{}{METRICS}", factor("n", "[8, 6, 4]")));
+    let two = experiment(&format!(
+        "command = \"w {{a}} {{b}}\"\n{}{}{METRICS}",
+        factor("a", "[1, 2]"),
+        factor("b", "[1, 2]")
+    ));
+    for (experiment, fast) in [(&sweep, 1), (&two, 2)] {
+        let said_of = |errors: f64| {
+            let ms = |level| if level == fast { (10.0, errors) } else { (12.0, 0.0) };
+            said(experiment, &runs(experiment, 16, ms))
+        };
+        let d = said_of(5.0);
+        assert_eq!(d.verdict.outcome, Outcome::GuardWorse);
+        let [errors] = &d.metrics[..] else { panic!("{:?}", d.metrics) };
+        assert!(errors.guard && errors.verdict.outcome == Outcome::Worse, "{errors:?}");
+        assert_eq!(said_of(0.0).verdict.outcome, Outcome::Better);
+    }
+}
+
+#[test]
+fn the_smallest_setting_is_the_smallest_number() {
+    let of = |levels: &[&str]| {
+        let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
+        super::smallest(&levels).map(str::to_owned)
+    };
+    assert_eq!(of(&["8", "6", "4"]).as_deref(), Some("4"));
+    assert_eq!(of(&["10", "9"]).as_deref(), Some("9"));
+    assert_eq!(of(&["wide", "4"]).as_deref(), Some("wide"));
+    assert_eq!(of(&[]), None);
+}

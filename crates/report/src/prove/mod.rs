@@ -37,6 +37,11 @@ pub fn text(d: &ProveDocument, look: Look) -> String {
     }
     best(d, &mut page);
     factors::table(d, &mut page);
+    if d.design != Design::Ab && !d.metrics.is_empty() {
+        page.gap();
+        page.line(Line::plain(format!("{}:", d.verdict_of)), 2);
+        metrics(d, &mut page);
+    }
     moved::show(d, &labels, look.verbose, &mut page);
     page.gap();
     for note in &d.notes {
@@ -244,9 +249,14 @@ fn best(d: &ProveDocument, page: &mut Page) {
             n => line.text(format!(", by the figures; {n} of {} are undecided.", d.levels.len())),
         },
         n => line.text(format!(
-            ". {} of {} are within its noise, the first of them: {}.",
+            ". {} of {} are within its noise, the {} of them: {}.",
             n,
             d.levels.len(),
+            if best.within_noise.iter().all(|l| l.trim().parse::<f64>().is_ok()) {
+                "smallest"
+            } else {
+                "first"
+            },
             best.smallest_within_noise
         )),
     };

@@ -96,6 +96,7 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
     } else {
         let bench = trial::bench("netwright fix", args.output.talk.quiet)?;
         let hosts = Hosts::open(&bench, far.as_ref()).map_err(tune_failure)?;
+        window.changing();
         fix(args, &hosts, spec, &also, &window, began)?
     };
     whose(&mut document);

@@ -52,6 +52,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         };
         let (begun, before, mut record) = begin(args, &experiment, &path)?;
         warn(args, &experiment);
+        window.changing();
         let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
         let progress = |what: &str, share: f64| {
             if let Ok(mut line) = shown.lock() {

@@ -65,6 +65,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let window = Window::open();
+    window.changing();
     if let Some(id) = args.finish {
         // The set's own namespace, as for its undoing. Nothing else runs in this process yet.
         to_finish(&mut place, id)?;

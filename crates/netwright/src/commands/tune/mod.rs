@@ -278,6 +278,7 @@ fn stand(args: &GuardArgs) -> Result<Done, Failure> {
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     // SIGTERM: the host goes down or the session is cleared away; then at once.
     let window = Window::open();
+    window.changing();
     let start = Host::live().start_ticks("self").map_err(failure)?;
     Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
     close_stdout();
