@@ -148,8 +148,8 @@ impl Course<'_> {
         let within = in_seconds(time);
         match self.experiment.budget {
             Budget::Time(budget) if time < self.experiment.timeout => ProveError::Endless(format!(
-                "did not end within {within} {at}, which is longer than the whole budget of {}: \
-                     it hangs, or it takes a longer budget",
+                "did not end within {within} {at}, which is longer than the experiment's whole budget of \
+                     {}: it hangs, or it takes a longer budget",
                 in_seconds(budget)
             )),
             _ => ProveError::Workload(format!("did not end within {within} {at}")),

@@ -60,7 +60,8 @@ pub fn text(d: &FixDocument, look: Look) -> String {
 
 fn head(d: &FixDocument) -> Line {
     let took = format!("{} in {:.0} s", d.ended, d.took_s);
-    let tried = d.candidates.iter().filter(|c| c.verdict.is_some()).count();
+    let was_tried = |c: &&Candidate| matches!(c.fate, Fate::Kept | Fate::Undone);
+    let tried = d.candidates.iter().filter(was_tried).count();
     let tried = format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"));
     if d.dry_run {
         return Line::new().ink(Ink::Strong, "dry run").text(": nothing was changed.");
