@@ -5,7 +5,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
@@ -113,21 +113,27 @@ pub struct Record {
 }
 
 impl Record {
-    /// A new one; one that is there is kept beside it ([`aside`]).
+    /// A new one; one that is there is kept beside it ([`aside`]), an empty file is taken.
     ///
-    /// **Errors**: somebody writes it, or the folder says no.
+    /// **Errors**: what is there is no record, somebody writes it, or the folder says no.
     pub fn create(path: &Path, begun: &Begun) -> Result<Self, ProveError> {
         let e = |e| ProveError::file(path, e);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| ProveError::file(folder, e))?;
         }
-        if path.exists() {
-            drop(Self::open(path)?);
-            std::fs::rename(path, aside(path)).map_err(e)?;
-        }
-        let file = OpenOptions::new().create_new(true).append(true).open(path).map_err(e)?;
-        let mut record = Self { path: path.to_owned(), file };
-        record.lock()?;
+        let mut record = match at(path)? {
+            At::Empty => Self::open(path)?,
+            found => {
+                if found == At::Record {
+                    drop(Self::open(path)?);
+                    std::fs::rename(path, aside(path)).map_err(e)?;
+                }
+                let file = OpenOptions::new().create_new(true).append(true).open(path);
+                let record = Self { path: path.to_owned(), file: file.map_err(e)? };
+                record.lock()?;
+                record
+            }
+        };
         record.write(&Entry::Begun(Box::new(begun.clone())))?;
         record.booted()?;
         // The name too outlives a loss of power, or nobody would know what is to be undone.
@@ -223,6 +229,47 @@ impl Record {
     }
 }
 
+/// Whether a new record can be at this path: nothing is there, an empty file, or a record, which makes room.
+///
+/// **Errors**: what is there is something else, or cannot be read.
+pub fn room(path: &Path) -> Result<(), ProveError> {
+    at(path).map(|_| ())
+}
+
+/// What is where a record goes.
+#[derive(Debug, PartialEq, Eq)]
+enum At {
+    Nothing,
+    Empty,
+    Record,
+}
+
+/// How every record begins, one too whose first line was cut off.
+const HEAD: &[u8] = br#"{"begun":{"started_unix_s":"#;
+
+fn at(path: &Path) -> Result<At, ProveError> {
+    let e = |e| ProveError::file(path, e);
+    let foreign = || {
+        let path = path.display();
+        ProveError::Spec(format!("{path}: is no record of prove: name another file"))
+    };
+    let found = match std::fs::metadata(path) {
+        Err(none) if none.kind() == ErrorKind::NotFound => return Ok(At::Nothing),
+        found => found.map_err(e)?,
+    };
+    // A device or a pipe is not even opened.
+    if !found.is_file() {
+        return Err(foreign());
+    }
+    let mut head = Vec::new();
+    File::open(path).and_then(|f| f.take(HEAD.len() as u64).read_to_end(&mut head)).map_err(e)?;
+    match head.as_slice() {
+        [] => Ok(At::Empty),
+        HEAD => Ok(At::Record),
+        _ => Err(foreign()),
+    }
+}
+
 /// Reads a record, also one that is being written. A last line that was cut off is left out.
 ///
 /// **Errors**: there is none, or it is no record.
@@ -268,13 +315,14 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
 }
 
 /// Where a record goes that makes room for a new one: `….before.jsonl`, or, where one there can still be
-/// gone on with, `….before-2.jsonl` and so on. By its ending it stays one of those whose settings are undone.
+/// gone on with or is no record, `….before-2.jsonl` and so on. By its ending it stays one of those whose settings are undone.
 pub fn aside(path: &Path) -> PathBuf {
     let named = |n: String| path.with_extension(format!("before{n}.jsonl"));
     let mut more = (2..).map(|n| named(format!("-{n}")));
     let first = named(String::new());
-    match may_go_on(&first) {
-        true => more.find(|p| !may_go_on(p)).unwrap_or(first),
+    let stays = |path: &Path| may_go_on(path) || room(path).is_err();
+    match stays(&first) {
+        true => more.find(|p| !stays(p)).unwrap_or(first),
         false => first,
     }
 }
@@ -432,6 +480,33 @@ mod tests {
         std::fs::remove_file(folder.path().join("x.before.jsonl")).unwrap();
         (5..7).for_each(|seed| made(true, seed));
         assert_eq!((seed("x.before.jsonl"), seed("x.jsonl")), (Some(5), Some(6)));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn what_is_no_record_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for mine in ["one\ntwo\n", "{", "{\"begun\":{}}\n", "\n"] {
+            std::fs::write(at("x.txt"), mine).unwrap();
+            let said = Record::create(&at("x.txt"), &begun()).unwrap_err().to_string();
+            assert!(said.ends_with("x.txt: is no record of prove: name another file"), "{said}");
+            assert_eq!(std::fs::read_to_string(at("x.txt")).unwrap(), mine);
+        }
+        assert!(room(folder.path()).is_err() && room(Path::new("/dev/null")).is_err());
+        // Nor where a record goes that makes room, of which nobody was told.
+        std::fs::write(at("x.before.jsonl"), "mine").unwrap();
+        // An empty file is taken; a record makes room, also one whose first line was cut off.
+        std::fs::write(at("x.jsonl"), "").unwrap();
+        drop(Record::create(&at("x.jsonl"), &begun()).unwrap());
+        assert!(!at("x.before-2.jsonl").exists());
+        let whole = std::fs::read_to_string(at("x.jsonl")).unwrap();
+        for kept in [&whole, &whole[..HEAD.len() + 1]] {
+            std::fs::write(at("x.jsonl"), kept).unwrap();
+            drop(Record::create(&at("x.jsonl"), &begun()).unwrap());
+            assert_eq!(std::fs::read_to_string(at("x.before-2.jsonl")).unwrap(), *kept);
+        }
+        assert_eq!(std::fs::read_to_string(at("x.before.jsonl")).unwrap(), "mine");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 

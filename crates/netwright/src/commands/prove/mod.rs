@@ -35,12 +35,16 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     }
     let experiment = spec::experiment(args)?;
     let path = spec::record(args, &experiment);
+    if args.peek || args.resume {
+        spec::begun(args, &path)?;
+    }
     if args.peek {
         return peek(args, &path, &sink);
     }
-    if args.resume {
-        // Before anybody is waited for.
-        past(&experiment, &path)?;
+    // Before anybody is waited for.
+    match args.resume {
+        true => past(&experiment, &path).map(|_| ())?,
+        false => room(args, &path)?,
     }
     let (mut conducted, still, went_on) = {
         let window = Window::open();
@@ -175,6 +179,27 @@ fn past(experiment: &Experiment, path: &Path) -> Result<Past, Failure> {
     Ok(past)
 }
 
+/// Whether a new record can be there. Folders are made for the usual place only.
+fn room(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
+    let named = path.parent().filter(|p| args.record.is_some() && !p.as_os_str().is_empty());
+    if let Some(folder) = named {
+        match std::fs::metadata(folder) {
+            Ok(found) if found.is_dir() => {}
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(Failure::io(folder, &e));
+            }
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "--record {}: there is no folder {}: make it, or name another file",
+                    path.display(),
+                    folder.display()
+                )));
+            }
+        }
+    }
+    record::room(path).map_err(failure)
+}
+
 /// A new record, or an old one to go on with.
 fn begin(
     args: &ProveArgs,
@@ -226,5 +251,66 @@ pub fn failure(e: ProveError) -> Failure {
         ProveError::File { path, source } => Failure::io(Path::new(&path), &source),
         ProveError::Tune(e) => crate::commands::tune::failure(e),
         e => Failure::Environment(e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        prove: ProveArgs,
+    }
+
+    fn typed(words: &[&str]) -> ProveArgs {
+        Typed::parse_from([&["prove"], words].concat()).prove
+    }
+
+    fn usage(result: Result<(), Failure>) -> String {
+        match result {
+            Err(Failure::Usage(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_folder_is_made_for_a_record_that_is_named_and_no_other_file_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let named = |path: &Path| room(&typed(&["--record", &path.display().to_string()]), path);
+        let said = usage(named(&at("a/b/r.jsonl")));
+        assert!(
+            said.contains("there is no folder") && said.ends_with("name another file"),
+            "{said}"
+        );
+        assert!(!at("a").exists());
+        named(&at("r.jsonl")).unwrap();
+        room(&typed(&["--record", "r.jsonl"]), Path::new("no-such-record.jsonl")).unwrap();
+        room(&typed(&[]), &at("a/b/r.jsonl")).unwrap();
+        std::fs::write(at("mine.txt"), "mine").unwrap();
+        assert!(usage(named(&at("mine.txt"))).contains("mine.txt: is no record of prove"));
+        assert!(usage(named(&at("mine.txt/r.jsonl"))).contains("there is no folder"));
+    }
+
+    #[test]
+    fn an_experiment_by_flags_that_was_never_begun_is_told_as_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prove-0.jsonl");
+        let flags = ["--command", "true", "--peek"];
+        let Err(Failure::Environment(said)) = spec::begun(&typed(&flags), &path) else { panic!() };
+        assert!(
+            said.starts_with("no experiment with this workload, these levels and metrics"),
+            "{said}"
+        );
+        assert!(said.contains(&folder.path().display().to_string()), "{said}");
+        // Who names a file is told of that one.
+        spec::begun(&typed(&["e.toml", "--peek"]), &path).unwrap();
+        spec::begun(&typed(&[&flags[..], &["--record", "r"]].concat()), &path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        spec::begun(&typed(&flags), &path).unwrap();
     }
 }

@@ -140,6 +140,19 @@ pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
     folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
 }
 
+/// Whether an experiment by flags, which name its record, was ever begun; of a record that is named by a file
+/// or by `--record` who reads it tells.
+pub fn begun(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
+    if args.file.is_some() || args.record.is_some() || !matches!(path.try_exists(), Ok(false)) {
+        return Ok(());
+    }
+    Err(Failure::Environment(format!(
+        "no experiment with this workload, these levels and metrics was begun in {}: give the flags that it \
+         was begun with, or --record FILE",
+        path.parent().unwrap_or(path).display()
+    )))
+}
+
 /// A number for what is run, varied and looked at (FNV-1a, folded to 32 bits).
 fn what(spec: &Spec) -> u32 {
     let tried = Spec {
