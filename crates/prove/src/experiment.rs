@@ -10,7 +10,7 @@ use stats::trial::decide::Guard;
 use tune::wish::Wish;
 
 use crate::{
-    ProveError,
+    ProveError, braces,
     conduct::FEWEST_BLOCKS,
     figure::{self, Source},
     levels::{self, Cell, Factor},
@@ -87,7 +87,8 @@ impl Experiment {
         let bad = ProveError::Spec;
         let workload = workload(&spec).map_err(bad)?;
         let (factors, design) = levels::factors(&spec, &workload).map_err(bad)?;
-        levels::marks(&factors, &workload).map_err(bad)?;
+        braces::marks(&factors, &workload).map_err(bad)?;
+        braces::unfilled(&factors, &spec).map_err(bad)?;
         let cells = levels::cells(&spec, &factors);
         if cells.len() > MOST_CELLS {
             let fewer = match design {

@@ -45,29 +45,37 @@ impl Source {
 
     /// The figure. **Errors**: what is missing, for a line that begins with the workload.
     pub(crate) fn read(&self, ended: &Ended) -> Result<f64, String> {
-        let figure = match self {
-            Self::ExitCode => f64::from(ended.exit_code),
-            Self::Time => ended.took.as_secs_f64(),
+        match self {
+            Self::ExitCode => Ok(f64::from(ended.exit_code)),
+            Self::Time => Ok(ended.took.as_secs_f64()),
             Self::Json(pointer) => {
                 let document: Value = serde_json::from_str(&ended.said)
                     .map_err(|e| format!("printed no JSON: {e}"))?;
-                let found = document.pointer(pointer).and_then(number);
-                found.ok_or_else(|| format!("printed JSON without a number at {pointer}"))?
+                let found = document.pointer(pointer).and_then(|v| Some((v, number(v)?)));
+                let (value, figure) =
+                    found.ok_or_else(|| format!("printed JSON without a number at {pointer}"))?;
+                in_range(figure, value.as_str().unwrap_or(&value.to_string()))
             }
             Self::Regex(regex) => {
                 let found = regex.captures(&ended.said).and_then(|c| c.get(1));
                 let text = found.ok_or_else(|| format!("printed nothing like `{regex}`"))?;
-                let text: String = text.as_str().trim().chars().take(100).collect();
-                // `1e400` is a number, and beyond what can be reckoned with.
-                let number = text.parse().ok().filter(|x: &f64| x.is_finite());
-                number.ok_or_else(|| format!("printed `{text}`, which is no figure"))?
+                let text = text.as_str().trim();
+                in_range(text.parse().unwrap_or(f64::NAN), text)
             }
-        };
-        match f64::is_finite(figure) {
-            true => Ok(figure),
-            false => Err(format!("gave {figure}, which is no figure")),
         }
     }
+}
+
+/// A figure with which ratios can be reckoned: 0, or of a size from 1e-100 to 1e100. `text` is what was
+/// printed.
+fn in_range(figure: f64, text: &str) -> Result<f64, String> {
+    if figure == 0.0 || (1e-100..=1e100).contains(&figure.abs()) {
+        return Ok(figure);
+    }
+    let text: String = text.trim().chars().take(100).collect();
+    // `1e400` is a number, and beyond what is a finite one here.
+    let why = if figure.is_finite() { " of a size from 1e-100 to 1e100" } else { "" };
+    Err(format!("printed `{text}`, which is no figure{why}"))
 }
 
 /// The figures of a run that has ended, by metric. `at` says where it was made, for what is wrong
@@ -220,6 +228,20 @@ mod tests {
         for odd in ["NaN", "1e400", "-inf", "y"] {
             let why = source(any.clone()).read(&ended(&format!("x {odd}"))).unwrap_err();
             assert_eq!(why, format!("printed `{odd}`, which is no figure"));
+        }
+        let odd = |text: &str| {
+            format!("printed `{text}`, which is no figure of a size from 1e-100 to 1e100")
+        };
+        for text in ["1e308", "-1.5e101", "9e-101", "-1e-308"] {
+            let why = source(any.clone()).read(&ended(&format!("x {text}"))).unwrap_err();
+            assert_eq!(why, odd(text));
+            for in_json in [format!("[{text}]"), format!("[\"{text}\"]")] {
+                let why = source(json("0")).read(&ended(&in_json)).unwrap_err();
+                assert_eq!(why.replace("e+", "e"), odd(text));
+            }
+        }
+        for (text, figure) in [("1e100", 1e100), ("-1e-100", -1e-100), ("0", 0.0), ("-0.0", 0.0)] {
+            assert_eq!(source(any.clone()).read(&ended(&format!("x {text}"))), Ok(figure));
         }
         let much = ended(&"y".repeat(MOST_BYTES));
         assert_eq!(cut(&much), " in the first 64 MiB, and no more is read");

@@ -6,6 +6,7 @@ use model::prove::Design;
 use tune::wish::Wish;
 
 use crate::{
+    braces::LEVEL,
     experiment::{Workload, cpus},
     spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec},
     words,
@@ -221,44 +222,6 @@ fn several_factors(spec: &Spec) -> Result<Design, String> {
     }
 }
 
-/// Names in braces that stand for no level. In single quotes they are left alone in a command: `awk
-/// '{print}'` is no mistake; a measurement of ours has none.
-pub(crate) fn marks(factors: &[Factor], workload: &Workload) -> Result<(), String> {
-    let found = match workload {
-        Workload::Ours(words) => words.iter().find_map(|w| unknown(factors, w, false)),
-        Workload::Shell(line) => unknown(factors, line, true),
-    };
-    let Some(name) = found else { return Ok(()) };
-    let known: Vec<String> = factors.iter().map(|f| format!("{{{}}}", f.name)).collect();
-    let quote = match workload {
-        Workload::Shell(_) => "; for the shell itself, in single quotes",
-        Workload::Ours(_) => "",
-    };
-    Err(format!(
-        "{{{name}}} in the workload: there is no such factor; known: {}{quote}",
-        known.join(", ")
-    ))
-}
-
-/// The first name in braces that no factor has; `quotes` leaves out what stands in single ones.
-fn unknown<'t>(factors: &[Factor], text: &'t str, quotes: bool) -> Option<&'t str> {
-    let (mut quoted, mut before) = (false, ' ');
-    for (at, c) in text.char_indices() {
-        quoted ^= c == '\'';
-        let brace = c == '{' && before != '$' && !(quotes && quoted);
-        before = c;
-        let name =
-            text.get(at + 1..).filter(|_| brace).and_then(|t| t.split_once('}')).map(|t| t.0);
-        let Some(name) = name else { continue };
-        let word = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(word);
-        if is_name && factors.iter().all(|f| f.name != name) {
-            return Some(name);
-        }
-    }
-    None
-}
-
 fn used(factor: &Factor, workload: &Workload) -> bool {
     let mark = format!("{{{}}}", factor.name);
     match workload {
@@ -294,7 +257,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
         LevelSpec::Full(full) => (full.name.clone(), Some(full)),
     };
     let pick = |own: Option<&String>, common: &Option<String>| {
-        own.or(common.as_ref()).map(|text| text.replace("{level}", &name))
+        own.or(common.as_ref()).map(|text| text.replace(LEVEL, &name))
     };
     let set = pick(own.and_then(|o| o.set.as_ref()), &factor.set);
     let unset = pick(own.and_then(|o| o.unset.as_ref()), &factor.unset);

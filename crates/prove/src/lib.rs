@@ -4,6 +4,7 @@
 //! in turns, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
 
 mod around;
+mod braces;
 mod child;
 pub mod classes;
 pub mod conclude;

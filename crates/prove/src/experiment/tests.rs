@@ -72,6 +72,29 @@ fn braces_of_the_shell_are_no_names_of_factors() {
 }
 
 #[test]
+fn a_factor_in_braces_is_refused_where_it_is_not_filled_in() {
+    let text = |before: &str, set: &str, unset: &str| {
+        format!(
+            "command = \"w {{n}}\"\nbefore = \"{before}\"\n[[factor]]\nname = \"n\"\n\
+             levels = [1, {{ name = \"2\", args = \"-x\" }}]\nset = \"{set}\"\nunset = \"{unset}\"\n{METRIC}"
+        )
+    };
+    let shell = "awk '{print}' ${n} {m}";
+    check(&text(shell, &format!("{shell} {{level}}"), shell)).unwrap();
+    for (odd, why) in [
+        (text("w {n}", "s", "u"), "{n} in before: it is the same before each run"),
+        (text("w {level}", "s", "u"), "{level} in before: it is the same"),
+        (text("w", "echo {n} > val", "u"), "{n} in set: stands for nothing there; {level} is"),
+        (text("w", "s", "echo ${n} {n}"), "{n} in unset: stands for nothing"),
+        (text("w", "s", "u").replace("-x", "-x {n}"), "{n} in args: stands for nothing"),
+    ] {
+        let said = check(&odd).err().unwrap_or_default();
+        assert!(said.starts_with(why), "{odd}\nsays: {said}\nwanted: {why}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn levels_fill_in_the_workload() {
     let text = "workload = \"measure rtt h --flows {flows}\"\n\
                 [[factor]]\nname = \"flows\"\nlevels = [1, 8]\n\
