@@ -276,12 +276,14 @@ fn ctrl_c_and_a_terminal_that_hangs_up_put_the_host_back() {
 fn a_second_ctrl_c_waits_until_the_host_is_put_back() {
     on_a_host(|host| {
         let before = host.print();
-        let slow = format!("trap '' INT TERM; {READS}; sleep 0.3; sleep 0.3");
+        let slow =
+            format!("trap '' INT TERM; {READS}; touch at$(cat {FILE}); sleep 0.4; sleep 0.4");
         let change = format!("{KNOB}=61");
         let args = ["--command", &slow, "--metric", METRIC, "--change", &change, "--runs", "200"];
         let mut command = heeding(prove(host, &args), libc::SIGINT);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        wait_for("the changed level", || knob() == "61\n");
+        // Written by a workload that has its trap.
+        wait_for("the changed level", || host.state.path().join("at61").exists());
         for _ in 0..3 {
             signal(&child, libc::SIGINT);
             std::thread::sleep(Duration::from_millis(50));
