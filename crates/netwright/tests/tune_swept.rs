@@ -104,6 +104,65 @@ fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
     }
 }
 
+/// Settings of one plan that move each other: all of them as asked for, or none.
+#[test]
+fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
+    let ns = queues();
+    let values = || {
+        let script = "cd /proc/sys/net; grep . ipv4/ip_forward ipv4/conf/*/forwarding \
+                      ipv4/conf/*/rp_filter ipv4/neigh/v0/unres_qlen* ipv6/conf/v0/mtu /sys/class/net/v0/mtu";
+        ns.run("sh", &["-c", script])
+    };
+    let (before, state) = (values(), tempfile::tempdir().unwrap());
+    let apply =
+        |asks: &[&str]| tune(state.path(), &[&["apply", "--netns", &ns.name], asks].concat());
+    let forward = "sysctl.net.ipv4.ip_forward=1";
+    for (asks, set) in [
+        (
+            ["sysctl.net.ipv4.conf.default.forwarding=0", "sysctl.net.ipv4.conf.all.forwarding=1"],
+            ["/default/forwarding:0", "/all/forwarding:1"],
+        ),
+        (["sysctl.net.ipv6.conf.v0.mtu=1350", "nic.v0.mtu=1400"], ["/v0/mtu:1350", "/v0/mtu:1400"]),
+        (
+            ["sysctl.net.ipv4.conf.v0.rp_filter=1", "sysctl.net.ipv4.conf.default.rp_filter=2"],
+            ["/v0/rp_filter:1", "/default/rp_filter:2"],
+        ),
+    ] {
+        // What is not so before is no change to be moved along.
+        let one = asks[0].contains("default.forwarding");
+        if one {
+            ns.run("sysctl", &["-qw", "net.ipv4.conf.default.forwarding=1"]);
+        }
+        let (code, out, err) = apply(&asks);
+        assert_eq!(code, 0, "{asks:?}: {out}{err}");
+        let now = values();
+        assert!(set.iter().all(|v| now.contains(v)), "{asks:?}: {now}");
+        let (code, out, err) = tune(state.path(), &["rollback"]);
+        assert_eq!(code, 0, "{asks:?}: {out}{err}");
+        if one {
+            ns.run("sysctl", &["-qw", "net.ipv4.conf.default.forwarding=0"]);
+        }
+        assert_eq!(values(), before, "{asks:?}");
+    }
+    for asks in [
+        ["sysctl.net.ipv4.conf.all.forwarding=0", forward],
+        [
+            "sysctl.net.ipv4.neigh.v0.unres_qlen_bytes=80003",
+            "sysctl.net.ipv4.neigh.v0.unres_qlen=50",
+        ],
+    ] {
+        let (code, out, err) = apply(&asks);
+        assert!(code == 2 && err.contains("ask for one of them"), "{asks:?}: {code} {out}{err}");
+        assert_eq!(values(), before, "{asks:?}");
+    }
+    // So already, and then moved along.
+    let (code, out, err) = apply(&[forward, "sysctl.net.ipv4.conf.v0.forwarding=0"]);
+    let why = "sysctl.net.ipv4.conf.v0.forwarding was to be 0 and is 1 after step 1 of 1, \
+               sysctl.net.ipv4.ip_forward=1, which moves it along: apply it by itself afterwards";
+    assert!(code == 4 && err.contains(why), "{code} {out}{err}");
+    assert_eq!(values(), before);
+}
+
 /// A value that a change moved along, set by hand since.
 struct Beside {
     asks: &'static [&'static str],

@@ -29,9 +29,10 @@ impl Along {
         all
     }
 
-    /// Whether a value may have been moved.
+    /// Whether a value may have been moved, under this or another name of it.
     pub fn has(&self, knob: &str) -> bool {
-        self.0.contains_key(knob)
+        let value = knobs::value(knob);
+        self.0.contains_key(knob) || self.0.keys().any(|k| knobs::value(k) == value)
     }
 
     /// What a write is about to move along, as it is now.

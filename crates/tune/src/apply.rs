@@ -8,12 +8,13 @@ use std::{
 
 use model::{
     SCHEMA_VERSION,
-    tune::{By, Event, Plan, Planned, Saved},
+    tune::{By, Event, Plan, Planned, Saved, Unchanged},
 };
 
 use crate::{
     Host, Store, TuneError,
     along::Along,
+    held,
     identity::Finder,
     journal::{self, Armed, Journal, Set},
     knobs,
@@ -76,7 +77,7 @@ impl Work<'_> {
                 return Err(e);
             }
         }
-        self.go_on(&mut journal, true)
+        self.go_on(&mut journal, &plan.unchanged, true)
     }
 
     pub(crate) fn begin(&self, plan: &Plan, by: By) -> Result<Journal, TuneError> {
@@ -99,7 +100,7 @@ impl Work<'_> {
         let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
         privilege::check(self.host, &rest)?;
         self.same_interfaces(&set)?;
-        self.go_on(&mut self.store.resume(id, self.lock)?, true)
+        self.go_on(&mut self.store.resume(id, self.lock)?, &[], true)
     }
 
     /// What was begun on an interface is not completed on another one.
@@ -128,8 +129,14 @@ impl Work<'_> {
         })
     }
 
-    /// Makes what is not made yet; `keep` ends the set, which otherwise stays on trial.
-    pub(crate) fn go_on(&self, journal: &mut Journal, keep: bool) -> Result<Applied, TuneError> {
+    /// Makes what is not made yet and looks at all of it in the end, and at what was taken as already so;
+    /// `keep` ends the set, which otherwise stays on trial.
+    pub(crate) fn go_on(
+        &self,
+        journal: &mut Journal,
+        unchanged: &[Unchanged],
+        keep: bool,
+    ) -> Result<Applied, TuneError> {
         let set = self.set(journal.id)?;
         let mut along = Along::of(&set);
         for (n, change) in set.changes.iter().enumerate() {
@@ -142,6 +149,9 @@ impl Work<'_> {
             if let Err(why) = made.and_then(|()| self.back(&set.changes, n)) {
                 return self.give_up(journal, n, why);
             }
+        }
+        if let Err((n, why)) = held::look(self.host, &set.changes, unchanged) {
+            return self.give_up(journal, n, why);
         }
         if !keep {
             return Ok(Applied::Whole(journal.id));

@@ -88,6 +88,13 @@ pub trait Knob: Sync {
         None
     }
 
+    /// The one name of its value, where that has several (`ip_forward` is `conf.all.forwarding`).
+    /// Pure.
+    fn same_as(&self, knob: &str) -> Option<String> {
+        let _ = knob;
+        None
+    }
+
     /// What may go wrong beyond what undoing repairs: such a change is asked for twice
     /// (`--i-understand`).
     fn danger(&self, knob: &str) -> Option<&'static str> {

@@ -70,6 +70,11 @@ pub fn find(knob: &str) -> Option<&'static dyn Knob> {
     ALL.iter().copied().find(|k| k.takes(knob))
 }
 
+/// The name of the value that a knob sets: one for all the names that it has.
+pub fn value(knob: &str) -> String {
+    find(knob).and_then(|k| k.same_as(knob)).unwrap_or_else(|| knob.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ use crate::{
     journal::step,
     knob::{Case, Knob, Refusal, harmful, is_of_nic, nic_of},
     knobs, members, near, netns, profile, stacked,
+    swept::{self, Sweeps},
     wish::{self, Mode, Wish, Wishes},
 };
 
@@ -23,6 +24,8 @@ pub struct Seen {
     values: BTreeMap<String, Result<String, TuneError>>,
     /// Those that nobody can write here, with the reason.
     fixed: BTreeMap<String, TuneError>,
+    /// What the write of each may move along.
+    sweeps: Sweeps,
 }
 
 /// Reads every knob that is wished for.
@@ -33,6 +36,7 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
             continue;
         };
         seen.values.insert(w.knob.clone(), knob.read(host, &w.knob));
+        seen.sweeps.insert(w.knob.clone(), knob.companions(host, &w.knob));
         if let Err(e) = knob.settable(host, &w.knob) {
             seen.fixed.insert(w.knob.clone(), e);
         }
@@ -57,7 +61,8 @@ pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Pla
     let changes = phased.into_iter().map(|(_, p)| p).collect();
     let changes = without_irqbalance(changes, &mut plan.refused);
     let changes = stacked::in_order(case.facts, changes);
-    plan.changes = members::in_turn(case.facts, changes);
+    let changes = members::in_turn(case.facts, changes);
+    plan.changes = swept::in_order(&seen.sweeps, changes);
     plan.notes = notes(&case, &plan);
     plan
 }
@@ -93,17 +98,14 @@ fn judge(case: &mut Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
 
 fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
     let mut judged = Judged::default();
-    let mut asked: BTreeMap<&str, &Wish> = BTreeMap::new();
+    let mut asked: BTreeMap<String, &Wish> = BTreeMap::new();
     for wish in &wishes.wishes {
-        match asked.get(wish.knob.as_str()) {
-            Some(first) if first.value == wish.value && first.mode == wish.mode => continue,
-            Some(first) => {
-                let why = format!("{} asks for it too", first.asked_by);
-                judged.refused.push(refused(wish, RefusedAs::Usage, why));
-                continue;
-            }
-            None => asked.insert(&wish.knob, wish),
-        };
+        let value = knobs::value(&wish.knob);
+        if let Some(first) = asked.get(&value) {
+            judged.refused.extend(twice(wish, first));
+            continue;
+        }
+        asked.insert(value, wish);
         match one(case, wish, seen, wishes.understood) {
             Ok(Some(planned)) => judged.phased.push(planned),
             Ok(None) => judged.unchanged.push(unchanged(wish, seen)),
@@ -111,6 +113,18 @@ fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
         }
     }
     judged
+}
+
+/// Of a value that is asked for again: nothing where it is the same wish.
+fn twice(wish: &Wish, first: &Wish) -> Option<Refused> {
+    let why = match first.knob == wish.knob {
+        true if first.value == wish.value && first.mode == wish.mode => return None,
+        true => format!("{} asks for it too", first.asked_by),
+        false => {
+            format!("is the same value as {} of this plan: ask for one of them", first.knob)
+        }
+    };
+    Some(refused(wish, RefusedAs::Usage, why))
 }
 
 fn one(

@@ -220,7 +220,7 @@ impl Bench {
         let work = self.work();
         let mut journal = work.begin(plan, self.by.clone())?;
         journal.sync(Event::OnTrial { by: self.what.clone() })?;
-        match work.go_on(&mut journal, false)? {
+        match work.go_on(&mut journal, &plan.unchanged, false)? {
             Applied::Whole(id) => Ok(id),
             Applied::Undone { why, report, id } => match whole(id, &report) {
                 Ok(()) => Err(why),

@@ -89,6 +89,10 @@ impl Knob for Sysctl {
         acts::never(&dotted(knob))
     }
 
+    fn same_as(&self, knob: &str) -> Option<String> {
+        Some(sweeps::value(&path(knob)?))
+    }
+
     fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
         host.text(&file(knob))
     }

@@ -13,6 +13,9 @@ const FINER: &[(&str, &str)] = &[
     ("unres_qlen", "unres_qlen_bytes"),
 ];
 
+/// Another name of `net/ipv4/conf/all/forwarding`.
+const IP_FORWARD: &str = "net/ipv4/ip_forward";
+
 /// Of IPv6, what `all` sets for every interface at once, beside forwarding.
 const ALL_OF_IPV6: &[&str] =
     &["addr_gen_mode", "disable_ipv6", "force_forwarding", "ignore_routes_with_linkdown"];
@@ -28,6 +31,18 @@ pub fn companions(host: &Host, path: &str) -> Vec<String> {
         None => vec![],
     };
     moved.iter().map(|p| knob(p)).collect()
+}
+
+/// The knob by which the value of this path goes, whichever of its names and units was written.
+pub fn value(path: &str) -> String {
+    let finer = |(folder, name): (&str, &str)| {
+        let (_, finer) = FINER.iter().find(|(rough, _)| *rough == name && has_units(folder))?;
+        Some(format!("{folder}/{finer}"))
+    };
+    match path {
+        IP_FORWARD => knob("net/ipv4/conf/all/forwarding"),
+        _ => knob(&path.rsplit_once('/').and_then(finer).unwrap_or_else(|| path.into())),
+    }
 }
 
 fn knob(path: &str) -> String {
@@ -73,16 +88,21 @@ fn of_forwarding(host: &Host, path: &str) -> Vec<String> {
     let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
     let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
     let own = |file: &str| knob(&format!("{family}/conf/{file}"));
-    let mut all: Vec<String> = names.iter().map(|n| own(&format!("{n}/forwarding"))).collect();
+    // `default` leaves `all` as it is.
+    let is_default = path.ends_with("/default/forwarding");
+    let names = names.iter().filter(|n| !(is_default && *n == "all"));
+    let mut all: Vec<String> = names.map(|n| own(&format!("{n}/forwarding"))).collect();
     // `all` first: writing it rewrites the others.
     all.sort_by_key(|k| !k.ends_with(".all.forwarding"));
-    all.push(own("all/accept_redirects"));
+    if !is_default {
+        all.push(own("all/accept_redirects"));
+    }
     all
 }
 
 /// The switches that speak for every interface.
 pub fn forwards(path: &str) -> bool {
-    path == "net/ipv4/ip_forward"
+    path == IP_FORWARD
         || ["net/ipv4", "net/ipv6"]
             .iter()
             .any(|f| ["all", "default"].iter().any(|n| path == format!("{f}/conf/{n}/forwarding")))
@@ -124,6 +144,23 @@ mod tests {
             ),
         ] {
             assert_eq!(companions(&host, path), moved, "{path}");
+        }
+        let of_default = companions(&host, "net/ipv4/conf/default/forwarding");
+        assert!(!of_default.iter().any(|k| k.contains(".all.")), "{of_default:?}");
+        assert!(of_default.contains(&"sysctl.net.ipv4.conf.eth0/100.forwarding".to_owned()));
+    }
+
+    #[test]
+    fn a_value_has_one_name() {
+        for (path, name) in [
+            ("net/ipv4/ip_forward", "sysctl.net.ipv4.conf.all.forwarding"),
+            ("net/ipv4/conf/all/forwarding", "sysctl.net.ipv4.conf.all.forwarding"),
+            ("net/ipv4/neigh/a.b/unres_qlen", "sysctl.net.ipv4.neigh.a/b.unres_qlen_bytes"),
+            ("net/ipv6/route/gc_min_interval", "sysctl.net.ipv6.route.gc_min_interval_ms"),
+            ("net/ipv4/route/gc_min_interval", "sysctl.net.ipv4.route.gc_min_interval"),
+            ("net/ipv6/conf/all/forwarding", "sysctl.net.ipv6.conf.all.forwarding"),
+        ] {
+            assert_eq!(value(path), name);
         }
     }
 }

@@ -1,0 +1,95 @@
+//! The end of an apply: what it wrote, and what it took as already so, read once more. A later write
+//! of it may have moved either along.
+
+use model::tune::{Planned, Unchanged};
+
+use crate::{Host, TuneError, along::Moving, journal::step, knobs};
+
+/// What is to be so after the last write.
+struct Asked<'a> {
+    knob: &'a str,
+    value: &'a str,
+    /// The step that wrote it.
+    step: Option<usize>,
+}
+
+/// Looks at all of them, but for what moves by itself and what ended.
+///
+/// # Errors
+/// The first that is not so, with the step that is to blame, or else its own.
+pub fn look(
+    host: &Host,
+    changes: &[Planned],
+    unchanged: &[Unchanged],
+) -> Result<(), (usize, TuneError)> {
+    let written = changes.iter().enumerate();
+    let written = written.map(|(n, c)| Asked { knob: &c.knob, value: &c.new, step: Some(n) });
+    let so = unchanged.iter().map(|u| Asked { knob: &u.knob, value: &u.value, step: None });
+    let moving = Moving::default();
+    for asked in written.chain(so) {
+        if moving.has(host, asked.knob) || ends_with_irqbalance(changes, asked.knob) {
+            continue;
+        }
+        if let Some(is) = otherwise(host, &asked) {
+            return Err(blamed(host, changes, &asked, &is));
+        }
+    }
+    Ok(())
+}
+
+/// What it is instead.
+fn otherwise(host: &Host, asked: &Asked<'_>) -> Option<String> {
+    let knob = knobs::find(asked.knob)?;
+    match knob.read(host, asked.knob) {
+        Ok(now) if knob.verify(asked.value, &now) || knob.show(&now) == asked.value => None,
+        Ok(now) => Some(format!("is {}", knob.show(&now))),
+        // A process ended meanwhile.
+        Err(_) if knob.lost(host, asked.knob, "").is_some() => None,
+        Err(e) => Some(format!("cannot be read ({e})")),
+    }
+}
+
+/// What irqbalance was told is gone with it.
+fn ends_with_irqbalance(changes: &[Planned], knob: &str) -> bool {
+    const RUNNING: &str = "irqbalance.running";
+    let ends = |c: &Planned| c.knob == RUNNING && c.new == "off";
+    knob.starts_with("irqbalance.") && knob != RUNNING && changes.iter().any(ends)
+}
+
+fn blamed(host: &Host, changes: &[Planned], asked: &Asked<'_>, is: &str) -> (usize, TuneError) {
+    let Asked { knob, value, .. } = asked;
+    match mover(host, changes, asked) {
+        Some((n, by)) => {
+            let step = step(n, changes.len());
+            let why = format!(
+                "{knob} was to be {value} and {is} after {step}, {}={}, which moves it along: apply \
+                 it by itself afterwards",
+                by.knob, by.new
+            );
+            (n, TuneError::Environment(why))
+        }
+        None => {
+            let last = changes.len().saturating_sub(1);
+            let why = format!(
+                "{knob} was to be {value} and {is} after the last step: somebody else changes it, or \
+                 a later step does"
+            );
+            (asked.step.unwrap_or(last), TuneError::Changed(why))
+        }
+    }
+}
+
+/// The last step after a value's own that moves it along.
+fn mover<'c>(
+    host: &Host,
+    changes: &'c [Planned],
+    asked: &Asked<'_>,
+) -> Option<(usize, &'c Planned)> {
+    let value = knobs::value(asked.knob);
+    let moves = |c: &Planned| {
+        let along = knobs::find(&c.knob).map(|k| k.companions(host, &c.knob));
+        along.is_some_and(|all| all.iter().any(|k| knobs::value(k) == value))
+    };
+    let later = changes.iter().enumerate().rev().take_while(|(n, _)| asked.step != Some(*n));
+    later.into_iter().find(|(_, c)| moves(c))
+}
