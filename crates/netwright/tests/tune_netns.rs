@@ -253,6 +253,36 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
     assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
 }
 
+/// Put back there by the command that was told, and back here, it is nobody's to undo any more.
+#[test]
+fn what_was_put_back_elsewhere_does_not_come_back_as_ours() {
+    let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    ns.run("ip", &["link", "add", "d0", "type", "ifb"]);
+    let before = ns.run("cat", &["/sys/class/net/d0/tx_queue_len"]);
+    for again in [&["rollback"][..], &["rollback", "--all"]] {
+        let ask = ["apply", "--netns", &ns.name, "--no-confirm", "nic.d0.txqueuelen=777"];
+        assert_eq!(tune(state, &ask).0, 0);
+        ns.run("ip", &["link", "set", "d0", "netns", &other.name]);
+        let (code, out, err) = tune(state, &["rollback"]);
+        assert_eq!(code, 1, "{out}{err}");
+        other.run("ip", &["link", "set", "d0", "txqueuelen", before.trim()]);
+        let nothing = |args: &[&str]| {
+            let (code, out, err) = tune(state, args);
+            assert!(code == 0 && out.contains("Nothing of ours"), "{args:?}: {code} {out}{err}");
+        };
+        nothing(&["status"]);
+        nothing(again);
+        other.run("ip", &["link", "set", "d0", "netns", &ns.name]);
+        ns.run("ip", &["link", "set", "d0", "txqueuelen", "1234"]);
+        nothing(&["status"]);
+        nothing(&["rollback"]);
+        let now = ns.run("cat", &["/sys/class/net/d0/tx_queue_len"]);
+        assert_eq!(now.trim(), "1234", "{again:?}");
+        ns.run("ip", &["link", "set", "d0", "txqueuelen", before.trim()]);
+    }
+}
+
 /// Made anew with the name and the number of the old one.
 #[test]
 fn an_interface_that_took_name_and_number_of_another_is_left_alone() {
@@ -629,6 +659,113 @@ fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
     fs::write(&file, whole).unwrap();
     assert_eq!(tune(state.path(), &["rollback", "1"]).0, 0);
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
+}
+
+/// What a newer one set cannot be known: nothing is put back underneath it.
+#[test]
+fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let apply = |ask: &str| {
+        let (code, out, err) = tune(state.path(), &["apply", ask, "--netns", &ns.name]);
+        assert_eq!(code, 0, "{out}{err}");
+    };
+    let value = || ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim().to_owned();
+    for ask in ["sysctl.net.ipv4.tcp_fin_timeout=31", "sysctl.net.ipv4.tcp_fin_timeout=32"] {
+        apply(ask);
+    }
+    apply("nic.v0.mtu=1400");
+    let file = state.path().join("journal/000002.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    fs::write(&file, whole.replacen("\"schema_version\":1", "\"schema_version\":2", 1)).unwrap();
+    let told = "change 2 was made later by a newer netwright and may have set the same";
+    // The later one goes on; the earlier one is left where it is.
+    let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
+    let folded = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 1 && folded.contains(told), "{code} {out}{err}");
+    assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"), "{out}{err}");
+    assert_eq!(value(), "32");
+    for more in [&["1"][..], &["1", "--dry-run"], &[], &["--all"]] {
+        let (code, out, err) = tune(state.path(), &[&["rollback"], more].concat());
+        assert!(code == 4 && err.contains(told), "{more:?}: {code} {out}{err}");
+        assert_eq!(err.lines().filter(|l| l.contains(told)).count(), 1, "{err}");
+        assert_eq!(value(), "32", "{more:?}");
+    }
+    // One that was cut short is no exception.
+    let first = state.path().join("journal/000001.jsonl");
+    let all = fs::read_to_string(&first).unwrap();
+    let cut = all.lines().filter(|l| !l.contains("\"applied\""));
+    fs::write(&first, cut.map(|l| format!("{l}\n")).collect::<String>()).unwrap();
+    let (code, out, err) = tune(state.path(), &["rollback", "--unfinished"]);
+    assert!(code == 4 && err.contains(told), "{code} {out}{err}");
+    assert_eq!(value(), "32");
+    fs::write(&first, all).unwrap();
+    fs::write(&file, whole).unwrap();
+    let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
+    assert_eq!((code, value().as_str()), (0, "60"), "{out}{err}");
+}
+
+#[test]
+fn the_namespace_that_one_is_in_is_simply_that_one() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path().to_str().unwrap();
+    let inside = |args: &[&str]| {
+        let out = ns.output(NETWRIGHT, &[&["tune"], args, &["--state-dir", state]].concat());
+        let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+        assert_eq!(out.status.code(), Some(0), "{args:?}: {}", text(&out.stderr));
+        text(&out.stdout)
+    };
+    let out = inside(&["apply", "--netns", &ns.name, "--no-confirm", "nic.v0.mtu=1400"]);
+    assert!(out.contains("Change 1 is in force"), "{out}");
+    assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1400"));
+    inside(&["rollback", "--netns", &format!("/run/netns/{}", ns.name)]);
+    assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"));
+    // No way into it is told.
+    let out = ns.output(NETWRIGHT, &["tune", "plan", "--container", "1", "nic.v0.mtu=1400"]);
+    assert_ne!(out.status.code(), Some(0), "v0 is not in the first one");
+    let out = run(
+        NETWRIGHT,
+        &["tune", "plan", "--json", "--netns", "/proc/self/ns/net", "nic.lo.mtu=1500"],
+    );
+    let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(plan["changes"][0]["command"], "ip link set lo mtu 1500");
+}
+
+#[test]
+fn apply_names_all_that_it_refuses() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let asks = ["nic.v0.mtu=nonsense", "nic.v9.mtu=1400", "sysctl.net.nothing=1", "nic.v0.mtux=1"];
+    let ask = [&["apply", "--netns", &ns.name][..], &asks].concat();
+    let (code, out, err) = tune(state.path(), &ask);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    assert_eq!(lines.len(), asks.len(), "{err}");
+    for ask in asks {
+        assert_eq!(lines.iter().filter(|l| l.contains(ask)).count(), 1, "{ask}: {err}");
+    }
+    assert!(lines.last().is_some_and(|l| l.contains(asks[0])), "the exit code's: {err}");
+}
+
+#[test]
+fn a_state_folder_that_is_no_folder_is_exit_code_4() {
+    let state = tempfile::tempdir().unwrap();
+    let file = state.path().join("file");
+    fs::write(&file, "").unwrap();
+    let journal = state.path().join("with");
+    fs::create_dir(&journal).unwrap();
+    fs::write(journal.join("journal"), "").unwrap();
+    let told = [(&file, file.clone()), (&journal, journal.join("journal"))];
+    for (place, named) in &told {
+        let place = place.to_str().unwrap();
+        for args in [&["status"][..], &["log"], &["rollback"], &["confirm"], &["rollback", "--all"]]
+        {
+            let (code, out, err) = tune(state.path(), &[args, &["--state-dir", place]].concat());
+            let line = format!("{}: is no folder", named.display());
+            assert!(code == 4 && err.contains(&line), "{args:?}: {code} {out}{err}");
+        }
+    }
+    let none = state.path().join("none");
+    let (code, out, err) = tune(&none, &["status"]);
+    assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
 }
 
 /// Each line that a plan prints does from outside what the change does.

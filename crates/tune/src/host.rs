@@ -38,11 +38,19 @@ impl Host {
         Self { root: Root::live(), tree: None, namespace: None }
     }
 
-    /// The running host as it is seen from a network namespace; this process goes there for good.
+    /// The running host as it is seen from a network namespace; this process goes there for good. The one
+    /// that it is in already is simply the running host.
     ///
     /// # Errors
     /// As [`Namespace::enter`].
     pub fn from(namespace: &Namespace) -> Result<Self, TuneError> {
+        if namespace.is_here() {
+            // /sys may be another's all the same; whoever may not change that reads what is there.
+            return match namespace.enter() {
+                Ok(()) | Err(TuneError::Denied(_)) => Ok(Self::live()),
+                Err(e) => Err(e),
+            };
+        }
         namespace.enter()?;
         Ok(Self {
             root: Root::live(),

@@ -166,6 +166,35 @@ impl Store {
         Ok(Set::fold(records))
     }
 
+    /// The last change after `id` whose journal a newer netwright wrote: what it set is not known.
+    pub fn newer_after(&self, id: u64) -> Option<u64> {
+        let is_newer = |id: &u64| {
+            let records = fs::read(self.file_of(*id)).map(|bytes| read::records(&bytes));
+            matches!(records, Ok(Err(Unread::Newer(_))))
+        };
+        self.ids().into_iter().rev().take_while(|later| *later > id).find(is_newer)
+    }
+
+    /// Whether it can be a place for journals; one that is not there is.
+    ///
+    /// # Errors
+    /// [`TuneError::Environment`] where there is something else than a folder.
+    pub fn is_place(&self) -> Result<(), TuneError> {
+        let folder = self.folder();
+        let other = match fs::metadata(&folder) {
+            Ok(there) => !there.is_dir(),
+            Err(e) => e.kind() == ErrorKind::NotADirectory,
+        };
+        if !other {
+            return Ok(());
+        }
+        let path = if self.state.is_dir() { &folder } else { &self.state };
+        Err(TuneError::Environment(format!(
+            "{}: is no folder; journals are kept in one (--state-dir, NETWRIGHT_STATE)",
+            path.display()
+        )))
+    }
+
     /// Whether all of it may be read.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod identity;
 pub mod journal;
 pub mod knob;
 pub mod knobs;
+pub mod leftover;
 pub mod lock;
 mod members;
 mod near;

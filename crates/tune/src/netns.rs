@@ -136,6 +136,11 @@ impl Namespace {
         &self.way
     }
 
+    /// Whether this thread is in it.
+    pub fn is_here(&self) -> bool {
+        fs::metadata("/proc/thread-self/ns/net").is_ok_and(|own| own.ino() == self.inode)
+    }
+
     /// Moves this thread into it, with a view of `/sys` that shows its interfaces. Of a process
     /// with one thread, which stays with it; of another thread, until that ends.
     ///
@@ -167,7 +172,11 @@ impl Namespace {
         let groups = File::open("/sys/fs/cgroup");
         let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         if !mount(c"sysfs", c"/sys", c"sysfs", safe) {
-            return Err(failed("mount /sys"));
+            // The same is there already: it was this namespace's.
+            return match std::io::Error::last_os_error().raw_os_error() {
+                Some(libc::EBUSY) => Ok(()),
+                _ => Err(failed("mount /sys")),
+            };
         }
         // The new /sys lies over the control groups; they are not the namespace's.
         if let Ok(groups) = groups

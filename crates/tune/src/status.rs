@@ -210,12 +210,12 @@ fn values(
 }
 
 /// Reads values where the set was made.
-fn read_there(
+pub(crate) fn read_there<T: Send>(
     host: &Host,
     set: &Set,
     here: &HostId,
-    all: impl Fn(Seen) -> Vec<(String, Now)> + Send + Sync,
-) -> Vec<(String, Now)> {
+    all: impl Fn(Seen) -> Vec<T> + Send + Sync,
+) -> Vec<T> {
     let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
     if !host.is_live() || set.is_of(here) {
         return all(Seen::Here);
@@ -231,7 +231,7 @@ fn read_there(
 
 /// Whether a set's namespace can be looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+pub(crate) enum Seen {
     Here,
     Not,
     Gone,

@@ -21,6 +21,9 @@ use options::{KINDS, Set};
 /// kind, handle, parent, options, in hex; and one if filters hang there.
 pub struct NicQdisc;
 
+/// Said of what the kernel put there by itself.
+const OWN: &str = " (the kernel's default)";
+
 /// Handles of our own; one of them is free.
 const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
 
@@ -153,7 +156,7 @@ impl Knob for NicQdisc {
     fn show(&self, exact: &str) -> String {
         let all = parsed(exact);
         let Some((root, below)) = all.split_first() else { return exact.trim().to_owned() };
-        let own = |q: &Qdisc| if q.handle == 0 { " (the kernel's default)" } else { "" };
+        let own = |q: &Qdisc| if q.handle == 0 { OWN } else { "" };
         let text = |q: &Qdisc| format!("{}{}", q.kind, options::show(&q.kind, &q.options));
         let mut kinds: Vec<String> = below.iter().map(text).collect();
         kinds.dedup();
@@ -270,13 +273,15 @@ impl Knob for NicQdisc {
 
     fn command(&self, knob: &str, new: &str) -> String {
         let nic = nic(knob);
+        if new == "default" || new.ends_with(OWN) {
+            return format!("tc qdisc del dev {nic} root");
+        }
         match new.strip_prefix("mq") {
             Some("") => format!("tc qdisc replace dev {nic} root mq"),
             Some(child) => format!(
                 "tc qdisc replace dev {nic} root handle 1: mq; for each queue N: tc qdisc replace \
                  dev {nic} parent 1:N{child}"
             ),
-            None if new == "default" => format!("tc qdisc del dev {nic} root"),
             None => format!("tc qdisc replace dev {nic} root {new}"),
         }
     }
@@ -311,6 +316,11 @@ mod tests {
         }
         let own = exact(&[one("noqueue", 0, ROOT, &[])], 1);
         assert_eq!(NicQdisc.show(&own), "noqueue (the kernel's default)");
+        let queues = exact(&[one("mq", 0, ROOT, &[]), one("pfifo", 0, 1, &limit)], 0);
+        for shown in [NicQdisc.show(&own), NicQdisc.show(&queues), "default".into()] {
+            let line = NicQdisc.command("nic.v0.qdisc", &shown);
+            assert_eq!(line, "tc qdisc del dev v0 root", "{shown}");
+        }
         assert!(NicQdisc.verify("default", &own));
         for bad in ["", "htb", "mq htb", "mq noqueue", "default 1", "fq limit", "mq default"] {
             assert!(wanted(bad).is_err(), "{bad:?} was taken");

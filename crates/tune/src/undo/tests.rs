@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     Store,
     apply::{Applied, Work as Applying},
-    settle, status,
+    leftover, settle, status,
 };
 
 const KEYS: [&str; 3] = ["somaxconn", "busy_poll", "busy_read"];
@@ -131,6 +131,41 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
         (State::RolledBack, vec!["7".into(), "1".into(), "1".into()])
     );
     assert!(tree.left().is_empty());
+}
+
+/// What is as it was ends the change, and is nobody's to undo once it is set again; what is only not to be
+/// read at this moment does not.
+#[test]
+fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
+    let tree = Tree::new();
+    tree.apply();
+    fs::remove_file(tree.at("busy_poll")).unwrap();
+    tree.roll_back(OnDrift::Overwrite);
+    let close = || {
+        let (host, store) = (tree.host(), tree.store());
+        let lock = store.lock(None, &mut |_| {}).unwrap();
+        let sets = store.sets().0.into_iter().map(|s| {
+            let state = s.state(None, false);
+            (s, state)
+        });
+        leftover::close(&host, &store, &lock, &sets.collect::<Vec<_>>()).unwrap()
+    };
+    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "not there now");
+    tree.put("busy_poll", "2\n");
+    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "ours is there");
+    tree.put("busy_poll", "1\n");
+    // A later change that cannot be read may have set it, and is undone later.
+    let later = tree.store().folder().join("000002.jsonl");
+    let newer = "{\"seq\":1,\"at_unix_ms\":5,\"event\":\"begin\",\"schema_version\":99}\n";
+    fs::write(&later, newer).unwrap();
+    assert_eq!(tree.store().newer_after(1), Some(2));
+    assert_eq!(tree.store().newer_after(2), None);
+    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "a newer one's");
+    fs::remove_file(later).unwrap();
+    assert_eq!((close(), tree.state()), (vec![1], State::RolledBack));
+    tree.put("busy_poll", "7\n");
+    assert!(tree.left().is_empty());
+    assert_eq!(close(), [0; 0]);
 }
 
 #[test]

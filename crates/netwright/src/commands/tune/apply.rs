@@ -85,7 +85,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     let (by_name, of_findings) = (wishes.by_name(), wishes.found_on.is_some());
     let (plan, _) = plan::make(&place.host, wishes)?;
     if by_name && !plan.refused.is_empty() {
-        return plan::worst(&plan);
+        return plan::all_refused(&plan);
     }
     if !quiet {
         for r in &plan.refused {

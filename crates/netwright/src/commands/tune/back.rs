@@ -7,6 +7,7 @@ use probe::facts::{self, Request};
 use tune::{
     Host, confirm, drift,
     journal::Set,
+    leftover,
     lock::Lock,
     netns::{self, Found},
     privilege, status,
@@ -121,18 +122,21 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     let (mut open, damaged) = sets(&place);
     let chosen = chosen(&args, &place.host, &open);
     if chosen.is_empty() {
+        close_leftovers(&place, lock.as_ref());
         // What cannot be read may be what was meant.
         return match damaged.is_empty() {
             true => nothing(&args),
             false => Err(Failure::Environment(damaged.join("; "))),
         };
     }
+    let (chosen, beneath) = not_beneath_newer(&place, chosen)?;
     let mut told = Told { done: true, ..Told::default() };
     match args.all || args.unfinished {
         // They may have been meant too, and are not put back.
         true => told.fail(damaged),
         false => damaged.iter().for_each(|d| note(&format!("netwright: {d}"))),
     }
+    told.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
     for (set, state) in &chosen {
         let mut one = match one(&mut place, lock.as_ref(), (set, *state), &open, &args) {
@@ -148,12 +152,44 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         told.lines.append(&mut one.lines);
         told.drifted.append(&mut one.drifted);
     }
+    close_leftovers(&place, lock.as_ref());
     drop(lock);
     let ids = chosen.iter().map(|(s, _)| s.id);
     let stand: Vec<ChangeSet> = ids.filter_map(|id| standing(&place, id)).collect();
     let done = told.done;
     tell_all(&args.output, stand, told)?;
     Ok(if done { Done::Yes } else { Done::No })
+}
+
+/// Changes that can be undone, and why the others cannot.
+type Parted = (Vec<(Set, State)>, Option<String>);
+
+/// Parts the changes that can be undone from those that a newer netwright's may lie over; a line for these.
+///
+/// # Errors
+/// Where none can be undone.
+fn not_beneath_newer(place: &Place, chosen: Vec<(Set, State)>) -> Result<Parted, Failure> {
+    let writes = |t: State| !matches!(t, State::RolledBack | State::GoneWithBoot);
+    let newer = |(s, t): &(Set, State)| place.store.newer_after(s.id).filter(|_| writes(*t));
+    // The last one is over all of them.
+    let Some(last) = chosen.iter().find_map(newer) else { return Ok((chosen, None)) };
+    let (beneath, free): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|c| newer(c).is_some());
+    let ids: Vec<String> = beneath.iter().map(|(s, _)| s.id.to_string()).collect();
+    let why = format!(
+        "change {last} was made later by a newer netwright and may have set the same as change {}: roll \
+         that back first, with that one (and then these with it too)",
+        ids.join(", ")
+    );
+    if free.is_empty() { Err(Failure::Environment(why)) } else { Ok((free, Some(why))) }
+}
+
+/// Tells the journal of what is left of no change any more; what it could not be told is there the next time.
+fn close_leftovers(place: &Place, lock: Option<&Lock>) {
+    let Some(lock) = lock else { return };
+    let (all, _) = sets(place);
+    if let Err(e) = leftover::close(&place.host, &place.store, lock, &all) {
+        note(&format!("netwright: what is no longer left could not be noted: {e}"));
+    }
 }
 
 /// The lock. Whoever may not write the journal is told at once what else is missing.

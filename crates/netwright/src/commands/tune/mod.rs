@@ -108,6 +108,12 @@ struct Place {
 
 impl Place {
     fn open(args: PlaceArgs) -> Result<Self, Failure> {
+        let place = Self::of(args)?;
+        place.store.is_place().map_err(failure)?;
+        Ok(place)
+    }
+
+    fn of(args: PlaceArgs) -> Result<Self, Failure> {
         let options = options(&args);
         let Some(root) = args.root.clone() else {
             let host = live(&args)?;

@@ -179,8 +179,8 @@ pub fn facts(host: &Host, wishes: &Wishes) -> Facts {
     facts::collect(host.root(), &Request { processes })
 }
 
-/// The answer to what was asked for by name: the reason that most wants somebody to act.
-pub fn worst(plan: &Plan) -> Result<Done, Failure> {
+/// The reason that most wants somebody to act.
+fn first(plan: &Plan) -> Option<&Refused> {
     let order = [
         RefusedAs::Usage,
         RefusedAs::Denied,
@@ -188,12 +188,29 @@ pub fn worst(plan: &Plan) -> Result<Done, Failure> {
         RefusedAs::Harmful,
         RefusedAs::Postponed,
     ];
-    let first = order.iter().find_map(|k| plan.refused.iter().find(|r| r.kind == *k));
-    let Some(r) = first else { return Ok(Done::Yes) };
+    order.iter().find_map(|k| plan.refused.iter().find(|r| r.kind == *k))
+}
+
+/// The answer to what was asked for by name, beside a plan that tells of all.
+pub fn worst(plan: &Plan) -> Result<Done, Failure> {
+    let Some(r) = first(plan) else { return Ok(Done::Yes) };
     if plan.refused.len() > 1 {
         note(&format!("netwright: {} of the changes are refused", plan.refused.len()));
     }
-    refusal(r.kind, format!("{}: {}={}: {}", r.asked_by, r.knob, r.new, r.why))
+    refusal(r.kind, told(r))
+}
+
+/// The same where no plan is shown: a line for each, the one that the exit code is of at the end.
+pub fn all_refused(plan: &Plan) -> Result<Done, Failure> {
+    let Some(last) = first(plan) else { return Ok(Done::Yes) };
+    for r in plan.refused.iter().filter(|r| !std::ptr::eq(*r, last)) {
+        note(&format!("netwright: {}", told(r)));
+    }
+    refusal(last.kind, told(last))
+}
+
+fn told(r: &Refused) -> String {
+    format!("{}: {}={}: {}", r.asked_by, r.knob, r.new, r.why)
 }
 
 /// Whether a plan can be applied as it is.

@@ -1,0 +1,85 @@
+//! What undoing left, once it is no longer there: the journal is told, so that the change is rolled
+//! back for good and what somebody sets later is nobody's to undo.
+
+use model::tune::{Event, Saved, State};
+
+use crate::{
+    Host, Store, TuneError,
+    identity::Finder,
+    journal::Set,
+    knobs,
+    lock::Lock,
+    netns,
+    status::{Seen, is_open, read_there},
+    undo::{self, Outlook},
+};
+
+/// Closes each partly rolled back set of which all that was left is as it was, or gone for good; with
+/// their numbers. What a later change wrote over, or one that cannot be read may have, is not judged: it may
+/// come back with that one's undoing. `sets` are all, ascending. Only with the lock.
+///
+/// # Errors
+/// When a journal cannot be told.
+pub fn close(
+    host: &Host,
+    store: &Store,
+    lock: &Lock,
+    sets: &[(Set, State)],
+) -> Result<Vec<u64>, TuneError> {
+    let last = store.ids().into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
+    let mut closed = Vec::new();
+    for (set, _) in sets.iter().filter(|(_, t)| *t == State::PartlyRolledBack) {
+        let later = || sets.iter().filter(|(s, t)| s.id > set.id && stands(*t));
+        if last.is_some_and(|id| id > set.id)
+            || later().any(|(s, _)| s.in_the_way_of(set).is_some())
+        {
+            continue;
+        }
+        let Some(events) = settled(host, set) else { continue };
+        let mut journal = store.resume(set.id, lock)?;
+        events.into_iter().try_for_each(|event| journal.sync(event))?;
+        closed.push(set.id);
+    }
+    Ok(closed)
+}
+
+fn stands(state: State) -> bool {
+    is_open(state) || state == State::PartlyRolledBack
+}
+
+/// What to tell the journal of each value that was left; `None` where one of them is still there
+/// otherwise, or nobody can say.
+fn settled(host: &Host, set: &Set) -> Option<Vec<Event>> {
+    let left: Vec<&Saved> = set.to_undo().into_iter().map(|(saved, _)| saved).collect();
+    let all = read_there(host, set, &host.id(), |seen| {
+        let finder = Finder::new(host);
+        left.iter().map(|saved| one(host, &finder, seen, saved)).collect()
+    });
+    all.into_iter().collect()
+}
+
+fn one(host: &Host, finder: &Finder<'_>, seen: Seen, saved: &Saved) -> Option<Event> {
+    let undone = |read_back: String, gone: Option<String>| Event::Undone {
+        knob: saved.knob.clone(),
+        read_back,
+        overwrote: None,
+        renamed: None,
+        gone,
+    };
+    match seen {
+        Seen::Gone if netns::is_of_namespace(&saved.knob) => {
+            return Some(undone(String::new(), Some(netns::GONE.into())));
+        }
+        Seen::Not if netns::is_of_namespace(&saved.knob) => return None,
+        _ => {}
+    }
+    match undo::outlook(host, finder, saved) {
+        Outlook::Lost(why) => Some(undone(String::new(), Some(why))),
+        // What cannot be read at this moment may come back with our value.
+        Outlook::Back(called) => {
+            let now = knobs::find(&called)?.read(host, &called).ok()?;
+            (now == saved.old).then(|| undone(now, None))
+        }
+        Outlook::Not(_) => None,
+    }
+}
