@@ -60,10 +60,13 @@ fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
     if then.kind.is_none() {
         return then.mac.is_some() && real(link.permanent_mac.as_ref()) == then.mac;
     }
-    let by_end =
-        number == Some(link.ifindex) && then.peer == link.link && link.link_netnsid.is_some();
     let (index, name) = (link.ifindex == then.ifindex, link.name == then.name);
     let address = real(link.mac.as_ref());
+    // Numbers alone are those of any pair that was made alike; one with another address now is not told from it.
+    let by_end = number == Some(link.ifindex)
+        && then.peer == link.link
+        && link.link_netnsid.is_some()
+        && (address == then.address || then.address.is_none());
     let by_address =
         address == then.address && if address.is_some() { index || name } else { index && name };
     by_end || by_address
@@ -147,9 +150,11 @@ mod tests {
             (link(veth, 5, "v0", a), then(veth, a), None, true),
             (link(veth, 5, "eth0", a), then(veth, a), None, true),
             (link(veth, 9, "v0", a), then(veth, a), None, true),
-            // Another number, name and address: its other end knows it.
-            (link(veth, 9, "eth0", b), then(veth, a), Some(9), true),
-            (link(veth, 9, "eth0", b), then(veth, a), Some(8), false),
+            // Another number and name: its other end knows it. With another address it may be any that was
+            // made alike.
+            (link(veth, 9, "eth0", a), then(veth, a), Some(9), true),
+            (link(veth, 9, "eth0", a), then(veth, a), Some(8), false),
+            (link(veth, 9, "eth0", b), then(veth, a), Some(9), false),
             // The same name and number in a namespace of the same making.
             (link(veth, 5, "v0", b), then(veth, a), None, false),
             (link(veth, 5, "v0", b), then(veth, None), None, false),
