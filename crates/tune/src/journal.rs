@@ -198,18 +198,19 @@ impl Store {
     /// Whether all of it may be read.
     ///
     /// # Errors
-    /// [`TuneError::Denied`] with the first file or folder that this process may not read.
+    /// The first file or folder that is there and cannot be read; [`TuneError::Denied`] where this
+    /// process may not.
     pub fn may_read(&self) -> Result<(), TuneError> {
         let folder = self.folder();
-        let denied =
+        let unread =
             |path: &Path, e: &std::io::Error| TuneError::io(&path.display().to_string(), e);
         match fs::read_dir(&folder) {
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(denied(&folder, &e)),
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(unread(&folder, &e)),
             _ => {}
         }
         for path in self.ids().into_iter().map(|id| self.file_of(id)) {
             match File::open(&path) {
-                Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(denied(&path, &e)),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(unread(&path, &e)),
                 _ => {}
             }
         }
@@ -375,4 +376,24 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 /// Milliseconds since 1970.
 pub fn now_unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_there_and_cannot_be_read_is_not_one_without_changes() {
+        let state = tempfile::tempdir().unwrap();
+        let store = Store::at(state.path());
+        store.may_read().unwrap();
+        let folder = store.folder();
+        std::os::unix::fs::symlink(&folder, &folder).unwrap();
+        assert!(store.ids().is_empty());
+        let why = store.may_read().unwrap_err().to_string();
+        assert!(why.contains(&folder.display().to_string()), "{why}");
+        fs::remove_file(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        store.may_read().unwrap();
+    }
 }

@@ -110,6 +110,8 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     }
     let mut place = Place::open(args.place.clone())?;
     if place.store.ids().is_empty() {
+        // A folder that cannot be read may hold what was meant.
+        place.store.may_read().map_err(failure)?;
         return nothing(&args);
     }
     // SAFETY: ignoring a signal touches no memory of ours.
@@ -499,6 +501,7 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let mut place = Place::open(args.place)?;
     if place.store.ids().is_empty() {
+        place.store.may_read().map_err(failure)?;
         return Err(Failure::Usage("there is no change to confirm".into()));
     }
     let lock = lock(&place, false, args.output.talk.quiet)?;
