@@ -4,7 +4,7 @@
 use crate::TuneError;
 
 /// Each with the reason. **Source** of what goes one way: `nf_hooks_lwtunnel_sysctl_handler`,
-/// `kexec_limit_handler`, `proc_cap_handler`.
+/// `kexec_limit_handler`, `proc_cap_handler`, `proc_watchdog_common`.
 const NEVER: &[(&str, &str)] = &[
     ("vm.drop_caches", "writing it is an act, not a setting"),
     ("vm.compact_memory", "writing it is an act, not a setting"),
@@ -23,6 +23,10 @@ const NEVER: &[(&str, &str)] = &[
     ("fs.binfmt_misc.register", "writing it is an act, not a setting"),
     ("fs.binfmt_misc.status", "writing it is an act, not a setting"),
     ("vm.stat_refresh", "writing it is an act, not a setting"),
+    ("kernel.max_rcu_stall_to_panic", "0, as it is at boot, cannot be written"),
+    ("kernel.soft_watchdog", "a kernel before 6.8 takes 1 back no more once it was read as 0"),
+    ("kernel.watchdog", "a kernel before 6.8 takes 1 back no more once it was read as 0"),
+    ("kernel.tainted", "a mark in it does not go away before a reboot"),
     ("kernel.hung_task_warnings", "the kernel counts it down by itself"),
     ("kernel.msg_next_id", "the kernel sets it back when it is used"),
     ("kernel.ns_last_pid", "it moves with each new process"),

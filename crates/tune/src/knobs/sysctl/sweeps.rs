@@ -1,5 +1,5 @@
-//! Settings that move others when they are written. **Source**: what each write of this kernel's
-//! `/proc/sys/net` moved, one after the other, in a namespace of its own.
+//! Settings that move others when they are written. **Source**: what each write of `/proc/sys/net`
+//! moved, one after the other, in a namespace of its own, and each of the rest of `/proc/sys` on a host.
 
 use parse::sysctl_conf;
 
@@ -11,6 +11,21 @@ const FINER: &[(&str, &str)] = &[
     ("gc_min_interval", "gc_min_interval_ms"),
     ("retrans_time", "retrans_time_ms"),
     ("unres_qlen", "unres_qlen_bytes"),
+];
+
+/// Names of one value, or units of it of which one is 0 while the other one counts; the one that it goes by
+/// first. What cannot be written by its own name (0 bytes) comes back with the other one.
+const ONE: &[[&str; 2]] = &[
+    ["kernel/panic_sys_info", "kernel/panic_print"],
+    ["net/netfilter/nf_conntrack_max", "net/nf_conntrack_max"],
+    ["user/max_fanotify_groups", "fs/fanotify/max_user_groups"],
+    ["user/max_fanotify_marks", "fs/fanotify/max_user_marks"],
+    ["user/max_inotify_instances", "fs/inotify/max_user_instances"],
+    ["user/max_inotify_watches", "fs/inotify/max_user_watches"],
+    ["vm/dirty_background_ratio", "vm/dirty_background_bytes"],
+    ["vm/dirty_ratio", "vm/dirty_bytes"],
+    ["vm/nr_hugepages", "vm/nr_hugepages_mempolicy"],
+    ["vm/overcommit_ratio", "vm/overcommit_kbytes"],
 ];
 
 /// Another name of `net/ipv4/conf/all/forwarding`.
@@ -27,10 +42,16 @@ pub fn companions(host: &Host, path: &str) -> Vec<String> {
     }
     let moved = match path.rsplit_once('/') {
         Some(("net/mptcp", "pm_type")) => vec!["net/mptcp/path_manager".into()],
-        Some((folder, name)) => within(host, folder, name),
+        Some((folder, name)) => twin(path).into_iter().chain(within(host, folder, name)).collect(),
         None => vec![],
     };
     moved.iter().map(|p| knob(p)).collect()
+}
+
+/// The other one of two that are one.
+fn twin(path: &str) -> Option<String> {
+    let pair = ONE.iter().find(|pair| pair.contains(&path))?;
+    pair.iter().find(|name| **name != path).map(|name| (*name).to_owned())
 }
 
 /// The knob by which the value of this path goes, whichever of its names and units was written.
@@ -41,7 +62,10 @@ pub fn value(path: &str) -> String {
     };
     match path {
         IP_FORWARD => knob("net/ipv4/conf/all/forwarding"),
-        _ => knob(&path.rsplit_once('/').and_then(finer).unwrap_or_else(|| path.into())),
+        _ => match ONE.iter().find(|[_, other]| *other == path) {
+            Some([name, _]) => knob(name),
+            None => knob(&path.rsplit_once('/').and_then(finer).unwrap_or_else(|| path.into())),
+        },
     }
 }
 
@@ -127,6 +151,8 @@ mod tests {
             ("net/ipv6/route/gc_min_interval_ms", &[]),
             ("net/ipv4/conf/default/rp_filter", &["sysctl.net.ipv4.conf.eth0/100.rp_filter"]),
             ("net/ipv4/conf/all/rp_filter", &[]),
+            ("vm/dirty_bytes", &["sysctl.vm.dirty_ratio"]),
+            ("vm/dirty_ratio", &["sysctl.vm.dirty_bytes"]),
             ("net/ipv6/conf/default/accept_ra", &[]),
             (
                 "net/ipv6/conf/all/ignore_routes_with_linkdown",
@@ -159,6 +185,9 @@ mod tests {
             ("net/ipv6/route/gc_min_interval", "sysctl.net.ipv6.route.gc_min_interval_ms"),
             ("net/ipv4/route/gc_min_interval", "sysctl.net.ipv4.route.gc_min_interval"),
             ("net/ipv6/conf/all/forwarding", "sysctl.net.ipv6.conf.all.forwarding"),
+            ("net/nf_conntrack_max", "sysctl.net.netfilter.nf_conntrack_max"),
+            ("fs/inotify/max_user_watches", "sysctl.user.max_inotify_watches"),
+            ("vm/dirty_bytes", "sysctl.vm.dirty_ratio"),
         ] {
             assert_eq!(value(path), name);
         }
