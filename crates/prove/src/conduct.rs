@@ -57,6 +57,8 @@ pub struct Conducted {
     pub document: Option<ProveDocument>,
     /// What broke it off.
     pub broken: Option<ProveError>,
+    /// Whether it ended before its end and may be gone on with.
+    pub may_go_on: bool,
 }
 
 /// Makes an experiment, or goes on with one, and puts the host back.
@@ -91,7 +93,7 @@ pub fn conduct(
     };
     let document = (!course.runs.is_empty())
         .then(|| conclude::conclude(experiment, begun, &course.runs, &ending));
-    Conducted { document, broken: broken.or(said.err()) }
+    Conducted { document, broken: broken.or(said.err()), may_go_on: ending.may_go_on }
 }
 
 struct Course<'a> {

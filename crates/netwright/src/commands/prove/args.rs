@@ -89,7 +89,7 @@ pub struct ProveArgs {
     /// without that in /var/lib/netwright/prove as root, else in ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     pub record: Option<PathBuf>,
-    /// Go on with an experiment that was broken off, from its record.
+    /// Go on with an experiment that was broken off, from its record; --record alone names which.
     #[arg(long, conflicts_with = "peek", help_heading = "Record")]
     pub resume: bool,
     /// Only say how it stands, from its record, also while it is under way; --record alone names

@@ -90,6 +90,9 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         Some(document) => show(args, document, &sink)?,
         None => nothing_told(conducted.broken.is_some()),
     };
+    if conducted.may_go_on && conducted.broken.is_none() && !args.output.talk.quiet {
+        note(&format!("`{}` goes on with it", spec::go_on(args, &path)));
+    }
     match conducted.broken {
         // No more than that there are too few blocks, which the documents call not proven.
         Some(ProveError::Budget(why)) => {

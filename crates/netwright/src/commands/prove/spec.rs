@@ -16,9 +16,10 @@ const BY_FLAGS: &str = "prove";
 
 /// The experiment, checked.
 pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
-    let (mut spec, name, of) = match &args.file {
-        Some(path) => (read(path)?, stem(path), format!("{}: ", path.display())),
-        None => (flags(args)?, BY_FLAGS.to_owned(), String::new()),
+    let (mut spec, name, of) = match (&args.file, &args.record) {
+        (Some(path), _) => (read(path)?, stem(path), format!("{}: ", path.display())),
+        (None, Some(path)) if args.resume && !any_flag(args) => recorded(path)?,
+        (None, _) => (flags(args)?, BY_FLAGS.to_owned(), String::new()),
     };
     if args.budget.is_some() || args.runs.is_some() {
         (spec.budget, spec.runs) = (args.budget.clone(), args.runs);
@@ -52,6 +53,18 @@ fn stem(path: &Path) -> String {
 fn read(path: &Path) -> Result<Spec, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?;
     prove::spec::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
+/// Whether an experiment is told by flags.
+fn any_flag(args: &ProveArgs) -> bool {
+    let all = [&args.level, &args.change, &args.metric];
+    args.workload.is_some() || args.command.is_some() || all.iter().any(|flag| !flag.is_empty())
+}
+
+/// The experiment that a record tells, its name, and what its errors begin with.
+fn recorded(path: &Path) -> Result<(Spec, String, String), Failure> {
+    let begun = prove::record::read(path).map_err(super::failure)?.begun;
+    Ok((begun.spec, begun.name, format!("{}: ", path.display())))
 }
 
 fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
@@ -140,6 +153,26 @@ pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
     folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
 }
 
+/// What goes on with the experiment of a record, for a shell.
+pub fn go_on(args: &ProveArgs, path: &Path) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+,@%".contains(c);
+    let word = |text: &str| match text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    };
+    let mut line = format!("netwright prove --resume --record {}", word(&path.to_string_lossy()));
+    if let Some(name) = &args.responder {
+        line += &format!(" --responder {}", word(name));
+    }
+    if let Some(file) = &args.secret_file {
+        line += &format!(" --secret-file {}", word(&file.to_string_lossy()));
+    }
+    if args.own_connection {
+        line += " --own-connection";
+    }
+    line
+}
+
 /// Whether an experiment by flags, which name its record, was ever begun; of a record that is named by a file
 /// or by `--record` who reads it tells.
 pub fn begun(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
@@ -195,6 +228,27 @@ mod tests {
         };
         assert_eq!(what(&spec("a", "1m")), what(&spec("a", "2m")));
         assert_ne!(what(&spec("a", "1m")), what(&spec("b", "1m")));
+    }
+
+    #[test]
+    fn what_goes_on_with_a_record_is_a_line_for_a_shell() {
+        #[derive(clap::Parser)]
+        struct Typed {
+            #[command(flatten)]
+            prove: ProveArgs,
+        }
+        let typed = |words: &[&str]| <Typed as clap::Parser>::parse_from(words).prove;
+        let of_file = typed(&["prove", "e.toml"]);
+        assert_eq!(
+            go_on(&of_file, Path::new("/var/lib/e.jsonl")),
+            "netwright prove --resume --record /var/lib/e.jsonl"
+        );
+        let far = typed(&["prove", "--responder", "db1:1", "--secret-file", "a b"]);
+        assert_eq!(
+            go_on(&far, Path::new("it's.jsonl")),
+            "netwright prove --resume --record 'it'\\''s.jsonl' --responder db1:1 --secret-file 'a b'"
+        );
+        assert!(any_flag(&typed(&["prove", "--metric", "t=time:lower"])) && !any_flag(&far));
     }
 
     #[test]
