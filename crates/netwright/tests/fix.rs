@@ -133,6 +133,36 @@ fn nothing_helps_and_nothing_is_changed() {
 }
 
 #[test]
+fn a_remedy_under_which_the_workload_hangs_is_undone_and_the_next_one_tried() {
+    on_a_host(|host| {
+        plant("/proc/sys/net/ipv4/tcp_sack", "0");
+        let before = host.print();
+        let workload = "k=/proc/sys/net/ipv4; test $(cat $k/tcp_keepalive_intvl) = 60 && sleep 300; \
+            sleep 0.02; echo x = $(($(cat $k/tcp_sack) + 1))";
+        let args =
+            ["--command", workload, "--metric", "x=/x = ([0-9]+)/:higher", "--yes", "--json"];
+        let tries = [
+            "--try",
+            "sysctl.net.ipv4.tcp_keepalive_intvl=60",
+            "--try",
+            "sysctl.net.ipv4.tcp_sack=1",
+        ];
+        let args = [&args[..], &tries, &["--budget", "100s"]].concat();
+        let began = Instant::now();
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert!(began.elapsed() < Duration::from_secs(70), "{:?} {d:#}", began.elapsed());
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        let hung = candidate(&d, "sysctl.net.ipv4.tcp_keepalive_intvl");
+        assert_eq!(hung["fate"], "undone", "{d:#}");
+        let why = hung["why"].as_str().unwrap();
+        assert!(why.starts_with("the workload did not end within 10 s at "), "{why}");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["fate"], "kept", "{d:#}");
+        assert_eq!(differ(&before, host).len(), 1, "{d:#}");
+    });
+}
+
+#[test]
 fn a_real_stream_is_remedied() {
     on_a_host(|host| {
         plant("/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096");

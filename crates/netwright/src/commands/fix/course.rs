@@ -110,12 +110,18 @@ impl Course<'_> {
         )
     }
 
+    /// The experiment without its factor, with a bound on its runs once it is known how long they take.
+    pub fn bounded(&self) -> Spec {
+        let timeout = self.pace.hang().map(|hang| format!("{}ms", hang.as_millis()));
+        Spec { timeout, ..self.spec.clone() }
+    }
+
     /// With a plan against without it, both over what was kept so far.
     pub fn experiment(&mut self, plan: Plan, name: &str, slice: Slice) -> Result<Came, Failure> {
         self.made += 1;
         let changes: Vec<String> =
             plan.changes.iter().map(|c| format!("{}={}", c.knob, c.new)).collect();
-        let mut spec = Spec { factors: vec![of_changes(&changes)], ..self.spec.clone() };
+        let mut spec = Spec { factors: vec![of_changes(&changes)], ..self.bounded() };
         match self.args.runs {
             Some(runs) => spec.runs = Some(runs),
             None => spec.budget = Some(format!("{}ms", slice.share.as_millis().max(1))),
@@ -147,7 +153,8 @@ impl Course<'_> {
         let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);
         self.nothing_is_left()?;
         let document = conducted.document.map(Box::new);
-        if let Some(document) = &document {
+        // One that was broken off may have waited for a run that hung.
+        if let (Some(document), None) = (&document, &conducted.broken) {
             self.pace.made(document.runs.len(), began.elapsed());
         }
         match (conducted.broken, document) {

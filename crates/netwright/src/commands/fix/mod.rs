@@ -328,7 +328,7 @@ fn rounds(
             return Ok(());
         };
         looks_again(course.args, &hunt, gaze);
-        let probe = probe(&course.spec)?;
+        let probe = probe(&course.bounded())?;
         let probe = (&probe, course.purse().room, course.pace.is_known());
         let look = judge::look((course.args, gaze), probe, course.window, course.hosts.far())?;
         let Some(run) = look.run else {

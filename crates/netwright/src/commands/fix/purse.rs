@@ -17,6 +17,11 @@ const MOST_LAST: f64 = 8.0;
 /// how slow it is tells which budget has.
 const PATIENCE: u32 = 8;
 
+/// A run that takes so many times as long as the slowest hangs, and what makes it so slow is not kept.
+const HANGS: u32 = 8;
+/// Of short runs one is slow by chance, so that none hangs before this.
+const SHORTEST_HANG: Duration = Duration::from_secs(10);
+
 /// How long a run is waited for where none has ended yet.
 pub fn patience(room: Duration) -> Duration {
     room / PATIENCE
@@ -47,6 +52,11 @@ impl Pace {
         if let Some(each) = took.checked_div(runs) {
             self.slowest = self.slowest.max(each);
         }
+    }
+
+    /// After which time a run is taken to hang; `None` where none has ended yet.
+    pub fn hang(self) -> Option<Duration> {
+        self.is_known().then(|| (self.slowest * HANGS).max(SHORTEST_HANG))
     }
 
     /// How long the shortest experiment on the host as it is now takes.
@@ -138,6 +148,16 @@ mod tests {
         purse.pace.made(24, s(48));
         assert_eq!(purse.pace.last(), s(48));
         purse.pace.made(0, s(1));
+    }
+
+    #[test]
+    fn a_run_hangs_by_the_slowest_so_far_and_never_soon() {
+        assert_eq!(Pace::default().hang(), None);
+        let mut pace = purse(60, 10).pace;
+        assert_eq!(pace.hang(), Some(SHORTEST_HANG));
+        pace.looked(s(5));
+        pace.looked(s(1));
+        assert_eq!(pace.hang(), Some(s(56)), "seven seconds with what is beside, eight times");
     }
 
     #[test]
