@@ -15,7 +15,7 @@ use serde_json::Value;
 use support::{
     heeding, output, run,
     traced::{self, End, Then},
-    tuned::{on_a_host, same},
+    tuned::{Practice, on_a_host, same},
 };
 
 const MTU: &str = "/sys/class/net/v0/mtu";
@@ -538,12 +538,7 @@ fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
     on_a_host(|host| {
         let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
         assert_eq!(host.tune(&asks).0, 0);
-        // As after a kill before the last record.
-        let journal = host.state.path().join("journal/000001.jsonl");
-        let whole = fs::read_to_string(&journal).unwrap();
-        let (before, last) = whole.trim_end().rsplit_once('\n').unwrap();
-        assert_eq!(json(last)["event"], "applied");
-        fs::write(&journal, format!("{before}\n")).unwrap();
+        cut_short(host);
         let (code, out, _) = host.tune(&["status"]);
         assert!(code == 1 && out.contains("its guard undoes it in 35"), "{code} {out}");
         let set = &json(&host.tune(&["status", "--json"]).1)["sets"][0];
@@ -552,6 +547,87 @@ fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
         assert!(set["confirm_within_ms"]["absent"].is_string(), "{set}");
         let (_, _, err) = host.tune(&["plan", "nic.v0.mtu=1300"]);
         assert!(err.contains("its guard undoes it in 35"), "{err}");
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+    });
+}
+
+/// Before its last record, as after a kill.
+fn cut_short(host: &Practice) {
+    let journal = host.state.path().join("journal/000001.jsonl");
+    let whole = fs::read_to_string(&journal).unwrap();
+    let (before, last) = whole.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(json(last)["event"], "applied");
+    fs::write(&journal, format!("{before}\n")).unwrap();
+}
+
+#[test]
+fn what_is_completed_has_a_guard_of_its_own() {
+    on_a_host(|host| {
+        let guards = || -> Vec<i32> {
+            let text = fs::read_to_string(host.state.path().join("journal/000001.jsonl")).unwrap();
+            let armed = text.lines().map(json).filter(|r| r["event"] == "armed");
+            armed.map(|r| r["pid"].as_i64().unwrap() as i32).collect()
+        };
+        // SAFETY: signal 0 only asks.
+        let lives = |pid: i32| unsafe { libc::kill(pid, 0) } == 0;
+        let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
+        assert_eq!(host.tune(&asks).0, 0);
+        cut_short(host);
+        let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "30m"]);
+        assert!(code == 0 && out.contains("It is undone in 17"), "{out}{err}");
+        let both = guards();
+        assert_eq!(both.len(), 2);
+        within(Duration::from_secs(30), "the first one leaves", || !lives(both[0]));
+        assert_eq!(read(MTU), "1400");
+        // One that is gone is no guard.
+        cut_short(host);
+        // SAFETY: a guard of ours.
+        assert_eq!(unsafe { libc::kill(both[1], libc::SIGKILL) }, 0);
+        let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "1s"]);
+        assert_eq!(code, 0, "{out}{err}");
+        within(Duration::from_secs(30), "the third one undoes", || read(MTU) == "1500");
+    });
+}
+
+#[test]
+fn what_reaches_beyond_a_network_namespace_is_told() {
+    on_a_host(|host| {
+        let (code, out, _) = host.tune(&["plan", "sysctl.vm.swappiness=61", "nic.v0.mtu=1400"]);
+        let told = "sysctl.vm.swappiness is the whole host's, not only this network namespace's";
+        assert!(code == 0 && out.contains(told), "{out}");
+        let (_, out, _) = host.tune(&["plan", "nic.v0.mtu=1400"]);
+        assert!(!out.contains("whole host's"), "{out}");
+        // What is not allowed in a namespace could not be put back there.
+        let allowed = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+        let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        let mut other = available.split(' ').filter(|a| !allowed.split(' ').any(|b| b == *a));
+        if let Some(other) = other.next() {
+            let wish = format!("sysctl.net.ipv4.tcp_congestion_control={other}");
+            let (code, _, err) = host.tune(&["apply", &wish]);
+            assert!(code == 4 && err.contains("tcp_allowed_congestion_control"), "{code} {err}");
+        }
+    });
+}
+
+#[test]
+fn completing_from_afar_what_was_begun_at_the_host_waits_for_a_confirmation() {
+    on_a_host(|host| {
+        assert_eq!(host.tune(&["apply", "--no-confirm", "nic.v0.mtu=1400"]).0, 0);
+        cut_short(host);
+        let finish = ["apply", "--finish", "1"];
+        let afar = |args: &[&str]| {
+            let mut c = host.command(host.state.path(), args);
+            c.env("SSH_CONNECTION", "10.9.0.2 50000 10.9.0.1 22").output().unwrap()
+        };
+        let out = afar(&[&finish[..], &["--no-confirm"]].concat());
+        assert!(!String::from_utf8_lossy(&out.stdout).contains("unless"), "{out:?}");
+        cut_short(host);
+        let out = afar(&finish);
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert!(
+            out.status.success() && said.contains("unless `netwright tune confirm 1"),
+            "{out:?}"
+        );
         assert_eq!(host.tune(&["rollback"]).0, 0);
     });
 }

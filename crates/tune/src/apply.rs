@@ -56,6 +56,13 @@ pub struct Work<'a> {
 /// Starts a guard for the change set of this number.
 pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
 
+/// Starts the guard and tells the journal of it, before anything is written.
+fn guarded(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), TuneError> {
+    let Some(arm) = arm else { return Ok(()) };
+    let Armed { pid, start_ticks, deadline_boot_ms } = arm(journal.id)?;
+    journal.sync(Event::Armed { pid, start_ticks, deadline_boot_ms })
+}
+
 impl Work<'_> {
     /// Applies a plan that was made under the lock. `arm` starts the guard where one is wanted.
     ///
@@ -64,18 +71,9 @@ impl Work<'_> {
     /// not be had.
     pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         let mut journal = self.begin(plan, by)?;
-        if let Some(arm) = arm {
-            let armed = arm(journal.id).and_then(|a| {
-                journal.sync(Event::Armed {
-                    pid: a.pid,
-                    start_ticks: a.start_ticks,
-                    deadline_boot_ms: a.deadline_boot_ms,
-                })
-            });
-            if let Err(e) = armed {
-                let _ = journal.sync(Event::RolledBack);
-                return Err(e);
-            }
+        if let Err(e) = guarded(&mut journal, arm) {
+            let _ = journal.sync(Event::RolledBack);
+            return Err(e);
         }
         self.go_on(&mut journal, &plan.unchanged, true)
     }
@@ -89,18 +87,22 @@ impl Work<'_> {
         self.store.begin(self.lock, |id| Event::Begin { schema_version, id, host, by, changes })
     }
 
-    /// Takes up a change set that a crash cut short.
+    /// Takes up a change set that a crash cut short. `arm` starts a guard where one is wanted; one that
+    /// it had before leaves then.
     ///
     /// # Errors
-    /// When its journal cannot be opened, or this process may not make what is left.
-    pub fn finish(&self, id: u64) -> Result<Applied, TuneError> {
+    /// When its journal cannot be opened, this process may not make what is left, or the guard could not
+    /// be had: then nothing more was written.
+    pub fn finish(&self, id: u64, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         let set = self.set(id)?;
         let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
         let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
         let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
         privilege::check(self.host, &rest)?;
         self.same_interfaces(&set)?;
-        self.go_on(&mut self.store.resume(id, self.lock)?, &[], true)
+        let mut journal = self.store.resume(id, self.lock)?;
+        guarded(&mut journal, arm)?;
+        self.go_on(&mut journal, &[], true)
     }
 
     /// What was begun on an interface is not completed on another one.

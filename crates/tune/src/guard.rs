@@ -126,9 +126,11 @@ pub fn stand(
     now: &AtomicBool,
 ) -> Result<(), TuneError> {
     let maker = pidfd(orders.maker.0);
+    let before = store.set(orders.id).ok().flatten().and_then(|s| s.armed);
+    let is_over = || store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_over(&s, before)));
     while boot_ms() < orders.deadline_boot_ms && !now.load(Ordering::Relaxed) {
         // A journal that cannot be read at this moment is no reason to leave.
-        if store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_settled(&s))) {
+        if is_over() {
             return Ok(());
         }
         std::thread::sleep(LOOK);
@@ -141,7 +143,7 @@ pub fn stand(
         end(&maker);
     }
     let lock = store.lock(None, &mut |_| {})?;
-    if store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_settled(&s))) {
+    if is_over() {
         return Ok(());
     }
     let mut last = Ok(());
@@ -197,6 +199,13 @@ fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<
         }
     }
     Ok(())
+}
+
+/// Nothing is left for this guard: all is settled, or another one stands since, for whoever completes what
+/// was cut short. `before` is which one stood when this one began.
+fn is_over(set: &Set, before: Option<Armed>) -> bool {
+    let other = set.armed.filter(|a| a.pid != std::process::id());
+    is_settled(set) || other.is_some() && other != before
 }
 
 /// Nothing is left to guard.

@@ -11,7 +11,7 @@ use crate::{
     Host, TuneError,
     identity::Finder,
     journal::step,
-    knob::{Case, Knob, Refusal, harmful, is_of_nic, nic_of},
+    knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, nic_of},
     knobs, members, near, netns, profile, stacked,
     swept::{self, Sweeps},
     wish::{self, Mode, Wish, Wishes},
@@ -294,9 +294,23 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
              all without one"
         ));
     }
+    notes.extend(queues_to_come(plan));
     notes.extend(members::notes(case.facts, &plan.changes));
     notes.extend(stacked::notes(case.facts, &plan.changes));
     notes
+}
+
+/// A policy is laid out over the queues that are there.
+fn queues_to_come(plan: &Plan) -> Option<String> {
+    let channels = plan.changes.iter().find_map(|c| nic_of(&c.knob, "channels"))?;
+    let changes = plan.changes.iter().map(|c| &c.knob);
+    let mut all = changes.chain(plan.unchanged.iter().map(|u| &u.knob));
+    all.any(|knob| irq_of(knob).is_some()).then(|| {
+        format!(
+            "interrupts are placed by the queues that {channels} has now: once its channels are changed, \
+             ask for irq.affinity again"
+        )
+    })
 }
 
 /// Whether findings are of this host, boot and network namespace; what they do not tell is not

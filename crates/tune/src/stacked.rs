@@ -11,7 +11,7 @@ use model::{
 
 use crate::knob::{Case, nic_of};
 
-/// What the interface next below carries, as the plan leaves it.
+/// What the interface next below carries, or the one that hands its MTU on, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below<'f> {
     /// Its name.
@@ -79,11 +79,19 @@ fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
     nic.kind != "bridge" || lowers.iter().filter_map(mtu).min() == nic.mtu.get()
 }
 
-/// The bond or team whose MTU becomes that of an interface, where the plan sets another one for it.
-pub fn other_of_master<'c>(case: &'c Case<'_>, nic: &Nic, mtu: u64) -> Option<(&'c str, u64)> {
+/// The bond or team of an interface, where it has another MTU for it by the same plan, or a larger one now.
+pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<Below<'f>> {
     let master = case.nic(nic.master.known()?).filter(|m| hands_on(m))?;
-    let (name, theirs) = case.mtus.get_key_value(&master.name)?;
-    (*theirs != mtu).then_some((name.as_str(), *theirs))
+    let planned = case.mtus.get(&master.name).copied();
+    let carries = planned.or_else(|| master.mtu.get().map(u64::from))?;
+    let other = mtu < carries || planned.is_some() && mtu > carries;
+    other.then_some(Below { nic: &master.name, carries, planned: planned.is_some() })
+}
+
+/// The members to which an interface hands its MTU on.
+pub fn members<'f>(case: &Case<'f>, nic: &Nic) -> Vec<&'f Nic> {
+    let of_it = |n: &&Nic| hands_on(nic) && n.master.known() == Some(&nic.name);
+    case.facts.nics.iter().filter(of_it).collect()
 }
 
 /// Puts the MTUs of a plan into an order that the kernel takes: what grows after what is below it, what

@@ -28,7 +28,7 @@ pub(super) fn parsed(exact: &str) -> Option<(Process, &str)> {
     Some((Process { pid, start }, words.next()?))
 }
 
-/// What came of an irqbalance that is another one now, or none.
+/// What came of an irqbalance that is another one now, or none: what it was told ended with it.
 ///
 /// # Errors
 /// When the journal's value makes no sense, or processes cannot be read.
@@ -39,8 +39,16 @@ pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>,
     match host.irqbalance() {
         Ok(now) if now == then => Ok(None),
         Ok(_) => Ok(Some(Undone::Lost("irqbalance was started anew since".into()))),
-        Err(TuneError::Absent(why)) => Ok(Some(Undone::Gone(why))),
+        Err(TuneError::Absent(_)) => Ok(Some(Undone::Lost("irqbalance ended since".into()))),
         Err(e) => Err(e),
+    }
+}
+
+/// The same as a reason for which nothing is to be put back.
+pub(super) fn told_another(host: &Host, knob: &str, old: &str) -> Option<String> {
+    match gone(host, knob, old) {
+        Ok(Some(Undone::Lost(why))) => Some(why),
+        _ => None,
     }
 }
 
@@ -156,6 +164,10 @@ impl Knob for Irqbalance {
             self.write(host, knob, &self.show(old))?;
         }
         self.came_back(host, knob, old)
+    }
+
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        told_another(host, knob, old)
     }
 
     fn undo_text(&self, knob: &str) -> String {

@@ -4,7 +4,7 @@ use model::{CpuSet, tune::Radius};
 
 use super::{
     irq_affinity,
-    irqbalance::{exact, gone, parsed, settings_files},
+    irqbalance::{exact, gone, parsed, settings_files, told_another},
 };
 use crate::{
     Host, TuneError,
@@ -102,6 +102,10 @@ impl Knob for IrqbalanceCpus {
             self.write(host, knob, &self.show(old))?;
         }
         self.came_back(host, knob, old)
+    }
+
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        told_another(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {

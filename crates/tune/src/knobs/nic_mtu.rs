@@ -144,10 +144,19 @@ fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str>
 
 /// What next to the interface carries less, or sets it otherwise in the same plan.
 fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
-    if let Some((master, theirs)) = stacked::other_of_master(case, nic, mtu) {
+    if let Some(Below { nic: master, carries, planned }) = stacked::other_of_master(case, nic, mtu)
+    {
+        let its = if planned { "and the same plan sets" } else { "which is" };
         return Some(format!(
-            "{master} hands its MTU on to its members, and the same plan sets {theirs} for it"
+            "{master} hands its MTU on to its members, {its} {carries}: ask for nic.{master}.mtu={mtu} instead"
         ));
+    }
+    let on_the_way = stacked::members(case, nic).into_iter().find_map(|member| {
+        let why = too_little_beyond(case, member, mtu).filter(|_| grows)?;
+        Some(format!("of its member {}, {why}", member.name))
+    });
+    if on_the_way.is_some() {
+        return on_the_way;
     }
     if let Some(below) = stacked::least_below(case, nic) {
         let less = mtu > below.carries && (grows || below.planned);

@@ -158,7 +158,7 @@ impl Knob for ProcessAffinity {
     }
 
     /// Threads that are gone need nothing; those that started since are given what the first
-    /// thread had, if they still run where we put them.
+    /// thread had, if they still run where we put them, or where somebody else has put that one.
     fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
         let saved = parsed(old);
         let pid = pid(knob).unwrap_or_default();
@@ -166,10 +166,11 @@ impl Knob for ProcessAffinity {
             return Ok(Undone::Lost(why));
         }
         let first = saved.iter().find(|(id, _)| id.0 == pid).map(|(_, cpus)| cpus.clone());
-        let ours = written.parse::<CpuSet>().ok();
+        let firsts = || threads(host, pid).ok()?.into_iter().find(|(id, _)| id.0 == pid);
+        let inherited = [written.parse::<CpuSet>().ok(), firsts().map(|(_, cpus)| cpus)];
         let to = |id: (u32, u64), now: &CpuSet| match saved.get(&id) {
             Some(cpus) => Some(cpus.clone()),
-            None => first.clone().filter(|_| ours.as_ref() == Some(now)),
+            None => first.clone().filter(|_| inherited.iter().flatten().any(|cpus| cpus == now)),
         };
         match move_all(host, pid, to) {
             Err(TuneError::Absent(_)) => return Ok(Undone::Lost(ended(pid))),

@@ -34,6 +34,33 @@ const SYS_ADMIN: &[&str] = &[
     "net.core.bpf_jit_limit",
 ];
 
+/// In another network namespace than the first one it takes what is allowed only. **Source**:
+/// `tcp_set_default_congestion_control`.
+const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+/// Whether the one of this network namespace, which may have come from another one, could be put back.
+fn allowed_here(host: &Host) -> Result<(), TuneError> {
+    let (Ok(now), Ok(allowed)) = (host.text(CONGESTION), host.text(ALLOWED)) else { return Ok(()) };
+    match allowed.split_whitespace().any(|a| a == now.trim()) {
+        true => Ok(()),
+        false => Err(TuneError::Environment(format!(
+            "{CONGESTION}: {} could not be put back: {}",
+            now.trim(),
+            only_allowed(host)
+        ))),
+    }
+}
+
+fn only_allowed(host: &Host) -> String {
+    let allowed = host.text(ALLOWED).unwrap_or_default();
+    format!(
+        "a network namespace takes only what net.ipv4.tcp_allowed_congestion_control of the host names \
+         ({})",
+        allowed.trim()
+    )
+}
+
 /// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
 fn path(knob: &str) -> Option<String> {
     let key = knob.strip_prefix("sysctl.")?;
@@ -105,6 +132,9 @@ impl Knob for Sysctl {
         }
         let file = file(knob);
         let apart = file.starts_with("/proc/sys/net/") && !netns::is_first(host.root());
+        if apart && file == CONGESTION {
+            allowed_here(host)?;
+        }
         let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
         match access::mode(host.root(), &file) {
             Ok(mode) if mode & 0o222 != 0 => acts::can_be_read(&file, mode),
@@ -141,7 +171,13 @@ impl Knob for Sysctl {
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        host.write(&file(knob), value)
+        let file = file(knob);
+        host.write(&file, value).map_err(|e| match e {
+            TuneError::Denied(_) if file == CONGESTION && !netns::is_first(host.root()) => {
+                TuneError::Environment(format!("{file}: {value}: {}", only_allowed(host)))
+            }
+            e => e,
+        })
     }
 
     fn verify(&self, written: &str, back: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use model::tune::Plan;
+use model::{Reading, nic::KindDetails, tune::Plan};
 use probe::{Root, facts};
 
 use crate::{
@@ -135,7 +135,13 @@ fn what_the_plan_makes_too_small_below_is_refused() {
         ),
         (
             &["nic.bond0.mtu=9000", "nic.eth2.mtu=8000"],
-            "nic.eth2.mtu: bond0 hands its MTU on to its members, and the same plan sets 9000 for it",
+            "nic.eth2.mtu: bond0 hands its MTU on to its members, and the same plan sets 9000: ask for \
+             nic.bond0.mtu=8000 instead",
+        ),
+        (
+            &["nic.eth2.mtu=1400"],
+            "nic.eth2.mtu: bond0 hands its MTU on to its members, which is 1500: ask for \
+             nic.bond0.mtu=1400 instead",
         ),
     ] {
         assert_eq!(refused(wishes), why);
@@ -171,7 +177,20 @@ fn ipv6_is_not_taken_off_what_is_lowered_along() {
     let why = of(&facts, "nic.eth0.mtu=1200").unwrap();
     assert!(why.starts_with("below 1280 the kernel takes IPv6 off br0"), "{why}");
     assert_eq!(of(&facts, "nic.eth0.mtu=1280"), None);
-    assert_eq!(of(&facts, "nic.eth2.mtu=1200"), None, "a bond does not follow its members");
+    let why = of(&facts, "nic.eth2.mtu=1200").unwrap();
+    assert!(why.starts_with("bond0 hands"), "a bond does not follow its members: {why}");
+    // What a member leads to carries less.
+    let veth = || KindDetails::Veth {
+        peer_ifindex: Reading::Known(77),
+        peer: Reading::Known("p".into()),
+        peer_namespace: Reading::absent("x"),
+        peer_mtu: Reading::Known(1500),
+        peer_container: Reading::absent("x"),
+    };
+    assert_eq!(of(&facts, "nic.bond0.mtu=9000"), None);
+    nic(&mut facts, "eth3", &|n| n.details = veth());
+    let why = of(&facts, "nic.bond0.mtu=9000").unwrap();
+    assert!(why.starts_with("of its member eth3, p at the other end, in another"), "{why}");
     // Its MTU was set: it does not follow its ports.
     nic(&mut facts, "br0", &|n| n.mtu = model::Reading::Known(1400));
     assert_eq!(of(&facts, "nic.eth0.mtu=1200"), None);

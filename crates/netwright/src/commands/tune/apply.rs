@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use model::{
     Nanos,
-    tune::{Drifted, Plan, State},
+    tune::{Drifted, Plan, Reach, State},
 };
 use tune::{
-    TuneError,
+    Host, TuneError,
     apply::{Applied, Work},
     guard::{self, Orders},
     journal::Armed,
-    privilege, status,
+    privilege,
+    session::Session,
+    status,
     undo::OnDrift,
     wish::Wishes,
 };
@@ -78,7 +80,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         link_wait: Duration::from_nanos(args.link_wait.0),
     };
     let Some(wishes) = wishes else {
-        let applied = work.finish(args.finish.unwrap_or_default()).map_err(failure)?;
+        let applied = finish(&args, &place, &work)?;
         return conclude(&args, &place, applied);
     };
     nothing_pending(&place)?;
@@ -97,6 +99,10 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         drop(lock);
         tell(&args.output, None, true, vec![nothing(&plan).into()])?;
         return Ok(Done::Yes);
+    }
+    privilege::check(&place.host, &plan.changes).map_err(failure)?;
+    if !quiet {
+        plan.notes.iter().for_each(|text| note(&format!("netwright: {text}")));
     }
     let applied = apply(&args, &place, &work, &plan)?;
     drop(lock);
@@ -181,12 +187,43 @@ fn apply(
         None => plan.reaches_operator().then_some(CONFIRM),
     };
     let Some(wait) = wanted else { return work.apply(plan, by, None).map_err(failure) };
-    let mut arm = |id| -> Result<Armed, TuneError> {
+    work.apply(plan, by, Some(&mut guard_for(place, wait, maker))).map_err(failure)
+}
+
+/// Completes what was cut short: with a guard where it had one, and where the operator's connection, which
+/// may be another one by now, may not come through.
+fn finish(args: &ApplyArgs, place: &Place, work: &Work<'_>) -> Result<Applied, Failure> {
+    let id = args.finish.unwrap_or_default();
+    let by = by(&place.host)?;
+    let set = place.store.set(id).map_err(failure)?;
+    let had_one = set.as_ref().is_some_and(|s| s.armed.is_some());
+    let disturbs = || set.iter().flat_map(|s| &s.changes).any(|c| c.radius.reach > Reach::None);
+    let wanted = had_one || !args.no_confirm && disturbs() && is_afar(&place.host);
+    let Some(wait) = args.confirm.or(wanted.then_some(CONFIRM)) else {
+        return work.finish(id, None).map_err(failure);
+    };
+    let maker = (by.pid, by.start_ticks);
+    work.finish(id, Some(&mut guard_for(place, wait, maker))).map_err(failure)
+}
+
+/// Whether the operator works over a connection that ends here.
+fn is_afar(host: &Host) -> bool {
+    let facts = plan::facts(host, &Wishes::default());
+    let ssh = std::env::var("SSH_CONNECTION").ok();
+    Session::find(host.root(), &facts, ssh.as_deref()).remote.is_some()
+}
+
+/// Starts a guard that undoes after so long.
+fn guard_for(
+    place: &Place,
+    wait: Nanos,
+    maker: (u32, u64),
+) -> impl FnMut(u64) -> Result<Armed, TuneError> {
+    move |id| {
         let deadline_boot_ms = guard::boot_ms() + wait.0 / 1_000_000;
         let orders = Orders { id, deadline_boot_ms, maker };
         guard::arm(&place.store, &orders, place.tree.as_deref())
-    };
-    work.apply(plan, by, Some(&mut arm)).map_err(failure)
+    }
 }
 
 /// Goes where a set that was cut short was made, if it can be completed.

@@ -194,8 +194,9 @@ pub struct ApplyArgs {
     /// Check everything and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Complete this change, which a crash cut short.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile", "confirm", "dry_run"])]
+    /// Complete this change, which a crash cut short; with a guard (60 s, or --confirm) where it had one or
+    /// may cut the connection that you work over.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile", "dry_run"])]
     pub finish: Option<u64>,
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]

@@ -13,7 +13,7 @@ use probe::{
 use tune::{
     Host, TuneError,
     knob::Case,
-    profile,
+    netns, profile,
     session::Session,
     wish::{self, Wishes},
 };
@@ -158,6 +158,7 @@ pub fn of_session(
     if wishes.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
         plan.notes.push("the findings ask for no change: nothing to change".into());
     }
+    plan.notes.extend(beyond_namespace(host, &plan));
     if let Some(why) = tune::privilege::missing(host, &plan.changes) {
         plan.notes.push(format!("this process could not apply it: {why}"));
     }
@@ -165,6 +166,19 @@ pub fn of_session(
         tune::plan::still_fits(host, made, &plan).map_err(failure)?;
     }
     Ok(plan)
+}
+
+/// Whoever was put into a network namespace is told what reaches beyond it.
+fn beyond_namespace(host: &Host, plan: &Plan) -> Option<String> {
+    let apart = host.is_live() && host.namespace().is_none() && !netns::is_first(host.root());
+    let is_hosts = |knob: &&str| !netns::is_of_namespace(knob) && !knob.starts_with("process.");
+    let knobs: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).filter(is_hosts).collect();
+    let first = knobs.first().filter(|_| apart)?;
+    let more = match knobs.len() {
+        1 => "is".to_owned(),
+        n => format!("and {} more are", n - 1),
+    };
+    Some(format!("{first} {more} the whole host's, not only this network namespace's"))
 }
 
 /// What plans for these wishes rest on.
