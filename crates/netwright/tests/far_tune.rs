@@ -247,23 +247,29 @@ fn an_experiment_varies_a_knob_of_the_far_host_and_puts_it_back() {
 fn what_may_not_be_asked_from_afar_is_refused() {
     let pair = Pair::new();
     let before = pair.print("right");
-    let tries = [
-        // Does harm, is the machine's, is nobody's, is no value.
-        ("far:sysctl.net.ipv4.tcp_timestamps=0", "protection"),
-        ("far:sysctl.vm.swappiness=10", "whole host's"),
-        ("far:cpu.0.governor=performance", "whole host's"),
-        ("far:nothing.at.all=1", "nothing.at.all"),
-        ("far:sysctl.net.core.somaxconn=many", ""),
-    ];
+    let harmful = "far:sysctl.net.ipv4.tcp_timestamps=0";
     let workload = pair.workload("0");
-    let mut args: Vec<&str> = workload.iter().map(String::as_str).collect();
-    tries.iter().for_each(|(t, _)| args.extend(["--try", t]));
-    let out = pair.fix(&args, pair.serve.target()).output().unwrap();
-    let d = document(&out);
-    for (what, why) in tries {
-        let c = candidate(&d, what.split_once('=').unwrap().0);
-        assert_eq!(c["fate"], "refused", "{c:#}");
-        assert!(c["why"].as_str().unwrap().contains(why), "{c:#}");
+    let fix = |knob: &str| {
+        let mut args: Vec<&str> = workload.iter().map(String::as_str).collect();
+        args.extend(["--try", knob]);
+        pair.fix(&args, pair.serve.target()).output().unwrap()
+    };
+    let d = document(&fix(harmful));
+    let c = candidate(&d, harmful.split_once('=').unwrap().0);
+    assert_eq!(c["fate"], "refused", "{c:#}");
+    assert!(c["why"].as_str().unwrap().contains("protection"), "{c:#}");
+    // What is the machine's, nobody's, or no value is said before the first measurement.
+    for (what, code, why) in [
+        ("far:sysctl.vm.swappiness=10", 3, "whole host's"),
+        ("far:cpu.0.governor=performance", 3, "whole host's"),
+        ("far:nothing.at.all=1", 2, "nothing.at.all"),
+        ("far:sysctl.net.core.somaxconn=many", 2, "the far end: "),
+        ("far:nic.eth7.mtu=1400", 4, "the far end: there is no such interface"),
+    ] {
+        let out = fix(what);
+        let said = complaint(&out);
+        assert!(out.status.code() == Some(code) && said.contains(why), "{what}: {out:?}");
+        assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{what}: {out:?}");
     }
     assert_eq!(before, pair.print("right"));
     // A knob of a far end that nobody named.
@@ -277,7 +283,7 @@ fn what_may_not_be_asked_from_afar_is_refused() {
             "--window",
             "200ms",
             "--try",
-            tries[0].0,
+            harmful,
             "--yes",
         ])
         .output()

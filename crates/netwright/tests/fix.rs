@@ -46,7 +46,9 @@ const MORE: [&str; 4] =
     ["--try", "nic.v1.queue.rx-0.rps_cpus=0", "--try", "sysctl.net.ipv4.tcp_keepalive_intvl=60"];
 
 fn fix(host: &Practice, args: &[&str]) -> Command {
-    host.netwright(&[&["fix", "--window", "200ms"][..], args].concat())
+    let window = ["--window", "200ms"];
+    let window = if args.contains(&"--window") { &[][..] } else { &window };
+    host.netwright(&[&["fix"], window, args].concat())
 }
 
 fn model(host: &Practice, args: &[&str]) -> Command {
@@ -196,6 +198,7 @@ fn what_was_typed_wrong_is_said_before_the_first_measurement() {
         let command = format!("echo x = 5; touch '{}'", ran.display());
         let args = ["--command", &command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
         for (more, code, why) in [
+            (["--window", "20m"], 2, "--window 1200 s: the host is watched that long"),
             (["--runs", "5"], 2, "--runs 5: 24 at least, six blocks of four runs"),
             (["--try", "nic.eth7.mtu=1400"], 4, "--try 1: nic.eth7.mtu=1400: "),
             (["--try", "nothing.at.all=1"], 2, "--try 1: nothing.at.all=1: "),
@@ -221,13 +224,18 @@ fn a_workload_that_never_worked_is_no_answer() {
     on_a_host(|host| {
         faults();
         let before = host.print();
-        for (command, why) in [
-            ("sleep 3600", "no run ended within "),
-            ("sleep 0.4; exit 3", "the workload failed with exit code 3"),
-            ("echo x", "the workload printed nothing like `x = ([0-9]+)` (metric x)"),
+        for (command, window, why) in [
+            ("sleep 3600", "200ms", "no run ended within "),
+            ("sleep 0.4; exit 3", "200ms", "the workload failed with exit code 3"),
+            // However long the host was to be watched.
+            ("exit 3", "7s", "the workload failed with exit code 3"),
+            ("echo x", "200ms", "the workload printed nothing like `x = ([0-9]+)` (metric x)"),
         ] {
             let args = ["--command", command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
-            let out = fix(host, &[&args[..], &["-q", "--budget", "8s"]].concat()).output().unwrap();
+            let began = Instant::now();
+            let more = ["-q", "--budget", "8s", "--window", window];
+            let out = fix(host, &[&args[..], &more].concat()).output().unwrap();
+            assert!(began.elapsed() < Duration::from_secs(6), "{command}: {:?}", began.elapsed());
             let said = complaint(&out);
             assert!(out.status.code() == Some(4) && said.contains(why), "{command}: {out:?}");
             assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{command}: {out:?}");

@@ -75,7 +75,7 @@ pub(crate) fn unfilled(factors: &[Factor], spec: &Spec) -> Result<(), String> {
 fn written(factor: &FactorSpec) -> impl Iterator<Item = (&'static str, &str)> {
     let own = factor.levels.iter().filter_map(|l| match l {
         LevelSpec::Full(l) => Some([("set", &l.set), ("unset", &l.unset), ("args", &l.args)]),
-        LevelSpec::Name(_) | LevelSpec::Number(_) => None,
+        LevelSpec::Name(_) | LevelSpec::Number(_) | LevelSpec::Fraction(_) => None,
     });
     let common = [("set", &factor.set), ("unset", &factor.unset), ("args", &factor.args)];
     let all = common.into_iter().chain(own.flatten());

@@ -133,12 +133,13 @@ impl Course<'_> {
     }
 
     /// How long the next run may take: its timeout, and no longer than what is left of a budget of
-    /// time and that budget once more.
+    /// time, or of what it may reach beyond that, and that once more.
     fn patience(&self) -> Duration {
         let timeout = self.experiment.timeout;
         match self.experiment.budget {
             Budget::Runs(_) => timeout,
             Budget::Time(time) => {
+                let time = time.max(self.means.reach);
                 let left = (time.as_secs_f64() - self.used_s()).max(0.0);
                 timeout.min(time.saturating_add(Duration::from_secs_f64(left)))
             }

@@ -254,6 +254,8 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
     let (name, own) = match spec {
         LevelSpec::Name(name) => (name.clone(), None),
         LevelSpec::Number(n) => (n.to_string(), None),
+        LevelSpec::Fraction(n) if !n.is_finite() => return Err(format!("{n} is no level")),
+        LevelSpec::Fraction(n) => (format!("{n:?}"), None),
         LevelSpec::Full(full) => (full.name.clone(), Some(full)),
     };
     let pick = |own: Option<&String>, common: &Option<String>| {

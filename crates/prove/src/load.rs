@@ -47,6 +47,11 @@ impl Load {
         self.whole.load(Ordering::Relaxed) || self.worker.is_finished()
     }
 
+    /// Whether it ended by itself: it failed.
+    pub fn failed(&self) -> bool {
+        self.worker.is_finished()
+    }
+
     /// Ends it; how long each whole run took. Where none was, the one under way is waited for, so long
     /// at most; none at all are told only where somebody wants an end.
     ///

@@ -98,6 +98,15 @@ impl Past {
     pub fn rebooted(&self) -> bool {
         self.boot_id.as_ref().zip(boot_id()).is_some_and(|(then, now)| *then != now)
     }
+
+    /// Whether it was last written in another network namespace of this boot.
+    pub fn is_elsewhere(&self) -> bool {
+        let differs = |(then, here): (&Place, Place)| {
+            let cookies = then.cookie.zip(here.cookie);
+            then.inode != here.inode || cookies.is_some_and(|(a, b)| a != b)
+        };
+        !self.rebooted() && self.place.as_ref().zip(Place::here()).is_some_and(differs)
+    }
 }
 
 /// **Source**: `/proc/sys/kernel/random/boot_id`.
@@ -587,6 +596,11 @@ mod tests {
         let cleared = undo_killed(dir.path(), Path::new("own.jsonl"), &[]).unwrap();
         assert!(cleared.undone.is_empty() && !wrong.exists(), "it ran in another namespace");
         assert!(cleared.left[0].contains("network namespace is gone"), "{cleared:?}");
-        assert!(read(&path).unwrap().pending.is_empty());
+        let past = read(&path).unwrap();
+        assert!(past.pending.is_empty() && past.is_elsewhere());
+        let begun = past.begun;
+        let here = dir.path().join("here.jsonl");
+        drop(Record::create(&here, &begun).unwrap());
+        assert!(!read(&here).unwrap().is_elsewhere());
     }
 }

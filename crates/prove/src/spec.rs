@@ -132,6 +132,8 @@ pub enum LevelSpec {
     Name(String),
     /// A number, which is also its name.
     Number(i64),
+    /// The same with a point in it.
+    Fraction(f64),
     /// With what it does of its own.
     Full(FullLevelSpec),
 }

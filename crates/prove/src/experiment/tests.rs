@@ -104,6 +104,13 @@ fn levels_fill_in_the_workload() {
     let Workload::Ours(words) = e.cells[3].fill(&e.factors, &e.workload) else { panic!() };
     assert_eq!(words.join(" "), "measure rtt h --flows 8 --json --cpu 2");
     assert_eq!(e.cells[3].name(&e.factors), "flows 8, place 2");
+    let e = check(
+        "command = \"x {v}\"\n[[factor]]\nname = \"v\"\nlevels = [0.0, 0.49, 2]\n\
+                   [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n",
+    );
+    let e = e.unwrap();
+    let names: Vec<String> = e.cells.iter().map(|c| c.name(&e.factors)).collect();
+    assert_eq!(names, ["0.0", "0.49", "2"]);
     let matrix = "workload = \"measure rtt h\"\n[placement]\ncpus = \"0-1\"\npeer_cpus = \"2\"\n";
     let e = check(matrix).unwrap();
     let Workload::Ours(words) = e.cells[1].fill(&e.factors, &e.workload) else { panic!() };

@@ -191,6 +191,9 @@ impl Course<'_> {
         let c = &mut attempt.candidate;
         let (document, goes_on) = match came {
             Came::Failed(why) => {
+                if !self.args.output.talk.quiet {
+                    note(&format!("undone: {name}: {why}"));
+                }
                 (c.fate, c.why) = (Fate::Undone, why);
                 return Ok(true);
             }
@@ -207,6 +210,10 @@ impl Course<'_> {
         if document.verdict.outcome == Outcome::Undecided && goes_on && self.args.runs.is_none() {
             let share = Nanos(u64::try_from(slice.share.as_nanos()).unwrap_or(u64::MAX));
             c.why += &format!("; its share of --budget, {share}, is used up");
+        }
+        let failed = document.runs.iter().filter(|r| r.failed()).count();
+        if failed > 0 {
+            c.why += &format!("; the workload failed in {failed} of {} runs", c.runs);
         }
         c.verdict = Some(document.verdict.clone());
         // An end by hand is a look like any other: better is better.

@@ -73,6 +73,7 @@ pub fn plan(
     }));
     plan.refused.extend(theirs.refused.into_iter().map(|mut r| {
         r.knob = named(r.knob);
+        r.why = format!("the far end: {}", r.why);
         r
     }));
     plan.unchanged.extend(theirs.unchanged.into_iter().map(|mut u| {

@@ -1,6 +1,10 @@
 //! From the host under its workload to candidates: doctor's findings, in their order.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use diagnose::{Case, diagnose};
 use model::{
@@ -59,11 +63,21 @@ pub fn look(
     let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
     let load = Load::start(probe, &ours, worked);
     let goal = args.goal.of_findings();
+    let (over, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (ours, theirs) = std::thread::scope(|threads| {
-        let theirs = threads.spawn(|| far.map_or(Ok(vec![]), |f| there(f, gaze, goal, window)));
-        let ours = here((args, &facts), gaze, window);
+        // A workload that failed is told at once, however long the look.
+        threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                over.store(window.was_cut_short() || load.failed(), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let theirs = threads.spawn(|| far.map_or(Ok(vec![]), |f| there(f, gaze, goal, &over)));
+        let ours = here((args, &facts), gaze, &over);
         let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
-        (ours, theirs.join().unwrap_or_else(lost))
+        let theirs = theirs.join().unwrap_or_else(lost);
+        done.store(true, Ordering::Relaxed);
+        (ours, theirs)
     });
     let patience = purse::patience(room.saturating_sub(Duration::from_nanos(gaze.long().0)));
     if !load.told() && !window.was_cut_short() && !args.output.talk.quiet {
@@ -90,7 +104,7 @@ fn endless(e: ProveError, args: &FixArgs) -> Failure {
 }
 
 /// What the parts show of this host.
-fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, window: &Window) -> Vec<Finding> {
+fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, over: &AtomicBool) -> Vec<Finding> {
     let root = Root::live();
     let options = Options {
         window: Duration::from_nanos(gaze.part.0),
@@ -101,10 +115,10 @@ fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, window: &Window) -> Vec<F
     let mut softirq = OverWindow::begin(&root, !args.no_bpf);
     let mut all = vec![];
     for _ in 0..gaze.parts {
-        let taken = samples::take(&root, &options, window.stop(), &mut |_| {});
+        let taken = samples::take(&root, &options, over, &mut |_| {});
         let samples = reading(taken.map(|samples| softirq.part(samples)));
         all = woven(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
-        if window.was_cut_short() {
+        if over.load(Ordering::Relaxed) {
             break;
         }
     }
@@ -116,12 +130,12 @@ fn there(
     far: &Far,
     gaze: Gaze,
     goal: model::Goal,
-    window: &Window,
+    over: &AtomicBool,
 ) -> Result<Vec<Finding>, Failure> {
     let mut all = vec![];
     for _ in 0..gaze.parts {
         all = woven(all, far.look(gaze.part, goal)?);
-        if window.was_cut_short() {
+        if over.load(Ordering::Relaxed) {
             break;
         }
     }

@@ -86,11 +86,11 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
     if !args.dry_run {
         consent(args)?;
     }
-    can_be_tried(args, &also)?;
     let began = Instant::now();
     let window = Window::open();
     let far = |name: &String| Far::connect(name, args.secret_file.clone());
     let far = args.responder.as_ref().map(far).transpose()?;
+    can_be_tried(args, far.as_ref(), &also)?;
     let mut document = if args.dry_run {
         list(args, &Host::live(), far.as_ref(), spec, &also, &window, began)?
     } else {
@@ -131,6 +131,12 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
                 .into(),
         ));
     }
+    if args.window >= args.budget {
+        return Err(Failure::Usage(format!(
+            "--window {}: the host is watched that long before anything is tried, and --budget is {}",
+            args.window, args.budget
+        )));
+    }
     if let Some(runs) = args.runs.filter(|runs| *runs < purse::FEWEST_RUNS as usize) {
         return Err(Failure::Usage(format!(
             "--runs {runs}: {} at least, six blocks of four runs",
@@ -146,7 +152,10 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
     if let (Some(what), true) = (Experiment::measures(&spec), spec.metrics.is_empty()) {
         spec.metrics = figure::for_goal(&what, args.goal.of_figures());
         if spec.metrics.is_empty() {
-            return Err(Failure::Usage(format!("measure {what} has no such figure: --goal")));
+            return Err(Failure::Usage(format!(
+                "--goal: measure {what} tells no figure of that kind: another goal (throughput, p99, cpu), or \
+                 --metric"
+            )));
         }
     }
     let also = wish::arguments(&args.also).map_err(tune_failure)?.wishes;
@@ -158,17 +167,17 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
 
 /// What was typed by hand and cannot be tried is said before anything is measured: a device that is
 /// not there, a value that is none. What does harm is listed beside the findings'.
-fn can_be_tried(args: &FixArgs, also: &[Wish]) -> Result<(), Failure> {
-    let (far, near): (Vec<&Wish>, Vec<&Wish>) = also.iter().partition(|w| w.knob.starts_with(FAR));
-    if let (Some(wish), None) = (far.first(), &args.responder) {
+fn can_be_tried(args: &FixArgs, far: Option<&Far>, also: &[Wish]) -> Result<(), Failure> {
+    let there = also.iter().find(|w| w.knob.starts_with(FAR));
+    if let (Some(wish), None) = (there, far) {
         return Err(Failure::Usage(format!(
             "--try {}: is a knob of the far end: --responder HOST, where `netwright serve \
              --allow-tune` runs",
             wish.knob
         )));
     }
-    for wish in near {
-        let plan = judge::plan(&Host::live(), vec![wish.clone()])?;
+    for wish in also {
+        let (plan, _) = hosts::plan(&Host::live(), far, args.own_connection, vec![wish.clone()])?;
         let harmful = |r: &Refused| matches!(r.kind, RefusedAs::Harmful | RefusedAs::Postponed);
         if plan.refused.first().is_some_and(|r| !harmful(r)) {
             plan::worst(&plan)?;
@@ -463,6 +472,9 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
         |v: &Verdict| matches!(v.outcome, Outcome::Worse | Outcome::Mixed | Outcome::GuardWorse);
     let harmful = total.as_ref().is_some_and(harm);
     document.total = total;
+    if course.window.was_cut_short() {
+        document.ended = "ended early by hand".into();
+    }
     if harmful {
         document.notes.push("together they do harm: everything was undone".into());
         let kept = document.candidates.iter_mut().filter(|c| c.fate == Fate::Kept);
@@ -495,7 +507,16 @@ fn last(
             notes.push(format!("all of it together was not compared with before: {why}"));
             Ok(None)
         }
-        Came::Ended(document) => Ok(document.map(|d| d.verdict)),
+        Came::Ended(document) => {
+            notes.push(
+                "ended by hand while all of it together was compared with before: what was kept stays, \
+                 for each part was shown to help"
+                    .into(),
+            );
+            // Without a block there is nothing to tell of it.
+            let verdict = document.map(|d| d.verdict);
+            Ok(verdict.filter(|v| v.effect.is_some()))
+        }
         Came::Told(document) => {
             if !matches!(document.verdict.outcome, Outcome::Better) {
                 notes.push(

@@ -142,14 +142,13 @@ fn undo_killed(args: &ProveArgs, path: &Path, experiment: &Experiment) -> Result
     let folder = parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let cleared = record::undo_killed(&folder, path, &experiment.unsets()).map_err(failure)?;
     if !args.output.talk.quiet {
-        let say = |line: &String| note(&format!("an experiment was killed; undone: {line}"));
+        let say = |line: &String| {
+            note(&format!("an experiment ended before that was put back; undone: {line}"))
+        };
         cleared.undone.iter().for_each(say);
     }
     // The host is not as it was: that is said to the quiet as well.
-    cleared
-        .left
-        .iter()
-        .for_each(|line| note(&format!("netwright: an experiment was killed; {line}")));
+    cleared.left.iter().for_each(|line| note(&format!("netwright: left by an experiment: {line}")));
     Ok(())
 }
 
@@ -161,6 +160,12 @@ fn past(experiment: &Experiment, path: &Path) -> Result<Past, Failure> {
         return Err(Failure::Usage(format!(
             "{path}: this experiment has ended ({why}); going on after its end would break its \
              promise. Begin a new one without --resume"
+        )));
+    }
+    if past.is_elsewhere() {
+        return Err(Failure::Environment(format!(
+            "{path}: its runs were made in another network namespace, which is another host to compare: go \
+             on with it there, or begin a new one without --resume"
         )));
     }
     if past.begun.spec != experiment.spec {
