@@ -407,6 +407,9 @@ fn the_next_command_of_any_kind_tells_of_a_crash_and_it_can_be_finished() {
         let (code, _, err) = host.tune(&["apply", "nic.v0.mtu=1300"]);
         assert!(code == 4 && err.contains("change 1 was cut short"), "{err}");
         assert_eq!(host.tune(&["status"]).0, 1);
+        let (code, out, _) = host.tune(&["apply", "--finish", "1", "--dry-run"]);
+        let would = "nic.v0.txqueuelen: 700 would be written (it was 1000)";
+        assert!(code == 0 && out.contains(would) && !out.contains("nic.v0.mtu"), "{out}");
         let (code, out, err) = host.tune(&["apply", "--finish", "1"]);
         assert_eq!(code, 0, "{out}{err}");
         assert_eq!((read(MTU), read("/sys/class/net/v1/mtu")), ("1400".into(), "1400".into()));

@@ -56,6 +56,39 @@ pub struct Work<'a> {
 /// Starts a guard for the change set of this number.
 pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
 
+/// What is left to be made of a set that a crash cut short, checked as far as it can be before a write.
+///
+/// # Errors
+/// When this process may not make it, or an interface is another one now.
+pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
+    let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
+    let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
+    let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
+    privilege::check(host, &rest)?;
+    same_interfaces(host, set)?;
+    Ok(rest)
+}
+
+/// What was begun on an interface is not completed on another one.
+fn same_interfaces(host: &Host, set: &Set) -> Result<(), TuneError> {
+    let finder = Finder::new(host);
+    let back = |e: TuneError| match e {
+        TuneError::Changed(why) => TuneError::Changed(format!(
+            "{why}; `netwright tune rollback {}` puts back what was written",
+            set.id
+        )),
+        other => other,
+    };
+    for write in &set.writes {
+        finder.unmoved(&write.saved).map_err(back)?;
+    }
+    let begun = |n: usize| set.writes.iter().any(|w| w.n == n);
+    for (_, change) in set.changes.iter().enumerate().filter(|(n, _)| !begun(*n)) {
+        finder.still_means(change).map_err(back)?;
+    }
+    Ok(())
+}
+
 /// Starts the guard and tells the journal of it, before anything is written.
 fn guarded(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), TuneError> {
     let Some(arm) = arm else { return Ok(()) };
@@ -94,35 +127,10 @@ impl Work<'_> {
     /// When its journal cannot be opened, this process may not make what is left, or the guard could not
     /// be had: then nothing more was written.
     pub fn finish(&self, id: u64, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
-        let set = self.set(id)?;
-        let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
-        let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
-        let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
-        privilege::check(self.host, &rest)?;
-        self.same_interfaces(&set)?;
+        to_finish(self.host, &self.set(id)?)?;
         let mut journal = self.store.resume(id, self.lock)?;
         guarded(&mut journal, arm)?;
         self.go_on(&mut journal, &[], true)
-    }
-
-    /// What was begun on an interface is not completed on another one.
-    fn same_interfaces(&self, set: &Set) -> Result<(), TuneError> {
-        let finder = Finder::new(self.host);
-        let back = |e: TuneError| match e {
-            TuneError::Changed(why) => TuneError::Changed(format!(
-                "{why}; `netwright tune rollback {}` puts back what was written",
-                set.id
-            )),
-            other => other,
-        };
-        for write in &set.writes {
-            finder.unmoved(&write.saved).map_err(back)?;
-        }
-        let begun = |n: usize| set.writes.iter().any(|w| w.n == n);
-        for (_, change) in set.changes.iter().enumerate().filter(|(n, _)| !begun(*n)) {
-            finder.still_means(change).map_err(back)?;
-        }
-        Ok(())
     }
 
     pub(crate) fn set(&self, id: u64) -> Result<Set, TuneError> {

@@ -358,23 +358,28 @@ pub fn name_interfaces(host: &Host, changes: &mut [Planned]) {
 /// # Errors
 /// [`TuneError::Changed`] with the first thing that does not.
 pub fn still_fits(host: &Host, made: &Plan, now: &Plan) -> Result<(), TuneError> {
-    let differs = |what: &str| {
-        let name = |p: &Plan| p.host.name.known().cloned().unwrap_or_else(|| "unnamed".into());
+    let differs = |what: &str, of: &dyn Fn(&HostId) -> Option<String>| {
+        let of = |host| of(host).unwrap_or_else(|| "not known".into());
         TuneError::Changed(format!(
-            "the plan was made for another {what} (of {}, this is {}); nothing was written",
-            name(made),
-            name(now)
+            "the plan was made for another {what} ({}, this is {}); nothing was written",
+            of(&made.host),
+            of(&now.host)
         ))
     };
     if made.host.machine_id.known() != now.host.machine_id.known() {
-        return Err(differs("host"));
+        let who = |h: &HostId| {
+            let name = h.name.known().map_or("unnamed", String::as_str);
+            Some(format!("{name}, machine-id {}", h.machine_id.known()?))
+        };
+        return Err(differs("host", &who));
     }
     if made.host.boot_id.known() != now.host.boot_id.known() {
-        return Err(differs("boot of this host"));
+        return Err(differs("boot of this host", &|h| h.boot_id.known().cloned()));
     }
     let known = made.host.net_namespace.is_known() == now.host.net_namespace.is_known();
     if !known || !netns::same(&made.host, &now.host) {
-        return Err(differs("network namespace"));
+        let number = |h: &HostId| h.net_namespace.known().map(|n| format!("net:[{n}]"));
+        return Err(differs("network namespace", &number));
     }
     let finder = Finder::new(host);
     for (i, change) in made.changes.iter().enumerate() {

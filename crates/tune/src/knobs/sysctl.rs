@@ -61,6 +61,15 @@ fn only_allowed(host: &Host) -> String {
     )
 }
 
+/// How an interface with dots in its name is spelled, where that may be what is wrong.
+fn spelling(knob: &str) -> &'static str {
+    let of_interface = [".conf.", ".neigh."].iter().any(|part| knob.contains(part));
+    match of_interface && knob.split('.').count() > 6 && !knob.contains('/') {
+        true => "; an interface's name with dots in it is spelled conf.a/b.KEY",
+        false => "",
+    }
+}
+
 /// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
 fn path(knob: &str) -> Option<String> {
     let key = knob.strip_prefix("sysctl.")?;
@@ -146,7 +155,8 @@ impl Knob for Sysctl {
             }
             // A setting that no kernel has is not told from one of the host's.
             Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
-                "{file}: not there in this network namespace; if the host has it, then {hosts}"
+                "{file}: not there in this network namespace; if the host has it, then {hosts}{}",
+                spelling(knob)
             ))),
             Err(_) => Ok(()),
         }

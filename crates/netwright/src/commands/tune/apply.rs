@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use model::{
     Nanos,
-    tune::{Drifted, Plan, Reach, State},
+    tune::{Drifted, Plan, Planned, Reach, State},
 };
 use tune::{
     Host, TuneError,
-    apply::{Applied, Work},
+    apply::{self, Applied, Work},
     guard::{self, Orders},
     journal::Armed,
     privilege,
@@ -45,8 +45,10 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         return Err(Failure::Usage(format!("--link-wait {}: from 1s to 1h", args.link_wait)));
     }
     let mut place = Place::open(std::mem::take(&mut args.place))?;
-    if args.dry_run {
-        return dry(&args, &place);
+    match args.finish {
+        Some(id) if args.dry_run => return dry_finish(&args, place, id),
+        None if args.dry_run => return dry(&args, &place),
+        _ => {}
     }
     let wishes =
         args.finish.is_none().then(|| plan::wishes(&args.what, &args.profile)).transpose()?;
@@ -140,6 +142,24 @@ fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
     }
     privilege::check(&place.host, &plan.changes).map_err(failure)?;
     plan::answer(&plan, by_name)
+}
+
+/// What completing would write.
+fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failure> {
+    if place.store.is_locked() {
+        return Err(Failure::Environment("somebody is changing this host right now".into()));
+    }
+    to_finish(&mut place, id)?;
+    let set = place.store.set(id).map_err(failure)?;
+    let left = set.map(|set| apply::to_finish(&place.host, &set)).transpose().map_err(failure)?;
+    let left = left.unwrap_or_default();
+    let line = |c: &Planned| format!("{}: {} would be written (it was {}).", c.knob, c.new, c.old);
+    let lines = match left.as_slice() {
+        [] => vec![format!("Change {id} is written as a whole: only its end would be noted.")],
+        left => left.iter().map(line).collect(),
+    };
+    tell(&args.output, standing(&place, id), true, lines)?;
+    Ok(Done::Yes)
 }
 
 /// One change set at a time: what was cut short or waits comes first.

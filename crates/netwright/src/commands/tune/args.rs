@@ -196,7 +196,7 @@ pub struct ApplyArgs {
     pub dry_run: bool,
     /// Complete this change, which a crash cut short; with a guard (60 s, or --confirm) where it had one or
     /// may cut the connection that you work over.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile", "dry_run"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile"])]
     pub finish: Option<u64>,
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]
