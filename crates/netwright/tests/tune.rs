@@ -503,6 +503,7 @@ fn a_guard_that_is_gone_is_told_before_its_time_is_over() {
         assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
         let gone = || status()["sets"][0]["guarded"] == json("false");
         within(Duration::from_secs(30), "it ends", gone);
+        assert_eq!(status()["sets"][0]["undone_within_ms"]["absent"], "its guard is gone");
         let (code, out, _) = host.tune(&["status"]);
         assert!(code == 1 && out.contains("its guard is gone; `netwright tune confirm 1"), "{out}");
         assert_eq!(host.tune(&["rollback"]).0, 0);
@@ -584,6 +585,8 @@ fn what_is_completed_has_a_guard_of_its_own() {
         assert_eq!(read(MTU), "1400");
         // One that is gone is no guard.
         cut_short(host);
+        let (code, _, err) = host.tune(&["apply", "--finish", "1", "--no-confirm"]);
+        assert!(code == 2 && err.contains("was begun with a guard"), "{err}");
         // SAFETY: a guard of ours.
         assert_eq!(unsafe { libc::kill(both[1], libc::SIGKILL) }, 0);
         let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "1s"]);
@@ -622,6 +625,10 @@ fn completing_from_afar_what_was_begun_at_the_host_waits_for_a_confirmation() {
             let mut c = host.command(host.state.path(), args);
             c.env("SSH_CONNECTION", "10.9.0.2 50000 10.9.0.1 22").output().unwrap()
         };
+        fs::write(MTU, "1450").unwrap();
+        let (code, _, err) = host.tune(&[&finish[..], &["--dry-run"]].concat());
+        assert!(code == 4 && err.contains("nic.v0.mtu is 1450 now, and was 1400"), "{err}");
+        fs::write(MTU, "1400").unwrap();
         let out = afar(&[&finish[..], &["--no-confirm"]].concat());
         assert!(!String::from_utf8_lossy(&out.stdout).contains("unless"), "{out:?}");
         cut_short(host);

@@ -49,6 +49,9 @@ pub struct Means<'a> {
     /// no longer than the budget. Only the clock decides, so that this leaves no mark on what is
     /// found.
     pub reach: Duration,
+    /// Whether the workload is known to have worked before: then its first failure at a level may be the
+    /// moment's, too.
+    pub worked: bool,
 }
 
 /// How it went: the document, and what broke it off, if something did.
@@ -212,7 +215,9 @@ impl Course<'_> {
             for repeat in 0..=MOST_REPEATS {
                 let began = Instant::now();
                 let ran = match self.run(block, level, record) {
-                    Err(ProveError::Workload(why)) if repeat == 0 && self.ran_before(level) => {
+                    Err(ProveError::Workload(why))
+                        if repeat == 0 && self.may_be_the_moments(level) =>
+                    {
                         let run = failed(block, level, began.elapsed(), why.clone());
                         record.run(&run)?;
                         self.runs.push(run);
@@ -244,10 +249,10 @@ impl Course<'_> {
         }
     }
 
-    /// Whether the workload has worked at this level: then a failure may be the moment's, and it
-    /// is tried once more.
-    fn ran_before(&self, level: usize) -> bool {
-        self.runs.iter().any(|r| r.level == level && r.spoiled.is_none())
+    /// Whether the workload has worked at this level, or is known to: then a failure may be the moment's,
+    /// and it is tried once more.
+    fn may_be_the_moments(&self, level: usize) -> bool {
+        self.means.worked || self.runs.iter().any(|r| r.level == level && r.spoiled.is_none())
     }
 
     /// Who fails in more of all runs than may be repeated is not disturbed but broken, and what its
@@ -255,7 +260,7 @@ impl Course<'_> {
     fn not_too_often(&self, why: String) -> Result<(), ProveError> {
         let failed = self.runs.iter().filter(|r| r.failed()).count();
         let runs = self.runs.len();
-        match failed >= FEWEST_FAILURES && failed * REPEATS_EACH > runs {
+        match too_often(failed, runs) {
             true => Err(ProveError::Workload(format!("failed in {failed} of {runs} runs; {why}"))),
             false => Ok(()),
         }
@@ -323,6 +328,11 @@ impl Course<'_> {
     }
 }
 
+/// Whether a workload that failed in so many of its runs is broken, and not disturbed.
+pub(crate) fn too_often(failed: usize, runs: usize) -> bool {
+    failed >= FEWEST_FAILURES && failed * REPEATS_EACH > runs
+}
+
 /// Whether a budget that holds so many blocks, by the time that those so far took, is sure to be too
 /// small for the fewest: of one block, which may be slow, less is sure than of two.
 fn too_small(fit: f64, complete: usize) -> bool {
@@ -375,6 +385,7 @@ mod tests {
             knobs: None,
             progress: &|_, _| {},
             reach,
+            worked: false,
         };
         conduct(&experiment, &begun, vec![], &mut record, &means)
     }

@@ -13,7 +13,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
-    along::Along,
+    along::{Along, Moving},
     held,
     identity::Finder,
     journal::{self, Armed, Journal, Set},
@@ -67,6 +67,32 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
     privilege::check(host, &rest)?;
     same_interfaces(host, set)?;
     Ok(rest)
+}
+
+/// Whether every value of a set that a crash cut short is as the crash left it: completing begins where that
+/// is not so, and undoes all.
+///
+/// # Errors
+/// [`TuneError::Changed`] with the first that somebody else changed.
+pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
+    let (along, moving) = (Along::of(set), Moving::default());
+    for (n, change) in set.changes.iter().enumerate() {
+        let name = &change.knob;
+        let Some(knob) = knobs::find(name).filter(|_| !moving.has(host, name)) else { continue };
+        let Ok(now) = knob.read(host, name) else { continue };
+        let begun = set.writes.iter().find(|w| w.n == n);
+        let is_new = begun.is_some() && knob.verify(&change.new, &now);
+        let is_old = !begun.is_some_and(|w| w.held) && knob.show(&now) == change.old;
+        if !(is_new || is_old || along.has(name)) {
+            return Err(TuneError::Changed(format!(
+                "{name} is {} now, and was {} when it was cut short: somebody else changes it; completing \
+                 would fail and undo all",
+                knob.show(&now),
+                if begun.is_some_and(|w| w.held) { &change.new } else { &change.old }
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What was begun on an interface is not completed on another one.

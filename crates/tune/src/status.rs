@@ -55,11 +55,11 @@ fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
         Some(armed) => Reading::Known(stands(armed)),
         None => Reading::absent("nothing waits"),
     };
-    ChangeSet {
-        namespace: inode.map(netns::called).unwrap_or_default(),
-        guarded,
-        ..set.document(state, guard::boot_ms())
+    let mut document = set.document(state, guard::boot_ms());
+    if guarded == Reading::Known(false) {
+        document.undone_within_ms = Reading::absent("its guard is gone");
     }
+    ChangeSet { namespace: inode.map(netns::called).unwrap_or_default(), guarded, ..document }
 }
 
 fn documents(host: &Host, sets: &[(Set, State)]) -> Vec<ChangeSet> {

@@ -148,6 +148,7 @@ impl Course<'_> {
             knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
             progress: &progress,
             reach: slice.reach,
+            worked: self.pace.is_known(),
         };
         let began = Instant::now();
         let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);

@@ -83,6 +83,11 @@ impl Hunt {
         self.looks > 0
     }
 
+    /// Whether the host was not looked at yet.
+    pub fn is_first(&self) -> bool {
+        self.before + self.looks == 0
+    }
+
     /// Something was kept: other findings may show from now on.
     pub fn anew(&mut self) {
         (self.before, self.looks) = (self.before + self.looks, 0);
@@ -190,7 +195,7 @@ mod tests {
         let whole = Gaze { part: Nanos(3 * S), parts: 1 };
         assert!(hunt.fresh(whole, &showed[2], &[]).is_empty());
         hunt.anew();
-        assert!(!hunt.again() && hunt.next() == Some(whole));
+        assert!(!hunt.again() && !hunt.is_first() && hunt.next() == Some(whole));
         let mut other = few_channels(&[]);
         other.changes[0].new = "combined 8".into();
         let found = hunt.fresh(whole, &[other], &[]);

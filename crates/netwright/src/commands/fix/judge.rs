@@ -50,18 +50,18 @@ pub struct Look {
 
 /// Watches the host while the workload runs, and judges each part of the look; the far end's at the
 /// same time. Where no run is whole by then, one is waited for, so long as `room`, what is left of the
-/// budget, can spare; `worked` is whether one is known to have worked.
+/// budget, can spare.
 ///
 /// **Errors**: the workload failed, gave no figure, or no run of it ended.
 pub fn look(
     (args, gaze): (&FixArgs, Gaze),
-    (probe, room, worked): (&Experiment, Duration, bool),
+    (probe, room): (&Experiment, Duration),
     window: &Window,
     far: Option<&Far>,
 ) -> Result<Look, Failure> {
     let ours = super::ours()?;
     let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
-    let load = Load::start(probe, &ours, worked);
+    let load = Load::start(probe, &ours);
     let goal = args.goal.of_findings();
     let (over, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (ours, theirs) = std::thread::scope(|threads| {
@@ -83,7 +83,7 @@ pub fn look(
     if !load.told() && !window.was_cut_short() && !args.output.talk.quiet {
         let patience = patience.as_secs_f64();
         note(&format!(
-            "no run of the workload has ended yet; waiting for one, {patience:.0} s at most"
+            "no run of the workload has ended in this look; waiting for one, {patience:.0} s at most"
         ));
     }
     let mut took = load.end(patience, window.stop()).map_err(|e| endless(e, args))?;

@@ -97,7 +97,8 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
         let bench = trial::bench("netwright fix", args.output.talk.quiet)?;
         let hosts = Hosts::open(&bench, far.as_ref()).map_err(tune_failure)?;
         window.changing();
-        fix(args, &hosts, spec, &also, &window, began)?
+        // Waiting for others who change this host is no part of the budget.
+        fix(args, &hosts, spec, &also, &window, Instant::now())?
     };
     whose(&mut document);
     match args.output.json {
@@ -262,7 +263,7 @@ fn list(
     while let Some(gaze) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
         looks_again(args, &hunt, gaze);
         let room = Duration::from_nanos(args.budget.0).saturating_sub(began.elapsed());
-        let look = judge::look((args, gaze), (&probe(&spec)?, room, hunt.again()), window, far)?;
+        let look = judge::look((args, gaze), (&probe(&spec)?, room), window, far)?;
         let fresh = hunt.fresh(gaze, &look.findings, also);
         document.notes.extend(hunt.late(&fresh));
         also = &[];
@@ -330,7 +331,7 @@ fn rounds(
     let (mut hunt, mut also) = (Hunt::new(course.args.window), also);
     loop {
         let kept = course.kept.len();
-        let Some(gaze) = hunt.next().filter(|gaze| !hunt.again() || course.holds_look(*gaze))
+        let Some(gaze) = hunt.next().filter(|gaze| hunt.is_first() || course.holds_look(*gaze))
         else {
             document.ended = "nothing more helps".into();
             document.notes.push(hunt.in_vain());
@@ -338,7 +339,7 @@ fn rounds(
         };
         looks_again(course.args, &hunt, gaze);
         let probe = probe(&course.bounded())?;
-        let probe = (&probe, course.purse().room, course.pace.is_known());
+        let probe = (&probe, course.purse().room);
         let look = judge::look((course.args, gaze), probe, course.window, course.hosts.far())?;
         let Some(run) = look.run else {
             document.ended = "ended early by hand".into();

@@ -11,9 +11,9 @@ use crate::args::OutputArgs;
 #[command(after_help = examples!(
     "  netwright prove channels.toml          # an experiment from a file: docs/prove.md
   netwright prove --workload 'measure rtt db1 --duration 500ms' --level '--cpu 0' --level '--cpu 1'
-  netwright prove --workload 'measure rtt {level}' --level db1:4040 --level db1:4041 --budget 30s
+  netwright prove --workload 'measure rtt {level} --duration 500ms' --level db1:4040 --level db1:4041
   netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
-      --metric 'tps=/tps = ([0-9.]+)/:higher'
+      --metric 'tps=/tps = ([0-9.]+)/:higher' --budget 3m
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
   netwright prove --change far:sysctl.net.ipv4.tcp_rmem='4096 131072 33554432' \\
       --workload stream://db1 --responder db1 --secret-file F   # a knob of the far end

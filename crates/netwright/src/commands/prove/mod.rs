@@ -73,6 +73,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
             knobs,
             progress: &progress,
             reach: Duration::ZERO,
+            worked: false,
         };
         let hold = tuned.hold(&experiment, &plans)?;
         if let Some(hold) = &hold {

@@ -151,8 +151,9 @@ fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failu
     }
     to_finish(&mut place, id)?;
     let set = place.store.set(id).map_err(failure)?;
-    let left = set.map(|set| apply::to_finish(&place.host, &set)).transpose().map_err(failure)?;
-    let left = left.unwrap_or_default();
+    let Some(set) = set else { return Err(no_change(&place, id)) };
+    let left = apply::to_finish(&place.host, &set).map_err(failure)?;
+    apply::still_so(&place.host, &set).map_err(failure)?;
     let line = |c: &Planned| format!("{}: {} would be written (it was {}).", c.knob, c.new, c.old);
     let lines = match left.as_slice() {
         [] => vec![format!("Change {id} is written as a whole: only its end would be noted.")],
@@ -217,6 +218,13 @@ fn finish(args: &ApplyArgs, place: &Place, work: &Work<'_>) -> Result<Applied, F
     let by = by(&place.host)?;
     let set = place.store.set(id).map_err(failure)?;
     let had_one = set.as_ref().is_some_and(|s| s.armed.is_some());
+    if had_one && args.no_confirm {
+        return Err(Failure::Usage(format!(
+            "--no-confirm: change {id} was begun with a guard and is completed with one; `netwright tune \
+             confirm {id}{}` then ends that",
+            place.options
+        )));
+    }
     let disturbs = || set.iter().flat_map(|s| &s.changes).any(|c| c.radius.reach > Reach::None);
     let wanted = had_one || !args.no_confirm && disturbs() && is_afar(&place.host);
     let Some(wait) = args.confirm.or(wanted.then_some(CONFIRM)) else {
