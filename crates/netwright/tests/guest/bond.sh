@@ -18,6 +18,8 @@ ip link add bond9 type bond mode active-backup miimon 50
 for nic in eth2 eth3; do ip addr flush dev $nic; ip link set $nic down; ip link set $nic master bond9; done
 ip link set bond9 up
 both_up
+# The one whose link was up first is in use; here always the same.
+echo eth2 > /sys/class/net/bond9/bonding/active_slave
 left=$(cat /sys/class/net/bond9/carrier_down_count)
 was=$(rings)
 down=$(resets)
