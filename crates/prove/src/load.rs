@@ -69,6 +69,8 @@ impl Load {
                 "was run, and no run ended within {}",
                 in_seconds(waited)
             ))),
+            // An end was wanted: what failed before is no answer to that.
+            Err(_) if stopped => Ok(vec![]),
             took => took,
         }
     }
@@ -83,7 +85,7 @@ fn again_and_again(
     let first = experiment.cells.first();
     let workload = first
         .map_or(experiment.workload.clone(), |c| c.fill(&experiment.factors, &experiment.workload));
-    let (mut took, mut failed) = (Vec::new(), 0);
+    let (mut took, mut failed, mut last) = (Vec::new(), 0, None);
     while !stop.load(Ordering::Relaxed) {
         let ran = match child::run(ours, &workload, experiment.timeout, stop) {
             Err(NotRun::Stopped) => break,
@@ -104,10 +106,15 @@ fn again_and_again(
                 if too_often(failed, all) || took.is_empty() && failed > 1 {
                     return Err(ProveError::Workload(why));
                 }
+                last = Some(why);
             }
         }
     }
-    Ok(took)
+    // Nobody is told that no run ended where one did, and failed.
+    match last.filter(|_| took.is_empty()) {
+        Some(why) => Err(ProveError::Workload(why)),
+        None => Ok(took),
+    }
 }
 
 #[cfg(test)]
@@ -157,6 +164,10 @@ mod tests {
         assert!(took.len() == 1 && took[0] >= Duration::from_millis(1_200), "{took:?}");
         let why = ended("sleep 1; exit 3", long, false).unwrap_err().to_string();
         assert_eq!(why, "the workload failed with exit code 3");
+        let once = Duration::from_millis(1_000);
+        let why = ended("sleep 1.2; exit 3", once, false).unwrap_err().to_string();
+        assert_eq!(why, "the workload failed with exit code 3", "ended before the second run");
+        assert!(ended("sleep 0.5; exit 3", long, true).unwrap().is_empty());
         let why = ended("sleep 60", Duration::from_millis(100), false).unwrap_err().to_string();
         assert!(why.starts_with("the workload was run, and no run ended within "), "{why}");
         assert!(ended("sleep 60", long, true).unwrap().is_empty());

@@ -73,14 +73,21 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
 /// is not so, and undoes all.
 ///
 /// # Errors
-/// [`TuneError::Changed`] with the first that somebody else changed.
+/// [`TuneError::Changed`] with the first that somebody else changed; one that cannot be read.
 pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
     let (along, moving) = (Along::of(set), Moving::default());
     for (n, change) in set.changes.iter().enumerate() {
         let name = &change.knob;
         let Some(knob) = knobs::find(name).filter(|_| !moving.has(host, name)) else { continue };
-        let Ok(now) = knob.read(host, name) else { continue };
         let begun = set.writes.iter().find(|w| w.n == n);
+        let now = match knob.read(host, name) {
+            Ok(now) => now,
+            // A process ended meanwhile.
+            Err(_) if begun.is_some_and(|w| w.held) && knob.lost(host, name, "").is_some() => {
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
         let is_new = begun.is_some() && knob.verify(&change.new, &now);
         let is_old = !begun.is_some_and(|w| w.held) && knob.show(&now) == change.old;
         if !(is_new || is_old || along.has(name)) {

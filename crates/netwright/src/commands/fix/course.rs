@@ -157,6 +157,8 @@ impl Course<'_> {
         // One that was broken off may have waited for a run that hung.
         if let (Some(document), None) = (&document, &conducted.broken) {
             self.pace.made(document.runs.len(), began.elapsed());
+            let worked = document.runs.iter().filter(|r| !r.failed());
+            worked.for_each(|r| self.pace.ran(Duration::from_secs_f64(r.took_s)));
         }
         match (conducted.broken, document) {
             (Some(e @ ProveError::File { .. }), _) => Err(failure(e)),

@@ -46,6 +46,8 @@ pub struct Look {
     /// The middle of how long runs of the workload took; `None` where somebody wanted an end before
     /// one was whole.
     pub run: Option<Duration>,
+    /// How long the longest took.
+    pub longest: Duration,
 }
 
 /// Watches the host while the workload runs, and judges each part of the look; the far end's at the
@@ -88,7 +90,8 @@ pub fn look(
     }
     let mut took = load.end(patience, window.stop()).map_err(|e| endless(e, args))?;
     took.sort_unstable();
-    Ok(Look { findings: merged(ours, theirs?), run: took.get(took.len() / 2).copied() })
+    let longest = took.last().copied().unwrap_or_default();
+    Ok(Look { findings: merged(ours, theirs?), run: took.get(took.len() / 2).copied(), longest })
 }
 
 /// No run has ended: what that means, and what to do.

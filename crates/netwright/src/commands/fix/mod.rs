@@ -346,6 +346,7 @@ fn rounds(
             return Ok(());
         };
         course.pace.looked(run);
+        course.pace.ran(look.longest);
         course.looks = Duration::from_nanos(hunt.all().0);
         let fresh = hunt.fresh(gaze, &look.findings, also);
         also = &[];

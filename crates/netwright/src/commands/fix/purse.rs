@@ -17,7 +17,7 @@ const MOST_LAST: f64 = 8.0;
 /// how slow it is tells which budget has.
 const PATIENCE: u32 = 8;
 
-/// A run that takes so many times as long as the slowest hangs, and what makes it so slow is not kept.
+/// A run that takes so many times as long as the longest seen hangs, and what makes it so slow is not kept.
 const HANGS: u32 = 8;
 /// Of short runs one is slow by chance, so that none hangs before this.
 const SHORTEST_HANG: Duration = Duration::from_secs(10);
@@ -32,6 +32,8 @@ pub fn patience(room: Duration) -> Duration {
 pub struct Pace {
     now: Duration,
     slowest: Duration,
+    /// The longest run that was seen: a workload may have two modes.
+    longest: Duration,
 }
 
 impl Pace {
@@ -46,6 +48,11 @@ impl Pace {
         self.slowest = self.slowest.max(self.now);
     }
 
+    /// A run took so long, and worked.
+    pub fn ran(&mut self, run: Duration) {
+        self.longest = self.longest.max(run);
+    }
+
     /// An experiment of so many runs took so long.
     pub fn made(&mut self, runs: usize, took: Duration) {
         let runs = u32::try_from(runs).unwrap_or(u32::MAX);
@@ -56,7 +63,8 @@ impl Pace {
 
     /// After which time a run is taken to hang; `None` where none has ended yet.
     pub fn hang(self) -> Option<Duration> {
-        self.is_known().then(|| (self.slowest * HANGS).max(SHORTEST_HANG))
+        let usual = self.slowest.max(self.longest);
+        self.is_known().then(|| (usual * HANGS).max(SHORTEST_HANG))
     }
 
     /// How long the shortest experiment on the host as it is now takes.
@@ -158,6 +166,9 @@ mod tests {
         pace.looked(s(5));
         pace.looked(s(1));
         assert_eq!(pace.hang(), Some(s(56)), "seven seconds with what is beside, eight times");
+        pace.ran(s(9));
+        pace.ran(s(2));
+        assert_eq!(pace.hang(), Some(s(72)));
     }
 
     #[test]

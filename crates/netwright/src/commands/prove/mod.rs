@@ -275,7 +275,8 @@ mod tests {
         prove: ProveArgs,
     }
 
-    fn typed(words: &[&str]) -> ProveArgs {
+    /// The arguments of so many words after `prove`.
+    pub(super) fn typed(words: &[&str]) -> ProveArgs {
         Typed::parse_from([&["prove"], words].concat()).prove
     }
 

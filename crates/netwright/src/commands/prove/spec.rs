@@ -217,7 +217,7 @@ fn folder() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::tests::typed, *};
 
     #[test]
     fn what_is_tried_by_flags_names_its_record_and_how_long_does_not() {
@@ -232,23 +232,17 @@ mod tests {
 
     #[test]
     fn what_goes_on_with_a_record_is_a_line_for_a_shell() {
-        #[derive(clap::Parser)]
-        struct Typed {
-            #[command(flatten)]
-            prove: ProveArgs,
-        }
-        let typed = |words: &[&str]| <Typed as clap::Parser>::parse_from(words).prove;
-        let of_file = typed(&["prove", "e.toml"]);
+        let of_file = typed(&["e.toml"]);
         assert_eq!(
             go_on(&of_file, Path::new("/var/lib/e.jsonl")),
             "netwright prove --resume --record /var/lib/e.jsonl"
         );
-        let far = typed(&["prove", "--responder", "db1:1", "--secret-file", "a b"]);
+        let far = typed(&["--responder", "db1:1", "--secret-file", "a b"]);
         assert_eq!(
             go_on(&far, Path::new("it's.jsonl")),
             "netwright prove --resume --record 'it'\\''s.jsonl' --responder db1:1 --secret-file 'a b'"
         );
-        assert!(any_flag(&typed(&["prove", "--metric", "t=time:lower"])) && !any_flag(&far));
+        assert!(any_flag(&typed(&["--metric", "t=time:lower"])) && !any_flag(&far));
     }
 
     #[test]
