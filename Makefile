@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test check bench fuzz captures deps test-deps bench-deps build aarch64
+.PHONY: run test test-host check lint bench fuzz captures deps test-deps bench-deps build aarch64
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -31,19 +31,23 @@ test-deps: deps
   udevadm:udev systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml'
 
 # Every suite. Needs root: the suites make network namespaces of their own.
-test: test-deps
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+test: test-deps lint
 	CARGO="$(CARGO)" scripts/cross
-	scripts/suites CARGO="$(CARGO)"
+	scripts/suites --cargo "$(CARGO)"
 
-# The fast inner loop: no root, seconds when warm.
-check:
+# All but what boots a guest. Needs root.
+test-host: test-deps lint
+	scripts/suites --cargo "$(CARGO)" --tier host
+
+# The fast inner loop, without root: style, unit tests, goldens, captured hosts, docs, import direction.
+check: lint
+	scripts/suites --cargo "$(CARGO)" --tier check
+
+lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	$(CARGO) test --workspace --lib --bins --locked --quiet
-	$(CARGO) test -p netwright --test architecture --locked --quiet
+	scripts/suites-selftest
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:

@@ -170,10 +170,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_refused_or_waits(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn another_beginning_is_refused(bytes in prop::collection::vec(any::<u8>(), 1..200)) {
+            let begun = bytes.len().min(MAGIC.len());
+            prop_assume!(bytes[..begun] != MAGIC[..begun]);
             let mut inbox = Inbox::default();
             inbox.push(&bytes);
-            let _ = inbox.next::<Vec<String>>(SMALL);
+            prop_assert!(inbox.next::<Vec<String>>(SMALL).is_err());
+        }
+
+        #[test]
+        fn a_length_is_waited_for_or_refused(length: u32, body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut inbox = Inbox::default();
+            inbox.push(&[&MAGIC[..], &length.to_be_bytes(), &body].concat());
+            let got = inbox.next::<Vec<String>>(SMALL);
+            if length as usize > SMALL {
+                prop_assert!(got.is_err());
+            } else if length as usize > body.len() {
+                prop_assert!(got.unwrap().is_none());
+                prop_assert_eq!(inbox.missing(), length as usize - body.len());
+            } else {
+                let text = &body[..length as usize];
+                prop_assert_eq!(got.ok().flatten(), serde_json::from_slice::<Vec<String>>(text).ok());
+            }
         }
     }
 }

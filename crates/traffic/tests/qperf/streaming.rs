@@ -73,19 +73,20 @@ fn udp_at_a_rate() {
     assert_eq!(r.trimmed_ns, Nanos(0));
 }
 
-/// In turns against qperf's client: as much within what a busy machine makes of it.
+/// Interleaved with qperf's client. The bound fails an error of a factor of two (bits for bytes, one
+/// end's time for both) and is wide enough for a machine that others use.
 #[test]
 fn as_fast_as_qperf() {
     let server = real::Server::new();
     let (mut ours, mut theirs) = (vec![], vec![]);
-    for _ in 0..3 {
+    for _ in 0..5 {
         ours.push(whole(&spec(&server.target(), Transport::Tcp, 700)).runs[0].bits_per_s);
         let p = real::client(server.port, "127.0.0.1", &["-t", "1", "--", "tcp_bw"]);
         theirs.push(p.value("tcp_bw", "bw") * 8.0);
     }
     ours.sort_by(f64::total_cmp);
     theirs.sort_by(f64::total_cmp);
-    assert!((0.1..10.0).contains(&(ours[1] / theirs[1])), "{ours:?} {theirs:?}");
+    assert!((0.6..1.67).contains(&(ours[2] / theirs[2])), "{ours:?} {theirs:?}");
 }
 
 #[test]
