@@ -6,7 +6,7 @@ use model::{CpuId, CpuSet, measure::Pin};
 
 use crate::{
     Result,
-    control::message::Test,
+    control::message::{Kind, Test},
     host::{
         pin,
         placement::{self, Choice, Here, Role, Wish},
@@ -35,6 +35,25 @@ pub fn near(pin: &Pin, threads: u32, same_host: bool, to: Option<SocketAddr>) ->
     take(pin, Role::Near, same_host, threads, interface.as_deref(), &partner, &taken)
 }
 
+/// The near end's seats where the other end may be on this host and pinning costs then: a server
+/// of another program, whose threads go anywhere, and streams, of which both ends and the kernel's
+/// work between them keep several CPUs busy.
+///
+/// # Errors
+/// As [`near`].
+pub fn beside(pin: &Pin, threads: u32, same_host: bool, to: Option<SocketAddr>) -> Result<Seats> {
+    if *pin != Pin::Auto || !same_host {
+        return near(pin, threads, same_host, to);
+    }
+    unpinned("server")
+}
+
+/// Not pinned, for the other end is on this host.
+fn unpinned(other: &str) -> Result<Seats> {
+    let why = format!("not pinned: the {other} is on this host, and the scheduler places both");
+    Ok(Seats { cpus: vec![], why, allowed: Here::read(&probe::Root::live())?.allowed })
+}
+
 /// The far end's seats: `near` are the other end's CPUs, `local` is the address of ours that the
 /// packets come to.
 ///
@@ -47,6 +66,9 @@ pub fn far(
     local: Option<IpAddr>,
     taken: &[CpuId],
 ) -> Result<Seats> {
+    if matches!(test.kind, Kind::Stream { .. }) && same_host && *pin == Pin::Auto {
+        return unpinned("client");
+    }
     let interface = local.and_then(route::interface_of);
     let none = CpuSet::new();
     let near = if same_host { &test.near_cpus } else { &none };
@@ -78,7 +100,7 @@ fn take(
 pub fn check(pin: &Pin) -> Result<()> {
     match pin {
         Pin::List(list) => placement::check(list, &Here::read(&probe::Root::live())?),
-        Pin::Auto | Pin::No => Ok(()),
+        Pin::Auto | Pin::Apart | Pin::No => Ok(()),
     }
 }
 

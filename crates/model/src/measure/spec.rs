@@ -38,9 +38,12 @@ pub const SPIN_NS: Nanos = Nanos(50_000);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pin {
-    /// The tool chooses and says what it chose.
+    /// The tool chooses and says what it chose: a core for each thread, or none pinned where there
+    /// are not so many, or where a server of another program is on the same host.
     #[default]
     Auto,
+    /// The same, but also where such a server is on the same host.
+    Apart,
     /// The scheduler decides.
     No,
     /// Thread n on the n-th CPU of the list, round and round.

@@ -2,12 +2,14 @@
 //!
 //! # The policy
 //! A measurement that the scheduler moves about is several measurements in one, so both ends
-//! are pinned unless told otherwise. The choice, from the most to the least important:
+//! are pinned unless told otherwise; but never where that costs: an end that has fewer cores than
+//! threads is not pinned, for threads that are held on one core wait for each other while the
+//! rest of the host idles. The choice, from the most to the least important:
 //!
 //! 1. Only CPUs that this process may use (cpuset, `taskset`), and as long as there are others
 //!    none that another session of this far end uses.
 //! 2. A physical core for each thread, whole: two hardware threads of one core slow each other
-//!    down. Cores are shared only when there are more threads than cores.
+//!    down.
 //! 3. When both ends are on one host: different cores for the two, each end at most half of
 //!    them, in the same L3, else on the same node. What the two then measure is the stack and
 //!    not a way between caches. With one core only they take its hardware threads, with one CPU
@@ -19,7 +21,7 @@
 //! 6. Not the core of CPU 0, which keeps house for the host (timers, unbound work).
 //! 7. The lowest numbers.
 //!
-//! Thread n runs on the n-th CPU of the choice, round and round.
+//! Thread n runs on the n-th CPU of the choice, of a list that was asked for round and round.
 
 use model::{CpuId, CpuSet, NumaNode, measure::Pin};
 use probe::{
@@ -107,7 +109,7 @@ const MAX_THREADS: u32 = 65_536;
 pub fn decide(pin: &Pin, here: &Here, wish: &Wish<'_>) -> Result<Choice> {
     match pin {
         Pin::No => Ok(Choice { cpus: vec![], why: "not pinned: the scheduler decides".into() }),
-        Pin::Auto => Ok(choose(here, wish)),
+        Pin::Auto | Pin::Apart => Ok(choose(here, wish)),
         Pin::List(list) => {
             check(list, here)?;
             let cpus: Vec<CpuId> = list.iter().collect();
@@ -146,8 +148,19 @@ pub fn choose(here: &Here, wish: &Wish<'_>) -> Choice {
     let usable = if free.is_empty() { &here.allowed } else { &free };
     let cores = cores::ranked(here, wish, usable);
     let own = if wish.same_host { share(cores, wish) } else { cores };
-    let order = fill(&own, wish.threads);
-    let cpus = round(&order, wish.threads);
+    if (wish.threads as usize) > own.len() {
+        let why = format!(
+            "not pinned: {} threads, and {} for them; the scheduler places them",
+            wish.threads,
+            match own.len() {
+                1 => "1 core".to_owned(),
+                n => format!("{n} cores"),
+            }
+        );
+        return Choice { cpus: vec![], why };
+    }
+    let first = |core: &Core| core.cpus.first().copied();
+    let cpus: Vec<CpuId> = own.iter().take(wish.threads as usize).filter_map(first).collect();
     let why = why::words(here, wish, &cpus, usable);
     Choice { cpus, why }
 }
@@ -180,13 +193,6 @@ fn share(mut cores: Vec<Core>, wish: &Wish<'_>) -> Vec<Core> {
     let each = threads.min(cores.len() / 2);
     let far = cores.split_off(each);
     if wish.role == Role::Near { cores } else { far.into_iter().take(each).collect() }
-}
-
-/// CPUs in the order in which threads get them: a thread on each core before a second on any.
-fn fill(cores: &[Core], threads: u32) -> Vec<CpuId> {
-    let cores = cores.get(..threads.max(1) as usize).unwrap_or(cores);
-    let most = cores.iter().map(|c| c.cpus.len()).max().unwrap_or(0);
-    (0..most).flat_map(|n| cores.iter().filter_map(move |c| c.cpus.get(n).copied())).collect()
 }
 
 /// The place of a CPU.

@@ -41,14 +41,14 @@ pub fn measure(
     options::check(&spec.common)?;
     let requests = request::of(spec)?;
     let tls = tls_of(spec, &requests.server)?;
-    let door = reach(spec, &requests.server, tls.as_ref())?;
+    let door = reach(spec, &requests.server, tls.as_ref(), run.stop)?;
     let onlooker = match &spec.responder {
         Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
         None => None,
     };
     let same_host = door.ip.is_none_or(is_here);
     let common = &spec.common;
-    let seats = seats::near(&common.pin, common.threads, same_host, door.ip)?;
+    let seats = seats::beside(&common.pin, common.threads, same_host, door.ip)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     // Under TLS an end writes twice in a row: its last word of the handshake, and the request. Without
     // TCP_NODELAY the second waits for the acknowledgement of the first, 40 ms.

@@ -1,13 +1,13 @@
 //! The server before the first run: its address that answers, and whether TLS can be spoken.
 
-use std::{net::SocketAddr, os::fd::AsRawFd, time::Duration};
+use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Duration};
 
 use model::measure::{End, HttpSpec, Transport};
 use socket2::{SockAddr, Socket};
 
 use super::url::{Url, name_of};
 use crate::{
-    Doing, Error, Result,
+    Error, Result,
     net::{
         target::resolve,
         tls::{
@@ -15,11 +15,17 @@ use crate::{
             fault::{Fault, Remedies, advice},
         },
     },
-    served::dial::dial,
+    served::{
+        deadline::Deadline,
+        dial::{dial, ended_early},
+        link::{Link, Rooms},
+    },
 };
 
-/// How long the first connection may take, and the first handshake.
+/// How long the first connection may take at each address, with its handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take over all addresses of the name.
+const WHOLE: Duration = Duration::from_secs(30);
 /// Room for what a server says in its handshake, at a time.
 const ROOM: usize = 16 << 10;
 
@@ -71,19 +77,21 @@ pub struct Door {
     pub local: End,
 }
 
-/// The server's address that answers, with TLS where it is spoken.
+/// The server's address that answers, with TLS where it is spoken; `stop` ends the looking.
 ///
 /// # Errors
 /// No server, or one that TLS cannot be spoken with: what to do.
-pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>) -> Result<Door> {
+pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>, stop: &AtomicBool) -> Result<Door> {
+    let whole = Deadline::after(WHOLE, stop);
     let mut last = Error::Environment(format!("{} has no address", server.host));
     for mut door in doors(spec, server)? {
-        match dial(&door.to, door.transport, &door.name, &spec.common, PATIENCE) {
+        let deadline = whole.at_most(PATIENCE);
+        match dial(&door.to, door.transport, &door.name, &spec.common, &deadline) {
             Ok(socket) => {
-                if let Some(tls) = tls {
-                    shake(tls, &socket, &server.authority())?;
-                }
                 let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+                if let Some(tls) = tls {
+                    shake(tls, socket, &server.authority(), &deadline)?;
+                }
                 door.local.address = ours.map_or_else(String::new, |a| a.ip().to_string());
                 return Ok(door);
             }
@@ -113,23 +121,21 @@ fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<Door>> {
     Ok(vec![Door { to, transport: Transport::Unix, name, ip: None, local }])
 }
 
-/// A whole handshake, on a socket that blocks.
-fn shake(tls: &Tls, socket: &Socket, server: &str) -> Result<()> {
-    socket.set_read_timeout(Some(PATIENCE)).doing(|| format!("{server}: a time limit"))?;
-    let mut room = vec![0; ROOM];
-    let done = tls.begin().and_then(|mut conn| conn.handshake(socket.as_raw_fd(), &mut room));
+/// A whole handshake.
+fn shake(tls: &Tls, socket: Socket, server: &str, deadline: &Deadline<'_>) -> Result<()> {
+    let done = Link::new(socket).shake_within(tls, &mut Rooms::new(ROOM, true), deadline);
+    let plain = "is it a port without, for http://?";
     match done {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::Environment(format!(
-            "{server}: no TLS handshake in {} s; is it a port without, for http://?",
-            PATIENCE.as_secs()
-        ))),
+        Ok(_) => Ok(()),
         Err(Fault::Tls(why)) => Err(Error::Environment(advice(server, &why, &REMEDIES))),
-        Err(Fault::Io(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-            Err(Error::Environment(format!(
-                "{server}: it closed within the TLS handshake; is it a port without, for http://?"
-            )))
-        }
+        Err(Fault::Io(e)) if Deadline::is_stopped(&e) => Err(ended_early(server)),
+        Err(Fault::Io(e)) if Deadline::is_late(&e) => Err(Error::Environment(format!(
+            "{server}: the TLS handshake was not over in {}; {plain}",
+            deadline.limit()
+        ))),
+        Err(Fault::Io(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => Err(
+            Error::Environment(format!("{server}: it closed within the TLS handshake; {plain}")),
+        ),
         Err(Fault::Io(e)) => Err(Error::io(format!("{server}: within the TLS handshake"), &e)),
     }
 }

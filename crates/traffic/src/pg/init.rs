@@ -6,6 +6,7 @@
 use std::{
     io::Write as _,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use model::{
@@ -24,6 +25,8 @@ const TELLERS: u64 = 10;
 const ACCOUNTS: u64 = 100_000;
 /// From so many branches on the accounts' numbers need 64 bits.
 const BIG: u32 = 20_000;
+/// How long each statement may take: a large scale takes long.
+const ANSWER: Duration = Duration::from_secs(3600);
 /// What is sent at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -34,22 +37,22 @@ const CHUNK: usize = 64 << 10;
 pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<PgInitDocument> {
     let scale = spec.scale.unwrap_or(1);
     let address = address_of(spec, password)?;
-    let mut session = Session::open(&address, &spec.common)?;
+    let mut session = Session::open(&address, &spec.common, ANSWER, run.stop)?;
     let (begun, started_unix_s) = (now_ns(), unix_s());
-    ask(&mut session, "BEGIN")?;
+    ask(&mut session, run, "BEGIN")?;
     for statement in tables(scale) {
-        ask(&mut session, &statement)?;
+        ask(&mut session, run, &statement)?;
     }
     let filling = now_ns();
     fill(&mut session, scale, run)?;
-    ask(&mut session, "COMMIT")?;
+    ask(&mut session, run, "COMMIT")?;
     let filled = now_ns();
     for (table, key) in [("branches", "bid"), ("tellers", "tid"), ("accounts", "aid")] {
         (run.progress)("making the primary keys", 0.95);
-        ask(&mut session, &format!("VACUUM ANALYZE pgbench_{table}"))?;
-        ask(&mut session, &format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key})"))?;
+        ask(&mut session, run, &format!("VACUUM ANALYZE pgbench_{table}"))?;
+        ask(&mut session, run, &format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key})"))?;
     }
-    ask(&mut session, "VACUUM ANALYZE pgbench_history")?;
+    ask(&mut session, run, "VACUUM ANALYZE pgbench_history")?;
     let over = now_ns();
     Ok(PgInitDocument {
         schema_version: model::SCHEMA_VERSION,
@@ -66,8 +69,14 @@ pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<PgIni
     })
 }
 
-fn ask(session: &mut Session, sql: &str) -> Result<()> {
-    session.ask(sql).map(|_| ()).map_err(|wrong| wrong.error("--init"))
+fn ask<'a>(session: &mut Session<'a>, run: Run<'a>, sql: &str) -> Result<()> {
+    session.allow(ANSWER, run.stop);
+    session.ask(sql).map(|_| ()).map_err(|wrong| match stopped(run.stop) {
+        true => Error::Environment(
+            "--init was ended early: the tables are not whole; run it again".into(),
+        ),
+        false => wrong.error("--init"),
+    })
 }
 
 /// The statements that make them, within one transaction: else `COPY` could not freeze its rows.
@@ -96,7 +105,7 @@ fn tables(scale: u32) -> Vec<String> {
     ]
 }
 
-fn fill(session: &mut Session, scale: u32, run: Run<'_>) -> Result<()> {
+fn fill<'a>(session: &mut Session<'a>, scale: u32, run: Run<'a>) -> Result<()> {
     let scale = u64::from(scale);
     rows(session, "branches (bid, bbalance)", scale, run, |n, out| {
         let _ = writeln!(out, "{n}\t0");
@@ -111,11 +120,11 @@ fn fill(session: &mut Session, scale: u32, run: Run<'_>) -> Result<()> {
 }
 
 /// Copies rows 1 to `count` into a table.
-fn rows(
-    session: &mut Session,
+fn rows<'a>(
+    session: &mut Session<'a>,
     table: &str,
     count: u64,
-    run: Run<'_>,
+    run: Run<'a>,
     row: impl Fn(u64, &mut Vec<u8>),
 ) -> Result<()> {
     let what = format!("filling pgbench_{}", table.split(' ').next().unwrap_or_default());
@@ -129,7 +138,7 @@ fn rows(
         !stopped(run.stop)
     };
     let sql = format!("COPY pgbench_{table} FROM STDIN WITH (FREEZE ON)");
-    match session.copy(&sql, more) {
+    match session.copy(&sql, ANSWER, run.stop, more) {
         Err(_) if stopped(run.stop) => {
             Err(Error::Environment("--init was ended early: no table was made".into()))
         }

@@ -66,6 +66,8 @@ pub struct Login {
     tls: Option<Option<Vec<u8>>>,
     /// It is tied.
     bound: bool,
+    /// It has been told the password, or begun to prove that it knows it: it asks once.
+    asked: bool,
     scram: Option<ScramSha256>,
     /// The server has proved that it knows the password too.
     proved: bool,
@@ -149,7 +151,13 @@ impl Login {
         out: &mut BytesMut,
     ) -> Result<(), Refused> {
         let password = || who.password.as_deref().ok_or(Refused::NoPassword);
-        match wire::long(&mut body) {
+        let method = wire::long(&mut body);
+        if let Some(3 | 5 | 10) = method
+            && std::mem::replace(&mut self.asked, true)
+        {
+            return Err(Refused::Nonsense("the server asks for a password twice"));
+        }
+        match method {
             // Nothing is told to one that may not be the right one.
             Some(0 | 3 | 5) if who.binding == Binding::Require && !self.bound => {
                 Err(Refused::Unbound)

@@ -1,6 +1,6 @@
 //! `measure pg`: one run for each number of clients.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use model::measure::{End, FarProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
@@ -52,7 +52,8 @@ pub fn measure(
     options::check(&spec.common)?;
     let plan = Plan::of(spec)?;
     let address = address_of(spec, password)?;
-    let mut session = Session::open(&address, &spec.common)?;
+    let timeout = Duration::from_nanos(spec.timeout_ns.0);
+    let mut session = Session::open(&address, &spec.common, timeout, run.stop)?;
     let scale = scale(spec, &mut session)?;
     let onlooker = match &spec.responder {
         Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
@@ -61,7 +62,7 @@ pub fn measure(
     let common = &spec.common;
     let ip = session.door.ip();
     let same_host = ip.is_none_or(is_here);
-    let seats = seats::near(&common.pin, common.threads, same_host, ip)?;
+    let seats = seats::beside(&common.pin, common.threads, same_host, ip)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     let seed = spec.seed.unwrap_or_else(|| now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15));
     // Where the server is decides it, not the options.
@@ -209,7 +210,7 @@ fn entry(what: Who) -> Option<String> {
 }
 
 /// The scripts' `:scale`: as asked, or as the tables are that `--init` or pgbench made.
-fn scale(spec: &PgSpec, session: &mut Session) -> Result<u32> {
+fn scale(spec: &PgSpec, session: &mut Session<'_>) -> Result<u32> {
     if let Some(scale) = spec.scale {
         return Ok(scale);
     }
@@ -232,7 +233,7 @@ fn scale(spec: &PgSpec, session: &mut Session) -> Result<u32> {
     }
 }
 
-fn shape(spec: &PgSpec, plan: Plan, session: &Session, verifies: bool) -> Result<Shape> {
+fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Result<Shape> {
     let common = &spec.common;
     let door = session.door.clone();
     Ok(Shape {

@@ -1,7 +1,7 @@
 //! One connection that waits for its answers: to find the server that answers, and for what is
 //! asked around the measurement.
 
-use std::{io::Read as _, net::SocketAddr, time::Duration};
+use std::{io, io::Read as _, net::SocketAddr, sync::atomic::AtomicBool, time::Duration};
 
 use bytes::BytesMut;
 use model::measure::{Common, End, Transport};
@@ -16,7 +16,7 @@ use super::{
     wire::{self, Frames, Next, ServerError},
 };
 use crate::{
-    Doing, Error, Result,
+    Error, Result,
     net::{
         target::resolve,
         tls::{
@@ -26,15 +26,18 @@ use crate::{
         },
     },
     served::{
-        dial::dial,
+        deadline::Deadline,
+        dial::{dial, ended_early},
         link::{Link, Rooms},
     },
 };
 
-/// How long connecting may take where nothing was asked for.
+/// How long connecting and the login may take where nothing was asked for.
 const PATIENCE_S: u64 = 5;
-/// How long an answer may take: making the tables of a large scale takes long.
-const ANSWER: Duration = Duration::from_secs(3600);
+/// More servers than this do not add to the time for all of them.
+const MOST_SERVERS: u32 = 12;
+/// More than this is no answer to the login, nor to anything that is asked here.
+const MOST_ANSWER: usize = 1 << 20;
 /// Room for what is received at a time.
 const ROOM: usize = 16 << 10;
 
@@ -59,7 +62,7 @@ impl Door {
 
 /// A session.
 #[derive(Debug)]
-pub struct Session {
+pub struct Session<'a> {
     link: Link,
     rooms: Rooms,
     pub door: Door,
@@ -75,6 +78,12 @@ pub struct Session {
     room: Vec<u8>,
     /// Bytes of the room that are not read yet.
     unread: std::ops::Range<usize>,
+    /// When the answer that is awaited is to be there.
+    deadline: Deadline<'a>,
+    /// What it is the answer to.
+    asked: String,
+    /// Bytes of it so far.
+    heard: usize,
 }
 
 /// A statement that gave an error, or a connection that ended.
@@ -97,20 +106,32 @@ impl Wrong {
 /// Rows of text.
 pub type Rows = Vec<Vec<Option<String>>>;
 
-impl Session {
-    /// The first server that answers.
+impl<'a> Session<'a> {
+    /// The first server that answers. What is asked in the session may take `timeout` in all;
+    /// `stop` ends everything at once.
     ///
     /// # Errors
     /// Why the last one does not, or the first that lets nobody in.
-    pub fn open(address: &Address, common: &Common) -> Result<Self> {
+    pub fn open(
+        address: &Address,
+        common: &Common,
+        timeout: Duration,
+        stop: &'a AtomicBool,
+    ) -> Result<Self> {
         let mut last = Error::Environment("no server is named".into());
         let patience = address.timeout_s.unwrap_or(PATIENCE_S).clamp(1, 3600);
         let patience = Duration::from_secs(patience);
+        let servers = u32::try_from(address.hosts.len()).unwrap_or(MOST_SERVERS);
+        let whole = Deadline::after(patience * servers.min(MOST_SERVERS), stop);
         for server in &address.hosts {
             let who = credentials(address, server.password.clone())?;
             for door in doors(&server.host, &who, common)? {
-                match Self::at(door, &server.name, address, common, patience) {
-                    Ok(session) => return Ok(session),
+                let deadline = whole.at_most(patience);
+                match Self::at(door, &server.name, address, common, deadline) {
+                    Ok(mut session) => {
+                        session.deadline = Deadline::after(timeout, stop);
+                        return Ok(session);
+                    }
                     Err(Unopened::Nobody(e)) => last = e,
                     Err(Unopened::Perhaps(e) | Unopened::Never(e)) => return Err(e),
                 }
@@ -125,7 +146,7 @@ impl Session {
         name: &str,
         address: &Address,
         common: &Common,
-        patience: Duration,
+        deadline: Deadline<'a>,
     ) -> Result<Self, Unopened> {
         let tries = address.security.tries(door.transport == Transport::Unix);
         let (mut first, mut tls) = (None::<Error>, None);
@@ -142,12 +163,10 @@ impl Session {
                     (Err(e), _) => return Err(Unopened::Never(e)),
                 };
             }
-            let socket = dial(&door.to, door.transport, &door.name, common, patience)
+            let socket = dial(&door.to, door.transport, &door.name, common, &deadline)
                 .map_err(Unopened::Nobody)?;
-            let _ = socket.set_read_timeout(Some(patience));
-            let _ = socket.set_write_timeout(Some(ANSWER));
             let tls = tls.clone().filter(|_| *way != Try::Plain);
-            let begun = Self::begin(socket, Door { tls, ..door.clone() }, *way, patience);
+            let begun = Self::begin(socket, Door { tls, ..door.clone() }, *way, deadline);
             match (begun, first.take()) {
                 (Err(Unopened::Perhaps(e)), None) => first = Some(e),
                 (Err(Unopened::Perhaps(e)), Some(before)) => {
@@ -168,7 +187,12 @@ impl Session {
         self
     }
 
-    fn begin(socket: Socket, door: Door, way: Try, patience: Duration) -> Result<Self, Unopened> {
+    fn begin(
+        socket: Socket,
+        door: Door,
+        way: Try,
+        deadline: Deadline<'a>,
+    ) -> Result<Self, Unopened> {
         let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
         let mut session = Self {
             rooms: Rooms::new(ROOM, door.tls.is_some()),
@@ -181,16 +205,19 @@ impl Session {
             frames: Frames::default(),
             room: vec![],
             unread: 0..0,
+            deadline,
+            asked: "the login".into(),
+            heard: 0,
         };
-        let mut login = session.protect(way, patience)?;
+        let mut login = session.protect(way)?;
         let who = session.door.who.clone();
-        session.send(&who.startup).map_err(Unopened::Never)?;
+        session.send(&who.startup).map_err(|e| session.unopened(e))?;
         loop {
             let mut out = BytesMut::new();
-            let (kind, body) = session.message().map_err(Unopened::Never)?;
+            let (kind, body) = session.message().map_err(|e| session.unopened(e))?;
             match login.take(kind, &body, &who, &mut out) {
                 Ok(Step::Ready) => break,
-                Ok(Step::More) => session.send(&out).map_err(Unopened::Never)?,
+                Ok(Step::More) => session.send(&out).map_err(|e| session.unopened(e))?,
                 Err(refused) => {
                     let error = why::refused(&refused, &session.door.name, &who);
                     // With TLS or without there may be another rule.
@@ -202,27 +229,34 @@ impl Session {
             }
         }
         session.version = login.version.unwrap_or_default();
-        if let Some(socket) = session.link.socket() {
-            let _ = socket.set_read_timeout(Some(ANSWER));
-        }
         Ok(session)
     }
 
+    /// One that is late may be followed by another that is not.
+    fn unopened(&self, e: Error) -> Unopened {
+        match self.deadline.left() {
+            Err(late) if Deadline::is_late(&late) => Unopened::Nobody(e),
+            _ => Unopened::Never(e),
+        }
+    }
+
+    /// Gives the next answer its own time limit: making the tables of a large scale takes long.
+    pub fn allow(&mut self, limit: Duration, stop: &'a AtomicBool) {
+        self.deadline = Deadline::after(limit, stop);
+    }
+
     /// Asks for TLS, where it is wanted, and shakes hands.
-    fn protect(&mut self, way: Try, patience: Duration) -> Result<Login, Unopened> {
+    fn protect(&mut self, way: Try) -> Result<Login, Unopened> {
         let Some(tls) = self.door.tls.clone() else { return Ok(Login::default()) };
         let name = self.door.name.clone();
-        self.send(&wire::ASK_FOR_TLS).map_err(Unopened::Never)?;
-        let mut answer = [0];
-        let n = self.link.socket().map_or(Ok(0), |mut s| s.read(&mut answer));
-        let n = n.doing(|| name.clone()).map_err(Unopened::Never)?;
-        match (n, answer) {
-            (1, [b'S']) => {}
-            (1, [b'N']) if way == Try::Either => {
+        self.send(&wire::ASK_FOR_TLS).map_err(|e| self.unopened(e))?;
+        match self.one_byte().map_err(|e| self.unopened(self.fault(Fault::Io(e))))? {
+            Some(b'S') => {}
+            Some(b'N') if way == Try::Either => {
                 self.door.tls = None;
                 return Ok(Login::default());
             }
-            (1, [b'N']) => {
+            Some(b'N') => {
                 return Err(Unopened::Never(Error::Environment(format!(
                     "{name}: the server speaks no TLS; sslmode=prefer or disable measure without"
                 ))));
@@ -233,20 +267,40 @@ impl Session {
                 ))));
             }
         }
-        let done = self.link.shake(&tls).and_then(|()| self.link.shaken(&mut self.rooms));
-        match done {
-            Ok(Some(agreed)) => {
+        match self.link.shake_within(&tls, &mut self.rooms, &self.deadline) {
+            Ok(agreed) => {
                 self.agreed = Some(agreed);
                 Ok(Login::over_tls(self.link.tls().and_then(|tls| tls.end_point())))
             }
-            Ok(None) => Err(Unopened::Perhaps(Error::Environment(format!(
-                "{name}: no TLS handshake in {} s",
-                patience.as_secs()
-            )))),
             Err(Fault::Tls(why)) => Err(Unopened::Perhaps(security::told(&name, &why))),
+            Err(Fault::Io(e)) if Deadline::is_stopped(&e) => {
+                Err(Unopened::Never(ended_early(&name)))
+            }
+            Err(Fault::Io(e)) if Deadline::is_late(&e) => {
+                Err(Unopened::Nobody(Error::Environment(format!(
+                    "{name}: the TLS handshake was not over in {}",
+                    self.deadline.limit()
+                ))))
+            }
             Err(Fault::Io(e)) => {
                 let what = format!("{name}: within the TLS handshake");
                 Err(Unopened::Perhaps(Error::io(what, &e)))
+            }
+        }
+    }
+
+    /// The next byte, without TLS; `None` where the server has closed.
+    fn one_byte(&self) -> io::Result<Option<u8>> {
+        let mut answer = [0];
+        let Some(mut socket) = self.link.socket() else { return Ok(None) };
+        loop {
+            self.deadline.ready(self.link.fd(), libc::POLLIN)?;
+            match socket.read(&mut answer) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return Ok(Some(answer[0])),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
             }
         }
     }
@@ -268,23 +322,28 @@ impl Session {
         let mut out = BytesMut::new();
         let zero = |_| Wrong::Gone(Error::Usage("a statement holds a zero byte".into()));
         frontend::query(sql, &mut out).map_err(zero)?;
+        self.awaits(sql);
         self.send(&out).map_err(Wrong::Gone)?;
         self.answer()
     }
 
     /// Copies into a table what `more` puts into the buffer, until it puts nothing; where it says
-    /// no, nothing is copied.
+    /// no, nothing is copied. Each part that is sent, and each answer, may take `each`.
     ///
     /// # Errors
     /// The server's, or what became of the connection.
     pub fn copy(
         &mut self,
         sql: &str,
+        each: Duration,
+        stop: &'a AtomicBool,
         mut more: impl FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<(), Wrong> {
         let mut out = BytesMut::new();
         let too_much = |e: std::io::Error| Wrong::Gone(Error::io("COPY", &e));
         frontend::query(sql, &mut out).map_err(too_much)?;
+        self.awaits(sql);
+        self.allow(each, stop);
         self.send(&out).map_err(Wrong::Gone)?;
         loop {
             match self.message().map_err(Wrong::Gone)? {
@@ -309,6 +368,8 @@ impl Session {
             } else {
                 frontend::CopyData::new(&rows[..]).map_err(too_much)?.write(&mut out);
             }
+            // That it is to end early is for the server to hear.
+            self.deadline = Deadline::after(each, if goes_on { stop } else { &NEVER });
             self.send(&out).map_err(Wrong::Gone)?;
             if !goes_on || rows.is_empty() {
                 return self.answer().map(|_| ());
@@ -334,11 +395,31 @@ impl Session {
         }
     }
 
+    /// What comes from here on is the answer to this.
+    fn awaits(&mut self, asked: &str) {
+        self.asked = format!("{:?}", asked.chars().take(60).collect::<String>());
+        self.heard = 0;
+    }
+
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.link.send(bytes) {
-            Ok(n) if n == bytes.len() => Ok(()),
-            Ok(_) => Err(Error::Environment(format!("{}: nothing can be sent", self.door.name))),
-            Err(fault) => Err(talking(&self.door.name, fault)),
+        let sent = self.link.send_within(bytes, &self.deadline);
+        sent.map_err(|fault| self.fault(fault))
+    }
+
+    /// Why it goes no further.
+    fn fault(&self, fault: Fault) -> Error {
+        let (name, asked, limit) = (&self.door.name, &self.asked, self.deadline.limit());
+        match fault {
+            Fault::Io(e) if Deadline::is_stopped(&e) => ended_early(name),
+            Fault::Io(e) if Deadline::is_late(&e) => Error::Environment(match self.heard {
+                0 => format!(
+                    "{name}: the server is silent: no answer to {asked} in {limit}; is it \
+                     PostgreSQL, and does it stand still?"
+                ),
+                _ => format!("{name}: the answer to {asked} was not over in {limit}"),
+            }),
+            Fault::Io(e) => Error::io(name, &e),
+            Fault::Tls(why) => security::told(name, &why),
         }
     }
 
@@ -360,16 +441,26 @@ impl Session {
             if let Some(message) = message {
                 return Ok(message);
             }
+            // Also where more comes all the time.
+            self.deadline.left().map_err(|e| self.fault(Fault::Io(e)))?;
             let (received, bytes) = match self.link.receive(&mut self.rooms) {
                 Ok(got) => got,
                 Err(e) if e.is_would_block() => {
-                    return Err(Error::Environment(format!(
-                        "{}: no answer in time",
-                        self.door.name
-                    )));
+                    let ready = self.deadline.ready(self.link.fd(), libc::POLLIN);
+                    ready.map_err(|e| self.fault(Fault::Io(e)))?;
+                    continue;
                 }
-                Err(e) => return Err(talking(&self.door.name, e)),
+                Err(e) => return Err(self.fault(e)),
             };
+            self.heard += bytes.len();
+            if self.heard > MOST_ANSWER {
+                return Err(Error::Environment(format!(
+                    "{}: more than {} MiB in answer to {}; is it PostgreSQL?",
+                    self.door.name,
+                    MOST_ANSWER >> 20,
+                    self.asked
+                )));
+            }
             if let Received::End { .. } = received {
                 return Err(Error::Environment(format!(
                     "{}: the server closed the connection",
@@ -383,7 +474,10 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+/// For what is not ended early.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Session<'_> {
     fn drop(&mut self) {
         let mut out = BytesMut::new();
         frontend::terminate(&mut out);
@@ -398,13 +492,6 @@ enum Unopened {
     /// It may be that there is one with TLS, or without.
     Perhaps(Error),
     Never(Error),
-}
-
-fn talking(name: &str, fault: Fault) -> Error {
-    match fault {
-        Fault::Io(e) => Error::io(name, &e),
-        Fault::Tls(why) => security::told(name, &why),
-    }
 }
 
 fn credentials(address: &Address, password: Option<String>) -> Result<Credentials> {

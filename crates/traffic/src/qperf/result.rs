@@ -88,10 +88,10 @@ pub fn far_seat(
     match &common.peer_pin {
         Pin::No => Ok(pinned(vec![], "not pinned".into())),
         Pin::List(list) => Ok(pinned(list.iter().take(1).collect(), "asked for".into())),
-        Pin::Auto if !same_host => {
+        Pin::Auto | Pin::Apart if !same_host => {
             Ok(pinned(vec![], "not pinned: which CPUs it has qperf does not tell".into()))
         }
-        Pin::Auto => {
+        Pin::Auto | Pin::Apart => {
             let test = crate::control::message::Test {
                 kind: kind.clone(),
                 transport: common.transport,

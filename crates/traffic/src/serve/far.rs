@@ -63,7 +63,7 @@ pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Resul
     let asked = match (&test.kind, &test.pin) {
         // It has no threads to pin.
         (Kind::Look, _) => &Pin::No,
-        (_, Pin::Auto) => &session.options.pin,
+        (_, Pin::Auto | Pin::Apart) => &session.options.pin,
         (_, asked) => asked,
     };
     let local = match &session.near {

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     net::{IpAddr, SocketAddr, UdpSocket},
-    os::unix::fs::FileTypeExt,
+    os::{fd::AsRawFd, unix::fs::FileTypeExt},
     path::Path,
     time::Duration,
 };
@@ -11,6 +11,7 @@ use std::{
 use model::measure::{Common, SocketOptions, Transport, Wait};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::deadline::Deadline;
 use crate::{
     Doing, Error, Result,
     net::{now_ns, options, target::local_address},
@@ -88,8 +89,8 @@ impl Way {
     }
 }
 
-/// A connection that blocks, with a line of what is wrong where none comes about; `name` is the
-/// server's.
+/// A connection that does not block, with a line of what is wrong where none comes about; `name`
+/// is the server's.
 ///
 /// # Errors
 /// As said.
@@ -98,7 +99,7 @@ pub fn dial(
     transport: Transport,
     name: &str,
     common: &Common,
-    patience: Duration,
+    deadline: &Deadline<'_>,
 ) -> Result<Socket> {
     let what = || format!("cannot connect to {name}");
     let socket = Socket::new(Domain::from(i32::from(to.family())), Type::STREAM, None);
@@ -109,25 +110,51 @@ pub fn dial(
         socket.bind(&from.into()).doing(|| format!("cannot send from {local}"))?;
     }
     let connected = match transport {
-        Transport::Unix => within(&socket, to, patience),
-        _ => socket.connect_timeout(to, patience),
+        Transport::Unix => at_socket(&socket, to, deadline),
+        _ => at_address(&socket, to, deadline),
     };
-    match connected {
+    match connected.and_then(|()| socket.set_nonblocking(true)) {
         Ok(()) => Ok(socket),
+        Err(e) if Deadline::is_stopped(&e) => Err(ended_early(name)),
         Err(e) => Err(match e.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
                 Error::Environment(format!("{name}: {}", nobody(to.as_pathname())))
             }
             io::ErrorKind::TimedOut if transport == Transport::Unix => Error::Environment(format!(
-                "{name}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
-                patience.as_secs()
+                "{name}: its queue is full, and no connection was accepted in {}; does the server stand still?",
+                deadline.limit()
             )),
             io::ErrorKind::TimedOut => Error::Environment(format!(
-                "{name}: no answer in {} s; is a firewall between?",
-                patience.as_secs()
+                "{name}: no answer in {}; is a firewall between?",
+                deadline.limit()
             )),
             _ => Error::io(what(), &e),
         }),
+    }
+}
+
+/// What is said where Ctrl-C came before there was anything to report.
+pub fn ended_early(name: &str) -> Error {
+    Error::Environment(format!("{name}: ended before the measurement began"))
+}
+
+fn at_address(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(to) {
+        Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        other => return other,
+    }
+    deadline.ready(socket.as_raw_fd(), libc::POLLOUT)?;
+    socket.take_error()?.map_or(Ok(()), Err)
+}
+
+/// A Unix socket whose queue is full says so at once where it does not block: it waits in steps.
+fn at_socket(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Result<()> {
+    loop {
+        match within(socket, to, deadline.step()?) {
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+            other => return other,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use socket2::Socket;
 
+use super::deadline::Deadline;
 use crate::net::tls::{
     Tls,
     conn::{Agreed, Received, TlsConn, receive, room_for},
@@ -80,6 +81,51 @@ impl Link {
         let fd = self.fd();
         let Some(tls) = &mut self.tls else { return Ok(None) };
         Ok(if tls.handshake(fd, &mut rooms.raw)? { tls.agreed() } else { None })
+    }
+
+    /// A whole handshake on a connection that is established.
+    ///
+    /// # Errors
+    /// As [`Self::shake`] and [`Self::shaken`]; [`Fault::Io`] of [`Deadline::left`].
+    pub fn shake_within(
+        &mut self,
+        tls: &Tls,
+        rooms: &mut Rooms,
+        deadline: &Deadline<'_>,
+    ) -> Result<Agreed, Fault> {
+        self.shake(tls)?;
+        loop {
+            if let Some(agreed) = self.shaken(rooms)? {
+                return Ok(agreed);
+            }
+            let unsent = if self.is_unsent() { libc::POLLOUT } else { 0 };
+            deadline.ready(self.fd(), libc::POLLIN | unsent).map_err(Fault::Io)?;
+        }
+    }
+
+    /// Sends all bytes.
+    ///
+    /// # Errors
+    /// As [`Self::send`]; [`Fault::Io`] of [`Deadline::left`], and of
+    /// [`io::ErrorKind::WriteZero`] where TLS takes nothing any more.
+    pub fn send_within(&mut self, mut bytes: &[u8], deadline: &Deadline<'_>) -> Result<(), Fault> {
+        loop {
+            let n = self.send(bytes)?;
+            bytes = bytes.get(n..).unwrap_or_default();
+            let unsent = self.is_unsent();
+            match (bytes.is_empty(), unsent) {
+                (true, false) => return Ok(()),
+                (false, false) if self.tls.is_some() => {
+                    return Err(Fault::Io(io::ErrorKind::WriteZero.into()));
+                }
+                _ => deadline.ready(self.fd(), libc::POLLOUT).map_err(Fault::Io)?,
+            }
+        }
+    }
+
+    /// Whether TLS has taken bytes that the kernel has not.
+    fn is_unsent(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_unsent())
     }
 
     /// TLS, where it is spoken.

@@ -2,6 +2,7 @@
 //!
 //! - [`admitted`]: what is said of connections that the server did not take.
 //! - [`backlog`]: what is said of a schedule that was not kept.
+//! - [`deadline`]: how long all that comes before the traffic may take.
 //! - [`dial`]: sockets on their way to the server.
 //! - [`crew`]: the threads of a round, and what each is to do.
 //! - [`fate`]: what became of connections, and of what was to be begun, beside the answers.
@@ -14,6 +15,7 @@
 pub mod admitted;
 pub mod backlog;
 pub mod crew;
+pub mod deadline;
 pub mod dial;
 pub mod fate;
 pub mod handshakes;

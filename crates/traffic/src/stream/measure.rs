@@ -53,7 +53,7 @@ pub fn measure(
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
     let (pin, threads) = (&spec.common.pin, spec.common.threads);
-    let seats = seats::near(pin, threads, peer.same_host, peer.address)?;
+    let seats = seats::beside(pin, threads, peer.same_host, peer.address)?;
     let calibration = calibrate(seats.cpus.first().copied())?;
     let mut document = StreamDocument {
         schema_version: model::SCHEMA_VERSION,

@@ -79,7 +79,11 @@ impl Target {
 
 fn common(args: &ExplainArgs, target: String, far: FarProgram) -> Common {
     let wait = measure::wait(args.wait);
-    let pin = measure::pin(&args.cpu, args.no_pin);
+    let pin = match measure::pin(&args.cpu, args.no_pin) {
+        // All rounds and the twin are to run in the same places.
+        Pin::Auto => Pin::Apart,
+        other => other,
+    };
     let peer_pin = match far {
         // Where a server of another kind runs is the scheduler's choice, and so its twin's.
         FarProgram::Server if args.peer_cpu.is_none() => Pin::No,

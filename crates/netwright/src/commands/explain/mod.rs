@@ -128,12 +128,13 @@ fn explain(
     let mut notes = vec![];
     let responder = ends::responder(args, target, &learned, &mut notes)?;
     // Both with their threads in the same places, whoever chose them.
-    if !args.no_pin {
+    let pins = !learned.pinned.is_empty();
+    if pins {
         workload.pin(&learned.pinned);
     }
     let network = |exchange| {
         let mut alone = ends::network(args, target, &responder, exchange);
-        if !args.no_pin {
+        if pins {
             Workload::pin(&mut alone, &learned.pinned);
         }
         alone

@@ -14,8 +14,8 @@ pub fn words(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], usable: &CpuSet) -> S
     }
     let mut clauses = vec![];
     // What both ends run on is nobody's own.
-    if !wish.same_host || used.len() < cpus.len() || !shares_core(here, wish, &used, usable) {
-        clauses.push(cores(here, wish, cpus, &used));
+    if !wish.same_host || !shares_core(here, wish, &used, usable) {
+        clauses.push(cores(here, &used));
     }
     if wish.same_host {
         clauses.push(beside(here, wish, &used, usable));
@@ -46,29 +46,17 @@ fn shares_core(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> 
     }
 }
 
-/// How threads, CPUs and cores stand to each other.
-fn cores(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], used: &CpuSet) -> String {
-    let of = |cpu: CpuId| place(here, cpu).map_or(CpuSet::from_iter([cpu]), |p| p.core.clone());
-    let distinct: BTreeSet<CpuId> = used.iter().filter_map(|c| of(c).first()).collect();
-    let text = if used.len() < cpus.len() {
-        format!("{} threads on {}", wish.threads, named(used))
-    } else if distinct.len() == used.len() {
-        match used.len() {
-            1 => "a core of its own".into(),
-            _ => "a core for each thread".into(),
-        }
-    } else {
-        format!("{} threads on the hardware threads of {}", wish.threads, count(distinct.len()))
+/// How threads and cores stand to each other.
+fn cores(here: &Here, used: &CpuSet) -> String {
+    let text = match used.len() {
+        1 => "a core of its own",
+        _ => "a core for each thread",
     };
     let nodes: BTreeSet<Option<NumaNode>> = used.iter().map(|c| node(here, c)).collect();
     match nodes.len() {
         2.. => format!("{text}, on {} nodes: one has too few", nodes.len()),
-        _ => text,
+        _ => text.into(),
     }
-}
-
-fn count(cores: usize) -> String {
-    if cores == 1 { "one core".into() } else { format!("{cores} cores") }
 }
 
 /// Where the other end of the same host is.

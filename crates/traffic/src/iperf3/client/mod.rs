@@ -140,7 +140,7 @@ fn params(spec: &StreamSpec, point: Point) -> Params {
     let socket = &common.socket;
     let server_cpu = match &common.peer_pin {
         Pin::List(cpus) => cpus.iter().next().map(|c| c.0),
-        Pin::Auto | Pin::No => None,
+        Pin::Auto | Pin::Apart | Pin::No => None,
     };
     Params {
         udp: common.transport == Transport::Udp,
@@ -177,7 +177,7 @@ fn one(
     let dialogue = open(spec, &asked, addresses, run)?;
     let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
     let remote = dialogue.remote;
-    let seats = seats::near(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
+    let seats = seats::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
     course::run(spec, point, &asked, dialogue, seats, (run, heard))
 }
 

@@ -149,6 +149,11 @@ impl TlsConn {
         n
     }
 
+    /// Whether something that was taken is not sent yet.
+    pub fn is_unsent(&self) -> bool {
+        self.inner.wants_write()
+    }
+
     /// Sends what was taken; whether all of it went.
     ///
     /// # Errors

@@ -1,0 +1,135 @@
+//! How long something may take in all, whatever comes in between, and who can end it before.
+//!
+//! A time limit of a socket starts anew with each byte: a server that sends one now and then is
+//! never late. Sockets here do not block; all waiting is here, and each step looks at both.
+
+use std::{
+    io,
+    os::fd::RawFd,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use model::Nanos;
+
+use crate::net::now_ns;
+
+/// How long a wait goes on without a look at whether it is to end.
+const STEP: Duration = Duration::from_millis(50);
+
+/// When it is to be over at the latest.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline<'a> {
+    until_ns: u64,
+    limit: Nanos,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Deadline<'a> {
+    /// So long from now; `stop` ends it at once.
+    pub fn after(limit: Duration, stop: &'a AtomicBool) -> Self {
+        let limit = Nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        Self { until_ns: now_ns().saturating_add(limit.0), limit, stop }
+    }
+
+    /// So long from now, but no longer than this one.
+    pub fn at_most(&self, limit: Duration) -> Self {
+        let other = Self::after(limit, self.stop);
+        if other.until_ns <= self.until_ns { other } else { *self }
+    }
+
+    /// What was allowed in all.
+    pub fn limit(&self) -> Nanos {
+        self.limit
+    }
+
+    /// The time that is left.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] where there is none, [`io::ErrorKind::Interrupted`] where it is
+    /// to end: neither has a number of the kernel's.
+    pub fn left(&self) -> io::Result<Duration> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        match self.until_ns.saturating_sub(now_ns()) {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(Duration::from_nanos(left)),
+        }
+    }
+
+    /// The same, but for one step.
+    ///
+    /// # Errors
+    /// As [`Self::left`].
+    pub fn step(&self) -> io::Result<Duration> {
+        self.left().map(|left| left.min(STEP))
+    }
+
+    /// Waits until the descriptor can be read from or written to, as `events` has it, or is broken.
+    ///
+    /// # Errors
+    /// As [`Self::left`].
+    pub fn ready(&self, fd: RawFd, events: libc::c_short) -> io::Result<()> {
+        loop {
+            let step = self.step()?;
+            let mut one = libc::pollfd { fd, events, revents: 0 };
+            // Rounded up: the last part of a millisecond is not spent polling.
+            let ms = step.as_micros().div_ceil(1000) as libc::c_int;
+            // SAFETY: one entry, which outlives the call.
+            if unsafe { libc::poll(&raw mut one, 1, ms) } > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether this error is the deadline's own: that time is up.
+    pub fn is_late(e: &io::Error) -> bool {
+        e.kind() == io::ErrorKind::TimedOut && e.raw_os_error().is_none()
+    }
+
+    /// Whether this error is the deadline's own: that it was to end.
+    pub fn is_stopped(e: &io::Error) -> bool {
+        e.kind() == io::ErrorKind::Interrupted && e.raw_os_error().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write as _, os::fd::AsRawFd as _, os::unix::net::UnixStream, time::Instant};
+
+    use super::*;
+
+    #[test]
+    fn bytes_now_and_then_do_not_move_it() {
+        let stop = AtomicBool::new(false);
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let begun = Instant::now();
+        let deadline = Deadline::after(Duration::from_millis(200), &stop);
+        let mut room = [0; 8];
+        let end = loop {
+            let _ = theirs.write_all(b"x");
+            if let Err(e) = deadline.ready(ours.as_raw_fd(), libc::POLLIN) {
+                break e;
+            }
+            let _ = std::io::Read::read(&mut &ours, &mut room);
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(Deadline::is_late(&end) && !Deadline::is_stopped(&end));
+        assert!(begun.elapsed() >= Duration::from_millis(200));
+    }
+
+    #[test]
+    fn a_part_of_it_ends_with_it_and_both_with_the_stop() {
+        let stop = AtomicBool::new(false);
+        let whole = Deadline::after(Duration::from_millis(20), &stop);
+        assert_eq!(whole.at_most(Duration::from_secs(9)).limit(), Nanos(20_000_000));
+        let part = whole.at_most(Duration::from_millis(1));
+        assert_eq!(part.limit(), Nanos(1_000_000));
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(Deadline::is_late(&part.left().unwrap_err()));
+        stop.store(true, Ordering::Relaxed);
+        assert!(Deadline::is_stopped(&whole.left().unwrap_err()));
+    }
+}
