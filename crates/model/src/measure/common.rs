@@ -123,7 +123,7 @@ pub struct EndCpu {
     /// CPU time of the measuring threads. **Source**: their CPU clocks.
     pub threads_ns: Reading<u64>,
     /// The measuring threads' time in user mode and in the kernel. **Source**: `/proc`, in
-    /// ticks.
+    /// ticks; absent where fewer than 50 of them made it.
     pub threads_user_ns: Reading<u64>,
     /// See `threads_user_ns`.
     pub threads_system_ns: Reading<u64>,

@@ -198,7 +198,32 @@ fn busy(growth: &Growth) -> BTreeMap<CpuId, u64> {
     growth.cpus().filter_map(|(cpu, row)| Some((cpu, of(row.known()?)?))).collect()
 }
 
-/// The same with its costs divided by what was achieved: transactions, or bytes received.
+/// A tick as `/proc` and `getrusage` tell of it, `USER_HZ`.
+const TICK_NS: u64 = 10_000_000;
+/// With fewer ticks a share of a half is off by 7 points and more, one standard error.
+const FEWEST_TICKS: u64 = 50;
+
+/// The split into user and system time, where it says something.
+///
+/// The kernel knows a thread's CPU time exactly, but splits it by what ticks came upon
+/// (`CONFIG_TICK_CPU_ACCOUNTING`, `cputime_adjust`): with few ticks the split is chance, 100% in
+/// one run and 0% in the next. Nothing that a process may read is exact: `schedstat` has no split.
+fn split(cpu: &EndCpu) -> Option<String> {
+    let both = cpu.threads_user_ns.get()?.saturating_add(cpu.threads_system_ns.get()?);
+    let exact = cpu.threads_ns.get().unwrap_or(both);
+    let ticks = exact / TICK_NS;
+    if ticks < FEWEST_TICKS {
+        return Some(format!(
+            "split by ticks of 10 ms, of which there were {ticks}; {FEWEST_TICKS} are needed"
+        ));
+    }
+    // Each thread's part is rounded to whole ticks: of many threads' little nothing is left.
+    (both.abs_diff(exact) > exact / 10)
+        .then(|| format!("split by ticks of 10 ms, which say {} of {}", Nanos(both), Nanos(exact)))
+}
+
+/// The same with its costs divided by what was achieved: transactions, or bytes received; its
+/// split into user and system time only where enough ticks made it.
 ///
 /// The host's busy time is everything but `idle` and `iowait`, time that the hypervisor took
 /// included; it is not known when one of its parts is not.
@@ -216,9 +241,13 @@ pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
             None => Reading::Absent(format!("/proc/stat: no {name} time")),
         }))
     });
+    let unsplit = split(&cpu);
+    let told = |part: Reading<u64>| unsplit.clone().map_or(part, Reading::Absent);
     EndCpu {
         host_busy_per_unit_ns: divided(busy),
         threads_per_unit_ns: divided(cpu.threads_ns.clone()),
+        threads_user_ns: told(cpu.threads_user_ns),
+        threads_system_ns: told(cpu.threads_system_ns),
         ..cpu
     }
 }

@@ -184,3 +184,33 @@ fn states_that_a_cpu_does_not_tell_are_left_out_and_busy_is_then_unknown() {
     assert_eq!(per.threads_per_unit_ns, Reading::Known(2.5));
     assert_eq!(per.host_busy_per_unit_ns.why_not(), Some("/proc/stat: no nice time"));
 }
+
+#[test]
+fn user_and_system_time_are_told_apart_by_enough_ticks_only() {
+    let parts = |threads, user, system| {
+        let w = Worker::new(|| ()).window();
+        let cpu = EndCpu {
+            threads_ns: Reading::Known(threads),
+            threads_user_ns: Reading::Known(user),
+            threads_system_ns: Reading::Known(system),
+            ..w.cpu
+        };
+        let cpu = per_unit(cpu, 1);
+        assert_eq!(cpu.threads_ns, Reading::Known(threads));
+        (cpu.threads_user_ns, cpu.threads_system_ns)
+    };
+    let ms = |n: u64| n * 1_000_000;
+    assert_eq!(
+        parts(ms(2000), ms(500), ms(1500)),
+        (Reading::Known(ms(500)), Reading::Known(ms(1500)))
+    );
+    // What a rate of 100/s leaves: one tick, which was user's by chance.
+    let (user, system) = parts(ms(13), ms(10), 0);
+    assert!(user.why_not().unwrap().contains("of which there were 1"), "{user:?}");
+    assert!(system.why_not().is_some());
+    // 64 threads of 9 ms each: every one is rounded down to no tick.
+    let (user, _) = parts(ms(576), 0, 0);
+    assert!(user.why_not().unwrap().contains("which say 0"), "{user:?}");
+    assert!(parts(ms(499), ms(250), ms(240)).0.why_not().is_some());
+    assert!(parts(ms(500), ms(250), ms(240)).0.get().is_some());
+}
