@@ -19,6 +19,10 @@ pub(crate) const FEWEST_GROUPS: usize = 10;
 /// of uncorrelated series are joined once without need, which costs next to nothing.
 const CORRELATED: f64 = 0.8416;
 
+/// Where no more can be joined they count as correlated from so many deviations on: one in ten
+/// of uncorrelated series.
+const CORRELATED_FOR_GOOD: f64 = 1.2816;
+
 /// A correlation above this is no longer a matter of widening.
 const MOST_LEFT: f64 = 0.8;
 
@@ -61,9 +65,9 @@ pub(crate) fn group(values: &[f64]) -> Option<Grouped> {
         if means.len() < FEWEST_GROUPS {
             break;
         }
-        let this = judge(&means, by);
+        let (this, passes) = judge(&means, by);
         found = Some(this);
-        if this.independent {
+        if passes {
             break;
         }
     }
@@ -77,7 +81,8 @@ fn means(values: &[f64], by: usize) -> Vec<f64> {
     values.get(values.len() % by..).unwrap_or_default().chunks(by).map(mean).collect()
 }
 
-fn judge(means: &[f64], by: usize) -> Grouped {
+/// And whether they need not be joined further.
+fn judge(means: &[f64], by: usize) -> (Grouped, bool) {
     let n = means.len() as f64;
     let mean = means.iter().sum::<f64>() / n;
     let squares: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
@@ -86,22 +91,21 @@ fn judge(means: &[f64], by: usize) -> Grouped {
     let differences: f64 = neighbours().map(|(a, b)| (a - b).powi(2)).sum();
     let products: f64 = neighbours().map(|(a, b)| (a - mean) * (b - mean)).sum();
     if squares <= f64::EPSILON * mean.abs() {
-        return Grouped {
-            groups: means.len(),
-            by,
-            error: 0.0,
-            lag1: 0.0,
-            independent: true,
-            trend: None,
-        };
+        let (groups, independent) = (means.len(), true);
+        let equal = Grouped { groups, by, error: 0.0, lag1: 0.0, independent, trend: None };
+        return (equal, true);
     }
     // 1 less half of von Neumann's ratio: near the lag-1 correlation, of known spread.
     let ratio = 1.0 - differences / (2.0 * squares);
-    let independent = ratio <= CORRELATED * ((n - 2.0) / (n * n - 1.0)).sqrt();
+    let deviations = ratio / ((n - 2.0) / (n * n - 1.0)).sqrt();
     let lag1 = products / squares;
+    // The ratio has the first and the last in it, which of few can pass for a correlation alone.
+    let independent = deviations <= CORRELATED_FOR_GOOD || lag1 <= 0.0;
     let left = lag1.clamp(0.0, MOST_LEFT);
     let error = (variance / n * (1.0 + left) / (1.0 - left)).sqrt();
-    Grouped { groups: means.len(), by, error, lag1, independent, trend: trend(means, squares) }
+    let trend = trend(means, squares);
+    let found = Grouped { groups: means.len(), by, error, lag1, independent, trend };
+    (found, deviations <= CORRELATED)
 }
 
 /// The change along a straight line fitted to the means, when its slope is more than chance:
@@ -146,6 +150,14 @@ mod tests {
             .filter(|g| !g.independent || g.trend.is_some())
             .count();
         assert!(dependent > 150, "{dependent} of 200");
+    }
+
+    #[test]
+    fn few_batches_without_a_correlation_are_not_called_dependent() {
+        let all = || (0..1_000).filter_map(|s| group(&series(0.0, 16, s)));
+        let dependent: Vec<f64> = all().filter(|g| !g.independent).map(|g| g.lag1).collect();
+        assert!(dependent.len() < 125, "{} of 1,000", dependent.len());
+        assert!(dependent.iter().all(|lag1| *lag1 > 0.0), "{dependent:?}");
     }
 
     #[test]
