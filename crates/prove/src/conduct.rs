@@ -407,6 +407,23 @@ mod tests {
     }
 
     #[test]
+    fn runs_without_their_figure_are_said_to_bias_the_verdict() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("n").display().to_string();
+        let went = conducted(&format!(
+            "n=$(cat {count} 2>/dev/null); echo $((n + 1)) > {count}; \
+             [ $((n + 1)) = 6 ] && {{ echo 'x is fast'; exit 0; }}; \
+             [ $((n + 1)) = 8 ] && exit 3; echo x = $((4 + {{v}} + n % 2))"
+        ));
+        let notes = went.document.unwrap().notes;
+        let one = |says: &str| notes.iter().filter(|n| n.contains(says)).count();
+        assert_eq!(one("its figure was not found"), 1, "{notes:?}");
+        assert_eq!(one("the verdict may be biased"), 1, "{notes:?}");
+        assert_eq!(one("the workload failed ("), 1, "{notes:?}");
+        assert!(notes.iter().all(|n| !n.starts_with("in 2 of")), "{notes:?}");
+    }
+
+    #[test]
     fn what_may_reach_beyond_its_budget_does_so_for_the_fewest_blocks_only() {
         let command = "sleep 0.05; echo x = $((5 + {v}))";
         let refused = within(command, "budget = \"300ms\"", Duration::ZERO).broken.unwrap();

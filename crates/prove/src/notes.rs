@@ -6,7 +6,9 @@ use model::{
 };
 use stats::trial::{decide, looks, two_places};
 
-use crate::{Experiment, conduct::FEWEST_BLOCKS, experiment::Metric, levels::Cell};
+use crate::{
+    Experiment, conduct::FEWEST_BLOCKS, experiment::Metric, figure as figures, levels::Cell,
+};
 
 /// A difference that most would want to see, where nobody says which.
 const MATTERS: f64 = 0.05;
@@ -151,20 +153,30 @@ pub(crate) fn constant(goal: &str, runs: &[Run], notes: &mut Vec<String>) {
 
 /// In how many runs the workload failed, by level: what is told is of those that worked.
 fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
-    let failed: Vec<&Run> = runs.iter().filter(|r| r.failed()).collect();
-    let Some(first) = failed.first().and_then(|r| r.spoiled.as_ref()) else { return };
-    let at = |(i, cell): (usize, &Cell)| {
-        let count = failed.iter().filter(|r| r.level == i).count();
-        (count > 0).then(|| format!("{count} at {}", cell.name(&experiment.factors)))
+    let failed = runs.iter().filter(|r| r.failed());
+    let (missing, failed): (Vec<&Run>, Vec<&Run>) =
+        failed.partition(|r| r.spoiled.as_deref().is_some_and(figures::is_missing));
+    let mut say = |which: &[&Run], what: &str, so: &str| {
+        let Some(first) = which.first().and_then(|r| r.spoiled.as_ref()) else { return };
+        let at = |(i, cell): (usize, &Cell)| {
+            let count = which.iter().filter(|r| r.level == i).count();
+            (count > 0).then(|| format!("{count} at {}", cell.name(&experiment.factors)))
+        };
+        let at: Vec<String> = experiment.cells.iter().enumerate().filter_map(at).collect();
+        notes.push(format!(
+            "in {} of {} runs {what} ({}) and was run again: {so}; the first: {first}",
+            which.len(),
+            runs.len(),
+            at.join(", ")
+        ));
     };
-    let at: Vec<String> = experiment.cells.iter().enumerate().filter_map(at).collect();
-    notes.push(format!(
-        "in {} of {} runs the workload failed ({}) and was run again: what is told is of the runs \
-         that worked; the first: {first}",
-        failed.len(),
-        runs.len(),
-        at.join(", ")
-    ));
+    say(&failed, "the workload failed", "what is told is of the runs that worked");
+    say(
+        &missing,
+        "the workload ended well, but its figure was not found",
+        "the verdict may be biased, where a metric misses just the fast runs or the slow ones; \
+         mend the metric and prove anew",
+    );
 }
 
 /// Runs that were repeated.
