@@ -257,6 +257,27 @@ fn who_is_answered_by_the_end_of_its_connections_is_served() {
     assert_eq!(run.warnings.iter().find(unserved), None);
 }
 
+#[test]
+fn a_port_that_speaks_no_http_ends_soon_with_one_line() {
+    let garbage = Server::start(|_, to| last(to, "220 mail.example ESMTP\r\n"));
+    let closes = Server::start(|_, _| false);
+    for (server, says) in [
+        (garbage, "the answer is no HTTP/1 response, 20 times; is it the right port?"),
+        (closes, "the server closes every connection without a response, 20 times; does it"),
+    ] {
+        let url = server.url("/");
+        let begun = std::time::Instant::now();
+        let out = output(NETWRIGHT, &["measure", "http", &url, "--duration", "20s"]);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(4), "{text}");
+        assert!(text.contains(says.split(", 20").next().unwrap()), "{text}");
+        assert!(text.contains(says.rsplit("times; ").next().unwrap()), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "");
+    }
+}
+
 fn unkind(r: &Request, to: &mut TcpStream) -> bool {
     match r.number % 4 {
         0 => plain(r, to),

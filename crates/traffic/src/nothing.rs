@@ -19,12 +19,14 @@ pub trait Judged {
 
 impl<D: Judged> Measured<D> {
     /// The same with a warning in every run that measured nothing, and broken where none
-    /// measured anything: the environment, or whoever ended it, gave no result.
+    /// measured anything: the environment, or whoever ended it, gave no result. And whether it
+    /// is so: then there are no figures to show.
     #[must_use]
-    pub fn judged(mut self) -> Self {
+    pub fn judged(mut self) -> (Self, bool) {
         let why = self.document.judge();
+        let nothing = why.is_some();
         self.broken = self.broken.or(why.map(Error::Environment));
-        self
+        (self, nothing)
     }
 }
 

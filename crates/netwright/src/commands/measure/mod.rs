@@ -146,9 +146,11 @@ fn conduct<D: Serialize + Judged>(
     let result = measure(traffic::Run::new(window.stop(), &progress));
     drop(shown);
     drop(window);
-    let Measured { document, broken } = result?.judged();
+    let (Measured { document, broken }, nothing) = result?.judged();
     match output.json {
         true => sink.json(&document)?,
+        // A page of dashes says less than the line of what was wrong.
+        false if nothing => {}
         false => sink.text(&text(&document, &sink.look(output.talk.verbose)))?,
     }
     match broken {

@@ -20,6 +20,9 @@ use crate::{
     served::places::REST_NS,
 };
 
+/// So many connections that came to nothing, over so long, before any answer: it speaks no HTTP.
+const MOST_UNSERVED: u64 = 20;
+const LEAST_NS: u64 = 300_000_000;
 /// Looks at the receiving CPU once in so many responses.
 const LOOK_EVERY: u64 = 1024;
 
@@ -132,9 +135,36 @@ impl Near<'_> {
         if answered == 0 {
             state.recorder.fate.refuse(why);
             state.resting.add(now + REST_NS, key);
-            return Ok(());
+            return self.speaks_http(state, now, why);
         }
         self.offer(state, key)
+    }
+
+    /// Who ends connection after connection, or answers what is none of HTTP's, and has never
+    /// answered anything else will not later: more of it is no measurement.
+    fn speaks_http(&self, state: &State<'_>, now: u64, why: Failed) -> Result<(), Error> {
+        let (what, hint) = match why {
+            Failed::Bad(why) => (why, "is it the right port?"),
+            Failed::ClosedBefore | Failed::Talking(libc::ECONNRESET)
+                if self.shape.tls.is_none() =>
+            {
+                (
+                    "the server closes every connection without a response",
+                    "does it speak HTTP, or TLS, for https://?",
+                )
+            }
+            _ => return Ok(()),
+        };
+        let of_this = state.recorder.fate.refused.get(&why).copied().unwrap_or(0);
+        let never = self.duty.team.transactions() == 0;
+        if of_this < MOST_UNSERVED || now < self.duty.begun_ns + LEAST_NS || !never {
+            return Ok(());
+        }
+        let name = match self.shape.way.to.as_socket() {
+            Some(ip) => ip.to_string(),
+            None => "the server".into(),
+        };
+        Err(Error::Environment(format!("{name}: {what}, {of_this} times; {hint}")))
     }
 }
 
