@@ -1,34 +1,80 @@
 //! Proposed changes, spelled as `tune` and as the classic commands do.
 
-use model::{Change, IrqId, sysctl::Origin};
+use std::fmt::Display;
 
-use crate::{Case, rule::Draft};
+use model::{
+    Change, CpuId, Reading,
+    drivers::{self, Act},
+    irq::Irq,
+    nic::Nic,
+    sysctl::Origin,
+};
 
-/// Advice that no knob covers.
-pub(crate) fn advice(old: &str, new: &str, command: &str, risk: &str) -> Change {
-    change("", old, new, command, risk)
+use crate::{
+    Case,
+    rule::{Draft, Missing, Proposal, need},
+};
+
+/// A value that a change may start from or lead to: one that is known. A reading that is not gives
+/// the reason instead, and nothing is proposed.
+pub(crate) trait Told {
+    fn told(self, knob: &str) -> Result<String, Missing>;
 }
 
-/// A change of a knob.
-pub(crate) fn change(
-    knob: impl Into<String>,
-    old: impl Into<String>,
-    new: impl Into<String>,
-    command: impl Into<String>,
-    risk: impl Into<String>,
-) -> Change {
-    Change {
-        knob: knob.into(),
-        old: old.into(),
-        new: new.into(),
-        command: command.into(),
-        risk: risk.into(),
+impl Told for &str {
+    fn told(self, knob: &str) -> Result<String, Missing> {
+        match self {
+            "" => Err(Missing(format!("{knob}: a value is not known"))),
+            value => Ok(value.into()),
+        }
     }
 }
 
+impl Told for String {
+    fn told(self, knob: &str) -> Result<String, Missing> {
+        self.as_str().told(knob)
+    }
+}
+
+impl Told for &String {
+    fn told(self, knob: &str) -> Result<String, Missing> {
+        self.as_str().told(knob)
+    }
+}
+
+impl<T: Display> Told for &Reading<T> {
+    fn told(self, knob: &str) -> Result<String, Missing> {
+        need(&format!("present value of {knob}"), self)?.to_string().told(knob)
+    }
+}
+
+impl Told for Result<&str, Missing> {
+    fn told(self, knob: &str) -> Result<String, Missing> {
+        self?.told(knob)
+    }
+}
+
+/// Advice that no knob covers.
+pub(crate) fn advice(old: &str, new: &str, command: &str, risk: &str) -> Proposal {
+    Ok(Change::advice(old, new, command, risk))
+}
+
+/// A change of a knob from a known value to a known value.
+pub(crate) fn change(
+    knob: impl Into<String>,
+    old: impl Told,
+    new: impl Told,
+    command: impl Into<String>,
+    risk: impl Into<String>,
+) -> Proposal {
+    let knob = knob.into();
+    let (old, new) = (old.told(&knob)?, new.told(&knob)?);
+    Ok(Change::of(knob, old, new, command, risk))
+}
+
 /// A sysctl: the risk also names who owns the value, because it comes back otherwise.
-pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Change {
-    let old = case.sysctl_text(key).unwrap_or("not known");
+pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Proposal {
+    let old = case.sysctl_text(key);
     let quoted = if new.contains(' ') { format!("\"{new}\"") } else { new.into() };
     let owner = owner(case, key);
     let risk = if owner.is_empty() { risk.into() } else { format!("{risk}; {owner}") };
@@ -88,18 +134,26 @@ impl Draft {
     }
 }
 
+/// What telling the NIC's driver this does to its link, as `tune` says it before it does it.
+pub(crate) fn impact(nic: &Nic, act: Act<'_>) -> String {
+    let driver = nic.driver.known().map(String::as_str);
+    let (reach, why, _) = drivers::impact(driver, nic.kind == "physical", act);
+    format!("{reach}: {why}")
+}
+
 /// Moves an interrupt.
-pub(crate) fn irq_affinity(case: &Case<'_>, irq: IrqId, old: &str, new: &str) -> Change {
+pub(crate) fn irq_affinity(case: &Case<'_>, irq: &Irq, new: CpuId) -> Proposal {
     let rival = match case.running_rival("irqbalance") {
         Some(_) => {
             "; irqbalance runs and may move it again unless the IRQ is banned there (--banirq)"
         }
         None => "",
     };
+    let (old, irq) = (&irq.affinity, irq.irq);
     change(
         format!("irq.{irq}.affinity"),
         old,
-        new,
+        new.to_string(),
         format!("echo {new} > /proc/irq/{irq}/smp_affinity_list"),
         format!(
             "low; EIO means the kernel manages this IRQ, ENOSPC that the CPU has no vector left{rival}"

@@ -19,6 +19,7 @@ mod rate;
 mod rule;
 pub mod rules;
 mod seats;
+mod sockets;
 mod softnet;
 mod spread;
 mod text;

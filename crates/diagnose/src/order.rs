@@ -106,7 +106,7 @@ fn sequence(drafts: &[Draft], causes: &Causes, weight: &[Severity]) -> Vec<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Confidence;
+    use model::{Change, Confidence};
 
     use crate::rule::Gain;
 
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_symptoms_change_is_withheld_and_that_is_said() {
         let mut symptom = draft("symptom", 2, Severity::Warning, &["cause"]);
-        symptom.finding.changes.push(crate::knob::advice("x", "y", "", ""));
+        symptom.finding.changes.push(Change::advice("x", "y", "", ""));
         let out = order(vec![draft("cause", 1, Severity::Info, &[]), symptom]);
         assert!(out[1].changes.is_empty());
         assert!(out[1].explanation.ends_with("before cause has been dealt with."));

@@ -1,6 +1,8 @@
 //! Thresholds on counters, scaled honestly to the window.
 
-use model::Confidence;
+use model::{Confidence, CpuId};
+
+use crate::Case;
 
 /// Events a minute above which a counter is worth a finding (the alarm threshold that
 /// monitoring systems use over a minute).
@@ -32,13 +34,63 @@ pub(crate) fn at_most_per_minute(count: u64, window_s: f64) -> f64 {
     count as f64 * (60.0 / window_s.max(60.0))
 }
 
-/// What the window's length means for the judgement, for people.
-pub(crate) fn caveat(window_s: f64) -> &'static str {
-    if window_s >= 60.0 {
-        ""
-    } else {
-        "The threshold is meant for a minute; this window was shorter, so a burst cannot be told \
-         from a steady state."
+/// Fewest steps of a window that tell a burst from a lasting state.
+const STEPS: u32 = 5;
+
+/// How a counter grew within the window: at once, or all the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pattern {
+    window_s: f64,
+    /// Steps from one reading to the next in which it grew, and all of them; `None` where the
+    /// samples do not tell.
+    grew: Option<(u32, u32)>,
+}
+
+impl Pattern {
+    /// Of a counter, or of several that count the same of different families.
+    pub(crate) fn of(case: &Case<'_>, names: &[&str]) -> Self {
+        let grew = case.samples().ok().and_then(|samples| {
+            let grew = names.iter().filter_map(|n| samples.grew_in.get(*n)).max()?;
+            Some((*grew, samples.steps())).filter(|_| samples.steps() >= STEPS)
+        });
+        Self { window_s: case.window_s().unwrap_or_default(), grew }
+    }
+
+    /// Of a column of `softnet_stat` on the CPU where it grew most.
+    pub(crate) fn of_softnet(case: &Case<'_>, cpu: CpuId, column: &str) -> Self {
+        Self::of(case, &[&format!("softnet.{cpu}.{column}")])
+    }
+
+    /// Whether it grew in every step.
+    pub(crate) fn is_steady(self) -> bool {
+        self.grew.is_some_and(|(grew, steps)| grew >= steps)
+    }
+
+    /// How sure a finding is: what lasted the whole window, however short, is sure.
+    pub(crate) fn surer(self, sure: Confidence) -> Confidence {
+        match sure {
+            Confidence::Medium if self.is_steady() => Confidence::High,
+            other => other,
+        }
+    }
+
+    /// What this means for the judgement, for people.
+    pub(crate) fn text(self) -> String {
+        match self.grew {
+            Some((grew, steps)) if grew >= steps => {
+                format!("The counter grew in each of the window's {steps} steps: this lasts.")
+            }
+            Some((grew, steps)) if grew * 3 <= steps => {
+                format!("The counter grew in {grew} of the window's {steps} steps: in bursts.")
+            }
+            Some((grew, steps)) => {
+                format!("The counter grew in {grew} of the window's {steps} steps.")
+            }
+            None if self.window_s >= 60.0 => String::new(),
+            None => "The threshold is meant for a minute; this window was shorter and had too few \
+                     readings to tell a burst from a lasting state."
+                .into(),
+        }
     }
 }
 
@@ -58,6 +110,19 @@ mod tests {
         assert_eq!(sustained(100, 600.0), None, "10 a minute over ten minutes");
         assert_eq!(sustained(101, 600.0), Some(Confidence::High));
         assert_eq!(sustained(5, 0.0), None);
+    }
+
+    #[test]
+    fn a_short_window_of_many_readings_tells_a_burst_from_what_lasts() {
+        let of = |grew| Pattern { window_s: 5.0, grew };
+        let (steady, burst, unknown) = (of(Some((10, 10))), of(Some((1, 10))), of(None));
+        assert_eq!(steady.surer(Confidence::Medium), Confidence::High);
+        assert_eq!(burst.surer(Confidence::Medium), Confidence::Medium);
+        assert_eq!(steady.surer(Confidence::Low), Confidence::Low, "few are few");
+        assert!(steady.text().contains("each of the window's 10 steps"), "{}", steady.text());
+        assert!(burst.text().ends_with("in bursts."), "{}", burst.text());
+        assert!(unknown.text().contains("too few readings"), "{}", unknown.text());
+        assert_eq!(Pattern { window_s: 60.0, grew: None }.text(), "");
     }
 
     #[test]

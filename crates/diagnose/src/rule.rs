@@ -46,6 +46,9 @@ impl Missing {
     }
 }
 
+/// A change to propose, or the value that it lacks: one whose old or new value is not known is none.
+pub(crate) type Proposal = Result<Change, Missing>;
+
 /// A known value, or which one is missing and why.
 pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, Missing> {
     match reading {
@@ -184,14 +187,23 @@ impl Draft {
         self
     }
 
-    pub(crate) fn change(mut self, change: Change) -> Self {
-        self.finding.changes.push(change);
-        self
+    /// Proposes a change, or says why there is none to propose.
+    pub(crate) fn change(self, proposal: Proposal) -> Self {
+        self.changes([proposal])
     }
 
-    pub(crate) fn changes(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
-        self.finding.changes.extend(changes);
-        self
+    pub(crate) fn changes(mut self, proposals: impl IntoIterator<Item = Proposal>) -> Self {
+        let mut without = vec![];
+        for proposal in proposals {
+            match proposal {
+                Ok(change) => self.finding.changes.push(change),
+                Err(Missing(why)) => without.push(why),
+            }
+        }
+        match without.as_slice() {
+            [] => self,
+            all => self.add(&format!("Not proposed: {}.", all.join("; "))),
+        }
     }
 
     pub(crate) fn on_cpus(mut self, cpus: &CpuSet) -> Self {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, ids::Direction, process::Process};
+use model::{CpuId, CpuSet, Reading, ids::Direction, process::Process};
 
-use crate::{Case, case::by_id, load, queues, spread};
+use crate::{Case, case::by_id, knob::change, load, queues, rule::Proposal, spread};
 
 /// Share of a CPU from which a thread wants one by itself. Our proposal.
 const WHOLE: f64 = 0.5;
@@ -49,6 +49,34 @@ pub(crate) fn groups<'a>(processes: &[&'a Process]) -> Vec<Group<'a>> {
     all
 }
 
+/// The CPUs that a process's threads ask for, all together: what `taskset -acp` would replace.
+pub(crate) fn affinity(p: &Process) -> Reading<CpuSet> {
+    let mut all = CpuSet::new();
+    for thread in &p.threads {
+        match &thread.affinity {
+            Reading::Known(set) => all = all.union(set),
+            missing => return missing.clone(),
+        }
+    }
+    match all.is_empty() {
+        true => Reading::absent("no thread was read"),
+        false => Reading::Known(all),
+    }
+}
+
+/// The change that keeps a group of processes on CPUs.
+pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
+    let (p, new) = (group.leader, cpus.to_string());
+    if !group.confined {
+        let command = format!("taskset -acp {cpus} {}", p.pid);
+        return change(group.knob(), &affinity(p), new, command, risk);
+    }
+    let folder = p.cgroup.known().map_or("", String::as_str);
+    let command = format!("echo {cpus} > $(find /sys/fs/cgroup -path '*{folder}/cpuset.cpus')");
+    let risk = format!("holds for all processes of its control group; {risk}");
+    change(group.knob(), &p.cpuset_cpus, new, command, risk)
+}
+
 /// CPUs for each group, in the groups' order, or why there are none to give.
 pub(crate) fn hand_out(case: &Case<'_>, groups: &[Group<'_>]) -> Result<Vec<CpuSet>, String> {
     let free = free(case, groups);
@@ -90,7 +118,7 @@ fn wants(case: &Case<'_>, group: &Group<'_>) -> usize {
 
 /// CPUs on which a group may run now: no remedy gives it others. What the threads of a control group
 /// ask for by themselves is their own wish, which its limit overrules.
-fn allowed(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
+pub(crate) fn allowed(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
     let mut set = case.online();
     for p in &group.members {
         if let Some(own) = p.cpuset_cpus.known().filter(|s| !s.is_empty()) {
@@ -127,9 +155,12 @@ fn free(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
     }
     // Softirqs that a process makes by itself (loopback, veth) go with it; a NIC's stay.
     let nics = packets(case).unwrap_or_default();
-    let full =
-        |c: &CpuId| nics.contains(*c) && load::load(case, *c).is_ok_and(|l| l.network >= WHOLE);
-    free.iter().filter(|c| !full(c)).collect()
+    free.iter().filter(|c| !(nics.contains(*c) && full_of_packets(case, *c))).collect()
+}
+
+/// Whether packets keep a CPU half busy: no place for whoever works a whole one.
+pub(crate) fn full_of_packets(case: &Case<'_>, cpu: CpuId) -> bool {
+    load::load(case, cpu).is_ok_and(|l| l.network >= WHOLE)
 }
 
 /// The CPUs by their distance from where the packets come: the L3, then the node, of the busiest

@@ -19,9 +19,18 @@ use crate::{
 /// Where kernels are cached.
 pub const DEFAULT_CACHE: &str = "/var/cache/netwright/lab";
 
-/// Modules a guest loads before its root is there; what they depend on is found by itself.
-const MODULES: &[&str] =
-    &["virtio_pci", "virtio_console", "virtio_net", "vmxnet3", "virtio_blk", "nvme"];
+/// Modules a guest loads before its root is there; what they depend on is found by itself. The last
+/// two tell of single sockets, as `ss` and `doctor` read them.
+const MODULES: &[&str] = &[
+    "virtio_pci",
+    "virtio_console",
+    "virtio_net",
+    "vmxnet3",
+    "virtio_blk",
+    "nvme",
+    "udp_diag",
+    "tcp_diag",
+];
 
 /// What a guest needs beyond these to reach this machine's root.
 const ROOT_MODULES: &[&str] = &["9pnet_virtio", "9p", "overlay"];

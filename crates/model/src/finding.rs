@@ -76,8 +76,10 @@ pub struct Evidence {
     pub source: String,
 }
 
-/// A change that would remedy a finding. Nothing is applied by the one who proposes it.
+/// A change that would remedy a finding. Nothing is applied by the one who proposes it. Made by
+/// [`Change::of`] or [`Change::advice`] alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Change {
     /// Knob in `tune`'s spelling: `nic.eth0.channels`, `sysctl.net.ipv4.tcp_sack`,
     /// `irq.38.affinity`. Empty for advice that no knob covers.
@@ -90,6 +92,35 @@ pub struct Change {
     pub command: String,
     /// What it may disturb.
     pub risk: String,
+}
+
+impl Change {
+    /// Of a knob, from a value that was read to one that is known.
+    pub fn of(
+        knob: impl Into<String>,
+        old: impl Into<String>,
+        new: impl Into<String>,
+        command: impl Into<String>,
+        risk: impl Into<String>,
+    ) -> Self {
+        Self {
+            knob: knob.into(),
+            old: old.into(),
+            new: new.into(),
+            command: command.into(),
+            risk: risk.into(),
+        }
+    }
+
+    /// What no knob covers; `old` is empty where it is not known.
+    pub fn advice(
+        old: impl Into<String>,
+        new: impl Into<String>,
+        command: impl Into<String>,
+        risk: impl Into<String>,
+    ) -> Self {
+        Self::of("", old, new, command, risk)
+    }
 }
 
 /// One diagnosis.

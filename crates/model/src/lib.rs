@@ -7,6 +7,7 @@
 
 pub mod cpu;
 pub mod cpuset;
+pub mod drivers;
 pub mod explain;
 pub mod facts;
 pub mod finding;

@@ -50,13 +50,100 @@ pub struct Samples {
     /// Connections in the last reading by state (`time_wait`, `established`).
     pub tcp_states: Reading<BTreeMap<String, u64>>,
     /// Listening TCP sockets, ascending by address. **Source**: `sock_diag` at each reading.
-    #[serde(default = "not_sampled")]
+    #[serde(default = "not_sampled::<ListenerSample>")]
     pub listeners: Reading<Vec<ListenerSample>>,
+    /// In how many of the window's steps, from one reading to the next, each counter grew: those of
+    /// [`Samples::protocols`] by their names, columns of `softnet_stat` as
+    /// `softnet.CPU.time_squeeze`. A counter that never grew is left out.
+    #[serde(default)]
+    pub grew_in: BTreeMap<String, u32>,
+    /// UDP sockets of this network namespace that dropped datagrams within the window, most drops
+    /// first.
+    #[serde(default = "not_sampled::<UdpSocketSample>")]
+    pub udp_sockets: Reading<Vec<UdpSocketSample>>,
+    /// TCP connections of this network namespace, those open at any reading.
+    #[serde(default = "not_sampled::<ConnectionSample>")]
+    pub connections: Reading<Vec<ConnectionSample>>,
+}
+
+impl Samples {
+    /// Steps from one reading to the next.
+    pub fn steps(&self) -> u32 {
+        self.readings.saturating_sub(1)
+    }
 }
 
 /// A document from before there was such a sample.
-fn not_sampled() -> Reading<Vec<ListenerSample>> {
+fn not_sampled<T>() -> Reading<Vec<T>> {
     Reading::absent("not sampled")
+}
+
+/// A process that holds a socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Owner {
+    /// Its id.
+    pub pid: u32,
+    /// Its short name; empty where it ended meanwhile.
+    pub name: String,
+}
+
+/// One UDP socket over the window. **Source**: `sock_diag`, else `/proc/net/udp` and `udp6`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UdpSocketSample {
+    /// Its own address and port.
+    pub address: String,
+    /// Inode of its descriptor.
+    pub inode: u64,
+    /// Datagrams dropped because its buffer was full.
+    pub drops: Delta,
+    /// In how many of the window's steps it dropped any.
+    pub dropped_in: u32,
+    /// At how many readings it was there.
+    pub readings: u32,
+    /// At how many of them at least half of its buffer was in use; 0 where the buffer is not known.
+    pub filled_readings: u32,
+    /// The most that was waiting at any reading, as the kernel counts it against the buffer.
+    pub most_queue_bytes: u64,
+    /// In how many of the window's steps less was waiting than before: somebody had read.
+    pub shrank_in: u32,
+    /// The buffer's size (`rb` of `ss -m`), twice what the application asked for.
+    pub buffer_bytes: Reading<u64>,
+    /// Who holds it.
+    pub owners: Reading<Vec<Owner>>,
+}
+
+/// One TCP connection over the window. **Source**: `sock_diag` with `tcp_info`, since Linux 4.10
+/// for the times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionSample {
+    /// Its own address and port.
+    pub local: String,
+    /// The other end's.
+    pub remote: String,
+    /// Inode of its descriptor.
+    pub inode: u64,
+    /// Segments sent again.
+    pub retransmits: Delta,
+    /// Segments with data that were sent, again or not.
+    pub segments_out: Delta,
+    /// Payload that the other end acknowledged.
+    pub bytes_acked: Delta,
+    /// Payload received.
+    pub bytes_received: Delta,
+    /// Time with data to send or not acknowledged.
+    pub busy_ns: Delta,
+    /// Time of it in which the other end's receive window held the sender back.
+    pub rwnd_limited_ns: Delta,
+    /// Time of it in which the own send buffer did.
+    pub sndbuf_limited_ns: Delta,
+    /// The shortest round trip seen lately, at the last reading.
+    pub min_rtt_ns: Reading<u64>,
+    /// The largest receive window that the other end offered at any reading. Since Linux 5.4.
+    pub peer_window_bytes: Reading<u64>,
+    /// The send buffer (`tb` of `ss -m`) at the last reading.
+    pub send_buffer_bytes: Reading<u64>,
+    /// Who holds it; known only of those that the rules have something to say of.
+    pub owners: Reading<Vec<Owner>>,
 }
 
 /// Nobody measured it.

@@ -5,8 +5,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::netlink::{be16_at, u32_at};
+use crate::netlink::{attribute, be16_at, u32_at, u64_at};
 use crate::rtnl_addr::ip;
+
+/// Bytes before the attributes.
+const HEADER: usize = 72;
+/// `INET_DIAG_INFO` and `INET_DIAG_SKMEMINFO`.
+const INFO: u16 = 2;
+const SKMEMINFO: u16 = 7;
+/// Asks for both: a bit for each attribute, from number 1 on.
+pub const WITH_INFO_AND_MEMORY: u8 = 1 << (INFO - 1) | 1 << (SKMEMINFO - 1);
 
 /// One socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +23,10 @@ pub struct SocketMessage {
     pub state: u8,
     /// Own address and port.
     pub local: SocketAddr,
+    /// The other end's; of none the unspecified address and port 0.
+    pub remote: SocketAddr,
+    /// The kernel's own number of the socket, never used twice.
+    pub cookie: u64,
     /// Bound to this device, 0 if to none.
     pub ifindex: u32,
     /// A listener's waiting connections; else bytes received and not read.
@@ -36,13 +48,78 @@ pub fn parse(payload: &[u8]) -> Option<SocketMessage> {
         _ => return None,
     };
     let address: IpAddr = ip(payload.get(8..8 + bytes)?)?;
+    let other: IpAddr = ip(payload.get(24..24 + bytes)?)?;
     Some(SocketMessage {
         state: *payload.get(1)?,
         local: SocketAddr::new(address, be16_at(payload, 4)?),
+        remote: SocketAddr::new(other, be16_at(payload, 6)?),
+        cookie: u64_at(payload, 44)?,
         ifindex: u32_at(payload, 40)?,
         receive_queue: u32_at(payload, 56)?,
         send_queue: u32_at(payload, 60)?,
         inode: u32_at(payload, 68)?,
+    })
+}
+
+/// What a socket's memory is. **Source**: `INET_DIAG_SKMEMINFO`, `sk_get_meminfo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SocketMemory {
+    /// Size of the receive buffer in bytes.
+    pub receive_buffer: u32,
+    /// Size of the send buffer in bytes.
+    pub send_buffer: u32,
+    /// Packets dropped because the receive buffer was full. Since Linux 4.5.
+    pub drops: Option<u32>,
+}
+
+/// The socket's memory, where the message tells.
+pub fn memory(payload: &[u8]) -> Option<SocketMemory> {
+    let words = attribute(payload, HEADER, SKMEMINFO)?.bytes;
+    Some(SocketMemory {
+        receive_buffer: u32_at(words, 4)?,
+        send_buffer: u32_at(words, 12)?,
+        drops: u32_at(words, 32),
+    })
+}
+
+/// What `struct tcp_info` tells of one connection. A field that the kernel is too old for is
+/// `None`. **Source**: `include/uapi/linux/tcp.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// `tcpi_total_retrans`: segments sent again.
+    pub retransmits: u32,
+    /// `tcpi_bytes_acked`.
+    pub bytes_acked: Option<u64>,
+    /// `tcpi_bytes_received`.
+    pub bytes_received: Option<u64>,
+    /// `tcpi_min_rtt`; `None` also where none was measured.
+    pub min_rtt_us: Option<u32>,
+    /// `tcpi_data_segs_out`.
+    pub segments_out: Option<u32>,
+    /// `tcpi_busy_time`.
+    pub busy_us: Option<u64>,
+    /// `tcpi_rwnd_limited`.
+    pub rwnd_limited_us: Option<u64>,
+    /// `tcpi_sndbuf_limited`.
+    pub sndbuf_limited_us: Option<u64>,
+    /// `tcpi_snd_wnd`: the window that the other end offers, in bytes.
+    pub peer_window: Option<u32>,
+}
+
+/// The connection's `tcp_info`, where the message tells.
+pub fn tcp_info(payload: &[u8]) -> Option<TcpInfo> {
+    let info = attribute(payload, HEADER, INFO)?.bytes;
+    Some(TcpInfo {
+        retransmits: u32_at(info, 100)?,
+        bytes_acked: u64_at(info, 120),
+        bytes_received: u64_at(info, 128),
+        // The kernel's word for none is all ones.
+        min_rtt_us: u32_at(info, 148).filter(|us| *us != u32::MAX && *us > 0),
+        segments_out: u32_at(info, 156),
+        busy_us: u64_at(info, 168),
+        rwnd_limited_us: u64_at(info, 176),
+        sndbuf_limited_us: u64_at(info, 184),
+        peer_window: u32_at(info, 228),
     })
 }
 
@@ -94,6 +171,34 @@ mod tests {
         assert_eq!(parse(&message(1, &[])), None);
         assert_eq!(parse(&message(2, &[0; 4])[..70]), None);
         assert_eq!(parse(&[]), None);
+    }
+
+    fn with_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut m = message(2, &[127, 0, 0, 1]);
+        m.extend((value.len() as u16 + 4).to_ne_bytes());
+        m.extend(kind.to_ne_bytes());
+        m.extend(value);
+        m
+    }
+
+    #[test]
+    fn memory_and_tcp_info_are_told_as_far_as_the_kernel_tells() {
+        let words: Vec<u8> = (0..9u32).flat_map(|n| (n * 10).to_ne_bytes()).collect();
+        let told = memory(&with_attribute(SKMEMINFO, &words)).unwrap();
+        assert_eq!((told.receive_buffer, told.send_buffer, told.drops), (10, 30, Some(80)));
+        assert_eq!(memory(&with_attribute(SKMEMINFO, &words[..32])).unwrap().drops, None);
+        assert_eq!(memory(&message(2, &[0; 4])), None);
+
+        let mut info = vec![0; 240];
+        info[100..104].copy_from_slice(&7u32.to_ne_bytes());
+        info[148..152].copy_from_slice(&10_100u32.to_ne_bytes());
+        info[176..184].copy_from_slice(&5_000_000u64.to_ne_bytes());
+        info[228..232].copy_from_slice(&65_536u32.to_ne_bytes());
+        let told = tcp_info(&with_attribute(INFO, &info)).unwrap();
+        assert_eq!((told.retransmits, told.min_rtt_us), (7, Some(10_100)));
+        assert_eq!((told.rwnd_limited_us, told.peer_window), (Some(5_000_000), Some(65_536)));
+        let old = tcp_info(&with_attribute(INFO, &info[..104])).unwrap();
+        assert_eq!((old.retransmits, old.busy_us, old.peer_window), (7, None, None));
     }
 
     #[test]

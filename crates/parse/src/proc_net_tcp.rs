@@ -1,4 +1,5 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6`: every TCP socket of a network namespace.
+//! `/proc/net/tcp` and `/proc/net/tcp6`: every TCP socket of a network namespace; `udp` and `udp6`
+//! have the same form.
 //!
 //! **Shape**: a heading, then a line per socket, listeners first:
 //! `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode …`.
@@ -31,6 +32,8 @@ pub struct Socket {
     pub rx_queue: u32,
     /// Inode of its descriptor, 0 if it has none.
     pub inode: u64,
+    /// Datagrams dropped at the socket; `None` of a TCP socket.
+    pub drops: Option<u64>,
 }
 
 /// Parses the file; a line that is not understood is skipped and counted.
@@ -59,13 +62,22 @@ fn socket(line: &str) -> Option<Socket> {
     let remote = address(words.next()?)?;
     let state = u8::from_str_radix(words.next()?, 16).ok()?;
     let (tx, rx) = words.next()?.split_once(':')?;
+    let inode = words.nth(4)?.parse().ok()?;
+    // Behind the inode a UDP socket has a count of references, a pointer and its drops; a TCP
+    // socket has more or less.
+    let rest: Vec<&str> = words.collect();
+    let drops = match rest.as_slice() {
+        [_, _, drops] => drops.parse().ok(),
+        _ => None,
+    };
     Some(Socket {
         local,
         remote,
         state,
         tx_queue: u32::from_str_radix(tx, 16).ok()?,
         rx_queue: u32::from_str_radix(rx, 16).ok()?,
-        inode: words.nth(4)?.parse().ok()?,
+        inode,
+        drops,
     })
 }
 
@@ -103,6 +115,15 @@ mod tests {
         assert_eq!((s.rx_queue, s.tx_queue, s.inode), (2, 0, 25683));
         assert_eq!(found.sockets[1].remote.to_string(), "10.0.2.2:80");
         assert_eq!((found.sockets[2].state, found.sockets[2].inode), (6, 0));
+    }
+
+    #[test]
+    fn only_a_udp_socket_tells_its_drops() {
+        let udp = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops             \n 1035: 0100007F:270F 00000000:0000 07 00000000:00034000 00:00000000 00000000     0        0 4711 2 00000000f4ac8dc1 38075\n";
+        let found = parse(udp.as_bytes());
+        assert_eq!((found.sockets[0].inode, found.sockets[0].drops), (4711, Some(38_075)));
+        assert_eq!(found.sockets[0].rx_queue, 212_992);
+        assert!(parse(V4.as_bytes()).sockets.iter().all(|s| s.drops.is_none()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The processes behind a socket that listens here, and the CPU time that they take: those that
-//! hold the socket, and all that descend from them (PostgreSQL's backends, nginx's workers).
+//! hold the socket, and the others of their service ([`family`]).
 
-mod family;
+pub mod family;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use model::{CpuSet, Reading};
 
 use crate::{ReadError, Root, ask, error::reading, facts::listener, samples::clock::monotonic_ns};
 
-/// Who may hold a service's socket for it and does not serve: sockets are handed on from there.
-const SUPERVISORS: [&str; 3] = ["systemd", "init", "s6-svscan"];
+/// Why nobody serves at a socket that is there.
+pub const ONLY_HANDS_ON: &str = "whoever holds the server's socket only hands it on";
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum At<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serving {
     /// Those that hold the socket.
-    holders: Vec<u32>,
+    holders: BTreeSet<u32>,
 }
 
 /// CPU time of each process until one moment, its ended threads included.
@@ -60,13 +60,11 @@ impl Serving {
             At::Port(port) => on_port(root, *port),
             At::Path(path) => on_path(root, path),
         };
-        holders.and_then(|mut pids| {
-            pids.retain(|pid| !supervises(root, *pid));
-            pids.sort_unstable();
-            pids.dedup();
-            match pids.is_empty() {
-                true => Reading::absent("whoever holds the server's socket only hands it on"),
-                false => Reading::Known(Self { holders: pids }),
+        holders.and_then(|pids| {
+            let holders = family::serving(root, pids);
+            match holders.is_empty() {
+                true => Reading::absent(ONLY_HANDS_ON),
+                false => Reading::Known(Self { holders }),
             }
         })
     }
@@ -83,7 +81,7 @@ impl Serving {
         (!sets.is_empty()).then(|| sets.iter().flat_map(CpuSet::iter).collect())
     }
 
-    /// CPU time of all of them now. **Cost**: some 20 µs for each process.
+    /// CPU time of all of them now. **Cost**: some 40 µs for each process.
     pub fn spent(&self, root: &Root) -> Spent {
         let all = family::of(root, &self.holders);
         let begun = monotonic_ns();
@@ -146,11 +144,6 @@ fn listens(line: &str, path: &str) -> Option<u64> {
     let inode = words.nth(2)?.parse().ok()?;
     let (_, at) = line.split_once('/')?;
     (flags & 0x1_0000 != 0 && at == path.strip_prefix('/')?).then_some(inode)
-}
-
-fn supervises(root: &Root, pid: u32) -> bool {
-    let name = root.word(&format!("/proc/{pid}/comm"));
-    name.known().is_some_and(|name| SUPERVISORS.contains(&name.as_str()))
 }
 
 /// CPU time of a process, ended threads included; `None` where it is gone.

@@ -1,12 +1,12 @@
 //! 20: connections refused because nobody accepted them in time.
 
-use model::{Change, Confidence, Severity};
+use model::{Confidence, Severity};
 
 use crate::{
     Case, Rule,
     knob::{self, advice},
     rate,
-    rule::{Draft, Gain, Judgement, Missing, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, settle},
     text,
 };
 
@@ -144,7 +144,7 @@ fn owner(case: &Case<'_>, address: &str) -> String {
 }
 
 /// Raise what really limits: somaxconn where it is the smaller one, the application always.
-fn remedies(case: &Case<'_>, address: &str, limit: u64) -> Vec<Change> {
+fn remedies(case: &Case<'_>, address: &str, limit: u64) -> Vec<Proposal> {
     let new = limit.saturating_mul(2).max(LEAST_LIMIT);
     let mut changes = vec![];
     if let Ok(now) = case.sysctl_number(SOMAXCONN)

@@ -1,11 +1,11 @@
 //! 31: an application's threads that move between CPUs all the time.
 
-use model::{Change, Confidence, CpuSet, Severity, process::Process, samples::ThreadSample};
+use model::{Confidence, CpuSet, Severity, process::Process, samples::ThreadSample};
 
 use crate::{
     Case, Rule,
-    knob::{advice, change},
-    rule::{Draft, Gain, Judgement, Missing, need},
+    knob::advice,
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
     seats::{self, Group},
     text,
 };
@@ -28,6 +28,11 @@ const BUSY: f64 = 0.5;
 /// Times that such a thread was seen to have gone to another L3 or node from one reading to the
 /// next. One move is what a balancer does once.
 const CROSSINGS: usize = 3;
+/// Share of a CPU below which a thread's moves cost nothing that a throughput would show. Our
+/// proposal.
+const LEAST_BUSY: f64 = 0.05;
+
+const RISK: &str = "imbalance: a thread waits for its CPU while others idle; look again after";
 
 /// A process and its threads that move.
 struct Moving<'a> {
@@ -51,7 +56,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         match look(case, p) {
             Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
             Ok(found) if found.threads.is_empty() => said.push(Judgement::Clear(format!(
-                "{} ({}): no thread moved more than {}",
+                "{} ({}): no thread that works moved more than {}",
                 p.name,
                 p.pid,
                 text::per_s(MANY)
@@ -62,18 +67,26 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     let processes: Vec<&Process> = moving.iter().map(|m| m.process).collect();
     let groups = seats::groups(&processes);
     let seats = seats::hand_out(case, &groups);
+    // Alike processes are one thing to say: a server with a process for each connection.
+    let mut alike: Vec<(&str, Option<usize>, Vec<&Moving<'_>>)> = vec![];
     for m in &moving {
         let at = groups.iter().position(|g| g.members.iter().any(|p| p.pid == m.process.pid));
-        let group = at.and_then(|i| groups.get(i));
-        let seat = match &seats {
-            Ok(all) => at.and_then(|i| all.get(i)).ok_or(""),
-            Err(why) => Err(why.as_str()),
+        let own = at.filter(|i| groups.get(*i).is_some_and(|g| g.confined));
+        match alike.iter_mut().find(|(name, of, _)| *name == m.process.name && *of == own) {
+            Some((_, _, list)) => list.push(m),
+            None => alike.push((&m.process.name, own, vec![m])),
+        }
+    }
+    for (_, _, list) in alike {
+        let mine = |g: &Group<'_>| list.iter().any(|m| m.process.pid == g.leader.pid);
+        let remedies = match &seats {
+            Ok(all) => {
+                let mine = groups.iter().zip(all).filter(|(g, _)| mine(g));
+                mine.map(|(group, seat)| seats::place(group, seat, RISK)).collect()
+            }
+            Err(why) => list.iter().take(1).map(|m| by_hand(m.process, why)).collect(),
         };
-        let remedy = match (group, seat) {
-            (Some(group), Ok(seat)) => place(m.process, group, seat),
-            (_, seat) => by_hand(m.process, seat.err().unwrap_or_default()),
-        };
-        said.push(finding(case, m, remedy));
+        said.extend(finding(case, &list, remedies));
     }
     said
 }
@@ -88,9 +101,13 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
     for t in threads {
         let moves = *need(&format!("migrations of thread {}", t.tid), &t.migrations)?;
         let rate = moves as f64 / window;
-        let busy = t.cpu_ns.get().is_some_and(|ns| ns as f64 / 1e9 >= BUSY * window);
-        let crossings = if busy { seats::crossings(case, &t.on_cpus) } else { 0 };
-        if rate > MANY || crossings >= CROSSINGS {
+        let share = t.cpu_ns.get().map(|ns| ns as f64 / 1e9 / window);
+        let crossings = match share {
+            Some(share) if share >= BUSY => seats::crossings(case, &t.on_cpus),
+            _ => 0,
+        };
+        let idle = share.is_some_and(|share| share < LEAST_BUSY);
+        if (rate > MANY && !idle) || crossings >= CROSSINGS {
             found.crossings = found.crossings.max(crossings);
             found.threads.push((rate, t));
         }
@@ -98,26 +115,9 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
     Ok(found)
 }
 
-/// The change that keeps a group of processes on its CPUs.
-fn place(p: &Process, group: &Group<'_>, seat: &CpuSet) -> Change {
-    let old = p.cpuset_cpus.known().map_or("not known".into(), ToString::to_string);
-    let (command, holds) = if group.confined {
-        let folder = p.cgroup.known().map_or("", String::as_str);
-        (
-            format!("echo {seat} > $(find /sys/fs/cgroup -path '*{folder}/cpuset.cpus')"),
-            "holds for all processes of its control group; ",
-        )
-    } else {
-        (format!("taskset -acp {seat} {}", group.leader.pid), "")
-    };
-    let risk =
-        format!("imbalance: {holds}a thread waits for its CPU while others idle; look again after");
-    change(group.knob(), old, seat.to_string(), command, risk)
-}
-
-fn by_hand(p: &Process, why: &str) -> Change {
+fn by_hand(p: &Process, why: &str) -> Proposal {
     advice(
-        &p.cpuset_cpus.known().map_or("not known".into(), ToString::to_string),
+        &seats::affinity(p).known().map(ToString::to_string).unwrap_or_default(),
         "one CPU or one L3 for each thread",
         &format!("taskset -acp LIST {} (all threads), lasting through the unit's cpuset", p.pid),
         &format!(
@@ -126,47 +126,45 @@ fn by_hand(p: &Process, why: &str) -> Change {
     )
 }
 
-fn finding(case: &Case<'_>, m: &Moving<'_>, remedy: Change) -> Judgement {
-    let p = m.process;
-    let n = m.threads.len();
-    let Some((rate, worst)) = m.threads.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
-        return Judgement::Clear(format!("{} ({}): no thread moves", p.name, p.pid));
-    };
-    let seen: CpuSet = m.threads.iter().flat_map(|(_, t)| t.on_cpus.iter().copied()).collect();
+fn finding(case: &Case<'_>, all: &[&Moving<'_>], remedies: Vec<Proposal>) -> Option<Judgement> {
+    let threads = || all.iter().flat_map(|m| m.threads.iter().map(|t| (m.process, t)));
+    let (p, (rate, worst)) = threads().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let seen: CpuSet = threads().flat_map(|(_, (_, t))| t.on_cpus.iter().copied()).collect();
     let often = if *rate > MANY {
         format!("between CPUs more than {}", text::per_s(MANY))
     } else {
         "between caches while busy".into()
     };
+    let n = threads().count();
     let who = if n == 1 { "1 thread moves".to_owned() } else { format!("{n} threads move") };
-    let mut draft = Draft::new(
-        format!("{} ({})", p.name, p.pid),
-        format!("{}: {who} {often}", p.name),
-    )
-    .weigh(Severity::Info, Confidence::Medium)
-    .explain(
-        "Each move leaves caches behind. On some machines throughput swings with it, on others it \
-         does not matter: measure with the threads pinned before keeping that.",
-    )
-    .gain(Gain::Improves, "steadier throughput, where the machine is sensitive to it")
-    .show(
-        format!("migrations of thread {} ({}) {}", worst.tid, worst.name, case.over()),
-        text::per_s(*rate),
-        format!("/proc/{}/task/{}/sched", p.pid, worst.tid),
-    );
-    if m.crossings > 0 {
+    let subject = match all {
+        [_] => format!("{} ({})", p.name, p.pid),
+        many => format!("{} ({} processes)", p.name, many.len()),
+    };
+    let mut draft = Draft::new(subject, format!("{}: {who} {often}", p.name))
+        .weigh(Severity::Info, Confidence::Medium)
+        .explain(
+            "Each move leaves caches behind. On some machines throughput swings with it, on others \
+             it does not matter: measure with the threads pinned before keeping that.",
+        )
+        .gain(Gain::Improves, "steadier throughput, where the machine is sensitive to it")
+        .show(
+            format!("migrations of thread {} ({}) {}", worst.tid, worst.name, case.over()),
+            text::per_s(*rate),
+            format!("/proc/{}/task/{}/sched", p.pid, worst.tid),
+        );
+    let crossings = all.iter().map(|m| m.crossings).max().unwrap_or_default();
+    if crossings > 0 {
         draft = draft.show(
             format!("moves to another L3 or node, from reading to reading {}", case.over()),
-            m.crossings.to_string(),
+            crossings.to_string(),
             format!("/proc/{}/task/*/stat, field 39", p.pid),
         );
     }
-    draft
-        .show(
-            "CPUs it was seen on",
-            seen.to_string(),
-            format!("/proc/{}/task/*/stat, field 39", p.pid),
-        )
-        .change(remedy)
-        .found()
+    let shown = draft.show(
+        "CPUs it was seen on",
+        seen.to_string(),
+        format!("/proc/{}/task/*/stat, field 39", p.pid),
+    );
+    Some(shown.changes(remedies).found())
 }

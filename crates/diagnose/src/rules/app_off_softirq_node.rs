@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use model::{Confidence, CpuSet, NumaNode, Severity, process::Process};
 
 use crate::{
-    Case, Rule,
-    knob::advice,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
-    text,
+    Case, Rule, knob, queues,
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    seats, spread, text,
 };
 
 /// Catalogue number 4.
@@ -34,6 +33,9 @@ const HOME: f64 = 0.70;
 const LEAST_SOFTIRQ: f64 = 0.05;
 /// CPU share below which a thread does not count. Our proposal.
 const LEAST_THREAD: f64 = 0.05;
+/// Processes shown.
+const SHOWN: usize = 4;
+const RISK: &str = "memory already allocated stays remote";
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     match case.nodes_with_cpus() {
@@ -46,11 +48,29 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     match (case.processes(), softirq_home(case)) {
         (Err(missing), _) | (_, Err(missing)) => vec![missing.of("")],
         (Ok(_), Ok(Home::None(because))) => vec![Judgement::Clear(because)],
-        (Ok(all), Ok(Home::Node(node, share))) => all
-            .iter()
-            .map(|p| settle(&format!("{} ({})", p.name, p.pid), one(case, p, node, share)))
-            .collect(),
+        (Ok(all), Ok(Home::Node(node, share))) => {
+            let (mut said, mut away) = (vec![], vec![]);
+            for p in all {
+                match one(case, p, node) {
+                    Ok(Ok(off)) => away.push(off),
+                    Ok(Err(because)) => said.push(Judgement::Clear(because)),
+                    Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
+                }
+            }
+            if !away.is_empty() {
+                said.push(finding(case, &away, node, share));
+            }
+            said
+        }
     }
+}
+
+/// A process whose busy threads were seen away from the softirqs' node.
+struct Away<'a> {
+    process: &'a Process,
+    seen: usize,
+    away: usize,
+    cpus: CpuSet,
 }
 
 enum Home {
@@ -89,9 +109,14 @@ fn softirq_home(case: &Case<'_>) -> Result<Home, Missing> {
     })
 }
 
-fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judgement, Missing> {
+/// The process, or why it is where it should be.
+fn one<'a>(
+    case: &Case<'_>,
+    p: &'a Process,
+    home: NumaNode,
+) -> Result<Result<Away<'a>, String>, Missing> {
     let samples = case.samples()?;
-    let (mut seen, mut away, mut cpus) = (0usize, 0usize, CpuSet::new());
+    let mut found = Away { process: p, seen: 0, away: 0, cpus: CpuSet::new() };
     for thread in samples.threads.iter().filter(|t| t.pid == p.pid) {
         let what = format!("CPU time of thread {}", thread.tid);
         let used = *need(&what, &thread.cpu_ns)? as f64 / samples.window_ns.0 as f64;
@@ -100,30 +125,38 @@ fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judge
         }
         for cpu in &thread.on_cpus {
             let Some(node) = case.node_of(*cpu) else { continue };
-            seen += 1;
+            found.seen += 1;
             if node != home {
-                away += 1;
-                cpus.insert(*cpu);
+                found.away += 1;
+                found.cpus.insert(*cpu);
             }
         }
     }
     let who = format!("{} ({})", p.name, p.pid);
-    if seen == 0 {
-        return Ok(Judgement::Clear(format!(
-            "{who}: no thread used {} of a CPU",
-            text::percent(LEAST_THREAD)
-        )));
+    if found.seen == 0 {
+        return Ok(Err(format!("{who}: no thread used {} of a CPU", text::percent(LEAST_THREAD))));
     }
-    let off = away as f64 / seen as f64;
+    let off = found.away as f64 / found.seen as f64;
     if off <= AWAY {
-        return Ok(Judgement::Clear(format!(
-            "{who}: {} of {seen} sightings away from node {home}, where the softirqs run",
-            text::percent(off)
+        return Ok(Err(format!(
+            "{who}: {} of {} sightings away from node {home}, where the softirqs run",
+            text::percent(off),
+            found.seen
         )));
     }
+    Ok(Ok(found))
+}
+
+/// One finding and one set of changes, for the application as a whole: half of its processes moved
+/// is no joint place.
+fn finding(case: &Case<'_>, all: &[Away<'_>], home: NumaNode, share: f64) -> Judgement {
+    let who = match all {
+        [one] => format!("{} ({})", one.process.name, one.process.pid),
+        [first, ..] => format!("{} ({} processes)", first.process.name, all.len()),
+        [] => String::new(),
+    };
     let softirq_cpus = case.node_cpus(home);
-    let target = softirq_cpus.intersection(&case.housekeeping());
-    Ok(Draft::new(
+    let mut draft = Draft::new(
         &who,
         format!("{who} runs away from node {home}, which handles its packets"),
     )
@@ -133,25 +166,68 @@ fn one(case: &Case<'_>, p: &Process, home: NumaNode, share: f64) -> Result<Judge
          cache line crosses the link between nodes. It matters less which node the NIC is on than \
          that these two are together.",
     )
-    .gain(Gain::Improves, "fewer cycles per packet in the application and in the softirqs")
-    .show(
-        format!("sightings of its busy threads {}", case.over()),
-        format!("{away} of {seen} on {} off node {home}", text::cpus(&cpus)),
-        format!("/proc/{}/task/*/stat, field 39", p.pid),
-    )
-    .show(
-        format!("softirq time on node {home}"),
-        format!("{} of the host's", text::percent(share)),
-        "/proc/stat",
-    )
-    .change(advice(
-        &format!("CPUs {}", p.cpuset_cpus.known().map_or("not known".into(), ToString::to_string)),
-        &format!("CPUs {target}"),
-        &format!("taskset -acp {target} {}", p.pid),
-        "memory already allocated stays remote; new threads of other processes do not follow; \
-         lasting only through the unit's cpuset",
-    ))
-    .on_cpus(&cpus)
-    .on_cpus(&softirq_cpus)
-    .found())
+    .gain(Gain::Improves, "fewer cycles per packet in the application and in the softirqs");
+    for a in all.iter().take(SHOWN) {
+        let p = a.process;
+        draft = draft
+            .show(
+                format!("sightings of the busy threads of {} ({}) {}", p.name, p.pid, case.over()),
+                format!("{} of {} on {} off node {home}", a.away, a.seen, text::cpus(&a.cpus)),
+                format!("/proc/{}/task/*/stat, field 39", p.pid),
+            )
+            .on_cpus(&a.cpus);
+    }
+    let (changes, note) = together(case, all, home, &softirq_cpus);
+    draft
+        .show(
+            format!("softirq time on node {home}"),
+            format!("{} of the host's", text::percent(share)),
+            "/proc/stat",
+        )
+        .add(&note)
+        .changes(changes)
+        .on_cpus(&softirq_cpus)
+        .found()
+}
+
+/// The changes that bring both to one node: the application's processes to the softirqs' node, on
+/// CPUs that packets leave free, where there are any; the interrupts to the application's node,
+/// where somebody confined it there.
+fn together(
+    case: &Case<'_>,
+    all: &[Away<'_>],
+    home: NumaNode,
+    softirq_cpus: &CpuSet,
+) -> (Vec<Proposal>, String) {
+    let processes: Vec<&Process> = all.iter().map(|a| a.process).collect();
+    let groups = seats::groups(&processes);
+    let allowed = |g| seats::allowed(case, g).intersection(softirq_cpus);
+    if groups.iter().all(|g| allowed(g).is_empty()) {
+        let cpus = all.iter().fold(CpuSet::new(), |set, a| set.union(&a.cpus));
+        let node = cpus.first().and_then(|c| case.node_of(c));
+        let note = "The application may not run on that node, so its packets' interrupts are moved \
+                    to it.";
+        return (node.map_or(vec![], |n| interrupts(case, home, n)), note.into());
+    }
+    let near = softirq_cpus.intersection(&case.housekeeping());
+    let free: CpuSet = near.iter().filter(|c| !seats::full_of_packets(case, *c)).collect();
+    let target = if free.is_empty() { near } else { free };
+    (groups.iter().map(|g| seats::place(g, &target, RISK)).collect(), String::new())
+}
+
+/// Interrupts of busy queues from one node to another, a CPU for each.
+fn interrupts(case: &Case<'_>, from: NumaNode, to: NumaNode) -> Vec<Proposal> {
+    let (away, pool) = (case.node_cpus(from), spread::candidates(case, Some(to)));
+    let mut moving = vec![];
+    for nic in queues::running_physical(case) {
+        let Ok(queues) = queues::queue_irqs(case, nic) else { continue };
+        for queue in queues {
+            let Ok(cpus) = queues::irq_cpus(case, queue.irq) else { continue };
+            if !cpus.intersection(&away).is_empty() && queue.irq.managed.get() != Some(true) {
+                moving.push(queue.irq);
+            }
+        }
+    }
+    let targets = spread::hand_out(&pool, &CpuSet::new(), &CpuSet::new(), moving.len());
+    moving.into_iter().zip(targets).map(|(irq, cpu)| knob::irq_affinity(case, irq, cpu)).collect()
 }

@@ -41,14 +41,15 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }));
         return out;
     }
-    out.push(finding(case, &over, window));
+    out.push(finding(case, &over));
     out
 }
 
-fn finding(case: &Case<'_>, over: &[(CpuId, u64, Confidence)], window: f64) -> Judgement {
+fn finding(case: &Case<'_>, over: &[(CpuId, u64, Confidence)]) -> Judgement {
     let cpus: CpuSet = over.iter().map(|o| o.0).collect();
     let total: u64 = over.iter().map(|o| o.1).sum();
     let sure = over.iter().map(|o| o.2).max().unwrap_or(Confidence::Low);
+    let worst = over.iter().max_by_key(|o| o.1).map_or(CpuId(0), |o| o.0);
     let limited = flow_limited(case, &cpus);
     let mut draft = Draft::new(
         text::cpus(&cpus).to_lowercase(),
@@ -64,7 +65,7 @@ fn finding(case: &Case<'_>, over: &[(CpuId, u64, Confidence)], window: f64) -> J
         "Packets steered to a CPU by RPS or received through veth, loopback or netif_rx wait in \
          that CPU's backlog; it was full and they were lost.",
     )
-    .add(rate::caveat(window))
+    .add(&rate::Pattern::of_softnet(case, worst, "dropped").text())
     .gain(Gain::Improves, "no packets lost at this queue");
     for (cpu, n, _) in over.iter().take(8) {
         draft = draft.show(

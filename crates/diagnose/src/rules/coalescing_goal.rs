@@ -2,12 +2,13 @@
 
 use model::{
     Confidence, Goal, Severity,
+    drivers::Act,
     nic::{Coalesce, Nic},
 };
 
 use crate::{
     Case, Rule,
-    knob::change,
+    knob::{self, change},
     queues,
     rule::{Draft, Gain, Judgement, Missing, need},
     text,
@@ -81,7 +82,10 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
         settings(c),
         wanted,
         format!("ethtool -C {name} {wanted}"),
-        "low; more interrupts and CPU per packet, less throughput when CPUs are short",
+        format!(
+            "{}; more interrupts and CPU per packet, less throughput when CPUs are short",
+            knob::impact(nic, Act::Coalesce("rx_usecs"))
+        ),
     ))
     .on_nic(name)
     .found())
@@ -121,7 +125,10 @@ fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Mis
             "off",
             "on",
             format!("ethtool -C {name} adaptive-rx on"),
-            "low; some microseconds of delay; not every driver has it",
+            format!(
+                "{}; some microseconds of delay",
+                knob::impact(nic, Act::Coalesce("adaptive_rx"))
+            ),
         ))
         .on_nic(name)
         .on_cpus(&[cpu].into_iter().collect())

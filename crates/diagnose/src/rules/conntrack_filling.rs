@@ -1,11 +1,11 @@
 //! 29: the connection tracking table filling up.
 
-use model::{Bytes, Change, Confidence, Severity};
+use model::{Bytes, Confidence, Severity};
 
 use crate::{
     Case, Rule,
     knob::{self, advice},
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
     text,
 };
 
@@ -113,7 +113,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     Ok(draft.changes(changes).on_sysctl(MAX).found())
 }
 
-fn larger(case: &Case<'_>, max: u64) -> Vec<Change> {
+fn larger(case: &Case<'_>, max: u64) -> Vec<Proposal> {
     let new = max.saturating_mul(2);
     let memory = Bytes(new.saturating_sub(max).saturating_mul(ENTRY));
     let mut changes = vec![knob::sysctl(

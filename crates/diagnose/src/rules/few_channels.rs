@@ -1,17 +1,18 @@
 //! 1: a NIC with fewer channels than it could use, one of which has run its CPU full.
 
 use model::{
-    Change, Confidence, Severity,
+    Confidence, Severity,
+    drivers::Act,
     ids::Direction,
     nic::{Channels, Nic},
 };
 
 use crate::{
     Case, Rule,
-    knob::change,
+    knob::{self, change},
     load,
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
     spread, text,
 };
 
@@ -131,10 +132,10 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     .found())
 }
 
-fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Change {
-    let mut risk = String::from(
-        "resets the NIC on many drivers (a short outage, also of your own session); look at the \
-         RSS table (ethtool -x), ntuple rules and AF_XDP sockets first",
+fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Proposal {
+    let mut risk = format!(
+        "{}; look at the RSS table (ethtool -x), ntuple rules and AF_XDP sockets first",
+        knob::impact(nic, Act::Channels)
     );
     if let Some(rules @ 1..) = nic.ntuple_rules.get() {
         risk.push_str(&format!("; {rules} ntuple rules steer to queues here"));

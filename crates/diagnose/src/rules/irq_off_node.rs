@@ -1,11 +1,11 @@
 //! 3: interrupts served by CPUs of another node than the NIC's.
 
-use model::{Change, Confidence, CpuSet, NumaNode, Severity, nic::Nic};
+use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic};
 
 use crate::{
     Case, Rule, knob,
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
     spread, text,
 };
 
@@ -148,16 +148,14 @@ fn finding(
     draft.on_nic(&nic.name).on_cpus(&away).found()
 }
 
-fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>], taken: &CpuSet) -> Vec<Change> {
+fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>], taken: &CpuSet) -> Vec<Proposal> {
     let movable: Vec<_> =
         strays.iter().filter(|s| s.queue.irq.managed.get() != Some(true)).collect();
     let pool = spread::candidates(case, Some(node));
     let local = case.node_cpus(node);
     let pool: Vec<_> = pool.into_iter().filter(|c| local.contains(*c)).collect();
     let targets = spread::hand_out(&pool, taken, &CpuSet::new(), movable.len());
-    let moves = movable.iter().zip(targets).map(|(s, cpu)| {
-        let old = s.queue.irq.affinity.known().map_or("not known".into(), ToString::to_string);
-        knob::irq_affinity(case, s.queue.irq.irq, &old, &cpu.to_string())
-    });
+    let moves =
+        movable.iter().zip(targets).map(|(s, cpu)| knob::irq_affinity(case, s.queue.irq, cpu));
     moves.collect()
 }

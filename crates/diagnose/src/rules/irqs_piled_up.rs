@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Change, Confidence, CpuId, CpuSet, Severity, nic::Nic};
+use model::{Confidence, CpuId, CpuSet, Severity, nic::Nic};
 
 use crate::{
     Case, Rule, knob,
     load::{self, Load},
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
-    rule::{Draft, Gain, Judgement, Missing},
+    rule::{Draft, Gain, Judgement, Missing, Proposal},
     spread, text,
 };
 
@@ -172,7 +172,7 @@ fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
 }
 
 /// Every interrupt of the pile but the busiest goes to a CPU of its own.
-fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Change>, String) {
+fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Proposal>, String) {
     let mut pile: Vec<&Grown<'_>> = p.pile.iter().collect();
     pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));
     let managed: Vec<_> = pile
@@ -201,9 +201,7 @@ fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Change>, String) {
     let movable: Vec<_> =
         pile.into_iter().skip(1).filter(|g| !managed.contains(&g.queue.irq.irq)).collect();
     let targets = spread::hand_out(&pool, &taken, &away, movable.len());
-    let changes = movable.iter().zip(targets).map(|(g, cpu)| {
-        let old = g.queue.irq.affinity.known().map_or("not known".into(), ToString::to_string);
-        knob::irq_affinity(case, g.queue.irq.irq, &old, &cpu.to_string())
-    });
+    let changes =
+        movable.iter().zip(targets).map(|(g, cpu)| knob::irq_affinity(case, g.queue.irq, cpu));
     (changes.collect(), note)
 }

@@ -7,6 +7,7 @@ pub(crate) mod app_migrates;
 pub(crate) mod app_off_softirq_node;
 pub(crate) mod backlog_drops;
 pub(crate) mod below_kernel_default;
+pub(crate) mod buffer_below_bdp;
 pub(crate) mod cloud_allowance;
 pub(crate) mod coalescing_goal;
 pub(crate) mod conntrack_filling;
@@ -54,6 +55,7 @@ pub static ALL: &[&Rule] = &[
     &xps_not_local::RULE,
     &flow_skew::RULE,
     &rival_tuner::RULE,
+    &buffer_below_bdp::RULE,
     &tcp_mem_units::RULE,
     &tcp_memory_pressure::RULE,
     &sack_timestamps_off::RULE,

@@ -2,6 +2,7 @@
 
 use model::{
     Confidence, Severity,
+    drivers::Act,
     nic::{KindDetails, Nic},
 };
 
@@ -122,7 +123,12 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             old.to_string(),
             smallest.to_string(),
             format!("ip link set {name} mtu {smallest}"),
-            "may reset the NIC; to raise the smaller side instead, check the whole path first",
+            format!(
+                "{}to raise the smaller side instead, check the whole path first",
+                case.nic(name)
+                    .map(|nic| format!("{}; ", knob::impact(nic, Act::Mtu)))
+                    .unwrap_or_default()
+            ),
         )
     });
     let changes: Vec<_> = changes.collect();

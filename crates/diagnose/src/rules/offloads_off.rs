@@ -2,14 +2,15 @@
 
 use model::{
     Confidence, Severity,
+    drivers::Act,
     nic::{Feature, Nic},
 };
 
 use crate::{
     Case, Rule,
-    knob::change,
+    knob::{self, change},
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
     text,
 };
 
@@ -112,7 +113,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let changes = off.iter().filter_map(|(kernel, short, ..)| {
         let fixed = features.get(*kernel).is_some_and(|f| f.fixed);
-        (!fixed).then(|| switch(name, kernel, short, "off", "on"))
+        (!fixed).then(|| switch(nic, kernel, short, "off", "on"))
     });
     let changes: Vec<_> = changes.collect();
     let note = if changes.len() < off.len() {
@@ -123,14 +124,16 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.add(note).changes(changes).found())
 }
 
-fn switch(nic: &str, kernel: &str, short: &str, old: &str, new: &str) -> model::Change {
+fn switch(nic: &Nic, kernel: &str, short: &str, old: &str, new: &str) -> Proposal {
     change(
-        format!("nic.{nic}.features.{kernel}"),
+        format!("nic.{}.features.{kernel}", nic.name),
         old,
         new,
-        format!("ethtool -K {nic} {short} {new}"),
-        "may reset the NIC on some drivers; somebody may have switched it for a reason (capture, \
-         XDP, a driver fault)",
+        format!("ethtool -K {} {short} {new}", nic.name),
+        format!(
+            "{}; somebody may have switched it for a reason (capture, XDP, a driver fault)",
+            knob::impact(nic, Act::Feature(kernel))
+        ),
     )
 }
 
@@ -166,5 +169,5 @@ fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("/sys/class/net/{name}/master"),
         );
     }
-    Ok(draft.change(switch(name, "rx-lro", "lro", "on", "off")).on_nic(name).found())
+    Ok(draft.change(switch(nic, "rx-lro", "lro", "on", "off")).on_nic(name).found())
 }

@@ -1,10 +1,10 @@
 //! 22: nearly as many connections as local ports.
 
-use model::{Change, Confidence, Severity};
+use model::{Confidence, Severity};
 
 use crate::{
     Case, Rule, knob,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
     text,
 };
 
@@ -113,7 +113,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     Ok(draft.changes(changes).on_sysctl(RANGE).found())
 }
 
-fn remedies(case: &Case<'_>, low: u64, high: u64) -> Vec<Change> {
+fn remedies(case: &Case<'_>, low: u64, high: u64) -> Vec<Proposal> {
     let mut changes = vec![];
     let new_low = low.min(LOWER);
     if new_low < low || high < 65_535 {

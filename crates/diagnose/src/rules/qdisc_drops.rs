@@ -1,12 +1,12 @@
 //! 30: packets dropped before they were sent.
 
-use model::{Change, Confidence, Severity, nic::Nic, samples::QdiscSample};
+use model::{Confidence, Severity, nic::Nic, samples::QdiscSample};
 
 use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
     text,
 };
 
@@ -109,7 +109,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
 }
 
 /// Only the plain fifo has a better successor; everything else was chosen by somebody.
-fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Change> {
+fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Proposal> {
     if !matches!(worst.kind.as_str(), "pfifo_fast" | "pfifo" | "bfifo") {
         return vec![];
     }

@@ -1,11 +1,13 @@
 //! 34: too many segments sent again.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use model::{Confidence, Severity};
 
 use crate::{
     Case, Rule,
-    rule::{Draft, Gain, Judgement, Missing, settle},
-    text,
+    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    sockets, text,
 };
 
 /// Catalogue number 34. Says that segments are lost, not where: the path is to be looked at
@@ -67,7 +69,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     .explain(
         "Segments or their acknowledgements are lost, here, at the peer or between. Find where \
              before changing anything: drops on this host are other findings; else look at the \
-             path and the peer (ss -ti shows which connections).",
+             path to the peer.",
     )
     .gain(Gain::Improves, "congestion windows stay open")
     .show(format!("RetransSegs {}", case.over()), text::count(resent), "/proc/net/snmp")
@@ -78,5 +80,66 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
                 draft.show(format!("{name} {}", case.over()), text::count(n), "/proc/net/netstat");
         }
     }
-    Ok(draft.found())
+    Ok(peers(case, draft)?.found())
+}
+
+/// Peers shown.
+const SHOWN: usize = 4;
+
+/// What was sent to one peer.
+#[derive(Default)]
+struct Peer {
+    resent: u64,
+    sent: u64,
+    connections: usize,
+    owners: Vec<String>,
+}
+
+/// Names the peers to which most was sent again.
+fn peers(case: &Case<'_>, mut draft: Draft) -> Result<Draft, Missing> {
+    let connections = match need("connections", &case.samples()?.connections) {
+        Ok(all) => all,
+        Err(Missing(why)) => return Ok(draft.add(&format!("Which peers is not known: {why}."))),
+    };
+    let mut by_peer: BTreeMap<String, Peer> = BTreeMap::new();
+    for c in connections {
+        let (Some(resent), Some(sent)) = (c.retransmits.get(), c.segments_out.get()) else {
+            continue;
+        };
+        let name = c.remote.rsplit_once(':').map_or(c.remote.as_str(), |(host, _)| host);
+        let peer = by_peer.entry(name.to_owned()).or_default();
+        peer.resent += resent;
+        peer.sent += sent;
+        peer.connections += 1;
+        let owner = sockets::owners(&c.owners);
+        if resent > 0 && !peer.owners.contains(&owner) {
+            peer.owners.push(owner);
+        }
+    }
+    let mut losing: Vec<(&String, &Peer)> = by_peer.iter().filter(|p| p.1.resent > 0).collect();
+    losing.sort_by_key(|p| Reverse(p.1.resent));
+    for (name, p) in losing.iter().take(SHOWN) {
+        let owners = p.owners.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        draft = draft.show(
+            format!("sent again to {name}, {owners}"),
+            format!(
+                "{} of {} segments, {}",
+                text::count(p.resent),
+                text::count(p.sent),
+                text::plural(p.connections, "connection")
+            ),
+            "tcp_info by sock_diag (ss -ti)",
+        );
+    }
+    let all: u64 = losing.iter().map(|p| p.1.resent).sum();
+    Ok(match losing.first() {
+        None => draft.add(
+            "Which peers is not known: none of the connections that are open at the readings sent \
+             anything again.",
+        ),
+        Some((name, p)) if p.resent * 5 >= all * 4 && by_peer.len() > 1 => {
+            draft.add(&format!("Nearly all of it goes to {name}: look at the path to it."))
+        }
+        Some(_) => draft,
+    })
 }

@@ -1,10 +1,10 @@
 //! 8: packets lost for want of receive descriptors.
 
-use model::{Confidence, Severity, ids::Direction, nic::Nic, samples::Delta};
+use model::{Confidence, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta};
 
 use crate::{
     Case, Rule,
-    knob::change,
+    knob::{self, change},
     queues,
     rule::{Draft, Gain, Judgement, Missing, need},
     text,
@@ -164,8 +164,11 @@ fn with_remedy(case: &Case<'_>, nic: &Nic, mut draft: Draft) -> Draft {
                     r.rx.to_string(),
                     new.to_string(),
                     format!("ethtool -G {} rx {new}", nic.name),
-                    "resets the link on many drivers; more descriptors mean more memory, colder \
-                     caches and more delay when full",
+                    format!(
+                        "{}; more descriptors mean more memory, colder caches and more delay when \
+                         full",
+                        knob::impact(nic, Act::Rings)
+                    ),
                 ))
         }
     }

@@ -1,13 +1,13 @@
 //! 9: a hot interrupt CPU, no further hardware queue, and no packet steering.
 
-use model::{Change, Confidence, CpuSet, Reading, Severity, ids::Direction, nic::Nic};
+use model::{Confidence, CpuSet, Reading, Severity, ids::Direction, nic::Nic};
 
 use crate::{
     Case, Rule,
     knob::change,
     load,
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
     rules::few_channels::receive_channels,
     spread, text,
 };
@@ -134,7 +134,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     .found())
 }
 
-fn steer(nic: &str, queue: u32, cpus: &CpuSet) -> Change {
+fn steer(nic: &str, queue: u32, cpus: &CpuSet) -> Proposal {
     let mask = cpus.to_hex_mask();
     change(
         format!("nic.{nic}.queue.rx-{queue}.rps_cpus"),

@@ -1,12 +1,12 @@
 //! 17: `tcp_mem` set as if its unit were bytes.
 
-use model::{Bytes, Change, Confidence};
+use model::{Bytes, Confidence};
 
 use crate::{
     Case, Rule,
     case::numbers,
     knob::{self, advice},
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
     text,
 };
 
@@ -78,12 +78,12 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
 }
 
 /// The boot value, which follows from memory; where it is not known, only a boot brings it back.
-fn remedy(case: &Case<'_>) -> Change {
+fn remedy(case: &Case<'_>) -> Proposal {
     let risk = "low; existing connections keep their buffers";
     match case.sysctl(KEY).ok().and_then(|s| s.default.known()) {
         Some(default) => knob::sysctl(case, KEY, default, risk),
         None => advice(
-            case.sysctl_text(KEY).unwrap_or("not known"),
+            case.sysctl_text(KEY).unwrap_or_default(),
             "the value that the kernel computes at boot",
             "remove the line that sets it and boot",
             risk,

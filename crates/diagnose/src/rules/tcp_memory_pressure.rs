@@ -92,7 +92,7 @@ fn single(case: &Case<'_>) -> Result<Judgement, Missing> {
              faster than the application read it. Find the sockets (ss -tm, column skmem) first; \
              a larger maximum helps only those whose reader keeps up.",
         )
-        .add(rate::caveat(window))
+        .add(&rate::Pattern::of(case, &["TcpExt.PruneCalled"]).text())
         .gain(Gain::Improves, "less CPU spent on repacking, no data dropped after it arrived")
         .show(format!("PruneCalled {}", case.over()), text::count(pruned), "/proc/net/netstat")
         .show(

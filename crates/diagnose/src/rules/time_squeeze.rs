@@ -1,10 +1,10 @@
 //! 5: the kernel stopped polling with packets left.
 
-use model::{Change, Confidence, CpuId, CpuSet, Severity};
+use model::{Confidence, CpuId, CpuSet, Severity};
 
 use crate::{
     Case, Rule, knob, rate,
-    rule::{Draft, Gain, Judgement},
+    rule::{Draft, Gain, Judgement, Proposal},
     softnet, text,
 };
 
@@ -49,16 +49,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }));
         return out;
     }
-    out.push(finding(case, &rows, &over, window));
+    out.push(finding(case, &rows, &over));
     out
 }
 
-fn finding(
-    case: &Case<'_>,
-    rows: &[(CpuId, u64)],
-    over: &[(CpuId, u64, Confidence)],
-    window: f64,
-) -> Judgement {
+fn finding(case: &Case<'_>, rows: &[(CpuId, u64)], over: &[(CpuId, u64, Confidence)]) -> Judgement {
     let cpus: CpuSet = over.iter().map(|o| o.0).collect();
     let total: u64 = rows.iter().map(|r| r.1).sum();
     let worst = over.iter().max_by_key(|o| o.1).map_or((CpuId(0), 0), |o| (o.0, o.1));
@@ -79,7 +74,7 @@ fn finding(
         "A softirq run ended by its budget or its time while packets were waiting; they wait for \
          the next run or for ksoftirqd.",
     )
-    .add(rate::caveat(window))
+    .add(&rate::Pattern::of_softnet(case, worst.0, "time_squeeze").text())
     .gain(Gain::Tidies, "shorter waits in the receive queue under load");
     for (cpu, n, _) in over.iter().take(8) {
         draft = draft.show(
@@ -103,7 +98,7 @@ fn finding(
 }
 
 /// Both limits doubled: the counter does not say which one ended the run.
-fn larger_budget(case: &Case<'_>) -> Vec<Change> {
+fn larger_budget(case: &Case<'_>) -> Vec<Proposal> {
     let risk = "softirqs hold the CPU longer, so tasks on it wait longer";
     let doubled = |key: &str| {
         let now = case.sysctl_number(key).ok()?;

@@ -1,26 +1,33 @@
 //! 35: datagrams dropped at a full socket.
 
-use model::{Change, Confidence, Severity};
+use model::{Confidence, Severity, samples::UdpSocketSample};
 
 use crate::{
     Case, Rule,
     knob::{self, advice},
-    rate,
-    rule::{Draft, Gain, Judgement, Missing, settle},
-    text,
+    rate::{self, Pattern},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, settle},
+    sockets, text,
 };
 
-/// Catalogue number 35.
+/// Catalogue number 35. A buffer bridges a burst; whoever never reads, or always too slowly, fills
+/// any. Which of the two it is shows in the readings within the window.
 pub static RULE: Rule = Rule {
     id: "udp_receive_drops",
     number: 35,
     title: "datagrams dropped because the socket's buffer was full",
-    needs: &["Udp RcvbufErrors over a window"],
+    needs: &["Udp RcvbufErrors over a window", "UDP sockets over a window, to name the one"],
     explained_by: &["below_kernel_default"],
     judge,
 };
 
 const RMEM_MAX: &str = "net.core.rmem_max";
+/// Share of datagrams from which their loss is critical, as at a NIC's ring (rule 8).
+const MANY: f64 = 0.01;
+/// Share of the readings, or of the steps between them, that counts as all the time. Our proposal.
+const MOSTLY: f64 = 0.8;
+/// Sockets shown.
+const SHOWN: usize = 4;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
@@ -31,7 +38,6 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     // Without IPv6 there is no such counter.
     let v6 = case.protocol("Udp6.RcvbufErrors").ok();
     let dropped = v4 + v6.unwrap_or(0);
-    let v6 = v6.map_or("not counted".into(), text::count);
     let window = case.window_s()?;
     let Some(sure) = rate::sustained(dropped, window) else {
         return Ok(Judgement::Clear(format!(
@@ -40,26 +46,33 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             case.over()
         )));
     };
-    let severity = if sure == Confidence::Low { Severity::Info } else { Severity::Warning };
     let received = case.protocol("Udp.InDatagrams").unwrap_or(0)
         + case.protocol("Udp6.InDatagrams").unwrap_or(0);
-    let mut draft = Draft::new(
-        "UDP",
-        format!("{} datagrams dropped at full socket buffers", text::count(dropped)),
-    )
-    .weigh(severity, sure)
-    .explain(
-        "A datagram that finds its socket's buffer full is gone. Bursts need a larger buffer \
-             (the application asks with SO_RCVBUF, up to rmem_max); a reader that is always too \
-             slow needs CPU, or more sockets with SO_REUSEPORT, and no buffer helps it.",
-    )
-    .add(rate::caveat(window))
-    .gain(Gain::Improves, "no datagrams lost in bursts")
-    .show(
-        format!("RcvbufErrors {}", case.over()),
-        format!("{} (IPv4), {} (IPv6)", text::count(v4), v6),
-        "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
+    let lost = dropped as f64 / (dropped + received) as f64;
+    let pattern = Pattern::of(case, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]);
+    let severity = match sure {
+        Confidence::Low => Severity::Info,
+        _ if lost >= MANY => Severity::Critical,
+        _ => Severity::Warning,
+    };
+    let worst = case.samples()?.udp_sockets.known().and_then(|all| all.first());
+    let subject = worst.map_or("UDP".into(), |s| s.address.clone());
+    let title = format!(
+        "{} datagrams lost ({}) at full socket buffers",
+        text::count(dropped),
+        // Some were delivered: never "100.0%".
+        if lost > 0.99 { format!("{:.2}%", lost * 100.0) } else { text::percent(lost) }
     );
+    let v6 = v6.map_or("not counted".into(), text::count);
+    let mut draft = Draft::new(subject, title)
+        .weigh(severity, pattern.surer(sure))
+        .explain("A datagram that finds its socket's buffer full is gone.")
+        .add(&pattern.text())
+        .show(
+            format!("RcvbufErrors {}", case.over()),
+            format!("{} (IPv4), {v6} (IPv6)", text::count(v4)),
+            "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
+        );
     if received > 0 {
         draft = draft.show(
             format!("datagrams delivered {}", case.over()),
@@ -67,31 +80,148 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "/proc/net/snmp, /proc/net/snmp6",
         );
     }
-    Ok(draft
-        .show_sysctl(case, RMEM_MAX)
-        .show_sysctl(case, "net.core.rmem_default")
-        .changes(larger(case))
-        .on_sysctl(RMEM_MAX)
-        .on_sysctl("net.core.rmem_default")
-        .found())
+    for socket in case.samples()?.udp_sockets.known().into_iter().flatten().take(SHOWN) {
+        draft = show(draft, socket);
+    }
+    Ok(match worst {
+        Some(socket) => remedy(case, draft, socket)?,
+        None => unnamed(case, draft)?,
+    }
+    .found())
 }
 
-fn larger(case: &Case<'_>) -> Vec<Change> {
-    let Ok(now) = case.sysctl_number(RMEM_MAX) else { return vec![] };
-    let new = now.saturating_mul(2);
-    vec![
-        advice(
-            "the socket's present SO_RCVBUF",
-            &format!("larger, up to {now} bytes as things are"),
-            "set a larger SO_RCVBUF in the application (ss -uamp: rb is its size, d its drops)",
-            "restart of the application",
+fn show(draft: Draft, s: &UdpSocketSample) -> Draft {
+    let steps = s.readings.saturating_sub(1);
+    let queue = match s.buffer_bytes.get() {
+        Some(bytes) => format!(
+            "Recv-Q up to {} of {} bytes, at least half full at {} of {} readings",
+            text::count(s.most_queue_bytes),
+            text::count(bytes),
+            s.filled_readings,
+            s.readings
         ),
-        knob::sysctl(
-            case,
-            RMEM_MAX,
-            &new.to_string(),
-            "memory: what every socket may ask for; helps only a socket that asks for more than \
-             it gets now",
+        None => format!("Recv-Q up to {} bytes", text::count(s.most_queue_bytes)),
+    };
+    let drops = s.drops.get().map_or("some".into(), text::count);
+    draft.show(
+        format!("socket {}, {}", s.address, sockets::owners(&s.owners)),
+        format!("{drops} dropped, in {} of {steps} steps; {queue}", s.dropped_in),
+        match s.buffer_bytes.is_known() {
+            true => "sock_diag (ss -uamp: d drops, rb buffer)",
+            false => "/proc/net/udp",
+        },
+    )
+}
+
+/// Why a socket is full.
+enum Reader {
+    /// Nothing was taken out of a queue that is full all the time.
+    Absent,
+    /// Something was, but the queue is full all the time.
+    TooSlow,
+    /// The queue is mostly not full.
+    Bursts,
+    Unknown,
+}
+
+fn reader(s: &UdpSocketSample) -> Reader {
+    let most = |n: u32, of: u32| of > 1 && f64::from(n) >= MOSTLY * f64::from(of);
+    let steady = most(s.dropped_in, s.readings.saturating_sub(1));
+    if !s.buffer_bytes.is_known() || s.readings < 3 {
+        Reader::Unknown
+    } else if steady && most(s.filled_readings, s.readings) {
+        if s.shrank_in == 0 { Reader::Absent } else { Reader::TooSlow }
+    } else if s.filled_readings * 2 < s.readings {
+        Reader::Bursts
+    } else {
+        Reader::Unknown
+    }
+}
+
+fn remedy(case: &Case<'_>, draft: Draft, s: &UdpSocketSample) -> Result<Draft, Missing> {
+    let who = sockets::owners(&s.owners);
+    let look = match s.owners.known().and_then(|all| all.first()) {
+        Some(owner) => format!("top -H -p {}", owner.pid),
+        None => "ss -uamp".into(),
+    };
+    let reads = |draft: Draft, says: &str, new: &str| {
+        draft
+            .add(says)
+            .gain(Gain::Unblocks, "no datagrams lost, once the application keeps up")
+            .change(advice("", new, &look, "restart of the application, where its code changes"))
+            // No setting explains it, and it explains none.
+            .alone()
+    };
+    Ok(match reader(s) {
+        Reader::Absent => reads(
+            draft,
+            &format!(
+                "{who} is not reading: its queue was full at nearly every reading and never \
+                 shrank. A larger buffer does not help."
+            ),
+            "find out what keeps the application from reading this socket",
         ),
-    ]
+        Reader::TooSlow => reads(
+            draft,
+            &format!(
+                "{who} is always too slow: its queue was full at nearly every reading. A larger \
+                 buffer does not help."
+            ),
+            "more CPU for the reader, less work for each datagram, or more sockets (SO_REUSEPORT)",
+        ),
+        Reader::Bursts => {
+            let draft = draft
+                .add(&format!(
+                    "The queue of {who} was mostly not full: the drops come in bursts, which a \
+                     larger buffer bridges."
+                ))
+                .gain(Gain::Improves, "no datagrams lost in bursts");
+            let changes = larger(case, s, &who);
+            draft.show_sysctl(case, RMEM_MAX).changes(changes).on_sysctl(RMEM_MAX)
+        }
+        Reader::Unknown => undecided(case, draft),
+    })
+}
+
+fn undecided(case: &Case<'_>, draft: Draft) -> Draft {
+    draft
+        .add(
+            "Whether a larger buffer helps is not known: it bridges bursts, and does nothing for a \
+             reader that is always too slow. Watch Recv-Q of the socket while it drops.",
+        )
+        .gain(Gain::Improves, "no datagrams lost")
+        .show_sysctl(case, RMEM_MAX)
+        .on_sysctl(RMEM_MAX)
+        .change(advice(
+            "",
+            "find the socket and see whether its queue is always full",
+            "watch -n 0.2 ss -uamp",
+            "none",
+        ))
+}
+
+/// No socket that dropped was seen: gone already, or the sockets could not be read.
+fn unnamed(case: &Case<'_>, draft: Draft) -> Result<Draft, Missing> {
+    let why = match case.samples()?.udp_sockets.why_not() {
+        Some(why) => format!("Which socket it was is not known: {why}."),
+        None => "Which socket it was is not known: none that is there now dropped any.".into(),
+    };
+    Ok(undecided(case, draft.add(&why)))
+}
+
+/// Twice the buffer: the kernel gives twice what `SO_RCVBUF` asks for, up to `rmem_max`.
+fn larger(case: &Case<'_>, s: &UdpSocketSample, who: &str) -> Vec<Proposal> {
+    let Some(buffer) = s.buffer_bytes.get() else { return vec![] };
+    let mut changes = vec![];
+    if case.sysctl_number(RMEM_MAX).is_ok_and(|most| most < buffer) {
+        let risk = "memory: what every socket may ask for";
+        changes.push(knob::sysctl(case, RMEM_MAX, &buffer.to_string(), risk));
+    }
+    changes.push(advice(
+        &format!("{buffer} bytes"),
+        &format!("{} bytes", buffer.saturating_mul(2)),
+        &format!("set SO_RCVBUF to {buffer} or more in {who}"),
+        "restart of the application; memory",
+    ));
+    changes
 }

@@ -41,6 +41,7 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
         window: Duration::from_nanos(request.window.0),
         readings: readings(request.window),
         pids: facts.processes.iter().map(|p| p.pid).collect(),
+        sockets: true,
     };
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Reading;
 use serde::{Deserialize, Serialize};
 
 use crate::{ReadError, Root};
@@ -18,6 +19,22 @@ pub struct Owners {
     pub gave_up: bool,
 }
 
+impl Owners {
+    /// The processes that hold this socket, or why they are not known.
+    pub fn of(&self, inode: u64) -> Reading<Vec<u32>> {
+        match (self.pids.get(&inode), &self.denied) {
+            (Some(pids), _) => Reading::Known(pids.clone()),
+            (None, Some(path)) => ReadError::Denied { path: path.clone() }.into_reading(),
+            (None, None) if self.gave_up => {
+                Reading::absent("more descriptors than are looked through")
+            }
+            (None, None) => Reading::absent(
+                "no process here holds it (the kernel's, or of another pid namespace)",
+            ),
+        }
+    }
+}
+
 /// Descriptors looked through at most; half a million take about half a second.
 const MOST_DESCRIPTORS: usize = 500_000;
 
@@ -27,8 +44,15 @@ const MOST_DESCRIPTORS: usize = 500_000;
 /// # Errors
 /// Where `/proc` cannot be listed.
 pub fn of(root: &Root, sockets: &BTreeSet<u64>) -> Result<Owners, ReadError> {
-    const KEY: &str = "proc/listener_owners";
-    match root.ask(KEY, || walk(&Root::live(), sockets)) {
+    asked(root, "proc/listener_owners", sockets)
+}
+
+/// The same under another key: a recording keeps one answer for each.
+///
+/// # Errors
+/// Where `/proc` cannot be listed.
+pub fn asked(root: &Root, key: &str, sockets: &BTreeSet<u64>) -> Result<Owners, ReadError> {
+    match root.ask(key, || walk(&Root::live(), sockets)) {
         // A plain tree of files may hold the links themselves.
         Err(ReadError::Absent { .. }) if !root.is_live() => walk(root, sockets),
         answer => answer,

@@ -1,9 +1,9 @@
-//! `sock_diag`: the listening TCP sockets, and TCP sockets by state.
+//! `sock_diag`: the listening TCP sockets, the UDP sockets and the TCP connections.
 
 use std::net::SocketAddr;
 
 use parse::{
-    inet_diag::{self, LISTEN, SocketMessage},
+    inet_diag::{self, LISTEN, SocketMessage, TcpInfo, WITH_INFO_AND_MEMORY},
     netlink::{Message, Request},
 };
 use serde::{Deserialize, Serialize};
@@ -35,27 +35,126 @@ pub fn listeners(root: &Root) -> Result<Dump<Listening>, ReadError> {
     const KEY: &str = "netlink/listeners";
     root.ask(KEY, || {
         let ask = |family| {
-            let request = request(family, 1 << LISTEN);
+            let request = request(family, libc::IPPROTO_TCP, 0, 1 << LISTEN);
             netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, listening)
         };
-        let mut all = ask(libc::AF_INET)?;
-        match ask(libc::AF_INET6) {
-            Ok(six) => {
-                all.entries.extend(six.entries);
-                all.interrupted |= six.interrupted;
-            }
-            // A kernel without IPv6.
-            Err(ReadError::Absent { .. }) => {}
-            Err(e) => return Err(e),
-        }
-        Ok(all)
+        both_families(ask)
     })
 }
 
-/// `struct inet_diag_req_v2` for TCP.
-fn request(family: i32, states: u32) -> Request {
+/// A UDP socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UdpSocket {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Inode of its descriptor.
+    pub inode: u64,
+    /// What waits to be read, as the kernel counts it against the buffer, in bytes.
+    pub queue: u32,
+    /// Size of the buffer in bytes; `/proc/net/udp` does not tell.
+    pub buffer: Option<u32>,
+    /// Datagrams dropped because the buffer was full.
+    pub drops: Option<u64>,
+}
+
+/// Every UDP socket of this network namespace. Needs no capability. **Source**: `INET_DIAG` with
+/// `INET_DIAG_SKMEMINFO`; on a kernel without `CONFIG_INET_UDP_DIAG` `/proc/net/udp` and `udp6`.
+///
+/// # Errors
+/// Absent on a root that has neither.
+pub fn udp(root: &Root) -> Result<Vec<UdpSocket>, ReadError> {
+    const KEY: &str = "netlink/udp_sockets";
+    let asked = root.ask(KEY, || {
+        let ask = |family| {
+            let request = request(family, libc::IPPROTO_UDP, WITH_INFO_AND_MEMORY, u32::MAX);
+            netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, udp_socket)
+        };
+        both_families(ask)
+    });
+    match asked {
+        Ok(dump) => Ok(dump.entries),
+        Err(ReadError::Absent { .. }) => udp_from_files(root),
+        Err(e) => Err(e),
+    }
+}
+
+fn udp_socket(m: &Message<'_>) -> Option<UdpSocket> {
+    let (socket, memory) = (socket(m)?, inet_diag::memory(m.payload));
+    Some(UdpSocket {
+        address: socket.local,
+        inode: socket.inode.into(),
+        queue: socket.receive_queue,
+        buffer: memory.map(|m| m.receive_buffer),
+        drops: memory.and_then(|m| m.drops).map(u64::from),
+    })
+}
+
+fn udp_from_files(root: &Root) -> Result<Vec<UdpSocket>, ReadError> {
+    let four = root.read("/proc/net/udp")?;
+    // A kernel without IPv6 has no second file.
+    let six = root.read("/proc/net/udp6").unwrap_or_default();
+    let sockets = [four, six].into_iter().flat_map(|b| parse::proc_net_tcp::parse(&b).sockets);
+    let one = |s: parse::proc_net_tcp::Socket| UdpSocket {
+        address: s.local,
+        inode: s.inode,
+        queue: s.rx_queue,
+        buffer: None,
+        drops: s.drops,
+    };
+    Ok(sockets.map(one).collect())
+}
+
+/// A TCP connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// The socket, its cookie included.
+    pub socket: SocketMessage,
+    /// What the kernel knows of it.
+    pub info: TcpInfo,
+    /// Size of its send buffer in bytes.
+    pub send_buffer: Option<u32>,
+}
+
+/// Every TCP connection of this network namespace that can carry data. Needs no capability.
+/// **Source**: `INET_DIAG` with `INET_DIAG_INFO`. **Cost**: some 2 µs for each.
+///
+/// # Errors
+/// Absent on a kernel without `CONFIG_INET_DIAG`.
+pub fn connections() -> Result<Vec<Connection>, ReadError> {
+    const KEY: &str = "TCP connections by sock_diag (CONFIG_INET_TCP_DIAG)";
+    // Established, FIN_WAIT1 and CLOSE_WAIT: those that may still send.
+    const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
+    let ask = |family| {
+        let request = request(family, libc::IPPROTO_TCP, WITH_INFO_AND_MEMORY, STATES);
+        netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, connection)
+    };
+    both_families(ask).map(|dump| dump.entries)
+}
+
+fn connection(m: &Message<'_>) -> Option<Connection> {
+    let send_buffer = inet_diag::memory(m.payload).map(|m| m.send_buffer);
+    Some(Connection { socket: socket(m)?, info: inet_diag::tcp_info(m.payload)?, send_buffer })
+}
+
+/// The answers for IPv4 and IPv6 together.
+fn both_families<T>(ask: impl Fn(i32) -> Result<Dump<T>, ReadError>) -> Result<Dump<T>, ReadError> {
+    let mut all = ask(libc::AF_INET)?;
+    match ask(libc::AF_INET6) {
+        Ok(six) => {
+            all.entries.extend(six.entries);
+            all.interrupted |= six.interrupted;
+        }
+        // A kernel without IPv6.
+        Err(ReadError::Absent { .. }) => {}
+        Err(e) => return Err(e),
+    }
+    Ok(all)
+}
+
+/// `struct inet_diag_req_v2`.
+fn request(family: i32, protocol: i32, attributes: u8, states: u32) -> Request {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
-    let mut header = vec![family as u8, libc::IPPROTO_TCP as u8, 0, 0];
+    let mut header = vec![family as u8, protocol as u8, attributes, 0];
     header.extend(states.to_ne_bytes());
     header.extend([0; 48]);
     Request::dump(SOCK_DIAG_BY_FAMILY, &header)

@@ -76,19 +76,6 @@ fn listener(row: Row, owners: &Result<Owners, ReadError>) -> Listener {
         port: row.address.port(),
         accept_queue: Reading::Known(row.waiting),
         accept_queue_limit: row.limit,
-        pids: reading(owners.clone()).and_then(|owners| pids(row.inode, &owners)),
-    }
-}
-
-fn pids(inode: u64, owners: &Owners) -> Reading<Vec<u32>> {
-    match (owners.pids.get(&inode), &owners.denied) {
-        (Some(pids), _) => Reading::Known(pids.clone()),
-        (None, Some(path)) => ReadError::Denied { path: path.clone() }.into_reading(),
-        (None, None) if owners.gave_up => {
-            Reading::absent("more descriptors than are looked through")
-        }
-        (None, None) => {
-            Reading::absent("no process here holds it (the kernel's, or of another pid namespace)")
-        }
+        pids: reading(owners.clone()).and_then(|owners| owners.of(row.inode)),
     }
 }

@@ -16,6 +16,8 @@ use super::raw::{Counters, Raw};
 mod devices;
 mod irqs;
 mod listeners;
+mod sockets;
+mod steps;
 mod threads;
 
 pub(super) use threads::modes;
@@ -73,6 +75,9 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         ),
         tcp_states: tcp_states(last),
         listeners: listeners::all(readings),
+        grew_in: steps::grew_in(readings),
+        udp_sockets: sockets::udp(readings),
+        connections: sockets::connections(readings),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod host_cpu;
 pub mod local_ports;
 mod nics;
 pub mod raw;
+mod sockets;
 mod source;
 mod threads;
 pub mod unrest;
@@ -39,11 +40,13 @@ pub struct Options {
     pub readings: u32,
     /// Processes whose threads are followed, besides every ksoftirqd.
     pub pids: Vec<u32>,
+    /// Read every UDP socket and TCP connection too.
+    pub sockets: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { window: Duration::from_secs(1), readings: 2, pids: Vec::new() }
+        Self { window: Duration::from_secs(1), readings: 2, pids: Vec::new(), sockets: false }
     }
 }
 
@@ -64,9 +67,10 @@ pub fn take(
 ) -> Result<Samples, ReadError> {
     let readings =
         if root.is_live() { live(root, options, stop, progress) } else { recorded(root, options) };
-    delta::samples(&readings).ok_or_else(|| ReadError::Absent {
+    let samples = delta::samples(&readings).ok_or_else(|| ReadError::Absent {
         path: "recorded samples (take the snapshot with --window)".to_owned(),
-    })
+    })?;
+    Ok(sockets::named(root, samples))
 }
 
 fn live(
@@ -126,7 +130,8 @@ mod tests {
 
     #[test]
     fn a_live_window_has_its_real_length_and_this_hosts_cpus() {
-        let options = Options { window: Duration::from_millis(60), readings: 3, pids: vec![] };
+        let options =
+            Options { window: Duration::from_millis(60), readings: 3, ..Options::default() };
         let mut heard = Vec::new();
         let s = take(&Root::live(), &options, &AtomicBool::new(false), &mut |p| heard.push(p));
         let s = s.unwrap();
@@ -139,7 +144,8 @@ mod tests {
 
     #[test]
     fn an_early_stop_still_takes_the_last_reading() {
-        let options = Options { window: Duration::from_secs(3600), readings: 5, pids: vec![] };
+        let options =
+            Options { window: Duration::from_secs(3600), readings: 5, ..Options::default() };
         let s = take(&Root::live(), &options, &AtomicBool::new(true), &mut |_| {}).unwrap();
         assert_eq!(s.readings, 2);
         assert!(s.window_ns.0 < 60_000_000_000);

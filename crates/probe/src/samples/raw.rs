@@ -9,13 +9,17 @@ use super::{Options, nics, source::Source, threads};
 pub use super::{nics::RawNic, threads::RawThread};
 use crate::{
     Root,
-    ask::sock_diag::{self, Listening},
+    ask::sock_diag::{self, Connection, Listening, UdpSocket},
     error::reading,
     facts,
 };
 
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
+
+/// More open connections than this are not looked at one by one: a reading of so many takes some
+/// 20 ms of a CPU.
+const MOST_CONNECTIONS: u64 = 10_000;
 
 /// What the host's counters said at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +50,10 @@ pub struct Raw {
     pub vmstat: Reading<Counters>,
     /// Listening TCP sockets, by `sock_diag`.
     pub listeners: Reading<Vec<Listening>>,
+    /// UDP sockets.
+    pub udp: Reading<Vec<UdpSocket>>,
+    /// TCP connections by the kernel's number of the socket.
+    pub connections: Reading<BTreeMap<u64, Connection>>,
 }
 
 /// Interrupt counts.
@@ -73,8 +81,30 @@ impl Raw {
                 .map(|t| t.counters),
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
             listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
+            udp: if options.sockets { reading(sock_diag::udp(root)) } else { not_asked() },
             ..Self::counters(root)
         }
+        .with_connections(root, options)
+    }
+
+    /// Reads the connections too, where they are asked for and not too many.
+    fn with_connections(mut self, root: &Root, options: &Options) -> Self {
+        let open = self.protocols.known().and_then(|p| p.get("Tcp.CurrEstab").copied());
+        self.connections = if !options.sockets {
+            not_asked()
+        } else if !root.is_live() || root.is_recorded() {
+            Reading::absent("a snapshot does not hold the host's connections")
+        } else if open.is_some_and(|n| n > MOST_CONNECTIONS) {
+            let open = open.unwrap_or_default();
+            Reading::Absent(format!(
+                "{open} connections are open, more than the {MOST_CONNECTIONS} that are looked at"
+            ))
+        } else {
+            let by_cookie =
+                |all: Vec<Connection>| all.into_iter().map(|c| (c.socket.cookie, c)).collect();
+            reading(sock_diag::connections()).map(by_cookie)
+        };
+        self
     }
 
     /// The host-wide counters that are one small file each; everything else absent.
@@ -99,6 +129,8 @@ impl Raw {
             conntrack: not_asked(),
             vmstat: not_asked(),
             listeners: not_asked(),
+            udp: not_asked(),
+            connections: not_asked(),
         }
     }
 }

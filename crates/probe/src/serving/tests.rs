@@ -21,7 +21,7 @@ fn whoever_listens_on_a_port_is_found_with_what_it_spent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (root, port) = (Root::live(), listener.local_addr().unwrap().port());
     let serving = Serving::find(&root, &At::Port(port)).into_known().unwrap();
-    assert_eq!(serving.holders, [std::process::id()]);
+    assert_eq!(serving.holders, BTreeSet::from([std::process::id()]));
     assert!(!serving.is_gone(&root));
     let (first, began) = (serving.spent(&root), own_ns());
     let mut x = 1u64;
@@ -45,12 +45,12 @@ fn a_stranger_is_no_part_of_it_and_a_child_is() {
         Command::new("sh").args(all).stdin(Stdio::null()).spawn().unwrap()
     };
     let (mut server, mut stranger) = (busy(), busy());
-    let one = Serving { holders: vec![server.id()] };
+    let one = Serving { holders: BTreeSet::from([server.id()]) };
     let (a, b) = (one.spent(&root), {
         std::thread::sleep(std::time::Duration::from_millis(60));
         one.spent(&root)
     });
-    let all = Serving { holders: vec![std::process::id()] }.spent(&root);
+    let all = Serving { holders: BTreeSet::from([std::process::id()]) }.spent(&root);
     for child in [&mut server, &mut stranger] {
         child.kill().unwrap();
         child.wait().unwrap();
@@ -71,7 +71,7 @@ fn a_unix_socket_is_found_by_its_path_though_it_has_blanks() {
     let found = Serving::find(&root, &At::Path(path.to_str().unwrap()));
     drop(listener);
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(found.into_known().unwrap().holders, [std::process::id()]);
+    assert_eq!(found.into_known().unwrap().holders, BTreeSet::from([std::process::id()]));
     assert!(!Serving::find(&root, &At::Path("/nowhere/a.sock")).is_known());
 }
 

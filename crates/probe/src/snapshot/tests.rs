@@ -23,6 +23,7 @@ fn reread(root: &Root, taken: &Taken, options: &Options) -> (Facts, Option<Sampl
     let facts = facts::collect(root, &options.request);
     let asked = samples::Options {
         pids: facts.processes.iter().map(|p| p.pid).collect(),
+        sockets: true,
         ..samples::Options::default()
     };
     let samples = samples::take(root, &asked, &never(), &mut |_| {}).ok();

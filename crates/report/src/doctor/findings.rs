@@ -50,10 +50,14 @@ fn finding(f: &Finding, all: &[Finding], page: &mut Page) {
     if !causes.is_empty() {
         page.labelled(label("because of"), &Line::plain(causes.join(", ")));
     }
+    let mut labelled = true;
     for (i, c) in f.changes.iter().take(changes).enumerate() {
-        // The same risk is told once, after the last change that has it.
+        // The same risk is told once, after the last change that has it; the next change is then
+        // named as one, not to be read as the risk's.
         let next = f.changes.get(i + 1).filter(|_| i + 1 < changes);
-        change(c, i == 0, next.is_none_or(|n| n.risk != c.risk), page);
+        let with_risk = next.is_none_or(|n| n.risk != c.risk);
+        change(c, labelled, with_risk, page);
+        labelled = with_risk;
     }
     more(f.changes.len() - changes, page);
     if !f.expected_gain.is_empty() {
@@ -77,8 +81,8 @@ fn cause(rule: &str, all: &[Finding]) -> String {
     format!("{}{rule}", rank.unwrap_or_default())
 }
 
-fn change(c: &Change, first: bool, with_risk: bool, page: &mut Page) {
-    let name = if first { "change" } else { "" };
+fn change(c: &Change, labelled: bool, with_risk: bool, page: &mut Page) {
+    let name = if labelled { "change" } else { "" };
     let from_to = match (c.old.is_empty(), c.new.is_empty()) {
         (false, false) => format!("{} → {}", c.old, c.new),
         (true, _) => c.new.clone(),

@@ -25,6 +25,9 @@ fn samples() -> Samples {
         vmstat: Reading::absent("x"),
         tcp_states: Reading::absent("x"),
         listeners: Reading::absent("x"),
+        grew_in: Default::default(),
+        udp_sockets: Reading::absent("x"),
+        connections: Reading::absent("x"),
     }
 }
 
@@ -53,13 +56,13 @@ fn finding(rank: u32, rule: &str, severity: Severity) -> Finding {
                 source: "/proc/stat".into(),
             },
         ],
-        changes: vec![Change {
-            knob: "irq.41.affinity".into(),
-            old: "0".into(),
-            new: "1".into(),
-            command: "echo 1 > /proc/irq/41/smp_affinity_list".into(),
-            risk: "low".into(),
-        }],
+        changes: vec![Change::of(
+            "irq.41.affinity",
+            "0",
+            "1",
+            "echo 1 > /proc/irq/41/smp_affinity_list",
+            "low",
+        )],
         caused_by: vec![],
     }
 }
@@ -171,6 +174,24 @@ NOT VISIBLE
 }
 
 #[test]
+fn each_change_has_its_own_command_and_risk() {
+    let mut f = finding(1, "udp_receive_drops", Severity::Warning);
+    f.changes = vec![
+        Change::advice("1", "2", "set it in the application", "restart of the application"),
+        Change::of("sysctl.net.core.rmem_max", "1", "2", "sysctl -w net.core.rmem_max=2", "memory"),
+    ];
+    let text = text(&diagnosed(vec![f]), Look::default());
+    let expected = "    change      1 → 2
+                set it in the application
+    risk        restart of the application
+    change      sysctl.net.core.rmem_max: 1 → 2
+                sysctl -w net.core.rmem_max=2
+    risk        memory
+";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn a_quiet_host_is_told_so_and_what_was_not_judged_is_not_hidden() {
     let text = text(&diagnosed(vec![]), Look::default());
     assert!(text.contains("Nothing found that holds this host's network back."), "{text}");
@@ -247,12 +268,9 @@ fn colour_is_ink_only() {
 fn a_plan_of_many_alike_commands_is_cut_unless_asked() {
     let mut f = finding(1, "irqs_piled_up", Severity::Warning);
     f.changes = (0..64)
-        .map(|i| Change {
-            knob: format!("irq.{i}.affinity"),
-            old: "0".into(),
-            new: i.to_string(),
-            command: format!("echo {i} > /proc/irq/{i}/smp_affinity_list"),
-            risk: "low".into(),
+        .map(|i| {
+            let command = format!("echo {i} > /proc/irq/{i}/smp_affinity_list");
+            Change::of(format!("irq.{i}.affinity"), "0", i.to_string(), command, "low")
         })
         .collect();
     let d = diagnosed(vec![f]);

@@ -195,6 +195,7 @@ fn look(window: Nanos, goal: model::Goal) -> Result<Answer, Failure> {
         window: Duration::from_nanos(window.0),
         readings: readings(window),
         pids: vec![],
+        sockets: true,
     };
     let softirq = OverWindow::begin(&root, true);
     let taken = samples::take(&root, &options, Window::stopped(), &mut |_| {});

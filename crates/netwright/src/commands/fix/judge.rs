@@ -113,6 +113,7 @@ fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, over: &AtomicBool) -> Vec
         window: Duration::from_nanos(gaze.part.0),
         readings: readings(gaze.part),
         pids: vec![],
+        sockets: true,
     };
     let goal = args.goal.of_findings();
     let mut softirq = OverWindow::begin(&root, !args.no_bpf);

@@ -6,7 +6,7 @@ use model::Reading;
 use parse::cgroup::Cgroups;
 
 use super::{super::Selector, containers, net_namespace, pids, sockets};
-use crate::{ReadError, Root};
+use crate::{ReadError, Root, serving::family};
 
 /// The kernel keeps this much of a process's short name.
 const COMM_LENGTH: usize = 15;
@@ -102,8 +102,8 @@ fn is_named(root: &Root, pid: u32, name: &str) -> bool {
     program.rsplit('/').next() == Some(name)
 }
 
-/// Whoever holds the port, in whichever network namespace; and what to say of processes that
-/// could not be searched.
+/// The service at the port ([`family`]), in whichever network namespace; and what to say of
+/// processes that could not be searched.
 fn by_port(root: &Root, all: &[u32], port: u16) -> (Vec<u32>, &'static str) {
     let mut members: BTreeMap<Option<u64>, Vec<u32>> = BTreeMap::new();
     for &pid in all {
@@ -131,13 +131,21 @@ fn by_port(root: &Root, all: &[u32], port: u16) -> (Vec<u32>, &'static str) {
             }
         }
     }
-    found.sort_unstable();
+    let handed_on = !found.is_empty();
+    let holders = family::serving(root, found);
+    let mut service = family::of(root, &holders);
+    // Whoever asks may have been started by what is asked for, and is no part of it.
+    if root.is_live() && !holders.contains(&std::process::id()) {
+        service.remove(&std::process::id());
+    }
     let note = if denied {
         ", or it is another user's: CAP_SYS_PTRACE (or root) would show it"
+    } else if handed_on {
+        " by itself: whoever holds it only hands it on"
     } else {
         ""
     };
-    (found, note)
+    (service.into_iter().collect(), note)
 }
 
 fn in_cgroup(root: &Root, all: &[u32], wanted: impl Fn(&Cgroups) -> bool) -> Vec<u32> {

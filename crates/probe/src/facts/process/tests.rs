@@ -127,7 +127,11 @@ fn sockets_and_ports_in_the_process_own_namespace() {
     t.link("proc/20/fd/1", "pipe:[500]");
     let root = t.root();
     assert_eq!(pids(&root, Selector::Port(5432)), (vec![10], vec![]));
-    assert_eq!(pids(&root, Selector::Port(68)).0, [10], "bound UDP counts");
+    // What the holder began is its service's: PostgreSQL's backends hold no listening socket.
+    t.process(30, "postgres").file("proc/30/stat", "30 (postgres) S 10 30");
+    t.file("proc/20/stat", "20 (other) S 1 20");
+    assert_eq!(pids(&root, Selector::Port(5432)).0, [10, 30]);
+    assert_eq!(pids(&root, Selector::Port(68)).0, [10, 30], "bound UDP counts");
     let (none, warnings) = pids(&root, Selector::Port(80));
     assert_eq!((none.len(), warnings), (0, vec!["no process listens on port 80".into()]));
     let (found, _) = read(&root, &[Selector::Pid(10)]);

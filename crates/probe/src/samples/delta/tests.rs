@@ -19,6 +19,8 @@ fn empty(start_ns: u64) -> Raw {
         conntrack: Reading::absent("none"),
         vmstat: Reading::absent("none"),
         listeners: Reading::absent("none"),
+        udp: Reading::absent("none"),
+        connections: Reading::absent("none"),
     }
 }
 
@@ -378,6 +380,8 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                 conntrack: Reading::Known(a),
                 vmstat: Reading::absent("none"),
                 listeners: Reading::absent("none"),
+                udp: Reading::absent("none"),
+                connections: Reading::absent("none"),
             }
         })
 }

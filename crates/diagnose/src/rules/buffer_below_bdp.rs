@@ -1,0 +1,225 @@
+//! 16: a connection that a buffer holds back: less fits into it than the path could carry within a
+//! round trip.
+
+use model::{Confidence, Severity, samples::ConnectionSample};
+
+use crate::{
+    Case, Rule,
+    knob::{self, advice},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    sockets, text,
+};
+
+/// Catalogue number 16. Judged at the end that sends, which knows what it waits for.
+pub static RULE: Rule = Rule {
+    id: "buffer_below_bdp",
+    number: 16,
+    title: "a connection's buffer is smaller than what fits into the path",
+    needs: &["tcp_info of the connections over a window: limited times, round trip, windows"],
+    explained_by: &["below_kernel_default", "tcp_memory_pressure"],
+    judge,
+};
+
+const WMEM: &str = "net.ipv4.tcp_wmem";
+/// Share of the window for which a buffer holds the sender back.
+const LIMITED: f64 = 0.10;
+/// Share of the other end's window that is under way within the shortest round trip. Below it the
+/// window is open and the other end's application does not read. Our proposal.
+const WINDOW_FULL: f64 = 0.7;
+/// The same of the own send buffer, of which the kernel's own overhead takes a part and a third is
+/// freed before the application is woken. Our proposal.
+const BUFFER_FULL: f64 = 0.4;
+/// Connections shown.
+const SHOWN: usize = 4;
+
+/// What holds a connection back.
+struct Held<'a> {
+    connection: &'a ConnectionSample,
+    /// Share of the window.
+    share: f64,
+    /// The buffer's or window's size in bytes.
+    size: u64,
+    rtt_ns: u64,
+    bits_per_s: f64,
+}
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    match both(case) {
+        Ok(said) => said,
+        Err(missing) => vec![missing.of("")],
+    }
+}
+
+fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
+    let all = need("connections", &case.samples()?.connections)?;
+    let (mut windows, mut buffers, mut said) = (vec![], vec![], vec![]);
+    let mut judged = 0usize;
+    for c in all.iter().filter(|c| c.bytes_acked.get() != Some(0)) {
+        match held(case, c) {
+            Ok(by) => {
+                judged += 1;
+                windows.extend(by.0);
+                buffers.extend(by.1);
+            }
+            Err(missing) => said.push(missing.of(format!("{} to {}", c.local, c.remote))),
+        }
+    }
+    for list in [&mut windows, &mut buffers] {
+        list.sort_by(|a: &Held<'_>, b| b.share.total_cmp(&a.share));
+    }
+    if let Some(worst) = windows.first() {
+        said.push(window(case, worst, &windows));
+    }
+    if let Some(worst) = buffers.first() {
+        said.push(buffer(case, worst, &buffers));
+    }
+    if windows.is_empty() && buffers.is_empty() && (judged > 0 || said.is_empty()) {
+        said.push(Judgement::Clear(format!(
+            "{} here: none that sends is held back by a buffer for {} of the window",
+            text::plural(judged, "connection"),
+            text::percent(LIMITED)
+        )));
+    }
+    Ok(said)
+}
+
+/// By the other end's window, by the own buffer.
+type By<'a> = (Option<Held<'a>>, Option<Held<'a>>);
+
+fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing> {
+    let window = case.window_s()?;
+    let share =
+        |what: &str, time| -> Result<f64, Missing> { Ok(*need(what, time)? as f64 / 1e9 / window) };
+    let by_window = share("rwnd_limited of tcp_info", &c.rwnd_limited_ns)?;
+    let by_buffer = share("sndbuf_limited of tcp_info", &c.sndbuf_limited_ns)?;
+    if by_window.max(by_buffer) < LIMITED {
+        return Ok((None, None));
+    }
+    let busy = *need("busy time of tcp_info", &c.busy_ns)? as f64 / 1e9;
+    let acked = *need("bytes_acked of tcp_info", &c.bytes_acked)? as f64;
+    let rtt_ns = *need("min_rtt of tcp_info", &c.min_rtt_ns)?;
+    let under_way = acked / busy.max(1e-9) * rtt_ns as f64 / 1e9;
+    let by = |share: f64, size: u64, full: f64| {
+        let fits = share >= LIMITED && size > 0 && under_way >= full * size as f64;
+        let bits_per_s = acked * 8.0 / window;
+        fits.then_some(Held { connection: c, share, size, rtt_ns, bits_per_s })
+    };
+    let mut found = (None, None);
+    if by_window >= LIMITED {
+        let size = *need("snd_wnd of tcp_info", &c.peer_window_bytes)?;
+        found.0 = by(by_window, size, WINDOW_FULL);
+    }
+    if by_buffer >= LIMITED {
+        let size = *need("send buffer by sock_diag", &c.send_buffer_bytes)?;
+        found.1 = by(by_buffer, size, BUFFER_FULL);
+    }
+    Ok(found)
+}
+
+fn begun(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>], by: &str, size: &str) -> Draft {
+    let c = worst.connection;
+    let mut draft = Draft::new(
+        &c.remote,
+        format!("{by} holds {} back to {}", text::plural(all.len(), "connection"), rate(worst)),
+    )
+    .weigh(Severity::Warning, Confidence::High)
+    .explain(format!(
+        "A sender has at most one {size} under way in a round trip: {} bytes in {}, which gives {}.",
+        text::count(worst.size),
+        milliseconds(worst.rtt_ns),
+        rate(worst),
+    ));
+    for h in all.iter().take(SHOWN) {
+        let c = h.connection;
+        draft = draft.show(
+            format!("{} to {}, {}", c.local, c.remote, sockets::owners(&c.owners)),
+            format!(
+                "held back {} of the window; {size} {} bytes, round trip {}, {}",
+                text::percent(h.share),
+                text::count(h.size),
+                milliseconds(h.rtt_ns),
+                rate(h)
+            ),
+            "tcp_info by sock_diag (ss -tim)",
+        );
+    }
+    draft
+        .add(&if all.len() > SHOWN {
+            format!("And {} more.", all.len() - SHOWN)
+        } else {
+            String::new()
+        })
+        .gain(
+            Gain::Unblocks,
+            format!("twice the rate from twice the {size}, until another limit shows"),
+        )
+        // What a buffer holds back explains nothing else here.
+        .add(&if case.window_s().is_ok_and(|s| s < 1.0) {
+            "The window was short.".to_owned()
+        } else {
+            String::new()
+        })
+}
+
+fn window(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
+    let peer = &worst.connection.remote;
+    begun(case, worst, all, "the other end's receive window", "receive window")
+        .add(
+            "The buffer belongs to the other end: its application sets SO_RCVBUF, or tcp_rmem there \
+             is too small.",
+        )
+        .change(advice(
+            &format!("receive window {} bytes", text::count(worst.size)),
+            &format!("{} bytes or more at {peer}", text::count(worst.size.saturating_mul(2))),
+            "there: ss -tim; remove SO_RCVBUF from the application, or raise the third value of \
+             net.ipv4.tcp_rmem",
+            "memory there, for each connection",
+        ))
+        .alone()
+        .found()
+}
+
+fn buffer(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
+    begun(case, worst, all, "the own send buffer", "send buffer")
+        .show_sysctl(case, WMEM)
+        .change(larger(case, worst))
+        .on_sysctl(WMEM)
+        .found()
+}
+
+/// The maximum, where the kernel has grown the buffer up to it; else the application set its own.
+fn larger(case: &Case<'_>, worst: &Held<'_>) -> Proposal {
+    let values = case.sysctl_numbers(WMEM)?;
+    let [least, first, most] = values.as_slice() else {
+        return Err(Missing(format!("{WMEM}: not three values")));
+    };
+    if worst.size >= *most {
+        let new = format!("{least} {first} {}", most.saturating_mul(2));
+        return knob::sysctl(case, WMEM, &new, "memory, for connections that need it");
+    }
+    advice(
+        &format!("SO_SNDBUF, {} bytes", text::count(worst.size)),
+        &format!(
+            "no SO_SNDBUF: the kernel then grows the buffer up to {} bytes",
+            text::count(*most)
+        ),
+        &format!("remove SO_SNDBUF from {}", sockets::owners(&worst.connection.owners)),
+        "restart of the application; memory",
+    )
+}
+
+/// `32.1 Mbit/s`.
+fn rate(h: &Held<'_>) -> String {
+    match h.bits_per_s {
+        n if n >= 1e9 => format!("{:.2} Gbit/s", n / 1e9),
+        n if n >= 1e6 => format!("{:.1} Mbit/s", n / 1e6),
+        n => format!("{:.0} kbit/s", n / 1e3),
+    }
+}
+
+fn milliseconds(ns: u64) -> String {
+    match ns {
+        0..1_000_000 => format!("{:.0} µs", ns as f64 / 1e3),
+        _ => format!("{:.1} ms", ns as f64 / 1e6),
+    }
+}

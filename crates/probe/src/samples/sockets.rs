@@ -1,0 +1,61 @@
+//! Who holds the sockets that the rules may have something to say of: looked for once, after the
+//! window, because it means a walk over every process's descriptors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    Reading, Samples,
+    samples::{ConnectionSample, Owner},
+};
+
+use crate::{
+    ReadError, Root,
+    ask::owners::{self, Owners},
+    error::reading,
+};
+
+/// Samples with the owners of their sockets.
+pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
+    let udp = samples.udp_sockets.known().into_iter().flatten().map(|s| s.inode);
+    let tcp = samples.connections.known().into_iter().flatten().filter(|c| told(c));
+    let mut wanted: BTreeSet<u64> = udp.chain(tcp.map(|c| c.inode)).collect();
+    wanted.remove(&0);
+    if wanted.is_empty() {
+        return samples;
+    }
+    let found = owners::asked(root, "proc/socket_owners", &wanted);
+    let mut names = Names { root, found, known: BTreeMap::new() };
+    if let Reading::Known(sockets) = &mut samples.udp_sockets {
+        sockets.iter_mut().for_each(|s| s.owners = names.of(s.inode));
+    }
+    if let Reading::Known(all) = &mut samples.connections {
+        all.iter_mut().filter(|c| told(c)).for_each(|c| c.owners = names.of(c.inode));
+    }
+    samples
+}
+
+/// Whether a rule may have something to say of the connection.
+fn told(c: &ConnectionSample) -> bool {
+    [&c.retransmits, &c.rwnd_limited_ns, &c.sndbuf_limited_ns]
+        .iter()
+        .any(|d| d.get().is_some_and(|n| n > 0))
+}
+
+struct Names<'a> {
+    root: &'a Root,
+    found: Result<Owners, ReadError>,
+    known: BTreeMap<u32, String>,
+}
+
+impl Names<'_> {
+    fn of(&mut self, inode: u64) -> Reading<Vec<Owner>> {
+        let pids = reading(self.found.clone()).and_then(|owners| owners.of(inode));
+        pids.map(|pids| pids.into_iter().map(|pid| self.owner(pid)).collect())
+    }
+
+    fn owner(&mut self, pid: u32) -> Owner {
+        let root = self.root;
+        let name = || root.word(&format!("/proc/{pid}/comm")).into_known().unwrap_or_default();
+        Owner { pid, name: self.known.entry(pid).or_insert_with(name).clone() }
+    }
+}
