@@ -25,6 +25,7 @@ pub mod prove;
 pub mod reading;
 pub mod rival;
 pub mod samples;
+pub mod settings;
 pub mod snapshot;
 pub mod storage;
 pub mod sysctl;

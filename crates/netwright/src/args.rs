@@ -16,7 +16,7 @@ macro_rules! examples {
             "  1  done, and the answer is no (doctor: a finding at or above --fail-on)\n",
             "  2  wrong usage\n",
             "  3  not permitted\n",
-            "  4  the environment said no (no such file, NIC or process; nobody at the far end)\n",
+            "  4  the environment said no (no such file, NIC, process or far end)\n",
             "  5  a bug of netwright"
         )
     };
@@ -132,7 +132,8 @@ pub struct TalkArgs {
   netwright inspect cpus numa            # CPUs and nodes in full
   netwright inspect --nic eth0           # everything about one NIC, every queue
   netwright inspect processes --name nginx --port 5432
-  netwright inspect --picture host.svg   # packages, nodes, caches, cores, NICs and IRQs
+  # packages, nodes, caches, cores, NICs and IRQs
+  netwright inspect --picture host.svg
   netwright inspect --json --root host.tar.zst | jq '.nics[].channels'"
 ))]
 pub struct InspectArgs {
@@ -185,13 +186,14 @@ pub enum Section {
 /// `netwright doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright doctor                       # watch this host for 5 s and diagnose it
+    "  # watch this host for 5 s and diagnose it
+  netwright doctor
   netwright doctor --window 30s --for latency --name postgres
   netwright doctor --fail-on warning --json > report.json   # for a pipeline
   netwright doctor --root host.tar.zst   # someone else's host
 
-Ctrl-C ends the window early: what was seen until then is judged (exit code as usual);
-a second Ctrl-C ends netwright."
+Ctrl-C ends the window early: what was seen until then is judged (exit code as
+usual); a second Ctrl-C ends netwright."
 ))]
 pub struct DoctorArgs {
     /// How long to watch the counters, 100ms to 10m [default: 5s].
@@ -313,4 +315,27 @@ pub enum Document {
     TuneProfiles,
     /// A line of a journal.
     TuneJournal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// A longer line is wrapped on a terminal, a command in the middle.
+    #[test]
+    fn every_example_fits_on_80_columns() {
+        let mut commands = vec![Cli::command()];
+        let mut seen = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                let long = line.chars().count();
+                assert!(long <= 80, "{}: {long} columns: {line}", command.get_name());
+                seen += 1;
+            }
+        }
+        assert!(seen > 200, "only {seen} lines were seen");
+    }
 }

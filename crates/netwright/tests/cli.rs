@@ -98,7 +98,7 @@ fn what_the_environment_refuses_is_4_in_one_line() {
     refuses(&["doctor", "--root", &at("cut.tar.zst")], 4, "not a usable snapshot");
     fs::write(at("nothing"), b"").unwrap();
     refuses(&["inspect", "--root", &at("nothing")], 4, "nothing");
-    refuses(&["inspect", "--nic", "nic99"], 4, "no NIC \"nic99\" here; there are:");
+    refuses(&["inspect", "--nic", "nic99"], 4, "no NIC \"nic99\" here; there are ");
     refuses(&["inspect", "--pid", "4194305"], 4, "no process has the id 4194305");
     refuses(&["doctor", "--name", "no-such-program"], 4, "no process is named no-such-program");
     refuses(&["inspect", "--output", &at("no/such/folder")], 4, "no such file or folder");
@@ -436,4 +436,12 @@ fn a_panic_is_one_line_and_exit_code_5() {
     let text = stderr(&out);
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.contains("of two lines") && text.contains("This is a bug of netwright"), "{text}");
+}
+
+#[test]
+fn inspect_with_v_shows_every_section() {
+    let (brief, full) = (run(NETWRIGHT, &["inspect"]), run(NETWRIGHT, &["inspect", "-v"]));
+    for section in ["SOFTNET, SINCE BOOT", "LISTENING TCP SOCKETS", "STORAGE CONTROLLERS"] {
+        assert!(full.contains(section) && !brief.contains(section), "{section}: {full}");
+    }
 }

@@ -139,6 +139,14 @@ fn a_plan_writes_nothing_and_says_what_it_refuses_and_why() {
             ("sysctl.net.ipv4.tcp_sack=0", 1, "loss recovery"),
             ("sysctl.net.ipv4.tcp_timestamps=0", 1, "wrapped sequence numbers"),
             ("sysctl.net.core.somaxconn=16", 1, "below this kernel's own default"),
+            ("net.core.somaxconn=16", 1, "below this kernel's own default"),
+            ("sysctl.net.ipv4.tcp_retries2=3", 1, "RFC 1122"),
+            ("sysctl.net.ipv4.tcp_fack=1", 1, "no effect: it does nothing any more"),
+            ("sysctl.net.ipv4.tcp_tw_recycle=1", 4, "Linux 4.12 took it away"),
+            ("sysctl.kernel.poweroff_cmd=/bin/true", 1, "netwright never does that"),
+            ("sysctl.kernel.randomize_va_space=0", 1, "netwright never does that"),
+            ("sysctl.net.ipv4.ping_group_range=0 1", 1, "does not know this setting"),
+            ("sysctl.net.core.somaxcon=1", 2, "did you mean sysctl.net.core.somaxconn?"),
             ("nic.v0.mtu=1000", 1, "IPv6"),
             ("nonsense", 4, "no such file"),
             ("=1", 2, "not KNOB=VALUE"),
@@ -205,8 +213,9 @@ fn what_the_kernel_makes_something_else_of_is_undone_with_all_before_it() {
     on_a_host(|host| {
         let before = host.print();
         // A range the wrong way round is silently "1 0" (`ipv4_ping_group_range`).
-        let asks =
-            ["apply", "sysctl.net.ipv4.tcp_fin_timeout=30", "sysctl.net.ipv4.ping_group_range=5 4"];
+        let (first, group) =
+            ("sysctl.net.ipv4.tcp_fin_timeout=30", "sysctl.net.ipv4.ping_group_range=5 4");
+        let asks = ["apply", first, group, "--i-understand"];
         let (code, _, err) = host.tune(&asks);
         assert_eq!(code, 4, "{err}");
         assert!(err.contains("5 4 was written and the kernel made 1 0 of it"), "{err}");
@@ -939,10 +948,10 @@ fn the_recipe_of_2008_is_refused_line_by_line() {
         for (knob, why) in [
             ("sysctl.net.ipv4.tcp_sack", "loss recovery"),
             ("sysctl.net.ipv4.tcp_timestamps", "wrap"),
-            ("sysctl.net.ipv4.tcp_mem", "pressure stage"),
+            ("sysctl.net.ipv4.tcp_mem", "pages"),
             ("sysctl.net.ipv4.tcp_rmem", "every socket"),
             ("sysctl.net.core.netdev_max_backlog", "RPS"),
-            ("setpci -d 8086:1048 e6.b", "bare offset"),
+            ("setpci -d 8086:1a48 e6.b", "bare offset"),
             ("nic.v0.mtu", "every hop"),
             ("service irqbalance", "reset"),
         ] {

@@ -518,7 +518,7 @@ fn what_somebody_else_set_since_is_named_before_it_is_overwritten() {
 fn what_a_namespace_only_shows_is_refused_by_the_plan() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     // Read-only there, or not there at all: by kernel.
-    for ask in ["sysctl.net.core.rmem_max=67108864", "sysctl.net.core.netdev_max_backlog=100000"] {
+    for ask in ["sysctl.net.core.rmem_max=67108864", "sysctl.net.core.netdev_max_backlog=20000"] {
         for args in [&["plan"][..], &["apply", "--dry-run"], &["apply"]] {
             let args = [args, &["--netns", &ns.name, ask]].concat();
             let (code, out, err) = tune(state.path(), &args);

@@ -212,7 +212,7 @@ fn only_what_was_asked_for_is_shown_and_what_is_not_there_is_refused() {
         let out = ends(&[&["watch", "--duration", "100ms"], more].concat(), 4, says);
         assert!(out.stdout.is_empty());
     };
-    refused(&["--nic", "nic99"], "no NIC \"nic99\" here; there are: ");
+    refused(&["--nic", "nic99"], "no NIC \"nic99\" here; there are ");
     refused(&["--cpu", "0,4097"], "no CPU 4097 is online here");
     refused(&["--pid", "4194305"], "no process has the id 4194305");
 }

@@ -32,6 +32,10 @@ pub fn plan(plan: &Plan, look: Look) -> String {
             let what = if r.knob.is_empty() { "-".into() } else { format!("{}={}", r.knob, r.new) };
             let line = Line::plain("  ").ink(Ink::Bad, what).text(format!(": {} ", r.why));
             page.line(line.ink(Ink::Faint, format!("({})", r.asked_by)), 6);
+            if page.look().verbose && !r.source.is_empty() {
+                let source = Line::plain("      ").ink(Ink::Faint, format!("source: {}", r.source));
+                page.line(source, 8);
+            }
         }
     }
     if !plan.unchanged.is_empty() {

@@ -9,6 +9,7 @@ use model::{
     CpuId, CpuSet, Facts, Reading,
     nic::Nic,
     rival::Rival,
+    settings::{Judgement, Verdict},
     tune::{Radius, Reach, RefusedAs},
 };
 use parse::{hexmask, sysctl_conf};
@@ -23,12 +24,15 @@ pub struct Case<'a> {
     pub session: &'a Session,
     /// What the same plan makes of the MTU of interfaces, by name.
     pub mtus: BTreeMap<String, u64>,
+    /// Whether values that lower something, or do nothing, are meant: an operator who said so, or
+    /// a measurement that is to show it.
+    pub meant: bool,
 }
 
 impl<'a> Case<'a> {
     /// Of a plan that is not made yet.
     pub fn new(facts: &'a Facts, session: &'a Session) -> Self {
-        Self { facts, session, mtus: BTreeMap::new() }
+        Self { facts, session, mtus: BTreeMap::new(), meant: false }
     }
 }
 
@@ -39,21 +43,53 @@ pub struct Refusal {
     pub kind: RefusedAs,
     /// The reason, in one line.
     pub why: String,
+    /// What a kernel setting's value is, and what that rests on.
+    pub verdict: Option<(Verdict, &'static str)>,
+}
+
+impl Refusal {
+    /// For a reason of its own.
+    pub fn new(kind: RefusedAs, why: impl Into<String>) -> Self {
+        Self { kind, why: why.into(), verdict: None }
+    }
+}
+
+/// What the table of settings says against a value.
+impl From<Judgement> for Refusal {
+    fn from(judged: Judgement) -> Self {
+        let Judgement { verdict, why, source } = judged;
+        let kind = match verdict {
+            Verdict::NoEffect => RefusedAs::NoEffect,
+            Verdict::NotUndone | Verdict::Gone => RefusedAs::Environment,
+            _ => RefusedAs::Harmful,
+        };
+        let why = match verdict {
+            Verdict::NoEffect => format!("no effect: {why}"),
+            Verdict::Dangerous => format!("{why}; netwright never does that"),
+            Verdict::NotUndone => format!("{why}, so it is nothing to undo; sysctl -w does it"),
+            _ => why,
+        };
+        let why = match verdict {
+            Verdict::NoEffect | Verdict::Lowers => format!("{why}; --i-understand lets it pass"),
+            _ => why,
+        };
+        Self { kind, why, verdict: Some((verdict, source)) }
+    }
 }
 
 /// Not a value of the knob.
 pub fn usage<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal { kind: RefusedAs::Usage, why: why.into() })
+    Err(Refusal::new(RefusedAs::Usage, why))
 }
 
 /// A value that does harm.
 pub fn harmful<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal { kind: RefusedAs::Harmful, why: why.into() })
+    Err(Refusal::new(RefusedAs::Harmful, why))
 }
 
 /// A value that this host cannot take.
 pub fn cannot<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal { kind: RefusedAs::Environment, why: why.into() })
+    Err(Refusal::new(RefusedAs::Environment, why))
 }
 
 /// What came of putting a value back.
@@ -83,8 +119,15 @@ pub trait Knob: Sync {
     fn takes(&self, knob: &str) -> bool;
 
     /// Why a name is never touched, whatever its value; asked before it is read.
-    fn never(&self, knob: &str) -> Option<&'static str> {
+    fn never(&self, knob: &str) -> Option<Refusal> {
         let _ = knob;
+        None
+    }
+
+    /// Why a name that is not there is not: it went with an older kernel, or it is mistyped. Asked
+    /// once reading it came to nothing.
+    fn missing(&self, host: &Host, knob: &str) -> Option<Refusal> {
+        let _ = (host, knob);
         None
     }
 
@@ -93,6 +136,13 @@ pub trait Knob: Sync {
     fn same_as(&self, knob: &str) -> Option<String> {
         let _ = knob;
         None
+    }
+
+    /// Whether its value has a name in another unit, of which one counts and the other one reads 0:
+    /// a 0 beside the one that counts asks for nothing. Pure.
+    fn other_unit_counts(&self, knob: &str) -> bool {
+        let _ = knob;
+        false
     }
 
     /// What may go wrong beyond what undoing repairs: such a change is asked for twice

@@ -22,7 +22,7 @@ pub mod knobs;
 pub mod leftover;
 pub mod lock;
 mod members;
-mod near;
+pub mod near;
 pub mod netns;
 pub mod persist;
 pub mod plan;

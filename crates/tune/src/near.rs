@@ -1,33 +1,29 @@
 //! What somebody meant who mistyped a name.
 
-/// Letters to insert, drop, replace or swap with the next one, to make one word of the other
-/// (optimal string alignment: Boytsov, "Indexing methods for approximate dictionary searching",
-/// ACM JEA 16, 2011, section 2.1).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let at = |row: &Vec<usize>, j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
-            let above = rows.last().map_or(usize::MAX - 1, |r| at(r, j + 1));
-            let before = rows.last().map_or(usize::MAX - 1, |r| at(r, j));
-            let mut least = (above + 1).min(at(&row, j) + 1).min(before + usize::from(x != y));
-            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
-            if let Some(two) = rows.get(i.wrapping_sub(1)).filter(|_| swapped) {
-                least = least.min(at(two, j - 1) + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows.last().and_then(|r| r.last()).copied().unwrap_or_default()
-}
+use strsim::osa_distance as distance;
 
 /// The nearest of some words, if it is near: a third of its letters may differ, and one always.
 pub(crate) fn nearest<'w>(word: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let near = of.map(|w| (distance(word, w), w)).min()?;
     (near.0 <= (near.1.chars().count() / 3).max(1)).then_some(near.1)
+}
+
+/// The setting that is nearest to a dotted name, if it is near: a third of the letters of its last
+/// part may differ.
+pub(crate) fn setting<'w>(typed: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let last = typed.rsplit('.').next().unwrap_or_default().chars().count();
+    let (far, near) = of.map(|w| (distance(typed, w), w)).min()?;
+    (far <= (last / 3).max(1)).then_some(near)
+}
+
+/// Said after a name that is nobody's: the nearest one, or some that are there.
+pub fn or_nearest<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String {
+    let all: Vec<&str> = all.collect();
+    match nearest(typed, all.iter().copied()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None if all.is_empty() => "there are none".into(),
+        None => format!("there are {}", all.into_iter().take(8).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The spelling (`nic.NIC.rings.rx|tx=DESCRIPTORS`) of a knob's own kind that is nearest to a name,
@@ -59,19 +55,6 @@ pub(crate) fn spelled<'s>(name: &str, spellings: &[&'s str]) -> Option<&'s str> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_are_those_of_the_paper() {
-        for (a, b, d) in [
-            ("mtu", "mtu", 0),
-            ("mtuu", "mtu", 1),
-            ("mut", "mtu", 1),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!((distance(a, b), distance(b, a)), (d, d), "{a} {b}");
-        }
-    }
 
     #[test]
     fn what_is_near_is_named_and_what_is_not_is_not() {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Reading, SCHEMA_VERSION,
+    Reading, SCHEMA_VERSION, settings,
     tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
 };
+
+use parse::sysctl_conf;
 
 use crate::{
     Host, TuneError,
@@ -24,6 +26,8 @@ pub struct Seen {
     values: BTreeMap<String, Result<String, TuneError>>,
     /// Those that nobody can write here, with the reason.
     fixed: BTreeMap<String, TuneError>,
+    /// Why those that are not there are not, where more than that is known.
+    missing: BTreeMap<String, Refusal>,
     /// What the write of each may move along.
     sweeps: Sweeps,
 }
@@ -35,7 +39,11 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
         let Some(knob) = knobs::find(&w.knob).filter(|k| k.never(&w.knob).is_none()) else {
             continue;
         };
-        seen.values.insert(w.knob.clone(), knob.read(host, &w.knob));
+        let read = knob.read(host, &w.knob);
+        if let Some(why) = read.is_err().then(|| knob.missing(host, &w.knob)).flatten() {
+            seen.missing.insert(w.knob.clone(), why);
+        }
+        seen.values.insert(w.knob.clone(), read);
         seen.sweeps.insert(w.knob.clone(), knob.companions(host, &w.knob));
         if let Err(e) = knob.settable(host, &w.knob) {
             seen.fixed.insert(w.knob.clone(), e);
@@ -46,6 +54,7 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
 
 /// The plan: what is refused stands beside what is planned. Pure.
 pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
+    case.meant = wishes.understood || wishes.trial;
     let judged = judge(&mut case, wishes, seen);
     let mut plan = Plan {
         schema_version: SCHEMA_VERSION,
@@ -101,6 +110,9 @@ fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
     let mut asked: BTreeMap<String, &Wish> = BTreeMap::new();
     for wish in &wishes.wishes {
         let value = knobs::value(&wish.knob);
+        if zero_of_other_unit(wish, &value, &wishes.wishes) {
+            continue;
+        }
         if let Some(first) = asked.get(&value) {
             judged.refused.extend(twice(wish, first));
             continue;
@@ -109,10 +121,19 @@ fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
         match one(case, wish, seen, wishes.understood) {
             Ok(Some(planned)) => judged.phased.push(planned),
             Ok(None) => judged.unchanged.push(unchanged(wish, seen)),
-            Err(refusal) => judged.refused.push(refused(wish, refusal.kind, refusal.why)),
+            Err(refusal) => judged.refused.push(refused(wish, refusal)),
         }
     }
     judged
+}
+
+/// Whether it is the 0 that a setting reads where its other unit counts, which is asked for beside it
+/// (`vm.dirty_ratio=0` with `vm.dirty_bytes`): writing it would turn both off.
+fn zero_of_other_unit(wish: &Wish, value: &str, all: &[Wish]) -> bool {
+    let counts = |w: &Wish| w.knob != wish.knob && w.value != "0" && knobs::value(&w.knob) == value;
+    wish.value == "0"
+        && knobs::find(&wish.knob).is_some_and(|k| k.other_unit_counts(&wish.knob))
+        && all.iter().any(counts)
 }
 
 /// Of a value that is asked for again: nothing where it is the same wish.
@@ -124,7 +145,7 @@ fn twice(wish: &Wish, first: &Wish) -> Option<Refused> {
             format!("is the same value as {} of this plan: ask for one of them", first.knob)
         }
     };
-    Some(refused(wish, RefusedAs::Usage, why))
+    Some(refused(wish, Refusal::new(RefusedAs::Usage, why)))
 }
 
 fn one(
@@ -135,8 +156,10 @@ fn one(
 ) -> Result<Option<(u8, Planned)>, Refusal> {
     match &wish.mode {
         Mode::Refuted(why) => match judged(case, wish, seen) {
-            Err(refusal) if refusal.kind == RefusedAs::Harmful => Err(refusal),
-            _ => Err(Refusal { kind: RefusedAs::Harmful, why: why.clone() }),
+            Err(refusal) if matches!(refusal.kind, RefusedAs::Harmful | RefusedAs::NoEffect) => {
+                Err(refusal)
+            }
+            _ => Err(Refusal::new(RefusedAs::Harmful, why)),
         },
         _ => {
             let made = judged(case, wish, seen)?;
@@ -151,22 +174,27 @@ fn one(
 
 fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
     let Some(knob) = knobs::find(&wish.knob) else {
-        let unknown = || Refusal { kind: RefusedAs::Usage, why: unknown(&wish.knob) };
+        if let Some(judged) = settings::command(&wish.knob) {
+            return Err(judged.into());
+        }
+        let unknown = || Refusal::new(RefusedAs::Usage, unknown(&wish.knob));
         return Err(wish::left_whole(wish, case.facts).unwrap_or_else(unknown));
     };
-    if let Some(why) = knob.never(&wish.knob) {
-        let why = format!("{why}, so it is nothing to undo; sysctl -w does it");
-        return Err(Refusal { kind: RefusedAs::Environment, why });
+    if let Some(refusal) = knob.never(&wish.knob) {
+        return Err(refusal);
     }
     let fixed = seen.fixed.get(&wish.knob);
     let exact = match seen.values.get(&wish.knob) {
         Some(Ok(exact)) => exact,
         Some(Err(e)) => {
+            if let Some(missing) = seen.missing.get(&wish.knob) {
+                return Err(missing.clone());
+            }
             let e = fixed.unwrap_or(e);
             let why = no_interface(case, &wish.knob).unwrap_or_else(|| e.to_string());
-            return Err(Refusal { kind: e.kind(), why });
+            return Err(Refusal::new(e.kind(), why));
         }
-        None => return Err(Refusal { kind: RefusedAs::Environment, why: "was not read".into() }),
+        None => return Err(Refusal::new(RefusedAs::Environment, "was not read")),
     };
     let value = match wish.mode {
         Mode::AtLeast => raised(case, wish, &knob.show(exact))?,
@@ -180,7 +208,7 @@ fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Plann
         return Ok(None);
     }
     if let Some(e) = fixed {
-        return Err(Refusal { kind: e.kind(), why: e.to_string() });
+        return Err(Refusal::new(e.kind(), e.to_string()));
     }
     Ok(Some((knob.phase(&wish.knob), planned(case, knob, wish, exact, new))))
 }
@@ -192,17 +220,18 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
     if !is_one || nics.iter().any(|n| is_of_nic(knob, &n.name)) {
         return None;
     }
-    let names: Vec<&str> = nics.iter().map(|n| n.name.as_str()).take(8).collect();
-    Some(format!("there is no such interface here; there are {}", names.join(", ")))
+    let typed = knob.split('.').nth(1).unwrap_or_default();
+    let there = near::or_nearest(typed, nics.iter().map(|n| n.name.as_str()));
+    Some(format!("there is no such interface here; {there}"))
 }
 
 /// What "at least" comes to here.
 fn raised(case: &Case<'_>, wish: &Wish, now: &str) -> Result<String, Refusal> {
     let key = wish.knob.strip_prefix("sysctl.").unwrap_or_default();
     let default = case.facts.sysctls.get(key).and_then(|f| f.default.known());
-    profile::raise(now, default.map(String::as_str), &wish.value).ok_or_else(|| Refusal {
-        kind: RefusedAs::Usage,
-        why: format!("at least {:?}: it is {now} now, which does not compare", wish.value),
+    profile::raise(now, default.map(String::as_str), &wish.value).ok_or_else(|| {
+        let why = format!("at least {:?}: it is {now} now, which does not compare", wish.value);
+        Refusal::new(RefusedAs::Usage, why)
     })
 }
 
@@ -239,17 +268,22 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
         new: c.new,
         kind: RefusedAs::Environment,
         why: format!("{RUNNING}=off of the same plan ends it: nothing can be told to it"),
+        verdict: None,
+        source: String::new(),
     }));
     kept
 }
 
-fn refused(wish: &Wish, kind: RefusedAs, why: String) -> Refused {
+fn refused(wish: &Wish, refusal: Refusal) -> Refused {
+    let Refusal { kind, why, verdict } = refusal;
     Refused {
         asked_by: wish.asked_by.clone(),
         knob: wish.knob.clone(),
         new: wish.value.clone(),
         kind,
         why,
+        verdict: verdict.map(|(verdict, _)| verdict),
+        source: verdict.map(|(_, source)| source.to_owned()).unwrap_or_default(),
     }
 }
 
@@ -271,6 +305,9 @@ fn unknown(knob: &str) -> String {
         let all = knobs::ALL.iter().map(|k| k.spelling());
         all.filter(|s| s.split('.').next() == Some(kind)).collect()
     };
+    if kind == "sysctl" && sysctl_conf::is_glob(knob) {
+        return "a pattern stands for several settings: name each".into();
+    }
     if !kinds.contains(&kind) {
         let meant = near::nearest(kind, kinds.into_iter());
         let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
@@ -402,6 +439,10 @@ pub fn still_fits(host: &Host, made: &Plan, now: &Plan) -> Result<(), TuneError>
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod recipe;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! What is asked for: knobs and values, from arguments, lines, findings or an earlier plan.
 
 pub mod irqs;
+mod lines;
 
 use model::{
     Facts, Finding, Reading,
@@ -10,6 +11,8 @@ use model::{
 };
 use parse::sysctl_conf;
 use serde::Deserialize;
+
+pub use lines::pair;
 
 use crate::{TuneError, knob::Refusal, knobs, netns, profile};
 
@@ -54,6 +57,9 @@ pub struct Wishes {
     pub found_on: Option<HostId>,
     /// Whether dangerous ones are meant ([`crate::knob::Knob::danger`]).
     pub understood: bool,
+    /// Whether they are for a measurement that puts them back: one may well show what a value takes
+    /// away, or that it does nothing.
+    pub trial: bool,
     /// The profile that they are from, and the interfaces chosen for it.
     pub profile: Option<(Profile, Vec<String>)>,
 }
@@ -72,6 +78,8 @@ impl Wishes {
             new: w.value,
             kind,
             why: why.into(),
+            verdict: None,
+            source: String::new(),
         }));
     }
 
@@ -105,22 +113,6 @@ pub fn profile(name: &str, nics: &[String]) -> Result<Wishes, TuneError> {
 /// A document is at most this long.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// `KNOB=VALUE` of an argument or a line.
-///
-/// # Errors
-/// When there is no `=` or nothing before it.
-pub fn pair(text: &str, asked_by: &str) -> Result<Wish, TuneError> {
-    match text.split_once('=') {
-        Some((knob, value)) if !knob.trim().is_empty() => Ok(Wish {
-            knob: knob.trim().to_owned(),
-            value: value.trim().trim_matches('"').to_owned(),
-            asked_by: asked_by.to_owned(),
-            ..Wish::default()
-        }),
-        _ => Err(TuneError::Usage(format!("{asked_by}: {text:?} is not KNOB=VALUE"))),
-    }
-}
-
 /// Arguments.
 ///
 /// # Errors
@@ -130,7 +122,8 @@ pub fn arguments(all: &[String]) -> Result<Wishes, TuneError> {
     Ok(Wishes { wishes: wishes.collect::<Result<_, _>>()?, ..Wishes::default() })
 }
 
-/// A document: `doctor --json`, a plan, or lines of `KNOB=VALUE` (with `#` comments).
+/// A document: `doctor --json`, a plan, or lines of settings (`KNOB=VALUE`, sysctl.conf, a recipe's
+/// commands).
 ///
 /// # Errors
 /// When it is none of these; the message names the line.
@@ -138,14 +131,7 @@ pub fn document(text: &str) -> Result<Wishes, TuneError> {
     if text.trim_start().starts_with('{') {
         return json(text);
     }
-    let mut wishes = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            wishes.push(pair(line, &format!("line {}", i + 1))?);
-        }
-    }
-    Ok(Wishes { wishes, ..Wishes::default() })
+    lines::read(text)
 }
 
 fn json(text: &str) -> Result<Wishes, TuneError> {
@@ -268,7 +254,7 @@ fn every_cpu(wish: &Wish, facts: &Facts) -> Option<Vec<(String, String)>> {
 
 /// Why a wish that should have become several did not.
 pub fn left_whole(wish: &Wish, facts: &Facts) -> Option<Refusal> {
-    let cannot = |why: &str| Some(Refusal { kind: RefusedAs::Environment, why: why.into() });
+    let cannot = |why: &str| Some(Refusal::new(RefusedAs::Environment, why));
     match wish.knob.as_str() {
         "irq.affinity" => irqs::expand(&wish.value, facts).err(),
         "cpu.governor" => cannot("no CPU of this host shows a frequency governor"),
@@ -353,6 +339,8 @@ pub fn findings(findings: &[Finding]) -> Wishes {
                 new: c.new.clone(),
                 kind,
                 why,
+                verdict: None,
+                source: String::new(),
             };
             if let Some(cause) = f.caused_by.first() {
                 let why = format!("{cause} explains this finding: remedy that, then look again");

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NicId;
-use crate::Reading;
+use crate::{Reading, settings::Verdict};
 
 /// Which host a plan or journal is of. A plan made for another one is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -148,8 +148,10 @@ pub struct Member {
 pub enum RefusedAs {
     /// No such knob, not a value of it, wrong unit, out of range.
     Usage,
-    /// The value does harm on this kernel.
+    /// The value does harm on this kernel, or takes away from what it allows by itself.
     Harmful,
+    /// The value changes nothing of what it is set for.
+    NoEffect,
     /// The host cannot: no such device, CPU offline, not supported.
     Environment,
     /// Not permitted.
@@ -171,6 +173,12 @@ pub struct Refused {
     pub kind: RefusedAs,
     /// The reason.
     pub why: String,
+    /// What the value of a kernel setting is, where that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What the reason rests on: the kernel's documentation or source. Empty where none is named.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
 }
 
 /// Something that is already as it was asked to be.

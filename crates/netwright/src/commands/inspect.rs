@@ -1,5 +1,6 @@
 //! `netwright inspect`: what the host is.
 
+use clap::ValueEnum;
 use model::Facts;
 use report::inspect;
 
@@ -34,7 +35,13 @@ fn text(request: &Inspect, facts: &Facts) -> String {
         sections.push(inspect::Section::Nics);
     }
     if sections.is_empty() {
-        inspect::overview(facts, look)
+        let mut text = inspect::overview(facts, look);
+        if look.verbose {
+            let all = Section::value_variants().iter().copied().map(section);
+            text += "\n";
+            text += &inspect::sections(facts, &all.collect::<Vec<_>>(), look);
+        }
+        text
     } else {
         inspect::sections(facts, &sections, look)
     }
@@ -44,11 +51,8 @@ fn text(request: &Inspect, facts: &Facts) -> String {
 fn keep_nics(facts: &mut Facts, names: &[String]) -> Result<(), Failure> {
     for name in names {
         if !facts.nics.iter().any(|n| n.name == *name) {
-            let there: Vec<&str> = facts.nics.iter().map(|n| n.name.as_str()).collect();
-            return Err(Failure::Environment(format!(
-                "no NIC {name:?} here; there are: {}",
-                if there.is_empty() { "none".to_owned() } else { there.join(", ") }
-            )));
+            let there = tune::near::or_nearest(name, facts.nics.iter().map(|n| n.name.as_str()));
+            return Err(Failure::Environment(format!("no NIC {name:?} here; {there}")));
         }
     }
     if !names.is_empty() {

@@ -21,5 +21,5 @@ watch "$@" &
 for n in $(seq 500); do
   wishes=()
   for knob in "$@"; do wishes+=("sysctl.$knob=$((first + n))"); done
-  "$program" tune apply --no-confirm "${wishes[@]}" > /dev/null || echo "failed $n" > /dev/console
+  "$program" tune apply --no-confirm --i-understand "${wishes[@]}" > /dev/null || echo "failed $n" > /dev/console
 done

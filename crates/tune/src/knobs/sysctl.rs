@@ -1,13 +1,13 @@
 //! `sysctl.KEY`: any kernel setting under `/proc/sys`.
 
-mod acts;
 mod judge;
-mod range;
+mod missing;
 mod sweeps;
 
 use model::{
+    settings::{self, Asked, Verdict},
     sysctl::{Origin, Sysctl as Fact},
-    tune::{Radius, Reach},
+    tune::{Ground, Radius, Reach},
 };
 use parse::sysctl_conf;
 use probe::{ReadError, ask::access};
@@ -104,6 +104,18 @@ fn steers(path: &str) -> bool {
         || path.ends_with("forward")
 }
 
+/// Refuses a file that cannot be read: the journal would have nothing to put back. **Source**: its
+/// mode.
+fn can_be_read(file: &str, mode: u32) -> Result<(), TuneError> {
+    match mode & 0o444 {
+        0 => Err(TuneError::Environment(format!(
+            "{file}: can only be written, so it is an act, not a setting, and nothing to undo; \
+             sysctl -w does it"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Knob for Sysctl {
     fn name(&self) -> &'static str {
         "sysctl"
@@ -121,8 +133,26 @@ impl Knob for Sysctl {
         path(knob).is_some()
     }
 
-    fn never(&self, knob: &str) -> Option<&'static str> {
-        acts::never(&dotted(knob))
+    /// Programs, security, and what cannot be put back: writing it does something, or it moves by
+    /// itself or one way only, or it is a secret.
+    fn never(&self, knob: &str) -> Option<Refusal> {
+        let judged = settings::judge(&dotted(knob), &Asked::default())?;
+        matches!(judged.verdict, Verdict::Dangerous | Verdict::NotUndone).then(|| judged.into())
+    }
+
+    fn danger(&self, knob: &str) -> Option<&'static str> {
+        let unknown = settings::find(&dotted(knob)).is_none();
+        unknown.then_some(
+            "netwright does not know this setting: neither what it does nor what a wrong value breaks",
+        )
+    }
+
+    fn missing(&self, host: &Host, knob: &str) -> Option<Refusal> {
+        missing::missing(host, &path(knob)?)
+    }
+
+    fn other_unit_counts(&self, knob: &str) -> bool {
+        sweeps::has_other_unit(&path(knob).unwrap_or_default())
     }
 
     fn same_as(&self, knob: &str) -> Option<String> {
@@ -146,7 +176,7 @@ impl Knob for Sysctl {
         }
         let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
         match access::mode(host.root(), &file) {
-            Ok(mode) if mode & 0o222 != 0 => acts::can_be_read(&file, mode),
+            Ok(mode) if mode & 0o222 != 0 => can_be_read(&file, mode),
             Ok(_) if apart => Err(TuneError::Environment(format!(
                 "{file}: read-only in this network namespace; {hosts}"
             ))),
@@ -169,7 +199,7 @@ impl Knob for Sysctl {
         old: &str,
         wanted: &str,
     ) -> Result<String, Refusal> {
-        judge::judge(case, &dotted(knob), fact(case, knob), old, wanted)
+        judge::judge(case, &dotted(knob), old, wanted)
     }
 
     fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
@@ -207,19 +237,21 @@ impl Knob for Sysctl {
     }
 
     fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        if !steers(&path(knob).unwrap_or_default()) {
-            return Radius::none();
-        }
-        let mut radius = Radius::of(
-            Reach::DropsConnections,
-            "decides which packets pass: a wrong value stops traffic",
-        );
+        let known = settings::find(&dotted(knob)).is_some();
+        let steers = steers(&path(knob).unwrap_or_default());
+        let why = match (known, steers) {
+            (true, false) => return Radius::none(),
+            (_, true) => "decides which packets pass: a wrong value stops traffic",
+            (false, false) => "assumed, netwright does not know this setting",
+        };
+        let mut radius = Radius::of(Reach::DropsConnections, why);
+        radius.ground = if steers { Ground::General } else { Ground::Assumed };
         radius.own_connection = case.session.remote.is_some();
         radius
     }
 
-    fn unit(&self, case: &Case<'_>, knob: &str) -> String {
-        match fact(case, knob).map_or("", |f| f.unit.as_str()) {
+    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
+        match settings::find(&dotted(knob)).map_or("", |s| s.unit) {
             "boolean" | "mode" | "name" | "names" | "cpu mask" => String::new(),
             unit => unit.into(),
         }
@@ -249,5 +281,66 @@ impl Knob for Sysctl {
 
     fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
         sweeps::companions(host, &path(knob).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_put_back_is_no_setting() {
+        let never = |key: &str| Sysctl.never(&format!("sysctl.{key}")).map(|r| r.why);
+        assert!(never("vm.stat_refresh").is_some() && never("kernel.ns_last_pid").is_some());
+        assert_eq!(never("vm.swappiness"), None);
+        // The kernel answers EBUSY to 0, and shows it writable in every network namespace.
+        let one_way = never("net.netfilter.nf_hooks_lwtunnel").unwrap();
+        assert!(one_way.contains("cannot be undone"), "{one_way}");
+        assert!(never("net.ipv6.conf.eth0.stable_secret").is_some());
+        let why = can_be_read("/proc/sys/a/b", 0o100_200).unwrap_err();
+        assert!(why.to_string().contains("/proc/sys/a/b: can only be written"), "{why}");
+        assert!(can_be_read("/proc/sys/a/b", 0o100_600).is_ok());
+    }
+
+    /// What this kernel has of the kind is refused before anything is written.
+    #[test]
+    fn no_file_here_that_can_only_be_written_is_taken() {
+        use std::os::unix::fs::PermissionsExt;
+
+        for file in ["vm/drop_caches", "vm/compact_memory", "net/ipv4/route/flush"] {
+            let Ok(there) = std::fs::metadata(format!("/proc/sys/{file}")) else { continue };
+            assert_eq!(there.permissions().mode() & 0o444, 0, "{file}");
+            let name = format!("sysctl.{file}");
+            assert!(
+                Sysctl.never(&name).is_some() && Sysctl.settable(&Host::live(), &name).is_err()
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_asked_for_twice_and_never_said_to_disturb_nothing() {
+        use model::Facts;
+
+        use crate::session::Session;
+
+        let facts: Facts =
+            serde_json::from_str(include_str!("../../../diagnose/tests/golden/_base/facts.json"))
+                .unwrap();
+        let session = Session::default();
+        let reach = |key: &str| {
+            let knob = format!("sysctl.{key}");
+            let radius = Sysctl.radius(&Case::new(&facts, &session), &knob, "", "");
+            (Sysctl.danger(&knob).is_some(), radius.reach, radius.ground)
+        };
+        let unknown = (true, Reach::DropsConnections, Ground::Assumed);
+        assert_eq!(reach("kernel.unheard_of"), unknown);
+        assert_eq!(reach("net.core.unheard_of"), unknown);
+        assert_eq!(reach("net.core.somaxconn"), (false, Reach::None, Ground::General));
+        let steers = (false, Reach::DropsConnections, Ground::General);
+        assert_eq!(reach("net.ipv4.conf.eth0.rp_filter"), steers);
+        for key in ["kernel.poweroff_cmd", "kernel.randomize_va_space", "fs.suid_dumpable"] {
+            let refusal = Sysctl.never(&format!("sysctl.{key}")).unwrap();
+            assert!(refusal.why.ends_with("netwright never does that"), "{refusal:?}");
+        }
     }
 }

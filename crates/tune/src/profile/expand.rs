@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::{
-    TuneError,
+    TuneError, near,
     wish::{Mode, Wish},
 };
 
@@ -26,11 +26,9 @@ fn interfaces<'f>(facts: &'f Facts, chosen: &'f [String]) -> Vec<&'f str> {
 pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
     let is_there = |name: &&String| facts.nics.iter().any(|n| n.name == **name);
     let Some(none) = chosen.iter().find(|n| !is_there(n)) else { return Ok(()) };
-    let names: Vec<&str> = facts.nics.iter().map(|n| n.name.as_str()).take(8).collect();
-    Err(TuneError::Absent(format!(
-        "--nic {none}: there is no such interface here; there are {}",
-        names.join(", ")
-    )))
+    let names = facts.nics.iter().map(|n| n.name.as_str());
+    let there = near::or_nearest(none, names);
+    Err(TuneError::Absent(format!("--nic {none}: there is no such interface here; {there}")))
 }
 
 /// The profile's lines as wishes for this host; a line for which there is no interface is the
@@ -76,6 +74,8 @@ pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>
                 new: value.clone(),
                 kind: RefusedAs::Environment,
                 why: "no physical interface is up here; --nic NAME chooses another".into(),
+                verdict: None,
+                source: String::new(),
             });
         }
         for nic in nics {

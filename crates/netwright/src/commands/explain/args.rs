@@ -19,15 +19,20 @@ use crate::{
 /// `netwright explain`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright explain rtt://db1                            # a far end with a service time of its own
+    "  # a far end with a service time of its own
+  netwright explain rtt://db1
   netwright explain http://localhost/ --clients 8        # a server on this host
-  netwright explain http://web1/ --responder web1        # `netwright serve` runs beside it
+  # `netwright serve` runs beside it
+  netwright explain http://web1/ --responder web1
   netwright explain http+unix://%2Frun%2Fapp.sock/       # over a Unix socket
-  netwright explain http://localhost/ --path rtt=80us --path rtt=1ms --clients 1,8,64
+  netwright explain http://localhost/ --path rtt=80us --path rtt=1ms \\
+      --clients 1,8,64
   netwright explain http://localhost/ --clients 1,8,64 --verify
-  netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like --protocol prepared --path rtt=500us
+  netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like \\
+      --protocol prepared --path rtt=500us
   netwright explain rtt://db1 --json | jq .components
-  netwright explain --port 5432                          # a server that runs; sends nothing, needs root
+  # a server that runs; sends nothing, needs root
+  netwright explain --port 5432
   netwright explain --pid 4711 --duration 30s
 
 Exit code 1 also says that the parts do not add up: inconclusive."

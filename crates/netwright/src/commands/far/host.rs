@@ -159,8 +159,11 @@ impl Lent {
             return Err(Failure::Usage(most));
         }
         let host = Host::live();
-        let mut wishes =
-            Wishes { wishes: wishes.into_iter().map(Asked::wish).collect(), ..Wishes::default() };
+        let mut wishes = Wishes {
+            wishes: wishes.into_iter().map(Asked::wish).collect(),
+            trial: true,
+            ..Wishes::default()
+        };
         if !netns::is_first(host.root()) {
             let why = "is the whole host's, and the far end serves from a namespace of it";
             wishes.only_of_namespace(RefusedAs::Denied, why);
@@ -176,6 +179,8 @@ impl Lent {
                 new: c.new,
                 kind: RefusedAs::Denied,
                 why: why.clone(),
+                verdict: None,
+                source: String::new(),
             }));
         }
         let number = self.plans.len();

@@ -11,12 +11,16 @@ use crate::args::OutputArgs;
 /// `netwright fix`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright fix --workload pg://db1/bench                 # asks before each change
+    "  # asks before each change
+  netwright fix --workload pg://db1/bench
   netwright fix --workload stream://db1 --yes --budget 5m
-  netwright fix --workload rtt://db1 --goal p99 --dry-run # only what would be tried
-  netwright fix --command 'pgbench -T 2 bench' --metric 'tps=/tps = ([0-9.]+)/:higher' --yes
+  # only what would be tried
+  netwright fix --workload rtt://db1 --goal p99 --dry-run
+  netwright fix --command 'pgbench -T 2 bench' \\
+      --metric 'tps=/tps = ([0-9.]+)/:higher' --yes
   netwright fix --workload rtt://db1 --try nic.eth0.coalesce.rx_usecs=0 --yes
-  netwright fix --workload stream://db1 --responder db1 --secret-file F --yes   # both hosts
+  # both hosts
+  netwright fix --workload stream://db1 --responder db1 --secret-file F --yes
 
 Exit code 0 says that something was kept; 1 that nothing helped."
 ))]

@@ -198,7 +198,7 @@ pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wi
             all.push((c, vec![]));
         }
         for refused in asked.refused {
-            let Refused { asked_by, knob, new: value, kind, why } = refused;
+            let Refused { asked_by, knob, new: value, kind, why, .. } = refused;
             let mut c =
                 candidate(&finding.title, &[Wish { knob, value, asked_by, ..Wish::default() }]);
             c.changes.retain(|c| !c.knob.is_empty());
@@ -292,7 +292,7 @@ pub fn planned(
 
 /// The plan for some wishes.
 pub fn plan(host: &Host, wishes: Vec<Wish>) -> Result<Plan, Failure> {
-    let wishes = Wishes { wishes, ..Wishes::default() };
+    let wishes = Wishes { wishes, trial: true, ..Wishes::default() };
     let facts = plan::facts(host, &wishes);
     plan::of_facts(host, &facts, wishes)
 }

@@ -179,7 +179,10 @@ fn can_be_tried(args: &FixArgs, far: Option<&Far>, also: &[Wish]) -> Result<(), 
     }
     for wish in also {
         let (plan, _) = hosts::plan(&Host::live(), far, args.own_connection, vec![wish.clone()])?;
-        let harmful = |r: &Refused| matches!(r.kind, RefusedAs::Harmful | RefusedAs::Postponed);
+        let harmful = |r: &Refused| {
+            use RefusedAs::{Harmful, NoEffect, Postponed};
+            matches!(r.kind, Harmful | NoEffect | Postponed)
+        };
         if plan.refused.first().is_some_and(|r| !harmful(r)) {
             plan::worst(&plan)?;
         }

@@ -7,20 +7,24 @@ use clap::{Args, Subcommand, ValueEnum};
 /// `netwright lab`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netwright lab up pair                        # two hosts, left and right, on a wire
+  # two hosts, left and right, on a wire
+  netwright lab up pair
   netwright lab exec left -- ping -c 3 10.99.0.2
   netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
   netwright lab up containers                  # c1 and c2 on a bridge
-  netwright lab up server                      # a guest: 4 CPUs, 2 nodes, 4 queues
+  # a guest: 4 CPUs, 2 nodes, 4 queues
+  netwright lab up server
   netwright lab exec server -- $(command -v netwright) inspect
-  netwright lab up server --shape kunpeng      # an aarch64 guest, see docs/aarch64.md
-  netwright lab up server --preset queues      # the situation of a field case, see docs/lab.md
+  # an aarch64 guest, see docs/aarch64.md
+  netwright lab up server --shape kunpeng
+  # the situation of a field case, see docs/lab.md
+  netwright lab up server --preset queues
   netwright lab list
   netwright lab down                           # the only lab, or all with --all
 
-Needs root. Only things of its own are made and removed; `lab down` leaves no trace.
-Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3 not root;
-4 a tool, memory or time was lacking; 5 a bug of netwright")]
+Needs root. Only things of its own are made and removed; `lab down` leaves no
+trace. Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3
+not root; 4 a tool, memory or time was lacking; 5 a bug of netwright")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]

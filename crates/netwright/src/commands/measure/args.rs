@@ -199,11 +199,14 @@ const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor 
 /// `netwright measure rtt`.
 #[derive(Debug, Args)]
 #[command(mut_arg("verbose", |a| a.help(RTT_MORE)), after_help = examples!(
-    "  netwright measure rtt db1                              # 64 bytes each way, one flow
+    "  # 64 bytes each way, one flow
+  netwright measure rtt db1
   netwright measure rtt db1 --request '8..64k*2'         # a sweep of sizes
   netwright measure rtt db1 --flows 1,8,64 --threads 1   # a sweep of flows
-  netwright measure rtt db1 --rate 20000 --flows 64      # by schedule (open loop)
-  netwright measure rtt db1 --wait-split                 # so much stack, so much waking up
+  # by schedule (open loop)
+  netwright measure rtt db1 --rate 20000 --flows 64
+  # so much stack, so much waking up
+  netwright measure rtt db1 --wait-split
   netwright measure rtt db1 --confidence 2% --json > rtt.json
   netwright measure rtt unix:/run/nw.sock                # a Unix socket
   netwright measure rtt db1 --peer qperf                 # a stock qperf far end"
@@ -256,7 +259,8 @@ pub struct RttArgs {
 /// `netwright measure stream`.
 #[derive(Debug, Args)]
 #[command(mut_arg("verbose", |a| a.help(STREAM_MORE)), after_help = examples!(
-    "  netwright measure stream db1                        # one flow, from here to there
+    "  # one flow, from here to there
+  netwright measure stream db1
   netwright measure stream db1 --direction reverse --flows 4
   netwright measure stream db1 --direction both
   netwright measure stream db1 --udp --rate 500Mbit --message 1400
@@ -318,11 +322,13 @@ const CONNECT_BIND: &str =
         makes no connections").hide_possible_values(true)),
     mut_arg("udp", |a| a.hide(true)),
     after_help = examples!(
-    "  netwright measure connect db1                       # connect and close, one after the other
+    "  # connect and close, one after the other
+  netwright measure connect db1
   netwright measure connect db1 --flows 32 --request 64 --response 1024
   netwright measure connect db1 --rate 2000           # by schedule
   netwright measure connect db1 --close reset         # no TIME_WAIT
-  netwright measure connect db1 --close local --bind 10.0.0.5,10.0.0.6   # more local ports"
+  # more local ports
+  netwright measure connect db1 --close local --bind 10.0.0.5,10.0.0.6"
 ))]
 pub struct ConnectArgs {
     #[command(flatten)]

@@ -23,16 +23,24 @@ use crate::{
 /// `netwright measure http`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright measure http http://web1/                    # one connection, one request at a time
-  netwright measure http http://web1/ --flows 1..64*4    # a sweep of connections
-  netwright measure http http://web1/ --flows 32 --rate 5000   # by schedule, and timed from it
+    "  # one connection, one request at a time
+  netwright measure http http://web1/
+  # a sweep of connections
+  netwright measure http http://web1/ --flows 1..64*4
+  # by schedule, and timed from it
+  netwright measure http http://web1/ --flows 32 --rate 5000
   netwright measure http http://web1/ --requests 10000 --flows 8
   netwright measure http http://web1/a http://web1/b     # in turn
-  netwright measure http http://web1/ --responder web1 --confidence 2%   # and the server's CPU
-  netwright measure http http://web1/ --new-connections  # a connection for each request
-  netwright measure http http+unix://%2Frun%2Fapp.sock/health   # over the Unix socket /run/app.sock
-  netwright measure http https://web1/ --ca ours.pem     # TLS, with an authority of one's own
-  netwright measure http http://web1/api --body '{}' --header 'Content-Type: application/json'"
+  # and the server's CPU
+  netwright measure http http://web1/ --responder web1 --confidence 2%
+  # a connection for each request
+  netwright measure http http://web1/ --new-connections
+  # over the Unix socket /run/app.sock
+  netwright measure http http+unix://%2Frun%2Fapp.sock/health
+  # TLS, with an authority of one's own
+  netwright measure http https://web1/ --ca ours.pem
+  netwright measure http http://web1/api --body '{}' \\
+      --header 'Content-Type: application/json'"
 ))]
 pub struct HttpArgs {
     /// What to ask for: `http://HOST[:PORT]/PATH`, `https://…`, or `http+unix://%2Frun%2Fapp.sock/PATH`

@@ -26,16 +26,26 @@ use crate::{
 /// `netwright measure pg`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright measure pg postgres://db1/shop --script select1      # the least that a query costs
-  netwright measure pg postgres://db1/bench --init --scale 50     # pgbench's tables
+    "  # the least that a query costs
+  netwright measure pg postgres://db1/shop --script select1
+  # pgbench's tables
+  netwright measure pg postgres://db1/bench --init --scale 50
+  # a sweep of clients
   netwright measure pg postgres://db1/bench --protocol prepared \\
-      --clients 1..64*2                                            # a sweep of clients
-  netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 --rate 500   # by schedule, timed from it
-  netwright measure pg postgres://db1/bench --responder db1 --confidence 2%   # and the server's CPU
-  netwright measure pg postgres://db1/bench --driver pgbench --clients 8   # by the real one
-  netwright measure pg 'host=/var/run/postgresql dbname=bench' --transactions 10000
-  netwright measure pg postgres://db1/bench --connect-each       # a connection for each transaction
-  PGPASSWORD=… netwright measure pg postgres://app@db1/bench     # or ~/.pgpass; never asked for"
+      --clients 1..64*2
+  # by schedule, timed from it
+  netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 \\
+      --rate 500
+  # and the server's CPU
+  netwright measure pg postgres://db1/bench --responder db1 --confidence 2%
+  # by the real one
+  netwright measure pg postgres://db1/bench --driver pgbench --clients 8
+  netwright measure pg 'host=/var/run/postgresql dbname=bench' \\
+      --transactions 10000
+  # a connection for each transaction
+  netwright measure pg postgres://db1/bench --connect-each
+  # or ~/.pgpass; never asked for
+  PGPASSWORD=… netwright measure pg postgres://app@db1/bench"
 ))]
 pub struct PgArgs {
     /// The server: `postgres://USER@HOST:PORT/DATABASE` or 'host=… user=…'; what is missing is

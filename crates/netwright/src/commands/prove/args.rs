@@ -9,14 +9,19 @@ use crate::args::OutputArgs;
 /// `netwright prove`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright prove channels.toml          # an experiment from a file: docs/prove.md
-  netwright prove --workload 'measure rtt db1 --duration 500ms' --level '--cpu 0' --level '--cpu 1'
-  netwright prove --workload 'measure rtt {level} --duration 500ms' --level db1:4040 --level db1:4041
-  netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 --level 8 --level 16 \\
+    "  # an experiment from a file: docs/prove.md
+  netwright prove channels.toml
+  netwright prove --workload 'measure rtt db1 --duration 500ms' \\
+      --level '--cpu 0' --level '--cpu 1'
+  netwright prove --workload 'measure rtt {level} --duration 500ms' \\
+      --level db1:4040 --level db1:4041
+  netwright prove --command 'pgbench -T 2 -c {level} bench' --level 4 \\
+      --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher' --budget 3m
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
+  # a knob of the far end
   netwright prove --change far:sysctl.net.ipv4.tcp_rmem='4096 131072 33554432' \\
-      --workload stream://db1 --responder db1 --secret-file F   # a knob of the far end
+      --workload stream://db1 --responder db1 --secret-file F
   netwright prove channels.toml --peek   # how it stands, from another terminal
   netwright prove channels.toml --resume # go on with one that was broken off
 
@@ -78,6 +83,9 @@ pub struct ProveArgs {
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Extent")]
     pub own_connection: bool,
+    /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
+    #[arg(long, help_heading = "Extent")]
+    pub i_understand: bool,
     /// Lets knobs be those of this far end as well, `far:KNOB`: its operator runs `netwright serve
     /// --allow-tune`.
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Extent")]

@@ -170,6 +170,9 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
     if args.own_connection {
         line += " --own-connection";
     }
+    if args.i_understand {
+        line += " --i-understand";
+    }
     line
 }
 

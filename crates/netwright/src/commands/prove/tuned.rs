@@ -64,7 +64,12 @@ impl Tuned {
             return Ok(Some(vec![]));
         };
         let plans = match &self.far {
-            None => match trial::plans(hosts.near().host(), wishes, args.own_connection)? {
+            None => match trial::plans(
+                hosts.near().host(),
+                wishes,
+                args.own_connection,
+                args.i_understand,
+            )? {
                 Ok(plans) => plans,
                 Err(_) => return Ok(None),
             },

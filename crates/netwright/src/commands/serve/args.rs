@@ -10,16 +10,20 @@ use crate::args::TalkArgs;
 /// `netwright serve`.
 #[derive(Debug, Args)]
 #[command(mut_arg("verbose", |a| a.help("Say more: tests that begin, whoever is turned away")), after_help = examples!(
-    "  netwright serve                                  # on loopback, for anybody here
-  netwright serve --bind 10.0.0.5                  # prints a one-time secret for the other end
+    "  # on loopback, for anybody here
+  netwright serve
+  # prints a one-time secret for the other end
+  netwright serve --bind 10.0.0.5
   NETWRIGHT_SECRET=… netwright serve --bind 0.0.0.0 --bind ::
   netwright serve --bind 10.0.0.5 --data-ports 7480-7499   # for a firewall
   netwright serve --unix /run/netwright.sock
-  netwright serve --iperf3 --qperf                 # for stock iperf3 and qperf clients too
-  netwright serve --bind 10.0.0.5 --allow-tune --secret-file /etc/netwright.secret
+  # for stock iperf3 and qperf clients too
+  netwright serve --iperf3 --qperf
+  netwright serve --bind 10.0.0.5 --allow-tune \\
+      --secret-file /etc/netwright.secret
 
-It can only send, receive and report, unless --allow-tune lets `netwright fix --responder` change
-this host too. Ctrl-C ends it."
+It can only send, receive and report, unless --allow-tune lets `netwright fix
+--responder` change this host too. Ctrl-C ends it."
 ))]
 pub struct ServeArgs {
     /// Listen on this address; repeatable [default: 127.0.0.1 and ::1].

@@ -94,8 +94,8 @@ pub enum Format {
   netwright tune persist --remove       # all of it away
   netwright tune persist --format ansible > netwright.yml
 
-Exit code 1: a value cannot be kept, or not be said in the form that was asked for; each is named with
-the reason."
+Exit code 1: a value cannot be kept, or not be said in the form that was asked
+for; each is named with the reason."
 ))]
 pub struct PersistArgs {
     /// Which change [default: all that are in force].
@@ -142,6 +142,7 @@ pub struct ProfilesArgs {
     "  netwright tune plan sysctl.net.core.somaxconn=8192 nic.eth0.rings.rx=2048
   netwright tune plan irq.38.affinity=2 nic.eth0.queue.rx-0.rps_cpus=cpus:0-3
   netwright tune plan wishes.txt              # lines of KNOB=VALUE, # comments
+  netwright tune plan /etc/sysctl.conf        # judge it line by line
   netwright doctor --json | netwright tune plan - --json > plan.json
   netwright tune plan --profile web           # settings that go together
   netwright tune apply plan.json
@@ -149,13 +150,14 @@ pub struct ProfilesArgs {
 Exit code 1: something asked for by name is refused because it would do harm."
 ))]
 pub struct PlanArgs {
-    /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE,
-    /// `doctor --json`, or an earlier plan.
+    /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE, a
+    /// sysctl.conf as it is, `doctor --json`, or an earlier plan.
     #[arg(value_name = "KNOB=VALUE|FILE", required_unless_present = "profile")]
     pub what: Vec<String>,
     #[command(flatten)]
     pub profile: ProfileArgs,
-    /// Also make changes that may wedge a device (PCI registers).
+    /// Also plan changes of settings that netwright does not know, values that lower something or do
+    /// nothing, and PCI registers, which may wedge a device.
     #[arg(long)]
     pub i_understand: bool,
     #[command(flatten)]
@@ -172,8 +174,9 @@ pub struct PlanArgs {
   netwright tune apply --dry-run plan.json    # all checks, no write
   netwright tune apply --finish 7             # complete what a crash cut short
 
-Where a change may cut the connection that you work over, a confirmation is waited for
-(60 s) unless --no-confirm says otherwise: `netwright tune confirm`, best from a new connection."
+Where a change may cut the connection that you work over, a confirmation is
+waited for (60 s) unless --no-confirm says otherwise: `netwright tune confirm`,
+best from a new connection."
 ))]
 pub struct ApplyArgs {
     /// A plan (a file, - for standard input), or KNOB=VALUE.
@@ -201,7 +204,8 @@ pub struct ApplyArgs {
     /// Refuse at once when somebody else is changing the host.
     #[arg(long)]
     pub no_wait: bool,
-    /// Also make changes that may wedge a device (PCI registers).
+    /// Also change settings that netwright does not know, take values that lower something or do
+    /// nothing, and write PCI registers, which may wedge a device.
     #[arg(long)]
     pub i_understand: bool,
     #[command(flatten)]
@@ -237,9 +241,11 @@ pub struct FarArgs {
 /// `netwright tune rollback`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright tune rollback       # the last change that is in force or was cut short
+    "  # the last change that is in force or was cut short
+  netwright tune rollback
   netwright tune rollback 7
-  netwright tune rollback 7 --responder db1 --secret-file F   # what `fix` kept there
+  # what `fix` kept there
+  netwright tune rollback 7 --responder db1 --secret-file F
   netwright tune rollback --unfinished   # all that was cut short
   netwright tune rollback --all          # everything back
   netwright tune rollback --keep-drift   # but for what somebody else set since
@@ -278,8 +284,8 @@ pub struct RollbackArgs {
 #[command(after_help = examples!(
     "  netwright tune status
 
-Exit code 1: a value is no longer what was written, a change was cut short or is only partly rolled
-back, or one waits for a confirmation and its guard is gone."
+Exit code 1: a value is no longer what was written, a change was cut short or is
+only partly rolled back, or one waits for a confirmation and its guard is gone."
 ))]
 pub struct StatusArgs {
     #[command(flatten)]

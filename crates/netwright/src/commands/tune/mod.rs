@@ -177,7 +177,7 @@ fn refusal(kind: RefusedAs, why: String) -> Result<Done, Failure> {
         RefusedAs::Usage => Err(Failure::Usage(why)),
         RefusedAs::Denied => Err(Failure::Denied(why)),
         RefusedAs::Environment => Err(Failure::Environment(why)),
-        RefusedAs::Harmful | RefusedAs::Postponed => {
+        RefusedAs::Harmful | RefusedAs::NoEffect | RefusedAs::Postponed => {
             note(&format!("netwright: {why}"));
             Ok(Done::No)
         }

@@ -200,6 +200,7 @@ fn first(plan: &Plan) -> Option<&Refused> {
         RefusedAs::Denied,
         RefusedAs::Environment,
         RefusedAs::Harmful,
+        RefusedAs::NoEffect,
         RefusedAs::Postponed,
     ];
     order.iter().find_map(|k| plan.refused.iter().find(|r| r.kind == *k))

@@ -89,18 +89,20 @@ pub fn clear(what: &str, quiet: bool) -> Result<(), Failure> {
 }
 
 /// A plan for each of several sets of wishes, as the host is now; the refusal of the first that
-/// `tune plan` would refuse (an error, or a no that was told). `own_connection` allows what may
-/// cut the operator's.
+/// `tune plan` would refuse (an error, or a no that was told), but for values that lower something or
+/// do nothing: a measurement may show that. `own_connection` allows what may cut the operator's,
+/// `understood` what is asked for twice.
 pub fn plans(
     host: &Host,
     sets: Vec<Vec<Wish>>,
     own_connection: bool,
+    understood: bool,
 ) -> Result<Result<Vec<Plan>, Done>, Failure> {
     let all = Wishes { wishes: sets.iter().flatten().cloned().collect(), ..Wishes::default() };
     let facts = plan::facts(host, &all);
     let mut plans = Vec::new();
     for wishes in sets {
-        let wishes = Wishes { wishes, ..Wishes::default() };
+        let wishes = Wishes { wishes, understood, trial: true, ..Wishes::default() };
         let plan = plan::of_facts(host, &facts, wishes)?;
         if !plan.refused.is_empty() {
             return plan::worst(&plan).map(Err);

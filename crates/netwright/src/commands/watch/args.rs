@@ -13,15 +13,17 @@ use crate::args::OutputArgs;
     "Write JSON, one object a line for each interval (their schema: netwright schema watch)"
 )))]
 #[command(after_help = examples!(
-    "  netwright watch                        # the live view; ? shows its keys, q leaves
+    "  # the live view; ? shows its keys, q leaves
+  netwright watch
   netwright watch --pid 4711 --nic eth0  # only that process, that NIC
   netwright watch --plain | tee log      # text, an interval after the other
   netwright watch --json --interval 200ms --duration 10s | jq .cpus
   netwright watch --record busy.zst --duration 1m --quiet
-  netwright watch --replay busy.zst      # look at it again, anywhere, without root
+  # look at it again, anywhere, without root
+  netwright watch --replay busy.zst
 
-Without a terminal it writes text. Without root, or where BPF is not permitted, it shows what
-/proc tells and names what is missing."
+Without a terminal it writes text. Without root, or where BPF is not permitted,
+it shows what /proc tells and names what is missing."
 ))]
 pub struct WatchArgs {
     /// How long an interval is, 100ms to 1h.

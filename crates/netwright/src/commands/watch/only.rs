@@ -28,8 +28,8 @@ pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failur
     match args.nic.iter().find(|name| !there.contains(name)) {
         None => Ok(()),
         Some(name) => Err(Failure::Environment(format!(
-            "no NIC {name:?} {place}; there are: {}",
-            there.join(", ")
+            "no NIC {name:?} {place}; {}",
+            tune::near::or_nearest(name, there.iter().map(String::as_str))
         ))),
     }
 }

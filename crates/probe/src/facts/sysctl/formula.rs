@@ -5,6 +5,7 @@
 //! a computed default is near, not equal. A value in force that has the kernel's own
 //! proportions and lies near is taken for the default itself.
 
+use model::settings::Computed;
 use parse::kconfig::KernelConfig;
 
 /// What defaults are computed from; `None` where the host does not say.
@@ -40,6 +41,28 @@ pub struct Candidate {
 
 /// The defaults this kernel may have, given the value in force; or what is missing to tell.
 pub type Formula = fn(&Basis<'_>, &str) -> Result<Vec<Candidate>, String>;
+
+/// What computes a default.
+pub fn of(computed: Computed) -> Formula {
+    match computed {
+        Computed::BudgetUsecs => budget_usecs,
+        Computed::CongestionControl => congestion_control,
+        Computed::ConntrackBuckets => conntrack_buckets,
+        Computed::ConntrackMax => conntrack_max,
+        Computed::DefaultQdisc => default_qdisc,
+        Computed::EmptyMask => empty_mask,
+        Computed::FileMax => file_max,
+        Computed::MaxOrphans => max_orphans,
+        Computed::MaxSynBacklog => max_syn_backlog,
+        Computed::MaxTwBuckets => max_tw_buckets,
+        Computed::NumaBalancing => numa_balancing,
+        Computed::Page => page,
+        Computed::TcpMem => tcp_mem,
+        Computed::TcpRmem => tcp_rmem,
+        Computed::TcpWmem => tcp_wmem,
+        Computed::UdpMem => udp_mem,
+    }
+}
 
 type Candidates = Result<Vec<Candidate>, String>;
 
@@ -122,11 +145,11 @@ fn page_triplet(b: &Basis<'_>, live: &str, share: u64) -> Candidates {
     Ok(vec![Candidate { text, in_force }])
 }
 
-pub fn tcp_mem(b: &Basis<'_>, live: &str) -> Candidates {
+fn tcp_mem(b: &Basis<'_>, live: &str) -> Candidates {
     page_triplet(b, live, 16)
 }
 
-pub fn udp_mem(b: &Basis<'_>, live: &str) -> Candidates {
+fn udp_mem(b: &Basis<'_>, live: &str) -> Candidates {
     page_triplet(b, live, 8)
 }
 
@@ -157,7 +180,7 @@ fn buffer(
     Ok(all)
 }
 
-pub fn tcp_rmem(b: &Basis<'_>, live: &str) -> Candidates {
+fn tcp_rmem(b: &Basis<'_>, live: &str) -> Candidates {
     // 4.20 changed the default; the 4.19 stable series got it too, some time.
     let default = match b.version {
         Some((4, 19)) => vec![87_380, 131_072],
@@ -167,37 +190,37 @@ pub fn tcp_rmem(b: &Basis<'_>, live: &str) -> Candidates {
     buffer(b, live, &default, &caps, |mid| mid)
 }
 
-pub fn tcp_wmem(b: &Basis<'_>, live: &str) -> Candidates {
+fn tcp_wmem(b: &Basis<'_>, live: &str) -> Candidates {
     buffer(b, live, &[16 << 10], &[4 << 20], |_| 64 << 10)
 }
 
-pub fn page(b: &Basis<'_>, live: &str) -> Candidates {
+fn page(b: &Basis<'_>, live: &str) -> Candidates {
     Ok(b.quantum()?.into_iter().map(|q| exact(q.to_string(), live)).collect())
 }
 
-pub fn max_orphans(b: &Basis<'_>, live: &str) -> Candidates {
+fn max_orphans(b: &Basis<'_>, live: &str) -> Candidates {
     Ok(vec![exact((b.ehash()? / 2).to_string(), live)])
 }
 
-pub fn max_tw_buckets(b: &Basis<'_>, live: &str) -> Candidates {
+fn max_tw_buckets(b: &Basis<'_>, live: &str) -> Candidates {
     max_orphans(b, live)
 }
 
-pub fn max_syn_backlog(b: &Basis<'_>, live: &str) -> Candidates {
+fn max_syn_backlog(b: &Basis<'_>, live: &str) -> Candidates {
     let ehash = b.ehash()?;
     let shares = b.by_version((5, 4), 256, 128);
     Ok(shares.into_iter().map(|s| exact((ehash / s).max(128).to_string(), live)).collect())
 }
 
 /// A tenth of memory in KiB; systemd raises it to the largest number there is.
-pub fn file_max(b: &Basis<'_>, live: &str) -> Candidates {
+fn file_max(b: &Basis<'_>, live: &str) -> Candidates {
     let computed = (b.memory()? / 1024 / 10).max(8192);
     let in_force = live.parse().is_ok_and(|n| near(n, computed));
     let text = if in_force { live.to_owned() } else { computed.to_string() };
     Ok(vec![Candidate { text, in_force }])
 }
 
-pub fn budget_usecs(b: &Basis<'_>, live: &str) -> Candidates {
+fn budget_usecs(b: &Basis<'_>, live: &str) -> Candidates {
     let two_ticks =
         |hz: u32| 2_000_000_u32.checked_div(hz).map_or_else(missing("the tick rate"), Ok);
     // The stable series of 2020 got the change too, so before 5.7 both are possible.
@@ -236,16 +259,16 @@ fn buckets(b: &Basis<'_>) -> Result<Vec<(u64, u64)>, String> {
     })
 }
 
-pub fn conntrack_buckets(b: &Basis<'_>, live: &str) -> Candidates {
+fn conntrack_buckets(b: &Basis<'_>, live: &str) -> Candidates {
     Ok(buckets(b)?.into_iter().map(|(n, _)| exact(n.to_string(), live)).collect())
 }
 
-pub fn conntrack_max(b: &Basis<'_>, live: &str) -> Candidates {
+fn conntrack_max(b: &Basis<'_>, live: &str) -> Candidates {
     Ok(buckets(b)?.into_iter().map(|(n, factor)| exact((n * factor).to_string(), live)).collect())
 }
 
 /// All zero, in as many digits as the value in force has.
-pub fn empty_mask(_: &Basis<'_>, live: &str) -> Candidates {
+fn empty_mask(_: &Basis<'_>, live: &str) -> Candidates {
     let text: String = if live.is_empty() {
         "0".into()
     } else {
@@ -254,21 +277,21 @@ pub fn empty_mask(_: &Basis<'_>, live: &str) -> Candidates {
     Ok(vec![exact(text, live)])
 }
 
-pub fn default_qdisc(b: &Basis<'_>, live: &str) -> Candidates {
+fn default_qdisc(b: &Basis<'_>, live: &str) -> Candidates {
     let config =
         b.config.map_or_else(missing("the kernel's build (CONFIG_DEFAULT_NET_SCH)"), Ok)?;
     // Without CONFIG_NET_SCH_DEFAULT the option is not there.
     Ok(vec![exact(config.get("DEFAULT_NET_SCH").unwrap_or("pfifo_fast").to_owned(), live)])
 }
 
-pub fn congestion_control(b: &Basis<'_>, live: &str) -> Candidates {
+fn congestion_control(b: &Basis<'_>, live: &str) -> Candidates {
     let config =
         b.config.map_or_else(missing("the kernel's build (CONFIG_DEFAULT_TCP_CONG)"), Ok)?;
     Ok(vec![exact(config.get("DEFAULT_TCP_CONG").unwrap_or("cubic").to_owned(), live)])
 }
 
 /// Off on one node; on several as the kernel was built.
-pub fn numa_balancing(b: &Basis<'_>, live: &str) -> Candidates {
+fn numa_balancing(b: &Basis<'_>, live: &str) -> Candidates {
     if b.nodes == Some(1) {
         return Ok(vec![exact("0".into(), live)]);
     }

@@ -3,7 +3,6 @@
 mod formula;
 mod fresh;
 mod origin;
-mod table;
 
 #[cfg(test)]
 mod tests;
@@ -14,18 +13,27 @@ use model::{
     Bytes, Reading,
     facts::Unread,
     host::Host,
+    settings::{self, KernelDefault, Known, Scope, TABLE, UNSURE},
     sysctl::{DefaultFrom, Origin, Sysctl},
 };
 use parse::{kconfig::KernelConfig, sysctl_conf};
 
-use self::{
-    formula::Basis,
-    origin::Setters,
-    table::{Default, Entry, Scope, TABLE, UNSURE},
-};
+use self::{formula::Basis, origin::Setters};
 use crate::{ReadError, Root, error::reading};
 
-/// Every setting that Netwright knows, by dotted name. One that this kernel does not show is
+/// A setting of the table that is among the facts.
+struct Entry {
+    key: &'static str,
+    unit: &'static str,
+    known: Known,
+}
+
+fn entries() -> impl Iterator<Item = Entry> {
+    let entry = |s: &settings::Setting| Some(Entry { key: s.key, unit: s.unit, known: s.known? });
+    TABLE.iter().filter_map(entry)
+}
+
+/// Every setting with a default that Netwright knows, by dotted name. One that this kernel does not show is
 /// there as absent.
 ///
 /// **Source**: `/proc/sys`; defaults from a network namespace made for the purpose, else from
@@ -48,13 +56,13 @@ pub fn read(
             remedy: "CAP_SYS_ADMIN, or run as root; a table by kernel version stands in".into(),
         });
     }
-    TABLE.iter().map(|e| (e.key.to_owned(), setting(root, e, &setters, &basis, &fresh))).collect()
+    entries().map(|e| (e.key.to_owned(), setting(root, &e, &setters, &basis, &fresh))).collect()
 }
 
 /// Lines of the boot's sysctl files that set what Netwright knows: file, line from 1, dotted
 /// name (or pattern), value.
 pub fn file_lines(root: &Root) -> Vec<(String, u32, String, String)> {
-    let keys: Vec<String> = TABLE.iter().map(|e| sysctl_conf::path(e.key)).collect();
+    let keys: Vec<String> = entries().map(|e| sysctl_conf::path(e.key)).collect();
     let known = |path: &str| {
         let glob = sysctl_conf::is_glob(path);
         keys.iter().any(|k| k == path || glob && sysctl_conf::glob_matches(path, k))
@@ -73,11 +81,10 @@ struct Fresh {
 
 impl Fresh {
     fn read(root: &Root) -> Self {
-        let paths = TABLE
-            .iter()
-            .filter(|e| e.scope == Scope::Namespace && !matches!(e.default, Default::State))
-            .map(|e| sysctl_conf::path(e.key))
-            .collect();
+        let shown =
+            |k: &Known| k.scope == Scope::Namespace && !matches!(k.default, KernelDefault::State);
+        let paths =
+            entries().filter(|e| shown(&e.known)).map(|e| sysctl_conf::path(e.key)).collect();
         let own_hash = root
             .number::<u64>("/proc/sys/net/ipv4/tcp_child_ehash_entries")
             .known()
@@ -88,7 +95,7 @@ impl Fresh {
     /// The default, where the namespace is evidence of it.
     fn default(&self, e: &Entry, path: &str) -> Option<&String> {
         let from_hash = ["net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_max_tw_buckets"];
-        if e.scope != Scope::Namespace || (self.own_hash && from_hash.contains(&e.key)) {
+        if e.known.scope != Scope::Namespace || (self.own_hash && from_hash.contains(&e.key)) {
             return None;
         }
         self.values.as_ref().ok()?.get(path)
@@ -101,7 +108,8 @@ fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: 
     let (default, default_from, default_source) = default(e, &path, &value, basis, fresh);
     let origin = match &value {
         Reading::Known(live) => setters.of(&path, live).unwrap_or_else(|| {
-            let is_default = default.known() == Some(live) || matches!(e.default, Default::State);
+            let is_default =
+                default.known() == Some(live) || matches!(e.known.default, KernelDefault::State);
             // A file that names another value is not in force: who undid it is not known.
             if is_default && !setters.names(&path) { Origin::Default } else { Origin::Unknown }
         }),
@@ -118,7 +126,7 @@ fn value(root: &Root, e: &Entry, path: &str) -> Reading<String> {
     match read {
         Reading::Absent(why)
             if net
-                && e.scope == Scope::Host
+                && e.known.scope == Scope::Host
                 && !root.exists("/proc/sys/net/core/netdev_budget") =>
         {
             Reading::Absent(format!("{why}; only the initial network namespace shows it"))
@@ -161,18 +169,18 @@ fn default(
 
 fn source(e: &Entry, basis: &Basis<'_>) -> String {
     match basis.version {
-        Some((major, minor)) => format!("table for kernel {major}.{minor}: {}", e.source),
-        None => format!("table: {}", e.source),
+        Some((major, minor)) => format!("table for kernel {major}.{minor}: {}", e.known.source),
+        None => format!("table: {}", e.known.source),
     }
 }
 
 /// The table's word, or why it has none.
 fn from_table(e: &Entry, basis: &Basis<'_>, live: &str) -> Result<String, String> {
-    match e.default {
-        Default::State => Err("a state of the kernel, no setting".into()),
-        Default::Since(spans) => since(spans, basis),
-        Default::By(formula) => {
-            let all = formula(basis, live)?;
+    match e.known.default {
+        KernelDefault::State => Err("a state of the kernel, no setting".into()),
+        KernelDefault::Since(spans) => since(spans, basis),
+        KernelDefault::By(computed) => {
+            let all = formula::of(computed)(basis, live)?;
             if let Some(c) = all.iter().find(|c| c.in_force) {
                 return Ok(c.text.clone());
             }

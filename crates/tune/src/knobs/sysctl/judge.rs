@@ -1,69 +1,43 @@
-//! Which values of a kernel setting are taken: form, unit, floor, and what is known to harm.
+//! Which values of a kernel setting are taken: form, unit and range here, and what is known of them
+//! by the table of settings.
 
-use model::{Bytes, Nanos, sysctl::Sysctl as Fact, tune::RefusedAs};
+use model::{
+    Bytes, Nanos,
+    settings::{self, Asked, KernelDefault, Setting, Verdict},
+    tune::RefusedAs,
+};
 use parse::sysctl_conf::folded;
 
-use super::range;
-use crate::knob::{Case, Refusal, cannot, harmful, usage};
-
-/// Switches whose off does harm on every kernel of today.
-const KEEP_ON: &[(&str, &str)] = &[
-    ("net.ipv4.tcp_sack", "loss recovery needs it"),
-    (
-        "net.ipv4.tcp_timestamps",
-        "without it a fast connection loses protection against wrapped sequence numbers, and \
-         tcp_tw_reuse does nothing",
-    ),
-    ("net.ipv4.tcp_window_scaling", "windows end at 64 KiB without it"),
-    ("net.ipv4.tcp_moderate_rcvbuf", "receive buffers no longer grow with the path"),
-];
-
-/// Room for something: less than this kernel's own default only takes away.
-const ROOM: &[&str] = &[
-    "fs.file-max",
-    "fs.nr_open",
-    "net.core.netdev_budget",
-    "net.core.netdev_max_backlog",
-    "net.core.optmem_max",
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.somaxconn",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.tcp_max_orphans",
-    "net.ipv4.tcp_max_syn_backlog",
-    "net.ipv4.tcp_max_tw_buckets",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.udp_mem",
-    "net.ipv4.udp_rmem_min",
-    "net.ipv4.udp_wmem_min",
-    "net.netfilter.nf_conntrack_buckets",
-    "net.netfilter.nf_conntrack_max",
-];
+use crate::knob::{Case, Refusal, cannot, usage};
 
 /// The value in the kernel's form, or why not.
-pub fn judge(
-    case: &Case<'_>,
-    key: &str,
-    fact: Option<&Fact>,
-    old: &str,
-    wanted: &str,
-) -> Result<String, Refusal> {
-    if fact.is_some_and(|f| f.default_source.starts_with("a state of the kernel")) {
+pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+    let row = settings::find(key);
+    if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
         return cannot("it shows a state of the kernel and cannot be set");
     }
-    let unit = fact.map_or("", |f| f.unit.as_str());
-    let new = in_form(old, wanted, unit)?;
-    in_range(case, key, unit, &new)?;
-    if let Some((_, why)) = KEEP_ON.iter().find(|(k, _)| *k == key && new == "0") {
-        return harmful(*why);
+    let new = in_form(old, wanted, row.map_or("", |r| r.unit))?;
+    if let Some(row) = row {
+        in_range(row, &new)?;
     }
-    if ROOM.contains(&key) {
-        floor(fact, old, &new)?;
+    fits(case, key, &new)?;
+    let facts = case.facts;
+    let asked = Asked {
+        value: &new,
+        now: Some(old),
+        default: facts.sysctls.get(key).and_then(|f| f.default.known()).map(String::as_str),
+        kernel: facts.host.kernel.known().and_then(|k| probe::facts::sysctl::version(k)),
+        memory: facts.memory_bytes.known().map(|b| b.0),
+        page: facts.host.page_size_bytes.known().map(|b| b.0),
+    };
+    match settings::judge(key, &asked) {
+        None => Ok(new),
+        Some(judged) => match judged.verdict {
+            Verdict::Good => Ok(new),
+            Verdict::NoEffect | Verdict::Lowers if case.meant => Ok(new),
+            _ => Err(judged.into()),
+        },
     }
-    Ok(new)
 }
 
 /// As many words as now, numbers where there are numbers now.
@@ -90,12 +64,12 @@ fn in_unit(word: &str, unit: &str) -> Result<String, Refusal> {
     if word.parse::<i128>().is_ok() {
         return Ok(word.to_owned());
     }
-    let wrong = || Refusal {
-        kind: RefusedAs::Usage,
-        why: match unit {
+    let wrong = || {
+        let why = match unit {
             "" | "boolean" | "mode" => format!("{word:?} is no number"),
             unit => format!("{word:?}: it is a number of {unit}"),
-        },
+        };
+        Refusal::new(RefusedAs::Usage, why)
     };
     let time = |ns: u64| word.parse::<Nanos>().ok().filter(|t| t.0 % ns == 0).map(|t| t.0 / ns);
     match unit {
@@ -114,16 +88,29 @@ fn words(text: &str) -> Vec<i128> {
     text.split_whitespace().filter_map(|w| w.parse().ok()).collect()
 }
 
-fn in_range(case: &Case<'_>, key: &str, unit: &str, new: &str) -> Result<(), Refusal> {
-    if unit == "boolean" && !matches!(new, "0" | "1") {
+/// Refuses a value of which a word is out of range: the kernel answers `EINVAL` to it, or takes what
+/// makes no sense.
+fn in_range(row: &Setting, new: &str) -> Result<(), Refusal> {
+    if row.unit == "boolean" && !matches!(new, "0" | "1") {
         return usage(format!("{new} is out of range: 0 or 1"));
     }
-    range::check(key, unit, new)?;
-    let w = words(new);
-    if key.starts_with("net.ipv6.conf.") && key.ends_with(".disable_ipv6") && new != "0" {
-        return harmful("the interface loses its IPv6 addresses, and they do not come back");
+    let Some((least, most)) = row.range else { return Ok(()) };
+    let unit = if matches!(row.unit, "boolean" | "mode") { "" } else { row.unit };
+    for n in words(new) {
+        if n < least || n > most {
+            return usage(format!("{n} is out of range: {least} to {most} {unit}").trim_end());
+        }
+        let power = u64::try_from(n).is_ok_and(|n| n == 0 || n.is_power_of_two());
+        if row.power_of_two && !power {
+            return usage(format!("{n} is no power of two, which the kernel makes of it"));
+        }
     }
-    match (key, w.as_slice()) {
+    Ok(())
+}
+
+/// Refuses words that do not fit one another, or this kernel.
+fn fits(case: &Case<'_>, key: &str, new: &str) -> Result<(), Refusal> {
+    match (key, words(new).as_slice()) {
         ("net.ipv4.tcp_congestion_control", _) => {
             let known = case.facts.sysctls.get("net.ipv4.tcp_available_congestion_control");
             let known = known.and_then(|f| f.value.known()).map_or("", String::as_str);
@@ -131,38 +118,15 @@ fn in_range(case: &Case<'_>, key: &str, unit: &str, new: &str) -> Result<(), Ref
                 return cannot(format!("this kernel offers {known}"));
             }
         }
-        ("net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem", [least, start, most]) => {
-            if !(least <= start && start <= most) {
-                return usage("minimum, default and maximum must ascend");
-            }
-            if *least > 1 << 20 {
-                return harmful(
-                    "the minimum is granted to every socket even under memory pressure: 1,000 \
-                     sockets would take gigabytes",
-                );
-            }
+        ("net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem", [least, start, most])
+            if !(least <= start && start <= most) =>
+        {
+            return usage("minimum, default and maximum must ascend");
         }
-        ("net.ipv4.udp_mem", [least, pressure, most])
+        ("net.ipv4.tcp_mem" | "net.ipv4.udp_mem", [least, pressure, most])
             if !(least <= pressure && pressure <= most) =>
         {
             return usage("low, pressure and high must ascend");
-        }
-        ("net.ipv4.tcp_mem", [least, pressure, most]) => {
-            if !(least <= pressure && pressure <= most) {
-                return usage("low, pressure and high must ascend");
-            }
-            if least == most {
-                return harmful("equal values remove the pressure stage");
-            }
-            let page = case.facts.host.page_size_bytes.known().map_or(4096, |b| b.0);
-            let memory = case.facts.memory_bytes.known().map(|b| b.0);
-            let bytes = most.saturating_mul(i128::from(page));
-            if memory.is_some_and(|m| bytes > i128::from(m) / 4) {
-                return harmful(format!(
-                    "the unit is pages of {page} bytes: {bytes} bytes are more than a quarter of \
-                     memory"
-                ));
-            }
         }
         ("net.ipv4.ip_local_port_range", [low, high])
             if !(1 <= *low && low < high && *high <= 65535) =>
@@ -170,19 +134,6 @@ fn in_range(case: &Case<'_>, key: &str, unit: &str, new: &str) -> Result<(), Ref
             return usage("two ports are wanted, the lower one first, 1 to 65535");
         }
         _ => {}
-    }
-    Ok(())
-}
-
-/// Refuses less than this kernel's default, word by word; what is not a raise of a value that
-/// is below it already.
-fn floor(fact: Option<&Fact>, old: &str, new: &str) -> Result<(), Refusal> {
-    let Some(default) = fact.and_then(|f| f.default.known()) else { return Ok(()) };
-    let (default, old, new) = (words(default), words(old), words(new));
-    for ((default, old), new) in default.iter().zip(&old).zip(&new) {
-        if new < default && new < old {
-            return harmful(format!("{new} is below this kernel's own default of {default}"));
-        }
     }
     Ok(())
 }
@@ -212,22 +163,27 @@ mod tests {
     }
 
     #[test]
-    fn less_than_the_default_is_refused_unless_it_is_a_raise() {
-        use model::{
-            Reading,
-            sysctl::{DefaultFrom, Origin},
-        };
-        let fact = Fact {
-            value: Reading::absent(""),
-            default: Reading::Known("4096 131072 33554432".into()),
-            default_from: DefaultFrom::FreshNamespace,
-            default_source: String::new(),
-            origin: Origin::Default,
-            unit: "bytes".into(),
-        };
-        let check = |old, new| floor(Some(&fact), old, new);
-        assert!(check("4096 131072 33554432", "4096 131072 16777216").is_err());
-        assert!(check("4096 131072 6291456", "4096 131072 16777216").is_ok(), "still a raise");
-        assert!(check("4096 131072 33554432", "4096 131072 67108864").is_ok());
+    fn every_word_is_looked_at_and_the_range_is_told() {
+        let check = |key: &str, value: &str| in_range(settings::find(key).unwrap(), value);
+        for (key, value, range) in [
+            ("net.ipv4.tcp_syn_retries", "128", "1 to 127"),
+            ("net.ipv4.tcp_mtu_probing", "3", "0 to 2"),
+            ("net.core.somaxconn", "-1", "0 to 2147483647 connections"),
+            ("net.core.rmem_max", "2303", "2304 to 2147483647"),
+            ("net.ipv4.tcp_rmem", "4096 131072 2147483648", "1 to 2147483647"),
+            ("net.core.rps_sock_flow_entries", "1000", "no power of two"),
+        ] {
+            let why = check(key, value).unwrap_err().why;
+            assert!(why.contains(range), "{key}={value}: {why}");
+        }
+        for (key, value) in [
+            ("net.ipv4.tcp_syn_retries", "127"),
+            ("net.ipv4.tcp_rmem", "1 2 2147483647"),
+            ("net.core.rps_sock_flow_entries", "0"),
+            ("net.core.rps_sock_flow_entries", "32768"),
+            ("net.ipv4.tcp_base_mss", "-1"),
+        ] {
+            assert_eq!(check(key, value), Ok(()), "{key}={value}");
+        }
     }
 }

@@ -48,6 +48,12 @@ pub fn companions(host: &Host, path: &str) -> Vec<String> {
     moved.iter().map(|p| knob(p)).collect()
 }
 
+/// Whether it has a name in another unit, of which one counts and the other one reads 0.
+pub fn has_other_unit(path: &str) -> bool {
+    let pair = ONE.iter().find(|pair| pair.contains(&path));
+    pair.is_some_and(|[a, _]| a.starts_with("vm/") && a.ends_with("_ratio"))
+}
+
 /// The other one of two that are one.
 fn twin(path: &str) -> Option<String> {
     let pair = ONE.iter().find(|pair| pair.contains(&path))?;
