@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM, and a terminal that hangs up: the first ends the window early, the second
+//! Ctrl-C, Ctrl-\, SIGTERM, and a terminal that hangs up: the first ends the window early, the second
 //! ends the program, unless it is changing the host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,12 +30,12 @@ extern "C" fn on_signal(signal: libc::c_int) {
 }
 
 /// What ends a window early.
-const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// While it lives, the first of [`SIGNALS`] sets [`Window::stop`] instead of ending the
 /// process; the second ends it, or, from [`Window::changing`] on, says that the host is put back.
 pub struct Window {
-    before: [libc::sigaction; 3],
+    before: [libc::sigaction; SIGNALS.len()],
 }
 
 impl Window {

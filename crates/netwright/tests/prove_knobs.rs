@@ -258,8 +258,8 @@ fn what_was_killed_is_undone_by_the_next_and_gone_on_with() {
 }
 
 #[test]
-fn ctrl_c_and_a_terminal_that_hangs_up_put_the_host_back() {
-    for with in [libc::SIGINT, libc::SIGHUP] {
+fn ctrl_c_and_its_like_and_a_terminal_that_hangs_up_put_the_host_back() {
+    for with in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         on_a_host(|host| {
             let before = host.print();
             let out = cut_short(host, &long(host), with);
@@ -306,7 +306,11 @@ fn a_workload_that_turns_the_knob_itself_is_said_at_once() {
         let out = prove(host, &[&args[..], &["--runs", "24"]].concat()).output().unwrap();
         let said = complaint(&out);
         assert_eq!(out.status.code(), Some(4), "{said}");
-        assert!(said.contains("was set to 61 and is 99 now: something else changes it"), "{said}");
+        let told = "is 99, which somebody else set over 61 (before: 75)";
+        assert!(said.contains("left as it is") && said.contains(told), "{said}");
+        let found = fs::read_to_string(FILE).unwrap();
+        assert_eq!(found.trim(), "99", "nobody's value is lost");
+        fs::write(FILE, "75").unwrap();
         same(&before, &host.print(), "after it broke off");
     });
 }

@@ -380,7 +380,7 @@ fn an_older_change_goes_after_the_newer_one_and_drift_is_told() {
         fs::write(MTU, "1350").unwrap();
         let (code, out, _) = host.tune(&["status"]);
         assert!(code == 1 && out.contains("changed since"), "{out}");
-        assert_eq!(host.tune(&["rollback"]).0, 0);
+        assert_eq!(host.tune(&["rollback", "--force"]).0, 0);
         assert_eq!(read(MTU), "1400");
         assert_eq!(host.tune(&["rollback"]).0, 0);
         same(&before, &host.print(), "after both");
@@ -428,7 +428,7 @@ fn the_next_command_of_any_kind_tells_of_a_crash_and_it_can_be_finished() {
 }
 
 #[test]
-fn completing_that_fails_names_what_it_overwrites() {
+fn completing_that_fails_names_what_it_leaves() {
     on_a_host(|host| {
         let asks = [
             "apply",
@@ -449,8 +449,9 @@ fn completing_that_fails_names_what_it_overwrites() {
             code == 4 && err.contains("nic.v0.txqueuelen was 1000 and is 900 now"),
             "{code} {err}"
         );
-        let told = "nic.v0.mtu was 1350, neither ours (1400) nor the old value (1500)";
-        assert!(err.contains(told) && err.contains("it was overwritten"), "{err}");
+        let told = "nic.v0.mtu is 1350, neither ours (1400) nor the old value (1500)";
+        assert!(err.contains(told) && err.contains("it is left as it is"), "{err}");
+        assert!(err.contains("`netwright tune rollback 1 --force` overwrites it"), "{err}");
         let outcome = json(&out);
         let drifted = outcome["drifted"].as_array().unwrap();
         assert_eq!(drifted.len(), 1, "{outcome}");
@@ -458,7 +459,7 @@ fn completing_that_fails_names_what_it_overwrites() {
             (&drifted[0]["knob"], &drifted[0]["found"]),
             (&"nic.v0.mtu".into(), &"1350".into())
         );
-        assert_eq!((read(MTU), read("/sys/class/net/v1/mtu")), ("1500".into(), "1500".into()));
+        assert_eq!((read(MTU), read("/sys/class/net/v1/mtu")), ("1350".into(), "1500".into()));
         assert_eq!(read("/sys/class/net/v0/tx_queue_len"), "900", "never begun");
     });
 }
@@ -719,8 +720,13 @@ fn a_cpuset_holds_for_those_that_start_later_and_is_dissolved_around_them() {
 fn what_privilege_is_missing_is_named_before_the_first_write() {
     on_a_host(|host| {
         let before = host.print();
-        let state = host.state.path().to_str().unwrap();
-        run("chmod", &["0777", state]);
+        // A journal is one user's.
+        let theirs = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(theirs.path(), Some(65534), None).unwrap();
+        let folder_of = |who: &[&str]| {
+            let folder = if who.contains(&"65534") { &theirs } else { &host.state };
+            folder.path().to_str().unwrap()
+        };
         let (fin, place) =
             ("sysctl.net.ipv4.tcp_fin_timeout=31", format!("process.{}.affinity=1", host.pid()));
         let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
@@ -740,8 +746,8 @@ fn what_privilege_is_missing_is_named_before_the_first_write() {
             (&other_users, ["nic.v0.channels=rx 2 tx 2", fin], vec!["another user namespace"]),
         ] {
             let run_as = |args: &[&str]| {
-                let words = [who, &[support::NETWRIGHT, "tune"], args, &["--state-dir", state]];
-                let words = words.concat();
+                let state = ["--state-dir", folder_of(who)];
+                let words = [who, &[support::NETWRIGHT, "tune"], args, &state].concat();
                 let out = output(words[0], &words[1..]);
                 let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
                 (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
@@ -761,14 +767,17 @@ fn what_privilege_is_missing_is_named_before_the_first_write() {
             assert!(json(&out)["notes"].to_string().contains("could not apply it"), "{out}");
         }
         same(&before, &host.print(), "without privilege");
-        assert_eq!(fs::read_dir(host.state.path().join("journal")).unwrap().count(), 0);
+        for folder in [&theirs, &host.state] {
+            assert_eq!(fs::read_dir(folder.path().join("journal")).unwrap().count(), 0);
+        }
         // What each of them may, it does.
         for who in [&net_only[..], &root_without] {
-            let words =
-                [who, &[support::NETWRIGHT, "tune", "apply", fin, "--state-dir", state]].concat();
-            run(words[0], &words[1..]);
-            assert_eq!(read("/proc/sys/net/ipv4/tcp_fin_timeout"), "31");
-            assert_eq!(host.tune(&["rollback"]).0, 0);
+            let state = ["--state-dir", folder_of(who)];
+            for (command, now) in [(&["apply", fin][..], "31"), (&["rollback"], "60")] {
+                let words = [who, &[support::NETWRIGHT, "tune"], command, &state].concat();
+                run(words[0], &words[1..]);
+                assert_eq!(read("/proc/sys/net/ipv4/tcp_fin_timeout"), now);
+            }
         }
         same(&before, &host.print(), "after what was permitted");
     });
@@ -1042,7 +1051,7 @@ fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
     // What intel_pstate does in the write itself; afterwards it is somebody's, who is told of.
     write("cpu1/cpufreq/energy_performance_preference", "performance\n");
     assert_eq!(tune_folder(tree.path(), &["status"]).0, 1);
-    let (code, err) = tune_folder(tree.path(), &["rollback"]);
+    let (code, err) = tune_folder(tree.path(), &["rollback", "--force"]);
     assert_eq!(code, 0, "{err}");
     for id in 0..4 {
         assert_eq!(read(&format!("cpu{id}/cpufreq/scaling_governor")), "powersave\n");

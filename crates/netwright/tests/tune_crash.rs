@@ -89,3 +89,48 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
         assert!(points >= 3 * some.len(), "only {points} points");
     });
 }
+
+/// What somebody else set while the change was in force is theirs, wherever the undoing is cut short; by
+/// `--force` all is as it was.
+#[test]
+fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
+    const FILE: &str = "/proc/sys/net/ipv4/tcp_fin_timeout";
+    on_a_host(|host| {
+        let before = host.print();
+        let wishes =
+            ["nic.v0.mtu=1400", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v1.txqueuelen=500"];
+        let apply = [&["apply", "--no-confirm"], &wishes[..]].concat();
+        let mut points = 0;
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let (code, out, err) = host.tune_in(state.path(), &apply);
+            assert_eq!(code, 0, "{out}{err}");
+            std::fs::write(FILE, "47").unwrap();
+            let at = points + 1;
+            let end = traced::tune(state.path(), &["rollback"], &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let when = format!("killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            let named =
+                code == 1 && out.contains("is 47, neither ours (30) nor the old value (60)");
+            let ended = code == 0 && out.contains("Nothing of ours");
+            assert!(named || ended, "{when}: {code} {out}{err}");
+            assert_eq!(std::fs::read_to_string(FILE).unwrap(), "47\n", "{when}");
+            let (_, log, _) = host.tune_in(state.path(), &["log"]);
+            assert!(
+                log.contains("tcp_fin_timeout: 47, which somebody set since, was left"),
+                "{when}: {log}"
+            );
+            let (code, out, err) = host.tune_in(state.path(), &["rollback", "1", "--force"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            same(&before, &host.print(), &when);
+            if end != End::Killed {
+                assert_eq!(end, End::Exited(1), "somebody's value was left");
+                break;
+            }
+            points = at;
+        }
+        assert!(points >= 3 * wishes.len(), "only {points} points");
+    });
+}

@@ -4,7 +4,12 @@
 
 mod support;
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use support::{
     NETWRIGHT, Namespace, output, run,
@@ -32,6 +37,14 @@ fn tune(state: &Path, args: &[&str]) -> (i32, String, String) {
     let out = command.output().unwrap();
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(40);
+    while !there() {
+        assert!(Instant::now() < until, "{what} never came");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 const CHANGES: [&str; 4] = [
@@ -161,7 +174,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     assert_eq!(tune(state, &["status"]).0, 0);
     ns.run("ip", &["link", "set", "lan.7", "mtu", "1350"]);
     let (code, out, _) = tune(state, &["rollback", "--dry-run"]);
-    assert!(code == 0 && out.contains("1350"), "{out}");
+    assert!(code == 1 && out.contains("1350"), "{out}");
     ns.run("ip", &["link", "set", "lan.7", "mtu", "1400"]);
     let (_, out, _) = tune(state, &["rollback", "--dry-run"]);
     assert!(out.contains("nic.v1.mtu (now nic.lan.7.mtu) would be 1500 again"), "{out}");
@@ -476,11 +489,11 @@ fn status_and_log_name_the_namespace_of_a_change() {
 }
 
 #[test]
-fn what_somebody_else_set_since_is_named_before_it_is_overwritten() {
+fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let state = state.path();
     let before = print(&ns);
-    for (option, kept) in [(None, false), (Some("--keep-drift"), true)] {
+    for (option, kept) in [(Some("--force"), false), (None, true)] {
         let asks = ["apply", "--netns", &ns.name, "nic.v0.mtu=1400", CHANGES[2]];
         assert_eq!(tune(state, &asks).0, 0);
         ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
@@ -492,7 +505,8 @@ fn what_somebody_else_set_since_is_named_before_it_is_overwritten() {
             }
             let (code, out, err) = tune(state, &args);
             let told: serde_json::Value = serde_json::from_str(&out).unwrap();
-            assert!(code == 0 && told["drifted"].as_array().unwrap().len() == 1, "{out}{err}");
+            assert_eq!(code, i32::from(kept), "{out}{err}");
+            assert!(told["done"] == !kept && told["drifted"].as_array().unwrap().len() == 1);
             let drift = &told["drifted"][0];
             for (key, value) in [("before", "1500"), ("written", "1400"), ("found", "1300")] {
                 assert_eq!(drift[key], value, "{drift}");
@@ -509,8 +523,73 @@ fn what_somebody_else_set_since_is_named_before_it_is_overwritten() {
         let (_, log, _) = tune(state, &["log"]);
         let told = if kept { "was left" } else { "was overwritten" };
         assert!(log.contains(&format!("1300, which somebody set since, {told}")), "{log}");
-        ns.run("ip", &["link", "set", "v0", "mtu", "1500"]);
+        let again = |args: &[&str]| tune(state, &[&["rollback"], args].concat());
+        let (code, out, err) = again(&[]);
+        assert!(code == 0 && out.contains("Nothing of ours"), "it is said once: {out}{err}");
+        if kept {
+            // A change of mind.
+            let (code, out, err) = again(&["2"]);
+            assert!(code == 0 && out.contains("--force"), "{out}{err}");
+            assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1300"), "{out}{err}");
+            let (code, out, err) = again(&["2", "--force"]);
+            assert!(code == 0 && out.contains("was overwritten"), "{out}{err}");
+            let (code, out, err) = again(&["2", "--force"]);
+            assert!(code == 0 && !out.contains("left then"), "{out}{err}");
+        }
         assert_eq!(print(&ns), before);
+    }
+}
+
+/// The guard too leaves what somebody else set while the change waited.
+#[test]
+fn the_guard_leaves_what_somebody_else_set_since() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let asks = ["apply", "--netns", &ns.name, "--confirm", "1s", "nic.v0.mtu=1400"];
+    assert_eq!(tune(state, &[&asks[..], &["nic.v0.txqueuelen=500"]].concat()).0, 0);
+    ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
+    let link = || ns.run("ip", &["link", "show", "v0"]);
+    wait_for("the guard", || tune(state, &["log"]).1.contains("rolled back"));
+    assert!(link().contains("mtu 1300") && link().contains("qlen 1000"), "{}", link());
+    let (_, log, _) = tune(state, &["log"]);
+    assert!(log.contains("nic.v0.mtu: 1300, which somebody set since, was left"), "{log}");
+    assert_eq!(tune(state, &["rollback", "1", "--force"]).0, 0);
+    assert!(link().contains("mtu 1500"), "{}", link());
+}
+
+/// An interface that went to another namespace and came back is down, and has no discipline until it comes
+/// up: nobody set that.
+#[test]
+fn what_the_kernel_took_away_with_the_link_is_nobodys() {
+    let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    ns.run("ip", &["link", "set", "v1", "up"]);
+    ns.run("ip", &["link", "set", "v0", "up"]);
+    let qdisc = || ns.run("tc", &["qdisc", "show", "dev", "v0"]).trim().to_owned();
+    let before = qdisc();
+    let away = || {
+        ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
+        other.run("ip", &["link", "set", "v0", "netns", &ns.name]);
+    };
+    let down = || {
+        ns.run("ip", &["link", "set", "v0", "down"]);
+    };
+    for (by, its) in [(&away as &dyn Fn(), ""), (&down, "pfifo")] {
+        let asks =
+            ["apply", "--netns", &ns.name, "nic.v0.qdisc=pfifo limit 500", "nic.v0.mtu=1400"];
+        assert_eq!(tune(state, &asks).0, 0);
+        by();
+        assert!(qdisc().contains(its), "{}", qdisc());
+        for args in [&["rollback", "--dry-run"][..], &["rollback"]] {
+            let (code, out, err) = tune(state, args);
+            assert!(code == 0 && !out.contains("somebody else"), "{args:?}: {code} {out}{err}");
+        }
+        let (code, out, err) = tune(state, &["rollback"]);
+        assert!(code == 0 && out.contains("Nothing of ours"), "{out}{err}");
+        let (code, out, err) = tune(state, &["status"]);
+        assert_eq!(code, 0, "{out}{err}");
+        ns.run("ip", &["link", "set", "v0", "up"]);
+        assert_eq!(qdisc(), before);
     }
 }
 
@@ -617,6 +696,49 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
 
+/// An object of JSON as a line of a journal.
+fn sealed(object: &str) -> String {
+    String::from_utf8(tune::journal::sealed(object.as_bytes())).unwrap()
+}
+
+/// A journal as of a later version.
+fn made_newer(journal: &str) -> String {
+    let (first, rest) = journal.split_once('\n').unwrap();
+    let bare = first.split_once(",\"crc32\"").unwrap().0;
+    let newer = bare.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
+    format!("{}\n{rest}", sealed(&format!("{newer}}}")))
+}
+
+/// A bit flips in what the disk gives: nothing is taken for undone, or for never done.
+#[test]
+fn a_flipped_bit_in_a_journal_is_damage_whatever_it_tells() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let asks = ["apply", "--netns", &ns.name, "nic.v0.txqueuelen=500"];
+    assert_eq!(tune(state.path(), &asks).0, 0);
+    let file = state.path().join("journal/000001.jsonl");
+    let whole = fs::read(&file).unwrap();
+    let at = |what: &str| {
+        let found = whole.windows(what.len()).position(|w| w == what.as_bytes());
+        found.unwrap_or_else(|| panic!("no {what:?}"))
+    };
+    for byte in
+        [0, at("begin"), at("\"old\":\"1000") + 7, at("writing"), at("applied"), whole.len() - 2]
+    {
+        let mut flipped = whole.clone();
+        flipped[byte] ^= 1;
+        fs::write(&file, &flipped).unwrap();
+        for args in
+            [&["status"][..], &["rollback"], &["apply", "nic.v0.mtu=1400", "--netns", &ns.name]]
+        {
+            let (code, out, err) = tune(state.path(), args);
+            let told = err.contains("000001.jsonl") && err.contains("damaged");
+            assert!(code == 4 && told, "byte {byte}, {args:?}: {code} {out}{err}");
+        }
+    }
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(tune(state.path(), &["rollback"]).0, 0);
+}
+
 #[test]
 fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
     let ns = namespace();
@@ -628,8 +750,8 @@ fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
     let file = state.path().join("journal/000001.jsonl");
     let whole = fs::read_to_string(&file).unwrap();
     let newer = [
-        whole.replacen("\"schema_version\":1", "\"schema_version\":2", 1),
-        format!("{whole}{{\"seq\":9,\"at_unix_ms\":5,\"event\":\"put_aside\"}}\n"),
+        made_newer(&whole),
+        format!("{whole}{}\n", sealed(r#"{"seq":9,"at_unix_ms":5,"event":"put_aside"}"#)),
     ];
     let line = |out: &str, version: &str| {
         let line = format!("written by a newer netwright ({version}); use that one");
@@ -676,7 +798,7 @@ fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
     apply("nic.v0.mtu=1400");
     let file = state.path().join("journal/000002.jsonl");
     let whole = fs::read_to_string(&file).unwrap();
-    fs::write(&file, whole.replacen("\"schema_version\":1", "\"schema_version\":2", 1)).unwrap();
+    fs::write(&file, made_newer(&whole)).unwrap();
     let told = "change 2 was made later by a newer netwright and may have set the same";
     // The later one goes on; the earlier one is left where it is.
     let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
@@ -1081,7 +1203,8 @@ fn rollback_names_what_is_missing_and_its_dry_run_needs_nothing() {
     args.extend(CHANGES);
     assert_eq!(tune(state, &args).0, 0);
     let folder = state.to_str().unwrap();
-    run("chmod", &["755", folder]);
+    // As an earlier netwright made them: everybody could read which changes there are.
+    run("chmod", &["-R", "a+rX", folder]);
     let without = |how: &[&str], more: &[&str]| {
         let mut all = how.to_vec();
         all.extend([NETWRIGHT, "tune", "rollback", "--state-dir", folder]);
@@ -1189,7 +1312,9 @@ fn a_journal_that_may_not_be_read_is_exit_code_3() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(state, 0o755);
-    for (path, bits) in [(folder.join("000001.jsonl"), 0o600), (folder, 0o700)] {
+    // As an earlier netwright made it, then as it is made.
+    mode(&folder, 0o755);
+    for (path, bits) in [(folder.join("000001.jsonl"), 0o600), (folder.clone(), 0o700)] {
         mode(&path, bits);
         for command in ["status", "log"] {
             let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", NETWRIGHT];
@@ -1203,10 +1328,140 @@ fn a_journal_that_may_not_be_read_is_exit_code_3() {
     }
 }
 
+/// Whoever could write the journal could have root write anything, and whoever can lock the lock keeps the
+/// guard from undoing.
+#[test]
+fn nobody_else_writes_the_journal_or_holds_the_lock() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let parent = state.path();
+    let state = parent.join("new");
+    let apply = |wish: &str| tune(&state, &["apply", "--netns", &ns.name, wish]);
+    assert_eq!(apply("nic.v0.txqueuelen=500").0, 0);
+    let (folder, lock) = (state.join("journal"), state.join("lock"));
+    let file = folder.join("000001.jsonl");
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    let modes = || [&state, &folder, &lock, &file].map(|p| mode(p));
+    assert_eq!(modes(), [0o700, 0o700, 0o600, 0o600]);
+
+    // What an earlier netwright left open to others is closed, before it is needed.
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for (path, bits) in [(parent, 0o755), (&state, 0o755), (&folder, 0o755), (&lock, 0o644)] {
+        set(path, bits);
+    }
+    assert_eq!(apply("nic.v0.mtu=1400").0, 0);
+    assert_eq!(modes(), [0o755, 0o700, 0o600, 0o600]);
+    let nobody =
+        ["--reuid", "65534", "--clear-groups", "flock", "-s", lock.to_str().unwrap(), "true"];
+    assert!(!output("setpriv", &nobody).status.success(), "nobody has the lock");
+    assert_eq!(tune(&state, &["rollback"]).0, 0);
+
+    let refused = |why: &str| {
+        for args in [&["status"][..], &["log"], &["rollback"], &["apply", "nic.lo.mtu=65000"]] {
+            let (code, out, err) = tune(&state, args);
+            assert!(code == 4 && err.contains(why), "{args:?}: {code} {out}{err}");
+            assert_eq!(ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim(), "500");
+        }
+    };
+    let whole = fs::read_to_string(&file).unwrap();
+    for path in [&file, &folder, &state] {
+        chown(path, Some(65534), None).unwrap();
+        refused("belongs to user 65534");
+        chown(path, Some(0), None).unwrap();
+        let before = mode(path);
+        set(path, before | 0o002);
+        refused("others may write to it");
+        set(path, before);
+    }
+    let elsewhere = parent.join("elsewhere");
+    fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    refused("is a symbolic link");
+    fs::rename(&elsewhere, &file).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), whole);
+    fs::write(&elsewhere, "kept").unwrap();
+    fs::remove_file(&lock).unwrap();
+    symlink(&elsewhere, &lock).unwrap();
+    refused("is a symbolic link");
+    assert_eq!(fs::read(&elsewhere).unwrap(), b"kept");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(tune(&state, &["rollback"]).0, 0);
+}
+
+/// A process that may is named as the holder, and does not keep the guard from undoing.
+#[test]
+fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let state = state.path();
+    let asks = ["apply", "--netns", &ns.name, "--confirm", "1s", "nic.v0.txqueuelen=500"];
+    assert_eq!(tune(state, &asks).0, 0);
+    let lock = state.join("lock");
+    let mut holder = Command::new("flock");
+    let mut holder =
+        holder.args(["-s", "-o", lock.to_str().unwrap(), "sleep", "60"]).spawn().unwrap();
+    let held = |why: &str| {
+        let (code, out, err) = tune(state, &["rollback", "--no-wait"]);
+        assert!(code == 4 && err.contains(why), "{code} {out}{err}");
+    };
+    wait_for("the holder", || tune(state, &["rollback", "--no-wait"]).0 == 4);
+    held(&format!("process {} is changing this host", holder.id()));
+    let qlen = || ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim().to_owned();
+    assert_eq!(qlen(), "500");
+    let begun = Instant::now();
+    wait_for("the guard", || qlen() == "1000");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    wait_for("its word", || {
+        fs::read_to_string(state.join("journal/000001.jsonl")).unwrap().contains("rolled_back")
+    });
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let (code, out, err) = tune(state, &["rollback"]);
+    assert!(code == 0 && out.contains("Nothing of ours"), "{out}{err}");
+}
+
+/// With no descriptor to spare, what cannot be looked at is not taken for absent.
+#[test]
+fn without_descriptors_nothing_is_said_to_be_absent() {
+    let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
+    let asks = ["apply", "--netns", &ns.name, "nic.v0.txqueuelen=500"];
+    assert_eq!(tune(state.path(), &asks).0, 0);
+    let folder = state.path().display().to_string();
+    let mut refused = 0;
+    for limit in 3..12 {
+        for command in ["status", "log", "rollback --dry-run", "apply nic.v0.mtu=1400", "rollback"]
+        {
+            let line =
+                format!("ulimit -n {limit}; exec {NETWRIGHT} tune {command} --state-dir {folder}");
+            let out = ns.output("sh", &["-c", &line]);
+            let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+            let (said, told) = (text(&out.stdout), text(&out.stderr));
+            let when = format!("{limit} descriptors, {command}: {:?} {said}{told}", out.status);
+            assert!(!said.contains("Nothing of ours") && !said.contains("no change"), "{when}");
+            refused += i32::from(told.contains("EMFILE"));
+            if command == "rollback" && out.status.success() {
+                assert!(said.contains("Change 1 is rolled back"), "{when}");
+                assert_eq!(ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim(), "1000");
+                assert!(refused >= 5, "only {refused} were refused");
+                return;
+            }
+            // What failed has not begun.
+            let begun = state.path().join("journal/000002.jsonl").exists();
+            assert_eq!(begun, command.starts_with("apply") && out.status.success(), "{when}");
+            if begun {
+                assert_eq!(tune(state.path(), &["rollback", "2"]).0, 0);
+                fs::remove_file(state.path().join("journal/000002.jsonl")).unwrap();
+            }
+        }
+    }
+    panic!("rollback never went through");
+}
+
 /// Commands in the namespace, with the state folder a file system of its own.
 fn on_its_own_file_system(ns: &Namespace, state: &Path, script: &str) -> String {
     let head = format!(
-        "set -e; S={}; N='{NETWRIGHT} tune'; mount -t tmpfs tmpfs $S; export NETWRIGHT_STATE=$S; \
+        "set -e; S={}; N='{NETWRIGHT} tune'; mount -t tmpfs -o mode=700 tmpfs $S; export NETWRIGHT_STATE=$S; \
          qlen() {{ cat /sys/class/net/v0/tx_queue_len; }}; ",
         state.display()
     );

@@ -154,7 +154,7 @@ fn tuned_is_named_and_takes_over_what_is_to_be_kept() {
         let (code, text, err) = host.tune(&["persist", "--format", "tuned"]);
         assert_eq!(code, 0, "{text}{err}");
         profile("netwright", &text);
-        assert_eq!(host.tune(&["rollback"]).0, 0);
+        assert_eq!(host.tune(&["rollback", "--force"]).0, 0);
         assert_eq!(fin_timeout(), "45");
         adm(&["profile", "mine", "netwright"]);
         let set = || {

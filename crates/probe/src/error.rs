@@ -107,6 +107,8 @@ pub fn errno_name(errno: i32) -> String {
         libc::ENETDOWN => "ENETDOWN",
         libc::EAGAIN => "EAGAIN",
         libc::ENOMEM => "ENOMEM",
+        libc::EMFILE => "no descriptors left for this process (EMFILE)",
+        libc::ENFILE => "no descriptors left on this host (ENFILE)",
         libc::E2BIG => "too many to count (E2BIG)",
         n => return format!("errno {n}"),
     };

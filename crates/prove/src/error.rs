@@ -29,6 +29,9 @@ pub enum ProveError {
     /// A command that sets or undoes a level failed.
     #[error("{0}")]
     Setting(String),
+    /// A line of a record is not what was written.
+    #[error("{0}")]
+    Damaged(String),
     /// A knob could not be set, did not hold, or was not put back.
     #[error(transparent)]
     Tune(#[from] tune::TuneError),

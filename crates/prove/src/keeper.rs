@@ -16,7 +16,7 @@ use crate::cookie::{self, Cookie};
 /// Its own life. Lines say which cookie the next group has (`=`), which group begins (`+`) and which has
 /// ended (`-`); after the last line those that have not are asked to end, with all that hold their cookies, and
 /// a second later made to; twice, for one may begin while the others are looked for.
-const LIFE: &str = r#"trap '' HUP INT TERM
+const LIFE: &str = r#"trap '' HUP INT QUIT TERM
 groups= cookie=
 while read -r what group; do
     case $what in

@@ -4,16 +4,23 @@
 //! killed is undone by the next `prove`, whatever that one is about.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{ErrorKind, Read, Write},
-    os::fd::AsRawFd,
+    fs::{DirBuilder, File, OpenOptions},
+    io::{ErrorKind, Read, Seek, Write},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
 use model::prove::{HeldStill, Run};
 use serde::{Deserialize, Serialize};
 
-use tune::netns::{self, Found};
+use tune::{
+    TuneError,
+    netns::{self, Found},
+    private,
+};
 
 use crate::{ProveError, spec::Spec};
 
@@ -128,7 +135,8 @@ impl Record {
     pub fn create(path: &Path, begun: &Begun) -> Result<Self, ProveError> {
         let e = |e| ProveError::file(path, e);
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|e| ProveError::file(folder, e))?;
+            let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+            made.map_err(|e| ProveError::file(folder, e))?;
         }
         let mut record = match at(path)? {
             At::Empty => Self::open(path)?,
@@ -137,7 +145,9 @@ impl Record {
                     drop(Self::open(path)?);
                     std::fs::rename(path, aside(path)).map_err(e)?;
                 }
-                let file = OpenOptions::new().create_new(true).append(true).open(path);
+                // Its commands are run again: nobody else is to write them.
+                let mut new = OpenOptions::new();
+                let file = new.create_new(true).append(true).mode(0o644).open(path);
                 let record = Self { path: path.to_owned(), file: file.map_err(e)? };
                 record.lock()?;
                 record
@@ -170,8 +180,32 @@ impl Record {
     /// **Errors**: as of [`Self::open`].
     pub fn resume(path: &Path) -> Result<Self, ProveError> {
         let mut record = Self::open(path)?;
+        record.past()?;
         record.booted()?;
         Ok(record)
+    }
+
+    /// One of ours, whose commands can be run.
+    ///
+    /// **Errors**: it is another user's, or others may write it; somebody writes it.
+    fn ours(path: &Path) -> Result<Self, ProveError> {
+        let file = private::open(path, OpenOptions::new().append(true).read(true))?;
+        let record = Self { path: path.to_owned(), file };
+        record.lock()?;
+        Ok(record)
+    }
+
+    /// What is in it. A last line that was cut off goes away, so that the next one stands alone.
+    fn past(&mut self) -> Result<Past, ProveError> {
+        let e = |e| ProveError::file(&self.path, e);
+        let mut bytes = Vec::new();
+        self.file.rewind().and_then(|()| self.file.read_to_end(&mut bytes)).map_err(e)?;
+        let past = parsed(&self.path, &bytes, true)?;
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        if whole < bytes.len() {
+            self.file.set_len(whole as u64).and_then(|()| self.file.sync_data()).map_err(e)?;
+        }
+        Ok(past)
     }
 
     fn booted(&mut self) -> Result<(), ProveError> {
@@ -281,16 +315,21 @@ fn at(path: &Path) -> Result<At, ProveError> {
 
 /// Reads a record, also one that is being written. A last line that was cut off is left out.
 ///
-/// **Errors**: there is none, or it is no record.
+/// **Errors**: there is none, it is no record, or a line of it is damaged.
 pub fn read(path: &Path) -> Result<Past, ProveError> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let mut file = File::open(path).map_err(|e| ProveError::file(path, e))?;
     // Before it is read: who ends between the two is under way in the text as well.
     let under_way = is_locked(&file);
-    file.read_to_string(&mut text).map_err(|e| ProveError::file(path, e))?;
+    file.read_to_end(&mut bytes).map_err(|e| ProveError::file(path, e))?;
+    parsed(path, &bytes, under_way)
+}
+
+fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
-    let mut lines = text.lines().map(serde_json::from_str::<Entry>);
-    let Some(Ok(Entry::Begun(begun))) = lines.next() else { return Err(no_record()) };
+    let mut lines = bytes.split_inclusive(|b| *b == b'\n').enumerate();
+    let first = lines.next().map(|(_, line)| serde_json::from_slice::<Entry>(line));
+    let Some(Ok(Entry::Begun(begun))) = first else { return Err(no_record()) };
     let mut past = Past {
         begun: *begun,
         runs: vec![],
@@ -302,7 +341,20 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
         boot_id: None,
         place: None,
     };
-    for entry in lines.map_while(Result::ok) {
+    for (n, line) in lines {
+        let entry = match serde_json::from_slice::<Entry>(line) {
+            Ok(entry) => entry,
+            // Cut off, the last.
+            Err(_) if !line.ends_with(b"\n") => break,
+            Err(_) => {
+                return Err(ProveError::Damaged(format!(
+                    "{}: line {} is damaged: what that experiment left set cannot be told; its lines \
+                     name the commands (\"undo\"): put right by hand what is left, then move the file away",
+                    path.display(),
+                    n + 1
+                )));
+            }
+        };
         match entry {
             Entry::Begun(_) => return Err(no_record()),
             // The first line of whoever goes on with it.
@@ -368,17 +420,30 @@ pub struct Cleared {
 /// **Errors**: one of these failed; it stays pending. Where another's failed, that is told and stays
 /// pending as well, and is in nobody's way.
 pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Cleared, ProveError> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Cleared::default()) };
+    let failed = |e| ProveError::file(folder, e);
+    let entries = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Cleared::default()),
+        entries => entries.map_err(failed)?,
+    };
     let mut cleared = Cleared::default();
-    for path in entries.filter_map(Result::ok).map(|e| e.path()) {
-        let pending = |path| read(path).map_or(vec![], |r| r.pending);
-        if path.extension().is_none_or(|e| e != "jsonl") || pending(&path).is_empty() {
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_none_or(|e| e != "jsonl") || !path.is_file() {
             continue;
         }
-        let Ok(mut record) = Record::open(&path) else { continue };
-        let place = read(&path).ok().filter(|past| !past.rebooted()).and_then(|past| past.place);
         let is_own = path.file_name() == own.file_name();
-        for undo in pending(&path) {
+        let past = match pending(&path) {
+            Ok(Some((record, past))) => (record, past),
+            Ok(None) => continue,
+            Err(e @ (ProveError::Damaged(_) | ProveError::Tune(_))) if !is_own => {
+                cleared.left.push(e.to_string());
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        let (mut record, past) = past;
+        let place = past.place.clone().filter(|_| !past.rebooted());
+        for undo in past.pending {
             match undo_at(place.as_ref(), &undo) {
                 Ok(Some(gone)) => cleared.left.push(format!("`{undo}` was not run: {gone}")),
                 Ok(None) => cleared.undone.push(undo.clone()),
@@ -399,6 +464,28 @@ pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Clear
         }
     }
     Ok(cleared)
+}
+
+/// A record that nobody writes and that has something to undo.
+///
+/// **Errors**: it cannot be read, is damaged, or is not ours.
+fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
+    let gone =
+        |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+    match read(path) {
+        Ok(past) if past.pending.is_empty() => return Ok(None),
+        Ok(_) => {}
+        // No record, or not for us to read.
+        Err(ProveError::Spec(_)) => return Ok(None),
+        Err(ProveError::File { source, .. }) if gone(&source) => return Ok(None),
+        Err(e) => return Err(e),
+    }
+    let mut record = match Record::ours(path) {
+        Err(ProveError::Busy(_) | ProveError::Tune(TuneError::Denied(_))) => return Ok(None),
+        record => record?,
+    };
+    let past = record.past()?;
+    Ok(Some((record, past)))
 }
 
 /// Runs a command that undoes something, in the network namespace where it was set: elsewhere the same
@@ -467,6 +554,49 @@ mod tests {
         assert_eq!((found.pending, found.ended), (vec!["undo b".to_owned()], None));
         std::fs::write(&path, "hello\n").unwrap();
         assert!(read(&path).is_err());
+    }
+
+    /// A line that is lost in the middle may be the one that says what is set.
+    #[test]
+    fn a_damaged_line_is_told_and_a_cut_one_does_not_spoil_what_is_written_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let mut record = Record::create(&path, &begun()).unwrap();
+        record.run(&a_run(0)).unwrap();
+        record.setting("true").unwrap();
+        drop(record);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let damaged = whole.replacen("{\"run\"", "{\"ruN\"", 1);
+        assert_ne!(damaged, whole);
+        std::fs::write(&path, damaged).unwrap();
+        let clear = |own: &str| undo_killed(dir.path(), Path::new(own), &[]);
+        for why in [read(&path).unwrap_err(), clear("x.jsonl").unwrap_err()] {
+            assert!(why.to_string().contains("is damaged"), "{why}");
+        }
+        assert!(clear("own.jsonl").unwrap().left[0].contains("is damaged"));
+        std::fs::write(&path, format!("{whole}{{\"run\":{{\"blo")).unwrap();
+        assert_eq!(read(&path).unwrap().pending, ["true"]);
+        drop(Record::resume(&path).unwrap());
+        assert_eq!(clear("own.jsonl").unwrap().undone, ["true"]);
+        let past = read(&path).unwrap();
+        assert_eq!((past.runs.len(), past.pending), (1, vec![]));
+    }
+
+    /// What stands in a record is run: nobody else is to say it.
+    #[test]
+    fn commands_of_a_record_that_others_may_write_are_not_run() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (path, ran) = (dir.path().join("x.jsonl"), dir.path().join("ran"));
+        let undo = format!("touch '{}'", ran.display());
+        Record::create(&path, &begun()).unwrap().setting(&undo).unwrap();
+        let clear = || undo_killed(dir.path(), Path::new("own.jsonl"), &[]).unwrap();
+        for mode in [0o666, 0o644] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let cleared = clear();
+            assert_eq!(ran.exists(), mode == 0o644, "{cleared:?}");
+            assert!(mode == 0o644 || cleared.left[0].contains("others may write"), "{cleared:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::tune::{ReadBack, Saved};
 
 use crate::{
-    Host,
+    Host, TuneError,
     identity::Finder,
     journal::Set,
     knob::{Knob, irq_of},
@@ -35,23 +35,31 @@ impl Along {
         self.0.contains_key(knob) || self.0.keys().any(|k| knobs::value(k) == value)
     }
 
-    /// What a write is about to move along, as it is now.
+    /// What a write is about to move along, as it is now. What is not there or cannot be read here at all is
+    /// left out.
+    ///
+    /// # Errors
+    /// What can be read and gave no answer at this moment: it could not be put back.
     pub fn about_to(
         &mut self,
         host: &Host,
         finder: &Finder<'_>,
         knob: &dyn Knob,
         name: &str,
-    ) -> Vec<Saved> {
+    ) -> Result<Vec<Saved>, TuneError> {
         let mut saved: Vec<Saved> = Vec::new();
         for other in knob.companions(host, name) {
-            let known = other == name || saved.iter().any(|s| s.knob == other);
-            if let Some(old) = read(host, &other).filter(|_| !known) {
-                saved.push(finder.saved(&other, old));
+            if other == name || saved.iter().any(|s| s.knob == other) {
+                continue;
+            }
+            match knobs::find(&other).map(|k| k.read(host, &other)) {
+                Some(Ok(old)) => saved.push(finder.saved(&other, old)),
+                Some(Err(no_answer @ TuneError::Unread(_))) => return Err(no_answer),
+                _ => {}
             }
         }
         self.0.extend(saved.iter().map(|s| (s.knob.clone(), None)));
-        saved
+        Ok(saved)
     }
 
     /// What a write, which reads `back` itself, made of them: those that were not read before, and

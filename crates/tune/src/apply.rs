@@ -264,7 +264,7 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let companions = along.about_to(self.host, &finder, knob, name);
+            let companions = along.about_to(self.host, &finder, knob, name)?;
             let saved = finder.saved(name, now);
             journal.sync(Event::Writing { n, saved, companions })?;
         }

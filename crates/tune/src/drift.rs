@@ -1,10 +1,12 @@
 //! What somebody else set since: values that are neither what a change set left nor what was there
 //! before it.
 
+use std::collections::BTreeSet;
+
 use model::tune::Saved;
 
 use crate::{
-    Host,
+    Host, TuneError,
     along::Moving,
     identity::{self, Finder},
     journal::{Made, Set},
@@ -57,14 +59,45 @@ enum Left<'s> {
     Unknown,
 }
 
-/// Values of a set that somebody else set since; the last written first, what was moved along behind
-/// what was written. What cannot be read is none.
-pub fn found(host: &Host, set: &Set) -> Vec<Drifted> {
+/// What looking at the values of a set gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What somebody else set since; the last written first, what was moved along behind what was
+    /// written.
+    pub drifted: Vec<Drifted>,
+    /// What is there and cannot be read at this moment, by whose value it is: whether somebody else set
+    /// it nobody knows.
+    pub(crate) unread: Vec<(String, TuneError)>,
+}
+
+impl Found {
+    /// Leaves out what a later set wrote over, or moved.
+    pub fn but_for(&mut self, later: &Set) {
+        let keys: BTreeSet<String> = later.keys().into_iter().map(|(key, _)| key).collect();
+        self.drifted.retain(|d| !keys.contains(&d.key));
+    }
+
+    /// Why a value cannot be read.
+    pub fn unread(&self, saved: &Saved) -> Option<&TuneError> {
+        let key = identity::key(saved);
+        self.unread.iter().find(|(k, _)| *k == key).map(|(_, why)| why)
+    }
+}
+
+/// Looks whether values of a set are still what it left.
+pub fn found(host: &Host, set: &Set) -> Found {
     let finder = Finder::new(host);
     let look = Look { host, finder: &finder, set, moving: Moving::default() };
     let mut all = touched(set);
     all.sort_by_key(|t| (std::cmp::Reverse(t.last.n), t.is_beside()));
-    all.iter().filter_map(|t| look.at(t)).collect()
+    let mut found = Found::default();
+    for touched in &all {
+        match look.at(touched) {
+            Ok(drifted) => found.drifted.extend(drifted),
+            Err(why) => found.unread.push((touched.key.clone(), why)),
+        }
+    }
+    found
 }
 
 fn touched(set: &Set) -> Vec<Touched<'_>> {
@@ -111,27 +144,34 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&self, touched: &Touched<'_>) -> Option<Drifted> {
-        let first = touched.saved.first()?;
+    fn at(&self, touched: &Touched<'_>) -> Result<Option<Drifted>, TuneError> {
+        let Some(first) = touched.saved.first() else { return Ok(None) };
         let name = &first.knob;
         if !self.is_told_apart(touched) || undo::is_gone(self.set, name) {
-            return None;
+            return Ok(None);
         }
-        let knob = knobs::find(name)?;
+        let Some(knob) = knobs::find(name) else { return Ok(None) };
         let Outlook::Back(called) = undo::outlook(self.host, self.finder, first) else {
-            return None;
+            return Ok(None);
         };
         let beside = touched.is_beside();
         let now = match self.set.as_found.get(name).filter(|_| self.set.undoing) {
             Some(noted) => noted.clone(),
-            None => self.differs(touched, knob, knob.read(self.host, &called).ok()?)?,
+            None => match knob.read(self.host, &called) {
+                Ok(now) => match self.differs(touched, knob, now) {
+                    Some(now) => now,
+                    None => return Ok(None),
+                },
+                Err(TuneError::Absent(_)) => return Ok(None),
+                Err(why) => return Err(why),
+            },
         };
         let written = match touched.left {
             Left::Moved(left) => knob.show(left),
             Left::Written | Left::Unknown => self.set.written(touched.last.n).to_owned(),
         };
         let unit = self.set.changes.iter().find(|c| c.knob == *name).map_or("", |c| &c.unit);
-        Some(Drifted {
+        Ok(Some(Drifted {
             knob: name.clone(),
             key: touched.key.clone(),
             called,
@@ -141,7 +181,7 @@ impl Look<'_> {
             found: knob.show(&now),
             exact: now,
             unit: unit.to_owned(),
-        })
+        }))
     }
 
     /// Whether another value than ours can only be somebody else's. Of a write that was cut short or
@@ -159,6 +199,9 @@ impl Look<'_> {
 
     /// A value that is there, where it is somebody else's.
     fn differs(&self, touched: &Touched<'_>, knob: &dyn Knob, now: String) -> Option<String> {
+        if knob.is_nothing(&now) {
+            return None;
+        }
         let found = knob.show(&now);
         // Undoing that was cut short may have come as far as any of them.
         let counts = if self.is_begun() { touched.saved.len() } else { 1 };

@@ -19,6 +19,9 @@ pub enum TuneError {
     /// The host said no.
     #[error("{0}")]
     Environment(String),
+    /// No descriptors, no memory, an I/O error: what is there is not known.
+    #[error("{0}")]
+    Unread(String),
     /// Not what it was when the plan was made.
     #[error("{0}")]
     Changed(String),
@@ -30,6 +33,7 @@ impl TuneError {
         match e {
             ReadError::Absent { .. } => Self::Absent(e.to_string()),
             ReadError::Denied { .. } => Self::Denied(e.to_string()),
+            ReadError::Failed { errno, .. } if is_no_answer(*errno) => Self::Unread(e.to_string()),
             _ => Self::Environment(e.to_string()),
         }
     }
@@ -46,6 +50,9 @@ impl TuneError {
             libc::EROFS => Self::Environment(format!("{what}: the file system is read-only")),
             libc::ENOSPC => Self::Environment(format!("{what}: no space left (ENOSPC)")),
             libc::EINVAL => Self::Environment(format!("{what}: the kernel refuses it (EINVAL)")),
+            errno if is_no_answer(errno) => {
+                Self::Unread(format!("{what}: {}", probe::error::errno_name(errno)))
+            }
             errno => Self::Environment(format!("{what}: {}", probe::error::errno_name(errno))),
         }
     }
@@ -62,6 +69,7 @@ impl TuneError {
             Self::Denied(why) => Self::Denied(format!("{what}: {why}")),
             Self::Absent(why) => Self::Absent(format!("{what}: {why}")),
             Self::Environment(why) => Self::Environment(format!("{what}: {why}")),
+            Self::Unread(why) => Self::Unread(format!("{what}: {why}")),
             Self::Changed(why) => Self::Changed(format!("{what}: {why}")),
         }
     }
@@ -71,9 +79,16 @@ impl TuneError {
         match self {
             Self::Usage(_) => RefusedAs::Usage,
             Self::Denied(_) => RefusedAs::Denied,
-            Self::Absent(_) | Self::Environment(_) | Self::Changed(_) => RefusedAs::Environment,
+            Self::Absent(_) | Self::Environment(_) | Self::Unread(_) | Self::Changed(_) => {
+                RefusedAs::Environment
+            }
         }
     }
+}
+
+/// Whether an error says nothing of what was asked for.
+fn is_no_answer(errno: i32) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO)
 }
 
 /// The capability that a write needs.

@@ -12,7 +12,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use model::tune::Event;
@@ -20,7 +20,7 @@ use model::tune::Event;
 use crate::{
     Host, Store, TuneError,
     journal::{Armed, Set},
-    lock::Lock,
+    lock::{Lock, Tried},
     undo,
 };
 
@@ -29,6 +29,11 @@ pub const NOT_CONFIRMED: &str = "it was not confirmed in time";
 
 /// How often it looks whether somebody confirmed.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long the guard waits for the lock when its time is over.
+const BOUND: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
+/// The same where the holder undoes this very change, from the last that its journal was told: the link
+/// of a bond's member may take its time to come back.
+const AT_IT: Duration = Duration::from_secs(120);
 /// How often what could not be put back is tried again: a link may be in the middle of a reset.
 const TRIES: u32 = 5;
 const AGAIN: Duration = Duration::from_secs(1);
@@ -126,7 +131,13 @@ pub fn stand(
     now: &AtomicBool,
 ) -> Result<(), TuneError> {
     let maker = pidfd(orders.maker.0);
-    let before = store.set(orders.id).ok().flatten().and_then(|s| s.armed);
+    let before = loop {
+        match store.set(orders.id) {
+            Ok(set) => break set.and_then(|s| s.armed),
+            Err(_) if boot_ms() < orders.deadline_boot_ms => std::thread::sleep(LOOK),
+            Err(_) => break None,
+        }
+    };
     let is_over = || store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_over(&s, before)));
     while boot_ms() < orders.deadline_boot_ms && !now.load(Ordering::Relaxed) {
         // A journal that cannot be read at this moment is no reason to leave.
@@ -142,24 +153,45 @@ pub fn stand(
     if let Some(maker) = maker.filter(|_| same && !made) {
         end(&maker);
     }
-    let lock = store.lock(None, &mut |_| {})?;
+    let lock = lock_in_time(store, orders.id);
     if is_over() {
         return Ok(());
     }
-    let mut last = Ok(());
-    for attempt in 0..TRIES {
-        if attempt > 0 {
-            std::thread::sleep(AGAIN);
-        }
+    let mut tries = 0;
+    loop {
         match once(host, store, orders.id, &lock) {
             Ok(untold) => {
                 drop(lock);
                 return tell(store, orders.id, untold, now);
             }
-            Err(failed) => last = Err(failed),
+            // What gives no answer now is no reason to leave the host as it is, while there is time.
+            Err(TuneError::Unread(_)) if !now.load(Ordering::Relaxed) => {}
+            Err(failed) if tries + 1 == TRIES => return Err(failed),
+            Err(_) => tries += 1,
         }
+        std::thread::sleep(AGAIN);
     }
-    last
+}
+
+/// The lock, or none after a bound: whoever holds it must not keep a host from what it was, which the
+/// operator may be locked out of.
+fn lock_in_time(store: &Store, id: u64) -> Lock {
+    let (mut since, mut seen) = (Instant::now(), None);
+    loop {
+        if let Ok(Tried::Ours(lock)) = store.try_lock() {
+            return lock;
+        }
+        let set = store.set(id).ok().flatten();
+        let undoing = set.as_ref().is_some_and(|s| s.undoing);
+        let now = store.length(id).ok();
+        if now.is_some() && now != seen {
+            (since, seen) = (Instant::now(), now);
+        }
+        if since.elapsed() >= if undoing { AT_IT } else { BOUND } {
+            return Lock::without();
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Undoes; with what the journal could not be told of it.

@@ -107,14 +107,14 @@ impl Nics {
     ///
     /// # Errors
     /// When `/sys` and the kernel's own list contradict each other, as they do where `/sys` is another
-    /// network namespace's.
+    /// network namespace's; when a file of theirs gives no answer.
     pub fn now(host: &Host) -> Result<Self, TuneError> {
         let root = host.root();
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
-            let mut all = listed(root);
+            let mut all = listed(root)?;
             if !host.is_live() || told(root, &mut all)? {
                 return Ok(Self { all });
             }
@@ -232,21 +232,40 @@ fn is_made_anew(now: &Present, then: &NicId) -> bool {
 /// values there.
 ///
 /// **Source**: the folder `net` of its PCI function, or of the virtio device on it.
-fn is_away(root: &Root, nics: &Nics, then: &NicId) -> bool {
-    let Some(address) = &then.bus_address else { return false };
+///
+/// # Errors
+/// When that gives no answer.
+fn is_away(root: &Root, nics: &Nics, then: &NicId) -> Result<bool, TuneError> {
+    let Some(address) = &then.bus_address else { return Ok(false) };
     if nics.ids().any(|n| n.bus_address.as_ref() == Some(address)) {
-        return false;
+        return Ok(false);
     }
     let function = format!("/sys/bus/pci/devices/{address}");
-    let below = root.entries(&function).unwrap_or_default();
+    let below = root.entries(&function).map_err(|e| TuneError::read(&e)).or_else(none_there)?;
     let virtio = below.iter().filter(|e| e.starts_with("virtio"));
-    below.iter().any(|e| e == "net")
-        || virtio.into_iter().any(|v| root.exists(&format!("{function}/{v}/net")))
+    Ok(below.iter().any(|e| e == "net")
+        || virtio.into_iter().any(|v| root.exists(&format!("{function}/{v}/net"))))
 }
 
 /// **Source**: `/sys/class/net/*/ifindex`, `addr_assign_type` (1 is `NET_ADDR_RANDOM`), and the
 /// `device` links.
-fn listed(root: &Root) -> Vec<Present> {
+fn listed(root: &Root) -> Result<Vec<Present>, TuneError> {
+    // Nothing of it is taken for absent that gave no answer: an interface without its address on the bus is
+    // another one.
+    let answered = |name: &str| {
+        for file in ["ifindex", "addr_assign_type", "device/uevent"] {
+            let read = root.read(&crate::knob::nic_file(name, file));
+            if let Err(no_answer @ TuneError::Unread(_)) = read.map_err(|e| TuneError::read(&e)) {
+                return Err(no_answer);
+            }
+        }
+        Ok(())
+    };
+    for name in
+        root.entries("/sys/class/net").map_err(|e| TuneError::read(&e)).or_else(none_there)?
+    {
+        answered(&name)?;
+    }
     let one = |name: String| {
         let number = |file: &str| root.number::<u32>(&crate::knob::nic_file(&name, file)).get();
         let ifindex = number("ifindex")?;
@@ -258,7 +277,15 @@ fn listed(root: &Root) -> Vec<Present> {
         let irqs = irqs(root, &id);
         Some(Present { id, irqs, chance_address, reaches_out: false })
     };
-    nic::names(root).into_iter().filter_map(one).collect()
+    Ok(nic::names(root).into_iter().filter_map(one).collect())
+}
+
+/// A folder laid out like a host may have none; so has what may not be read.
+fn none_there(e: TuneError) -> Result<Vec<String>, TuneError> {
+    match e {
+        TuneError::Absent(_) | TuneError::Denied(_) => Ok(vec![]),
+        e => Err(e),
+    }
 }
 
 /// Adds what only the kernel tells; whether it tells of the same interfaces.
@@ -375,7 +402,7 @@ impl<'h> Finder<'h> {
         let other_end = nics.other_end_of(then);
         let lives = match other_end {
             Some(end) => Some(format!("{}, whose other end {} is here", then.name, end.id.name)),
-            None => is_away(self.host.root(), nics, then)
+            None => is_away(self.host.root(), nics, then)?
                 .then(|| format!("{}, whose hardware is there", then.name)),
         };
         let came_back = nics.ids().any(|n| n.bus_address.is_some() && is_same_hardware(n, then));

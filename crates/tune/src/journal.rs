@@ -6,12 +6,12 @@
 //! left where it is, after a line end of its own, and the next record takes its number.
 
 mod fold;
+mod line;
 mod read;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{ErrorKind, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -20,10 +20,12 @@ use model::tune::{Event, Record};
 use read::Unread;
 
 pub use fold::{Armed, Set, Write as Made, step};
+pub use line::sealed;
 
 use crate::{
     TuneError,
     lock::{self, Lock, Tried},
+    private,
 };
 
 /// Where journals are kept unless asked otherwise.
@@ -76,23 +78,34 @@ impl Store {
     }
 
     /// Whether a change is being made or undone right now.
-    pub fn is_locked(&self) -> bool {
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    pub fn is_locked(&self) -> Result<bool, TuneError> {
         lock::is_held(&self.lock_file())
     }
 
-    /// Makes the folders, on disk.
+    /// Makes the folders, on disk; for nobody but this user.
     fn make(&self) -> Result<(), TuneError> {
+        private::folder(&self.state)?;
         let folder = self.folder();
-        if folder.is_dir() {
+        if !private::make_folder(&folder)? {
             return Ok(());
         }
-        let failed = |e: std::io::Error| TuneError::io(&folder.display().to_string(), &e);
-        DirBuilder::new().recursive(true).mode(0o755).create(&folder).map_err(failed)?;
         for made in [Some(folder.as_path()), Some(&self.state), self.state.parent()] {
             let Some(made) = made.filter(|m| !m.as_os_str().is_empty()) else { continue };
-            sync_folder(made).map_err(failed)?;
+            sync_folder(made).map_err(|e| TuneError::io(&made.display().to_string(), &e))?;
         }
         Ok(())
+    }
+
+    /// Tries to take the lock once.
+    ///
+    /// # Errors
+    /// When the folder or the lock's file cannot be made, or is not ours.
+    pub fn try_lock(&self) -> Result<Tried, TuneError> {
+        self.make()?;
+        lock::try_lock(&self.lock_file())
     }
 
     /// Takes the lock. `wait` says how long for, `None` as long as it takes; `waiting` is told
@@ -107,11 +120,10 @@ impl Store {
     ) -> Result<Lock, TuneError> {
         /// A look by another command takes the lock for a moment.
         const A_LOOK: Duration = Duration::from_millis(100);
-        self.make()?;
         let begun = Instant::now();
         let mut told = false;
         loop {
-            let holder = match lock::try_lock(&self.lock_file())? {
+            let holder = match self.try_lock()? {
                 Tried::Ours(lock) => return Ok(lock),
                 Tried::Theirs(holder) => {
                     holder.map_or("another process".into(), |pid| format!("process {pid}"))
@@ -131,15 +143,43 @@ impl Store {
         }
     }
 
-    /// Numbers of all change sets, ascending; none where there never was one.
-    pub fn ids(&self) -> Vec<u64> {
-        let Ok(entries) = fs::read_dir(self.folder()) else { return vec![] };
-        let id = |e: Result<fs::DirEntry, _>| -> Option<u64> {
-            e.ok()?.file_name().to_str()?.strip_suffix(".jsonl")?.parse().ok()
-        };
-        let mut ids: Vec<u64> = entries.filter_map(id).collect();
+    /// Numbers of all change sets, ascending; none where there is no folder of them.
+    ///
+    /// # Errors
+    /// When the folder cannot be read, or is not ours; [`TuneError::Denied`] where this process may not.
+    pub fn ids(&self) -> Result<Vec<u64>, TuneError> {
+        let folder = self.folder();
+        if !private::folder(&self.state)? || !private::folder(&folder)? {
+            return Ok(vec![]);
+        }
+        let failed = |e: std::io::Error| private::cannot_read(&folder.display().to_string(), &e);
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let id = name.to_str().and_then(|n| n.strip_suffix(".jsonl"));
+            ids.extend(id.and_then(|n| n.parse::<u64>().ok()));
+        }
         ids.sort_unstable();
-        ids
+        Ok(ids)
+    }
+
+    /// How long a change's journal is, which only grows.
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    pub fn length(&self, id: u64) -> Result<u64, TuneError> {
+        let path = self.file_of(id);
+        let found = private::open(&path, OpenOptions::new().read(true))?.metadata();
+        found.map(|f| f.len()).map_err(|e| TuneError::io(&path.display().to_string(), &e))
+    }
+
+    fn read(&self, id: u64) -> Result<Vec<u8>, TuneError> {
+        let path = self.file_of(id);
+        let mut bytes = Vec::new();
+        private::open(&path, OpenOptions::new().read(true))?
+            .read_to_end(&mut bytes)
+            .map_err(|e| TuneError::io(&path.display().to_string(), &e))?;
+        Ok(bytes)
     }
 
     /// One change set as its journal tells; `None` where its first record was never written:
@@ -148,9 +188,8 @@ impl Store {
     /// # Errors
     /// When the file cannot be read or makes no sense; the message names the line.
     pub fn set(&self, id: u64) -> Result<Option<Set>, TuneError> {
-        let path = self.file_of(id);
-        let name = path.display().to_string();
-        let bytes = fs::read(&path).map_err(|e| TuneError::io(&name, &e))?;
+        let name = self.file_of(id).display().to_string();
+        let bytes = self.read(id)?;
         let damaged = |why: &str| TuneError::Environment(format!("{name}: {why}; {BY_HAND}"));
         let records = read::records(&bytes).map_err(|why| match why {
             Unread::Damaged(_) => damaged(&why.to_string()),
@@ -167,66 +206,32 @@ impl Store {
     }
 
     /// The last change after `id` whose journal a newer netwright wrote: what it set is not known.
-    pub fn newer_after(&self, id: u64) -> Option<u64> {
-        let is_newer = |id: &u64| {
-            let records = fs::read(self.file_of(*id)).map(|bytes| read::records(&bytes));
-            matches!(records, Ok(Err(Unread::Newer(_))))
-        };
-        self.ids().into_iter().rev().take_while(|later| *later > id).find(is_newer)
-    }
-
-    /// Whether it can be a place for journals; one that is not there is.
     ///
     /// # Errors
-    /// [`TuneError::Environment`] where there is something else than a folder.
-    pub fn is_place(&self) -> Result<(), TuneError> {
-        let folder = self.folder();
-        let other = match fs::metadata(&folder) {
-            Ok(there) => !there.is_dir(),
-            Err(e) => e.kind() == ErrorKind::NotADirectory,
-        };
-        if !other {
-            return Ok(());
-        }
-        let path = if self.state.is_dir() { &folder } else { &self.state };
-        Err(TuneError::Environment(format!(
-            "{}: is no folder; journals are kept in one (--state-dir, NETWRIGHT_STATE)",
-            path.display()
-        )))
-    }
-
-    /// Whether all of it may be read.
-    ///
-    /// # Errors
-    /// The first file or folder that is there and cannot be read; [`TuneError::Denied`] where this
-    /// process may not.
-    pub fn may_read(&self) -> Result<(), TuneError> {
-        let folder = self.folder();
-        let unread =
-            |path: &Path, e: &std::io::Error| TuneError::io(&path.display().to_string(), e);
-        match fs::read_dir(&folder) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(unread(&folder, &e)),
-            _ => {}
-        }
-        for path in self.ids().into_iter().map(|id| self.file_of(id)) {
-            match File::open(&path) {
-                Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(unread(&path, &e)),
-                _ => {}
+    /// When a journal cannot be read.
+    pub fn newer_after(&self, id: u64) -> Result<Option<u64>, TuneError> {
+        for later in self.ids()?.into_iter().rev().take_while(|later| *later > id) {
+            if matches!(read::records(&self.read(later)?), Err(Unread::Newer(_))) {
+                return Ok(Some(later));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Every change set, ascending; what makes no sense is in the second list.
-    pub fn sets(&self) -> (Vec<Set>, Vec<String>) {
+    ///
+    /// # Errors
+    /// When one is there and cannot be read at this moment: it may be in force.
+    pub fn sets(&self) -> Result<(Vec<Set>, Vec<String>), TuneError> {
         let (mut sets, mut damaged) = (Vec::new(), Vec::new());
-        for id in self.ids() {
+        for id in self.ids()? {
             match self.set(id) {
                 Ok(set) => sets.extend(set),
+                Err(e @ TuneError::Denied(_)) => return Err(e),
                 Err(e) => damaged.push(e.to_string()),
             }
         }
-        (sets, damaged)
+        Ok((sets, damaged))
     }
 
     /// Begins a change set with its first record, made by its number. Only with the lock. Cut short,
@@ -235,17 +240,14 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(&self, _: &Lock, first: impl FnOnce(u64) -> Event) -> Result<Journal, TuneError> {
-        let id = self.ids().last().map_or(1, |last| last + 1);
+        let id = self.ids()?.last().map_or(1, |last| last + 1);
         let path = self.file_of(id);
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
         let unnamed = self.folder().join("begun.new");
         remove(&unnamed).map_err(failed)?;
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&unnamed)
-            .map_err(failed)?;
+        let file = private::open(&unnamed, OpenOptions::new().append(true).create_new(true))?;
+        // Before it has its name: a set that is begun without our knowing it stands in everybody's way.
+        let folder = File::open(self.folder()).map_err(failed)?;
         let mut journal = Journal {
             file,
             path: path.clone(),
@@ -260,7 +262,10 @@ impl Store {
             return Err(e);
         }
         fs::rename(&unnamed, &path).map_err(failed)?;
-        sync_folder(&self.folder()).map_err(failed)?;
+        if let Err(e) = folder.sync_all() {
+            let _ = remove(&path);
+            return Err(failed(e));
+        }
         Ok(journal)
     }
 
@@ -270,9 +275,7 @@ impl Store {
     /// When the journal cannot be opened or makes no sense.
     pub fn resume(&self, id: u64, _: &Lock) -> Result<Journal, TuneError> {
         let path = self.file_of(id);
-        let name = path.display().to_string();
-        let failed = |e: std::io::Error| TuneError::io(&name, &e);
-        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        let file = private::open(&path, OpenOptions::new().read(true).append(true))?;
         Self::opened(file, path, id)
     }
 
@@ -286,7 +289,7 @@ impl Store {
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
         match OpenOptions::new().append(true).open(&path) {
             Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => {
-                let file = File::open(&path).map_err(failed)?;
+                let file = private::open(&path, OpenOptions::new().read(true))?;
                 let shut = Some(failed(e));
                 Ok(Journal { shut, ..Self::opened(file, path, id)? })
             }
@@ -339,10 +342,11 @@ impl Journal {
 
     fn write(&mut self, event: &Event) -> Result<(), TuneError> {
         let failed = |e: &std::io::Error| TuneError::io(&self.path.display().to_string(), e);
-        let record = Record { seq: self.next_seq, at_unix_ms: now_unix_ms(), event: event.clone() };
+        let (seq, at_unix_ms) = (self.next_seq, now_unix_ms());
+        let record = Record { seq, at_unix_ms, event: event.clone(), crc32: String::new() };
         // A torn line is closed first, so that this one stands alone.
         let mut line = if self.torn { vec![b'\n'] } else { vec![] };
-        serde_json::to_writer(&mut line, &record).map_err(|e| failed(&e.into()))?;
+        line.extend(line::of(&record).map_err(|e| failed(&e.into()))?);
         line.push(b'\n');
         // One call: a record is there or torn, never mixed with another.
         match self.file.write(&line) {
@@ -386,14 +390,17 @@ mod tests {
     fn a_folder_that_is_there_and_cannot_be_read_is_not_one_without_changes() {
         let state = tempfile::tempdir().unwrap();
         let store = Store::at(state.path());
-        store.may_read().unwrap();
+        assert_eq!(store.ids().unwrap(), [0; 0]);
         let folder = store.folder();
         std::os::unix::fs::symlink(&folder, &folder).unwrap();
-        assert!(store.ids().is_empty());
-        let why = store.may_read().unwrap_err().to_string();
+        let why = store.ids().unwrap_err().to_string();
         assert!(why.contains(&folder.display().to_string()), "{why}");
+        store.sets().unwrap_err();
+        store.newer_after(0).unwrap_err();
+        let lock = store.lock(None, &mut |_| {}).unwrap_err();
+        assert!(lock.to_string().contains("ELOOP"), "{lock}");
         fs::remove_file(&folder).unwrap();
         fs::create_dir(&folder).unwrap();
-        store.may_read().unwrap();
+        assert_eq!(store.ids().unwrap(), [0; 0]);
     }
 }

@@ -241,6 +241,12 @@ pub trait Knob: Sync {
         None
     }
 
+    /// Whether a value is none that somebody set, but what is there once the kernel took ours away.
+    fn is_nothing(&self, exact: &str) -> bool {
+        let _ = exact;
+        false
+    }
+
     /// How undoing works, and what of it does not come back.
     fn undo_text(&self, knob: &str) -> String {
         let _ = knob;

@@ -26,7 +26,7 @@ pub fn close(
     lock: &Lock,
     sets: &[(Set, State)],
 ) -> Result<Vec<u64>, TuneError> {
-    let last = store.ids().into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
+    let last = store.ids()?.into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
     let mut closed = Vec::new();
     for (set, _) in sets.iter().filter(|(_, t)| *t == State::PartlyRolledBack) {
         let later = || sets.iter().filter(|(s, t)| s.id > set.id && stands(*t));

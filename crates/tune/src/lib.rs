@@ -26,6 +26,7 @@ pub mod near;
 pub mod netns;
 pub mod persist;
 pub mod plan;
+pub mod private;
 pub mod privilege;
 pub mod profile;
 pub mod session;

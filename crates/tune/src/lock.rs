@@ -3,17 +3,23 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{ErrorKind, Read, Seek, SeekFrom, Write},
-    os::fd::AsRawFd,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::Path,
 };
 
-use crate::TuneError;
+use crate::{TuneError, private};
 
 /// Held until dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    _file: Option<File>,
+}
+
+impl Lock {
+    /// None is held: for a guard that somebody keeps from undoing in time.
+    pub(crate) fn without() -> Self {
+        Self { _file: None }
+    }
 }
 
 /// What trying gave.
@@ -21,14 +27,14 @@ pub struct Lock {
 pub enum Tried {
     /// It is ours.
     Ours(Lock),
-    /// Somebody else has it: their process, as they wrote it down.
+    /// Somebody else has it: their process, as the kernel tells it.
     Theirs(Option<u32>),
 }
 
-fn try_once(file: &File) -> Result<bool, std::io::Error> {
+fn try_once(file: &File, how: libc::c_int) -> Result<bool, std::io::Error> {
     loop {
         // SAFETY: the descriptor is open.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        if unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) } == 0 {
             return Ok(true);
         }
         let error = std::io::Error::last_os_error();
@@ -40,35 +46,119 @@ fn try_once(file: &File) -> Result<bool, std::io::Error> {
     }
 }
 
-/// Tries to take it.
+/// Tries to take it. Nobody else can open the file, and so hold it, but those who had it open before
+/// it was closed to them.
 ///
 /// # Errors
-/// When the file cannot be made or locked.
+/// When the file cannot be made or locked, or is not ours: [`private::open`].
 pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
     let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
-    let mut file =
-        match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path) {
-            // It can be held all the same, and undoing needs no more.
-            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => File::open(path),
-            opened => opened,
-        }
-        .map_err(failed)?;
-    if !try_once(&file).map_err(failed)? {
-        let mut holder = String::new();
-        let _ = (&mut file).take(32).read_to_string(&mut holder);
-        return Ok(Tried::Theirs(holder.trim().parse().ok()));
+    let mut create = OpenOptions::new();
+    create.read(true).write(true).create(true).truncate(false);
+    let file = match private::open(path, &mut create) {
+        // On a file system that is read-only it can be held all the same, and undoing needs no more.
+        Err(e) => private::open(path, OpenOptions::new().read(true)).map_err(|_| e)?,
+        Ok(file) => file,
+    };
+    private::tighten_file(path, &file)?;
+    if !try_once(&file, libc::LOCK_EX).map_err(failed)? {
+        return Ok(Tried::Theirs(holder(&file)));
     }
-    // For people who wait; the lock itself does not rest on it, so a full or read-only disk is no error.
-    let _ = file.set_len(0);
-    let _ = file.seek(SeekFrom::Start(0));
-    let _ = file.write_all(format!("{}\n", std::process::id()).as_bytes());
-    Ok(Tried::Ours(Lock { _file: file }))
+    Ok(Tried::Ours(Lock { _file: Some(file) }))
 }
 
 /// Whether somebody has it now; looks without taking it.
-pub fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    // SAFETY: the descriptor is open.
-    let shared = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
-    shared != 0
+///
+/// # Errors
+/// When that cannot be told; a file that is not there is one that nobody has.
+pub fn is_held(path: &Path) -> Result<bool, TuneError> {
+    let file = match private::open(path, OpenOptions::new().read(true)) {
+        Err(TuneError::Absent(_)) => return Ok(false),
+        opened => opened?,
+    };
+    let shared = try_once(&file, libc::LOCK_SH);
+    shared.map(|ours| !ours).map_err(|e| TuneError::io(&path.display().to_string(), &e))
+}
+
+/// The process that holds a file's lock, as far as the kernel shows it here.
+///
+/// **Source**: `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 77 00:1f:5678 0 EOF`, device in hexadecimal.
+fn holder(file: &File) -> Option<u32> {
+    let found = file.metadata().ok()?;
+    let text = std::fs::read_to_string("/proc/locks").ok()?;
+    holder_of(&text, (found.dev(), found.ino()))
+}
+
+/// A file system of several devices shows another one here than `stat` does: then the file's number
+/// tells, where it is one file's.
+fn holder_of(locks: &str, (device, inode): (u64, u64)) -> Option<u32> {
+    let one = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["FLOCK", _, _, pid, place] = words.get(1..6)? else { return None };
+        let mut parts = place.split(':');
+        let (major, minor) = (parts.next()?, parts.next()?);
+        let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+        let same_file = parts.next()?.parse() == Ok(inode);
+        let at = libc::makedev(number(major)?, number(minor)?);
+        same_file.then_some((pid.parse::<u32>().ok()?, at == device))
+    };
+    let all: Vec<(u32, bool)> = locks.lines().filter_map(one).collect();
+    let exact = all.iter().find(|(_, exact)| *exact).map(|(pid, _)| *pid);
+    match (exact, all.as_slice()) {
+        (None, [(pid, _)]) => Some(*pid),
+        (exact, _) => exact,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn the_holder_that_is_named_is_the_one_that_the_kernel_knows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let Tried::Ours(lock) = try_lock(&path).unwrap() else { panic!("nobody has it") };
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        // What somebody wrote into it is not believed.
+        fs::write(&path, "1\n").unwrap();
+        let Tried::Theirs(pid) = try_lock(&path).unwrap() else { panic!("it is held") };
+        assert_eq!(pid, Some(std::process::id()));
+        assert!(is_held(&path).unwrap());
+        drop(lock);
+        assert!(!is_held(&path).unwrap());
+        assert!(!is_held(&folder.path().join("none")).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"1\n", "a file that is locked is not written");
+    }
+
+    #[test]
+    fn a_lock_that_others_could_open_is_closed_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(try_lock(&path).unwrap(), Tried::Ours(_)));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let other = folder.path().join("of-somebody");
+        fs::write(&other, "kept").unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        try_lock(&path).unwrap_err();
+        is_held(&path).unwrap_err();
+        assert_eq!(fs::read(&other).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn locks_are_told_apart_by_device_and_by_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 5 08:01:77 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 6 08:02:77 0 EOF\n\
+                     3: FLOCK  ADVISORY  READ 7 08:01:77 0 EOF\n\
+                     3: -> FLOCK  ADVISORY  WRITE 8 08:01:77 0 EOF\n";
+        assert_eq!(holder_of(locks, (libc::makedev(8, 1), 77)), Some(7));
+        assert_eq!(holder_of(locks, (libc::makedev(8, 2), 77)), Some(6));
+        assert_eq!(holder_of(locks, (libc::makedev(9, 9), 77)), None, "two files have that number");
+        assert_eq!(holder_of(locks, (libc::makedev(8, 1), 78)), None);
+    }
 }

@@ -221,7 +221,12 @@ fn kept_by(k: &Kept, by: &str) -> KeptValue {
 
 /// What every command says when writing the files was cut short.
 pub fn notice(state: &Path) -> Option<String> {
-    let record = Record::load(&Record::path(state)).ok()?;
+    let record = match Record::load(&Record::path(state)) {
+        Ok(record) => record,
+        // Whoever may not read it can do nothing about it.
+        Err(TuneError::Denied(_)) => return None,
+        Err(e) => return Some(format!("what is kept over a reboot cannot be told: {e}")),
+    };
     record.pending.then(|| {
         "writing the files that keep changes over a reboot was cut short; `netwright tune persist` \
          completes it, `netwright tune persist --remove` removes all of them"

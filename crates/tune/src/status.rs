@@ -18,30 +18,39 @@ use crate::{
     undo::{self, Outlook},
 };
 
+/// Sets with their states, and what makes no sense.
+pub type Standing = (Vec<(Set, State)>, Vec<String>);
+
 /// Every set with its state, ascending.
-pub fn standing(host: &Host, store: &Store) -> (Vec<(Set, State)>, Vec<String>) {
-    let (sets, damaged) = store.sets();
+///
+/// # Errors
+/// When it cannot be told which there are: [`Store::sets`], [`Store::is_locked`].
+pub fn standing(host: &Host, store: &Store) -> Result<Standing, TuneError> {
+    let (sets, damaged) = store.sets()?;
     if sets.is_empty() {
-        return (vec![], damaged);
+        return Ok((vec![], damaged));
     }
     let boot = host.id().boot_id;
-    let locked = store.is_locked();
+    let locked = store.is_locked()?;
     let state = |s: Set| {
         let state = s.state(boot.known(), locked);
         (s, state)
     };
-    (sets.into_iter().map(state).collect(), damaged)
+    Ok((sets.into_iter().map(state).collect(), damaged))
 }
 
 /// `tune log`.
-pub fn log(host: &Host, store: &Store) -> Log {
-    let (sets, damaged) = standing(host, store);
-    Log {
+///
+/// # Errors
+/// As of [`standing`].
+pub fn log(host: &Host, store: &Store) -> Result<Log, TuneError> {
+    let (sets, damaged) = standing(host, store)?;
+    Ok(Log {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),
         sets: documents(host, &sets),
         damaged,
-    }
+    })
 }
 
 /// One set for a document, as it is seen from a host.
@@ -88,8 +97,11 @@ pub fn is_left(host: &Host, set: &Set, state: State) -> bool {
 
 /// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
 /// suspects where they are known.
-pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
-    let (mut sets, damaged) = standing(host, store);
+///
+/// # Errors
+/// As of [`standing`].
+pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Result<Status, TuneError> {
+    let (mut sets, damaged) = standing(host, store)?;
     let here = host.id();
     let mut values: Vec<(usize, String, Now)> = Vec::new();
     let mut kept: Vec<usize> = Vec::new();
@@ -116,13 +128,13 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Status {
     let values = values.into_iter().map(|(.., now)| now).collect();
     let mut at = 0..;
     sets.retain(|_| at.next().is_some_and(|i| kept.contains(&i)));
-    Status {
+    Ok(Status {
         schema_version: SCHEMA_VERSION,
         journal: store.folder().display().to_string(),
         sets: documents(host, &sets),
         values,
         damaged,
-    }
+    })
 }
 
 /// A value to look at.
@@ -164,7 +176,7 @@ fn of_set(
 
 /// What a set moved along and somebody else set since.
 fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
-    let all = drift::found(host, set).into_iter().filter(|d| !d.beside.is_empty());
+    let all = drift::found(host, set).drifted.into_iter().filter(|d| !d.beside.is_empty());
     let now = |d: drift::Drifted| Now {
         id: set.id,
         called: if d.called == d.knob { String::new() } else { d.called },
@@ -346,7 +358,12 @@ fn sets_this(rival: &Rival, knob: &str) -> bool {
 /// What every command says before anything else, when a change was cut short or waits.
 /// `options` are those by which a command finds the same journal.
 pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
-    let (sets, damaged) = standing(host, store);
+    let (sets, damaged) = match standing(host, store) {
+        Ok(standing) => standing,
+        // Whoever may not read it can do nothing about it.
+        Err(TuneError::Denied(_)) => return None,
+        Err(e) => return Some(format!("which changes are in force cannot be told: {e}")),
+    };
     if let Some(damaged) = damaged.first() {
         return Some(format!("{damaged}; `netwright tune log{options}` lists what can be read"));
     }
@@ -376,7 +393,8 @@ pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
             _ => None,
         }
     });
-    of_set.or_else(|| if store.is_locked() { None } else { crate::persist::notice(store.state()) })
+    let is_free = || store.is_locked().is_ok_and(|locked| !locked);
+    of_set.or_else(|| is_free().then(|| crate::persist::notice(store.state())).flatten())
 }
 
 /// What an experiment that was cut short left.

@@ -9,6 +9,7 @@ use model::tune::{By, Event, Plan, State};
 use crate::{
     Host, Store, TuneError,
     apply::{Applied, Work},
+    drift::Drifted,
     journal::Set,
     knobs,
     lock::Lock,
@@ -34,7 +35,8 @@ pub trait Trials: std::fmt::Debug + Sync {
     /// Undoes it and reads everything back.
     ///
     /// # Errors
-    /// Names what could not be put back, and how to try again.
+    /// Names what could not be put back, and how to try again; [`TuneError::Changed`] with what somebody
+    /// else set since, which is left.
     fn take_back(&self, id: u64) -> Result<(), TuneError>;
 }
 
@@ -111,7 +113,7 @@ impl Bench {
     /// Every set with its state. The lock is ours, so nobody else is at work.
     fn sets(&self) -> Result<Vec<(Set, State)>, TuneError> {
         let boot = self.host.id().boot_id;
-        let (sets, damaged) = self.store.sets();
+        let (sets, damaged) = self.store.sets()?;
         if let Some(damaged) = damaged.into_iter().next() {
             return Err(TuneError::Environment(damaged));
         }
@@ -143,7 +145,12 @@ impl Bench {
             let id = set.id;
             match (state, &set.trial) {
                 (State::Unfinished, Some(trial)) => {
-                    let how = self.close(set)?;
+                    let how = match self.close(set) {
+                        Ok(how) => how.to_owned(),
+                        // It is undone all the same.
+                        Err(TuneError::Changed(left)) => format!("is undone; {left}"),
+                        Err(e) => return Err(e),
+                    };
                     told.push(format!("{trial} was cut short; its change {id} {how}"));
                 }
                 (State::Unfinished, None) if self.reaches(set) => {
@@ -253,7 +260,8 @@ impl Bench {
     /// Undoes a set and reads everything back.
     ///
     /// # Errors
-    /// Names what could not be put back, and how to try again.
+    /// Names what could not be put back, and how to try again; [`TuneError::Changed`] with what somebody
+    /// else set since, which is left.
     pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
         whole(id, &self.undone(id)?)
     }
@@ -320,11 +328,22 @@ fn whole(id: u64, report: &Report) -> Result<(), TuneError> {
             "NOT PUT BACK: {knob}: {why}; `netwright tune rollback {id}` tries again"
         )));
     }
-    match &report.journal {
-        None => Ok(()),
-        Some(journal) => Err(TuneError::Environment(format!(
+    if let Some(journal) = &report.journal {
+        return Err(TuneError::Environment(format!(
             "all is put back, but the journal could not be told ({journal}); `netwright tune \
              rollback {id}` closes it"
+        )));
+    }
+    let left = |d: &Drifted| {
+        let Drifted { knob, written, before, found, .. } = d;
+        format!("{knob} is {found}, which somebody else set over {written} (before: {before})")
+    };
+    match report.drifted.iter().map(left).collect::<Vec<_>>() {
+        none if none.is_empty() => Ok(()),
+        some => Err(TuneError::Changed(format!(
+            "left as it is: {}; `netwright tune rollback {id} --force` on this host puts the value from \
+             before back",
+            some.join("; ")
         ))),
     }
 }

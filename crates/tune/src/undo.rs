@@ -9,7 +9,7 @@ use model::tune::{Event, Member, Saved};
 
 use crate::{
     Host, TuneError,
-    drift::{self, Drifted},
+    drift::{self, Drifted, Found},
     identity::{self, Finder, Whereabouts},
     journal::{Journal, Set},
     knob::Undone,
@@ -22,10 +22,10 @@ pub const ASKED: &str = "it was asked for";
 /// What becomes of values that somebody else set since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDrift {
+    /// They are left as they are, and so is what our write of the same knob disturbed beside it.
+    Leave,
     /// The old value is put back over them.
     Overwrite,
-    /// They stay, and so does what our write of the same knob disturbed beside it.
-    Keep,
 }
 
 /// What came of it.
@@ -42,7 +42,7 @@ pub struct Report {
     pub lost: Vec<(String, String)>,
     /// Knobs of interfaces that were renamed since, with the names under which they were put back.
     pub renamed: Vec<(String, String)>,
-    /// What somebody else had set since; overwritten, or left where that was asked for.
+    /// What somebody else had set since; left, or overwritten where that was asked for.
     pub drifted: Vec<Drifted>,
     /// What the journal could not be told; the next command will say that the set is
     /// unfinished.
@@ -100,18 +100,19 @@ pub(crate) fn is_gone(set: &Set, knob: &str) -> bool {
     set.namespace_gone && netns::is_of_namespace(knob)
 }
 
-/// Undoes a set, whatever is there now; `why` stands in the journal.
+/// Undoes a set and leaves what somebody else set since; `why` stands in the journal.
 pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
-    with(host, journal, set, why, OnDrift::Overwrite)
+    with(host, journal, set, why, OnDrift::Leave)
 }
 
 /// The same, with a say in what becomes of values that somebody else set since. Of a set whose
 /// undoing ended before, only what that left is put back.
 pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: OnDrift) -> Report {
-    let report = Report { drifted: drift::found(host, set), ..Report::default() };
-    let keeps = on_drift == OnDrift::Keep;
+    let mut found = drift::found(host, set);
+    let report = Report { drifted: std::mem::take(&mut found.drifted), ..Report::default() };
+    let keeps = on_drift == OnDrift::Leave;
     let told = BTreeSet::new();
-    let mut work = Work { host, finder: Finder::new(host), journal, report, keeps, told };
+    let mut work = Work { host, finder: Finder::new(host), journal, report, found, keeps, told };
     let told = work.journal.sync(Event::Undoing { why: why.into() });
     work.note(told);
     work.note_what_stays();
@@ -198,6 +199,8 @@ struct Work<'a> {
     finder: Finder<'a>,
     journal: &'a mut Journal,
     report: Report,
+    /// What could not be read before anything was put back.
+    found: Found,
     /// Whether what somebody else set since stays.
     keeps: bool,
     /// Of what was set since, what the journal was told to be overwritten.
@@ -256,6 +259,12 @@ impl Work<'_> {
         let knob = knobs::find(&name).ok_or_else(|| {
             TuneError::Environment(format!("{name}: this netwright has no such knob"))
         })?;
+        // Somebody else's value may be there, which is not written over unseen.
+        if let (true, Some(why)) = (self.keeps, self.found.unread(saved))
+            && knob.read(self.host, &name).is_err()
+        {
+            return Err(why.clone());
+        }
         match knob.undo(self.host, &name, &saved.old, written) {
             // It may have gone, or been renamed, between the look and the write.
             Ok(Undone::Gone(why)) => match self.finder.again(saved)? {

@@ -17,6 +17,10 @@ pub struct Record {
     /// What.
     #[serde(flatten)]
     pub event: Event,
+    /// CRC-32 (IEEE 802.3) of the line up to the comma before this field, eight hexadecimal digits. The
+    /// last field of a line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub crc32: String,
 }
 
 /// Who did it.
@@ -169,7 +173,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gone: Option<String>,
     },
-    /// A value was found to be another than was written, and left so because that was asked for.
+    /// A value was found to be another than was written, and left so.
     LeftAsFound {
         /// The knob.
         knob: String,

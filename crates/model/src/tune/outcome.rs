@@ -184,7 +184,7 @@ pub struct Drifted {
     pub found: String,
     /// Unit.
     pub unit: String,
-    /// Whether it stays as it was found (`--keep-drift`) and is not overwritten.
+    /// Whether it is left as it was found; `tune rollback --force` overwrites it.
     pub kept: bool,
     /// Who may have set it, as far as known.
     pub suspects: Vec<String>,

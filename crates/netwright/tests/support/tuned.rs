@@ -250,7 +250,7 @@ impl Practice {
     /// A file system of this many bytes, for journals.
     pub fn small_disk(&self, bytes: u64) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        mount("tmpfs", folder.path(), "tmpfs", 0, &format!("size={bytes}"));
+        mount("tmpfs", folder.path(), "tmpfs", 0, &format!("size={bytes},mode=700"));
         folder
     }
 

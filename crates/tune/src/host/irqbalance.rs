@@ -38,13 +38,18 @@ impl Host {
     /// Absent where none does.
     pub fn irqbalance(&self) -> Result<Irqbalance, TuneError> {
         let all = self.root().entries("/proc").map_err(|e| TuneError::read(&e))?;
-        let named = |pid: &u32| {
-            self.text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c.trim() == "irqbalance")
-                && self.state_of(*pid).is_ok_and(|s| s != 'Z')
-        };
-        let pid = all.iter().filter_map(|n| n.parse::<u32>().ok()).find(named);
-        let pid = pid.ok_or_else(|| TuneError::Absent("irqbalance does not run here".into()))?;
-        Ok(Irqbalance { pid, start: self.start_ticks(&pid.to_string())? })
+        for pid in all.iter().filter_map(|n| n.parse::<u32>().ok()) {
+            match self.text(&format!("/proc/{pid}/comm")) {
+                Ok(comm) if comm.trim() == "irqbalance" => {}
+                // It is not known to be another one's.
+                Err(no_answer @ TuneError::Unread(_)) => return Err(no_answer),
+                _ => continue,
+            }
+            if self.state_of(pid).is_ok_and(|s| s != 'Z') {
+                return Ok(Irqbalance { pid, start: self.start_ticks(&pid.to_string())? });
+            }
+        }
+        Err(TuneError::Absent("irqbalance does not run here".into()))
     }
 
     /// What it is told on its socket, and what it says.

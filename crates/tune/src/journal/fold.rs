@@ -65,7 +65,7 @@ pub struct Set {
     pub again: bool,
     /// Values that could not be put back at the last try, with the reason.
     pub not_undone: Vec<(String, String)>,
-    /// Values that undoing leaves as somebody else set them, exactly.
+    /// Values that undoing left as somebody else had set them, exactly.
     pub as_found: BTreeMap<String, String>,
     /// Noted as gone with a reboot.
     pub gone: bool,
@@ -145,6 +145,7 @@ impl Set {
             }
             Event::Undone { knob, overwrote, renamed, gone, .. } => {
                 self.settled(&knob);
+                self.as_found.remove(&knob);
                 if let Some(now) = renamed {
                     self.trouble.push(format!("{knob}: put back as {now}, its name by then"));
                 }
@@ -164,9 +165,7 @@ impl Set {
                 if !self.trouble.contains(&line) {
                     self.trouble.push(line);
                 }
-                if let Some(exact) = exact {
-                    self.as_found.insert(knob, exact);
-                }
+                self.as_found.insert(knob, exact.unwrap_or(found));
             }
             Event::NotUndone { knob, why } => {
                 self.settled(&knob);
@@ -187,6 +186,18 @@ impl Set {
     /// A later word on a value is the one that counts.
     fn settled(&mut self, knob: &str) {
         self.not_undone.retain(|(k, _)| k != knob);
+    }
+
+    /// The set with what an earlier undoing left, as somebody else had set it, to be undone too.
+    #[must_use]
+    pub fn with_what_was_left(mut self) -> Self {
+        let is_left_over = self.is_left_over();
+        for (knob, _) in std::mem::take(&mut self.as_found) {
+            if is_left_over && !self.is_left(&knob) {
+                self.not_undone.push((knob, "somebody else had set it".into()));
+            }
+        }
+        self
     }
 
     /// Whether it was cut short, and no undoing of it has ended; of one from before a boot nothing is in

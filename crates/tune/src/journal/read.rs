@@ -1,7 +1,8 @@
 //! A journal's bytes → its records.
 
-use model::{SCHEMA_VERSION, tune::Record};
-use serde::Deserialize;
+use model::tune::Record;
+
+use super::line::{self, Line};
 
 /// Why a journal cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,69 +15,62 @@ pub enum Unread {
     Newer(String),
 }
 
-/// What every version's records have.
-#[derive(Deserialize)]
-struct Outline {
-    #[serde(rename = "seq")]
-    _seq: u64,
-    #[serde(default)]
-    event: serde_json::Value,
-    schema_version: Option<u32>,
-}
-
-/// The records. A line that a crash tore is one that does not parse, and has no number: the
-/// next record takes it. A gap in the numbers is a lost record, which no crash makes. A whole record
-/// that is not known is a later version's: what it tells of may be in force.
+/// The records. A line that a crash tore is the beginning of one, and has no number: the next record
+/// takes it. Whatever else is no record as it was written is damage, and so is a gap in the numbers: a
+/// lost record, which no crash makes. A whole record that is not known is a later version's: what it
+/// tells of may be in force.
 ///
 /// # Errors
-/// When a record is missing, out of order (the message names the line), or of a newer version.
+/// When a record is damaged, missing, out of order (the message names the line), or of a newer version.
 pub fn records(bytes: &[u8]) -> Result<Vec<Record>, Unread> {
     let mut all: Vec<Record> = Vec::new();
-    for (i, line) in bytes.split(|b| *b == b'\n').enumerate() {
-        // What a crash tore is no JSON.
-        if let Ok(outline) = serde_json::from_slice::<Outline>(line) {
-            of_a_known_version(&outline)?;
-            let record = serde_json::from_slice::<Record>(line);
-            let record = record.map_err(|_| unknown(&outline))?;
-            let expected = all.len() as u64 + 1;
-            if record.seq != expected {
-                return Err(Unread::Damaged(format!(
-                    "line {}: record {} where {expected} should be",
-                    i + 1,
-                    record.seq
-                )));
+    // Ended by the one who wrote the next record, which must follow.
+    let mut torn = None;
+    for (i, whole) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
+        let damaged = |why: &str| Unread::Damaged(format!("line {}: {why}", i + 1));
+        let line = whole.strip_suffix(b"\n").unwrap_or(whole);
+        match line::read(line) {
+            Line::Record(record) => {
+                let expected = all.len() as u64 + 1;
+                if record.seq != expected {
+                    let is = record.seq;
+                    return Err(damaged(&format!("record {is} where {expected} should be")));
+                }
+                all.push(*record);
+                torn = None;
             }
-            all.push(record);
+            Line::Damaged(why) => return Err(damaged(why)),
+            Line::Newer(what) => return Err(Unread::Newer(what)),
+            Line::Part if line.is_empty() => {}
+            Line::Part if line.len() < whole.len() => torn = Some(damaged(NO_RECORD)),
+            Line::Part => {
+                let but_for_its_end = line.split_last().map(|(_, rest)| line::read(rest));
+                if matches!(but_for_its_end, Some(Line::Record(_))) {
+                    return Err(damaged(NO_RECORD));
+                }
+            }
         }
     }
-    Ok(all)
+    torn.map_or(Ok(all), Err)
 }
 
-fn of_a_known_version(outline: &Outline) -> Result<(), Unread> {
-    match outline.schema_version {
-        Some(theirs) if theirs > SCHEMA_VERSION => {
-            Err(Unread::Newer(format!("schema_version {theirs}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn unknown(outline: &Outline) -> Unread {
-    Unread::Newer(format!("record {}", outline.event))
-}
+const NO_RECORD: &str = "is no record, and none that a crash tore";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::tune::Event;
+    use model::{SCHEMA_VERSION, tune::Event};
+
+    fn line_of(seq: u64, event: Event) -> Vec<u8> {
+        let record = Record { seq, at_unix_ms: 5, event, crc32: String::new() };
+        [line::of(&record).unwrap(), vec![b'\n']].concat()
+    }
 
     fn journal() -> Vec<u8> {
         let events = [Event::Applied, Event::Confirmed, Event::RolledBack];
         let mut bytes = Vec::new();
         for (i, event) in events.into_iter().enumerate() {
-            let record = Record { seq: i as u64 + 1, at_unix_ms: 5, event };
-            serde_json::to_writer(&mut bytes, &record).unwrap();
-            bytes.push(b'\n');
+            bytes.extend(line_of(i as u64 + 1, event));
         }
         bytes
     }
@@ -102,9 +96,7 @@ mod tests {
             assert_eq!(records.len(), full, "cut at {cut}");
             let mut resumed = torn.to_vec();
             resumed.push(b'\n');
-            let next = Record { seq: full as u64 + 1, at_unix_ms: 6, event: Event::GoneWithBoot };
-            serde_json::to_writer(&mut resumed, &next).unwrap();
-            resumed.push(b'\n');
+            resumed.extend(line_of(full as u64 + 1, Event::GoneWithBoot));
             assert_eq!(super::records(&resumed).unwrap().len(), full + 1, "cut at {cut}");
         }
     }
@@ -116,12 +108,46 @@ mod tests {
         let error = records(&[lines[0], lines[2]].concat()).unwrap_err();
         assert!(error.to_string().starts_with("line 2"), "{error}");
         assert_eq!(records(b"").unwrap(), []);
-        assert_eq!(records(&[0xff, b'\n', 0, b'{']).unwrap(), []);
+        // A file that a power cut left longer than what is in it.
+        assert_eq!(records(&[whole.clone(), vec![0; 9]].concat()).unwrap().len(), 3);
+        for nonsense in [&[0xff, b'\n', 0, b'{'][..], &[&whole[..], b"{}\n"].concat()] {
+            records(nonsense).unwrap_err();
+        }
+    }
+
+    /// A flipped bit in `writing` would make what it tells of nobody's to undo, in `rolled_back` the
+    /// contrary.
+    #[test]
+    fn no_flipped_bit_goes_unseen() {
+        let whole = journal();
+        for byte in 0..whole.len() {
+            for bit in 0..8 {
+                let mut flipped = whole.clone();
+                flipped[byte] ^= 1 << bit;
+                let told = records(&flipped);
+                assert!(
+                    matches!(told, Err(Unread::Damaged(_))),
+                    "byte {byte}, bit {bit}: {told:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_without_a_checksum_is_not_believed() {
+        let event = Event::Applied;
+        let record = Record { seq: 1, at_unix_ms: 5, event, crc32: String::new() };
+        let old = [serde_json::to_vec(&record).unwrap(), vec![b'\n']].concat();
+        let why = records(&old).unwrap_err().to_string();
+        assert!(why.starts_with("line 1: has no checksum"), "{why}");
     }
 
     #[test]
     fn what_a_newer_one_wrote_is_neither_torn_nor_known() {
-        let line = |seq: u64, rest: &str| format!(r#"{{"seq":{seq},"at_unix_ms":5,{rest}}}"#);
+        let line = |seq: u64, rest: &str| {
+            let bare = format!(r#"{{"seq":{seq},"at_unix_ms":5,{rest}}}"#);
+            String::from_utf8(line::sealed(bare.as_bytes())).unwrap()
+        };
         let begin = |version: u32| {
             line(
                 1,

@@ -111,10 +111,9 @@ fn cover(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
 
 /// Puts back what was there: the root, then those below it which the kernel did not make itself.
 fn put_back(host: &Host, nic: &str, old: &[Qdisc], now: &[Qdisc]) -> Result<(), TuneError> {
-    let Some((root, below)) = old.split_first() else { return Ok(()) };
-    if root.handle == 0 {
+    let Some((root, below)) = old.split_first().filter(|(root, _)| root.handle != 0) else {
         return to_default(host, nic, now);
-    }
+    };
     if now.iter().any(|q| q.handle == root.handle) {
         cover(host, nic, now)?;
     }
@@ -123,6 +122,18 @@ fn put_back(host: &Host, nic: &str, old: &[Qdisc], now: &[Qdisc]) -> Result<(), 
         host.put_qdisc(nic, &Qdisc { options, ..q.clone() })?;
     }
     Ok(())
+}
+
+/// Whether it is what the kernel makes by itself. An interface that was not up since it is in its network
+/// namespace has none yet, and gets its default when it comes up.
+fn is_default(all: &[Qdisc]) -> bool {
+    all.first().is_none_or(|root| root.handle == 0)
+}
+
+fn none_yet(nic: &str) -> String {
+    format!(
+        "{nic} has no discipline while it is down, and gets the kernel's default when it comes up"
+    )
 }
 
 impl Knob for NicQdisc {
@@ -241,9 +252,28 @@ impl Knob for NicQdisc {
         match self.read(host, knob) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
-            now => put_back(host, name, &parsed(old), &parsed(&now?))?,
+            now => {
+                let (old, now) = (parsed(old), parsed(&now?));
+                if !(is_default(&old) && now.is_empty()) {
+                    put_back(host, name, &old, &now)?;
+                }
+            }
         }
-        self.came_back(host, knob, old)
+        let (back, then) = (self.read(host, knob)?, parsed(old));
+        match parsed(&back) {
+            none if is_default(&then) && none.is_empty() => Ok(Undone::Lost(none_yet(name))),
+            now if then.is_empty() && is_default(&now) => Ok(Undone::Restored(back)),
+            _ => self.came_back(host, knob, old),
+        }
+    }
+
+    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
+        let none = || self.read(host, knob).is_ok_and(|now| self.is_nothing(&now));
+        (is_default(&parsed(old)) && none()).then(|| none_yet(nic(knob)))
+    }
+
+    fn is_nothing(&self, exact: &str) -> bool {
+        parsed(exact).is_empty()
     }
 
     fn undo_text(&self, _: &str) -> String {

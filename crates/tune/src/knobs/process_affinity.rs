@@ -32,12 +32,12 @@ fn threads(host: &Host, pid: u32) -> Result<Threads, TuneError> {
     let tids = host.root().entries(&folder).map_err(|e| TuneError::read(&e))?;
     let mut all = Threads::new();
     for tid in tids.iter().filter_map(|t| t.parse::<u32>().ok()) {
-        // One that ends meanwhile is not there.
-        let (Ok(start), Ok(status)) = (
-            host.start_ticks(&format!("{pid}/task/{tid}")),
-            host.text(&format!("{folder}/{tid}/status")),
-        ) else {
-            continue;
+        let start = host.start_ticks(&format!("{pid}/task/{tid}"));
+        let status = host.text(&format!("{folder}/{tid}/status"));
+        let (start, status) = match start.and_then(|start| Ok((start, status?))) {
+            // One that ends meanwhile is not there.
+            Err(TuneError::Absent(_)) => continue,
+            read => read?,
         };
         if let Some(cpus) = allowed(&status) {
             all.insert((tid, start), cpus);

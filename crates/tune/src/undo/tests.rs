@@ -98,7 +98,7 @@ impl Tree {
 
     /// What `tune status` says is left: knob, value now.
     fn left(&self) -> Vec<(String, Option<String>)> {
-        let status = status::status(&self.host(), &self.store(), None);
+        let status = status::status(&self.host(), &self.store(), None).unwrap();
         assert_eq!(status.sets.is_empty(), status.values.is_empty());
         let not_put_back = |d: &Drift| matches!(d, Drift::NotPutBack { .. });
         assert!(status.values.iter().all(|v| not_put_back(&v.drift)), "{:?}", status.values);
@@ -144,7 +144,7 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
     let close = || {
         let (host, store) = (tree.host(), tree.store());
         let lock = store.lock(None, &mut |_| {}).unwrap();
-        let sets = store.sets().0.into_iter().map(|s| {
+        let sets = store.sets().unwrap().0.into_iter().map(|s| {
             let state = s.state(None, false);
             (s, state)
         });
@@ -158,8 +158,8 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
     let later = tree.store().folder().join("000002.jsonl");
     let newer = "{\"seq\":1,\"at_unix_ms\":5,\"event\":\"begin\",\"schema_version\":99}\n";
     fs::write(&later, newer).unwrap();
-    assert_eq!(tree.store().newer_after(1), Some(2));
-    assert_eq!(tree.store().newer_after(2), None);
+    assert_eq!(tree.store().newer_after(1).unwrap(), Some(2));
+    assert_eq!(tree.store().newer_after(2).unwrap(), None);
     assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "a newer one's");
     fs::remove_file(later).unwrap();
     assert_eq!((close(), tree.state()), (vec![1], State::RolledBack));
@@ -170,7 +170,7 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
 
 #[test]
 fn what_somebody_else_set_is_named_and_overwritten_or_left() {
-    for (on_drift, after) in [(OnDrift::Overwrite, "1"), (OnDrift::Keep, "7")] {
+    for (on_drift, after) in [(OnDrift::Overwrite, "1"), (OnDrift::Leave, "7")] {
         let tree = Tree::new();
         tree.apply();
         tree.put("busy_poll", "7\n");
@@ -214,7 +214,7 @@ fn a_journal_that_was_cut_off_is_damage_and_one_that_was_never_begun_is_nothing(
     // Killed before its first record was whole: what is left of that is no journal.
     fs::remove_file(&file).unwrap();
     fs::write(tree.store().folder().join("begun.new"), "{").unwrap();
-    assert_eq!(tree.store().sets(), (vec![], vec![]));
+    assert_eq!(tree.store().sets().unwrap(), (vec![], vec![]));
     KEYS.iter().for_each(|k| tree.put(k, "1\n"));
     tree.apply();
     assert!(!tree.store().folder().join("begun.new").exists());

@@ -124,7 +124,7 @@ impl Lent {
             }
             Request::Status => {
                 let store = trial::journal(self.state_dir.clone());
-                let status = tune::status::status(&Host::live(), &store, None);
+                let status = tune::status::status(&Host::live(), &store, None).map_err(failure)?;
                 Ok(Answer::Standing(Box::new(status)))
             }
         }

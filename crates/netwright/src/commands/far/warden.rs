@@ -65,7 +65,7 @@ impl Warden {
 
 /// Its own life: `netwright tune warden`.
 pub fn stand(state: &Path) -> Result<Done, Failure> {
-    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
         // SAFETY: ignoring a signal touches no memory of ours. Whoever ends a service ends both;
         // the server then puts back, and we go when it is gone.
         unsafe { libc::signal(signal, libc::SIG_IGN) };

@@ -137,7 +137,10 @@ fn wire(spec: &str) -> Result<Done, Failure> {
     }
     let spec: WireSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
     // SAFETY: the handler only stores to an atomic.
-    unsafe { libc::signal(libc::SIGTERM, stop as *const () as usize) };
+    unsafe {
+        libc::signal(libc::SIGTERM, stop as *const () as usize);
+        libc::signal(libc::SIGQUIT, stop as *const () as usize);
+    }
     lab::wire::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
     Ok(Done::Yes)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{
     Nanos,
-    tune::{Drifted, Plan, Planned, Reach, State},
+    tune::{Plan, Planned, Reach, State},
 };
 use tune::{
     Host, TuneError,
@@ -21,7 +21,7 @@ use tune::{
 use super::{
     Place, Told,
     args::ApplyArgs,
-    back::{drift_line, lost_line, no_change, told_of},
+    back::{drift_line, force_line, lost_line, no_change, told_of},
     by, failure, plan, standing, tell, tell_all,
 };
 use crate::{
@@ -146,7 +146,7 @@ fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
 
 /// What completing would write.
 fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failure> {
-    if place.store.is_locked() {
+    if place.store.is_locked().map_err(failure)? {
         return Err(Failure::Environment("somebody is changing this host right now".into()));
     }
     to_finish(&mut place, id)?;
@@ -165,7 +165,7 @@ fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failu
 
 /// One change set at a time: what was cut short or waits comes first.
 fn nothing_pending(place: &Place) -> Result<(), Failure> {
-    let (sets, damaged) = status::standing(&place.host, &place.store);
+    let (sets, damaged) = status::standing(&place.host, &place.store).map_err(failure)?;
     if let Some(damaged) = damaged.first() {
         return Err(Failure::Environment(damaged.clone()));
     }
@@ -256,7 +256,7 @@ fn guard_for(
 
 /// Goes where a set that was cut short was made, if it can be completed.
 fn to_finish(place: &mut Place, id: u64) -> Result<(), Failure> {
-    let (sets, _) = status::standing(&place.host, &place.store);
+    let (sets, _) = status::standing(&place.host, &place.store).map_err(failure)?;
     match sets.iter().find(|(s, _)| s.id == id) {
         None => Err(no_change(place, id)),
         // Our own lock makes it look as if somebody were at work.
@@ -298,6 +298,11 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
         Applied::Undone { id, why, report } => {
             let mut lines = vec![format!("Change {id} failed: {why}.")];
             match report.not_restored.as_slice() {
+                [] if !report.drifted.is_empty() => lines.push(
+                    "Every other value than what somebody else set since was put back and read \
+                     again."
+                        .into(),
+                ),
                 [] if report.lost.is_empty() => {
                     lines.push("Everything was put back and read again.".into());
                 }
@@ -306,10 +311,9 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
                     .extend(some.iter().map(|(k, why)| format!("{k} was NOT put back: {why}."))),
             }
             lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
-            let drifted = told_of(place, id, &report.drifted, OnDrift::Overwrite);
-            // What was not put back is not overwritten either, and told already.
-            let put_back = |d: &&Drifted| !report.not_restored.iter().any(|(k, _)| *k == d.knob);
-            lines.extend(drifted.iter().filter(put_back).map(|d| drift_line(d, false)));
+            let drifted = told_of(place, id, &report.drifted, OnDrift::Leave);
+            lines.extend(drifted.iter().map(|d| drift_line(d, false)));
+            lines.extend(force_line(place, id, &drifted));
             if let Some(journal) = &report.journal {
                 lines.push(format!(
                     "The journal could not be told ({journal}); `netwright tune rollback {id}{}` \
@@ -320,7 +324,7 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
             let text = lines.join(" ");
             if args.output.json {
                 let set = standing(place, id).into_iter().collect();
-                tell_all(&args.output, set, Told { lines, done: false, drifted })?;
+                tell_all(&args.output, set, Told { lines, drifted, ..Told::default() })?;
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

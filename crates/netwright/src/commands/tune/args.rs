@@ -248,9 +248,10 @@ pub struct FarArgs {
   netwright tune rollback 7 --responder db1 --secret-file F
   netwright tune rollback --unfinished   # all that was cut short
   netwright tune rollback --all          # everything back
-  netwright tune rollback --keep-drift   # but for what somebody else set since
+  netwright tune rollback 7 --force      # also over what somebody else set since
 
-Exit code 1: not everything could be put back; each such value is named."
+Exit code 1: not everything is put back; each such value is named. What somebody
+else set since is left as it is."
 ))]
 pub struct RollbackArgs {
     /// Which change [default: the last that is in force or was cut short; of an experiment that was
@@ -262,9 +263,10 @@ pub struct RollbackArgs {
     /// All changes that were cut short, the last first: those of experiments, and others.
     #[arg(long, conflicts_with_all = ["id", "all"])]
     pub unfinished: bool,
-    /// Leave what somebody else set since as it is; without this the old value is put back over it.
+    /// Put the old value back also over what somebody else set since; without this such a value is left
+    /// as it is and named, with what was written and the old value.
     #[arg(long)]
-    pub keep_drift: bool,
+    pub force: bool,
     /// Say what would be put back and write nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::tune::{ChangeSet, Drifted, Event, HostId, State};
+use model::tune::{ChangeSet, Drifted, Event, HostId, Saved, State};
 use probe::facts::{self, Request};
 use tune::{
     Host, confirm, drift,
@@ -10,7 +10,8 @@ use tune::{
     leftover,
     lock::Lock,
     netns::{self, Found},
-    privilege, status,
+    privilege,
+    status::{self, Standing},
     undo::{self, OnDrift, Outlook},
 };
 
@@ -76,29 +77,28 @@ pub(super) fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
 
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
 /// The journal files that make no sense are in the second list.
-fn sets(place: &Place) -> (Vec<(Set, State)>, Vec<String>) {
+fn sets(place: &Place) -> Result<Standing, Failure> {
     let boot = place.host.id().boot_id;
-    let (sets, damaged) = place.store.sets();
+    let (sets, damaged) = place.store.sets().map_err(failure)?;
     let state = |s: Set| {
         let state = s.state(boot.known(), false);
         (s, state)
     };
-    (sets.into_iter().map(state).collect(), damaged)
+    Ok((sets.into_iter().map(state).collect(), damaged))
 }
 
 /// The same where the others do: what makes no sense is told by the way.
-pub(super) fn readable(place: &Place) -> Vec<(Set, State)> {
-    let (sets, damaged) = sets(place);
+pub(super) fn readable(place: &Place) -> Result<Vec<(Set, State)>, Failure> {
+    let (sets, damaged) = sets(place)?;
     damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
-    sets
+    Ok(sets)
 }
 
 /// Of a change that is not among those that can be read.
 pub(super) fn no_change(place: &Place, id: u64) -> Failure {
-    let there = place.store.ids().contains(&id);
-    match place.store.set(id) {
-        Err(why) if there => failure(why),
-        _ => Failure::Usage(format!("there is no change {id}")),
+    match place.store.ids().map(|ids| (ids.contains(&id), place.store.set(id))) {
+        Ok((true, Err(why))) | Err(why) => failure(why),
+        Ok(_) => Failure::Usage(format!("there is no change {id}")),
     }
 }
 
@@ -109,9 +109,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         return afar(name, &args);
     }
     let mut place = Place::open(args.place.clone())?;
-    if place.store.ids().is_empty() {
-        // A folder that cannot be read may hold what was meant.
-        place.store.may_read().map_err(failure)?;
+    if place.store.ids().map_err(failure)?.is_empty() {
         return nothing(&args);
     }
     // SAFETY: ignoring a signal touches no memory of ours.
@@ -121,7 +119,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         true => None,
         false => Some(lock_to_undo(&mut place, &args)?),
     };
-    let (mut open, damaged) = sets(&place);
+    let (mut open, damaged) = sets(&place)?;
     let chosen = chosen(&args, &place.host, &open);
     if chosen.is_empty() {
         close_leftovers(&place, lock.as_ref());
@@ -140,15 +138,18 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     }
     told.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
+    // What would be undone before, where nothing is.
+    let mut later: Vec<Set> = Vec::new();
     for (set, state) in &chosen {
-        let mut one = match one(&mut place, lock.as_ref(), (set, *state), &open, &args) {
+        let mut one = match one(&mut place, lock.as_ref(), (set, *state), (&open, &later), &args) {
             // The others are put back, whatever becomes of one.
             Err(e) if many => Told { lines: vec![e.to_string()], ..Told::default() },
             one => one?,
         };
-        // What is undone is in nobody's way any more.
-        if one.done {
+        // What is undone is in nobody's way any more, nor is what somebody else set since.
+        if one.ended {
             open.retain(|(s, _)| s.id != set.id);
+            later.push(set.clone());
         }
         told.done &= one.done;
         told.lines.append(&mut one.lines);
@@ -172,10 +173,19 @@ type Parted = (Vec<(Set, State)>, Option<String>);
 /// Where none can be undone.
 fn not_beneath_newer(place: &Place, chosen: Vec<(Set, State)>) -> Result<Parted, Failure> {
     let writes = |t: State| !matches!(t, State::RolledBack | State::GoneWithBoot);
-    let newer = |(s, t): &(Set, State)| place.store.newer_after(s.id).filter(|_| writes(*t));
     // The last one is over all of them.
-    let Some(last) = chosen.iter().find_map(newer) else { return Ok((chosen, None)) };
-    let (beneath, free): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|c| newer(c).is_some());
+    let mut last = None;
+    let (mut beneath, mut free) = (Vec::new(), Vec::new());
+    for (set, state) in chosen {
+        match place.store.newer_after(set.id).map_err(failure)?.filter(|_| writes(state)) {
+            Some(newer) => {
+                last.get_or_insert(newer);
+                beneath.push((set, state));
+            }
+            None => free.push((set, state)),
+        }
+    }
+    let Some(last) = last else { return Ok((free, None)) };
     let ids: Vec<String> = beneath.iter().map(|(s, _)| s.id.to_string()).collect();
     let why = format!(
         "change {last} was made later by a newer netwright and may have set the same as change {}: roll \
@@ -188,8 +198,10 @@ fn not_beneath_newer(place: &Place, chosen: Vec<(Set, State)>) -> Result<Parted,
 /// Tells the journal of what is left of no change any more; what it could not be told is there the next time.
 fn close_leftovers(place: &Place, lock: Option<&Lock>) {
     let Some(lock) = lock else { return };
-    let (all, _) = sets(place);
-    if let Err(e) = leftover::close(&place.host, &place.store, lock, &all) {
+    let closed = sets(place).map_err(|e| e.to_string()).and_then(|(all, _)| {
+        leftover::close(&place.host, &place.store, lock, &all).map_err(|e| e.to_string())
+    });
+    if let Err(e) = closed {
         note(&format!("netwright: what is no longer left could not be noted: {e}"));
     }
 }
@@ -200,7 +212,7 @@ fn lock_to_undo(place: &mut Place, args: &RollbackArgs) -> Result<Lock, Failure>
         Err(Failure::Denied(why)) => why,
         other => return other,
     };
-    let (open, _) = sets(place);
+    let open = sets(place).map(|(open, _)| open).unwrap_or_default();
     let missing = chosen(args, &place.host, &open).into_iter().find_map(|(set, _)| {
         let here = go_there(place, &set).is_ok();
         here.then(|| privilege::missing_to_undo(&place.host, &set)).flatten()
@@ -214,15 +226,27 @@ fn one(
     place: &mut Place,
     lock: Option<&Lock>,
     (set, state): (&Set, State),
-    sets: &[(Set, State)],
+    (sets, later): (&[(Set, State)], &[Set]),
     args: &RollbackArgs,
 ) -> Result<Told, Failure> {
     let id = set.id;
-    let all_is_well = |line: String| Ok(Told { lines: vec![line], done: true, drifted: vec![] });
+    let all_is_well =
+        |line: String| Ok(Told { lines: vec![line], done: true, ended: true, drifted: vec![] });
+    let overwrites = args.force && !set.as_found.is_empty();
     match state {
-        State::RolledBack => {
+        State::RolledBack if !overwrites => {
+            let left: Vec<&str> = set.as_found.keys().map(String::as_str).collect();
+            let left = match left.as_slice() {
+                [] => String::new(),
+                some => format!(
+                    " What somebody else had set was left then: {}; `netwright tune rollback {id} \
+                     --force{}` overwrites it.",
+                    some.join(", "),
+                    place.options
+                ),
+            };
             return all_is_well(format!(
-                "Change {id} was rolled back before; nothing was written."
+                "Change {id} was rolled back before; nothing was written.{left}"
             ));
         }
         State::GoneWithBoot => {
@@ -236,11 +260,11 @@ fn one(
         _ => {}
     }
     let gone = go_there(place, set)?;
-    not_overwritten(set, sets)?;
-    let on_drift = if args.keep_drift { OnDrift::Keep } else { OnDrift::Overwrite };
-    let mut set = set.clone();
+    let on_drift = if args.force { OnDrift::Overwrite } else { OnDrift::Leave };
+    let mut set = if args.force { set.clone().with_what_was_left() } else { set.clone() };
+    not_overwritten(&set, sets)?;
     set.namespace_gone |= gone;
-    let Some(lock) = lock else { return Ok(would_be(place, &set, on_drift)) };
+    let Some(lock) = lock else { return Ok(would_be(place, &set, later, on_drift)) };
     privilege::check_undo(&place.host, &set).map_err(failure)?;
     let mut journal = place.store.resume_to_undo(id, lock).map_err(failure)?;
     if gone {
@@ -250,16 +274,24 @@ fn one(
     Ok(came_of(place, &set, &report, on_drift))
 }
 
-/// What undoing would do.
-fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
-    let drifted = told_of(place, set.id, &drift::found(&place.host, set), on_drift);
+/// What undoing would do, once the `later` sets are undone.
+fn would_be(place: &Place, set: &Set, later: &[Set], on_drift: OnDrift) -> Told {
+    let mut found = drift::found(&place.host, set);
+    later.iter().for_each(|later| found.but_for(later));
+    let drifted = told_of(place, set.id, &found.drifted, on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
+    let unread = |saved: &Saved| found.unread(saved).filter(|_| on_drift == OnDrift::Leave);
     let mut lines = Vec::new();
     let mut done = true;
     for (saved, outlook) in undo::outlooks(&place.host, set) {
         let knob = &saved.knob;
         lines.push(match outlook {
             Outlook::Back(_) if is_kept(knob) => continue,
+            Outlook::Back(_) if unread(saved).is_some() => {
+                done = false;
+                let why = unread(saved).map(ToString::to_string).unwrap_or_default();
+                format!("{knob} could not be put back: {why}.")
+            }
             Outlook::Back(called) => {
                 let shown = tune::knobs::find(knob).map(|k| k.show(&saved.old));
                 let as_now = as_now(knob, &called);
@@ -279,7 +311,9 @@ fn would_be(place: &Place, set: &Set, on_drift: OnDrift) -> Told {
     if let Some(why) = privilege::missing_to_undo(&place.host, set) {
         lines.push(format!("This process could not do it: {why}."));
     }
-    Told { lines, done, drifted }
+    let ended = done;
+    done &= !drifted.iter().any(|d| d.kept);
+    Told { lines, done, ended, drifted }
 }
 
 /// What a knob of a renamed interface is called by now.
@@ -312,7 +346,7 @@ pub(super) fn told_of(
         written: d.written.clone(),
         found: d.found.clone(),
         unit: d.unit.clone(),
-        kept: on_drift == OnDrift::Keep,
+        kept: on_drift == OnDrift::Leave,
         suspects: status::suspects(&d.knob, Some(&facts)),
     };
     drifted.iter().map(one).collect()
@@ -324,9 +358,9 @@ pub(super) fn drift_line(d: &Drifted, dry_run: bool) -> String {
         some => format!("somebody else set it since ({} may have)", some.join(", ")),
     };
     let what = match (d.kept, dry_run) {
-        (true, true) => "it would stay",
-        (true, false) => "it stays",
-        (false, true) => "it would be overwritten (--keep-drift leaves it)",
+        (true, true) => "it would be left as it is (--force overwrites it)",
+        (true, false) => "it is left as it is",
+        (false, true) => "it would be overwritten",
         (false, false) => "it was overwritten",
     };
     let is = if dry_run || d.kept { "is" } else { "was" };
@@ -343,6 +377,15 @@ pub(super) fn drift_line(d: &Drifted, dry_run: bool) -> String {
         }
     };
     format!("{} {is} {}, {not}: {who}; {what}.", d.knob, d.found)
+}
+
+/// How to overwrite what was left.
+pub(super) fn force_line(place: &Place, id: u64, drifted: &[Drifted]) -> Option<String> {
+    let left = drifted.iter().filter(|d| d.kept).count();
+    let what = if left == 1 { "it" } else { "them" };
+    let options = &place.options;
+    (left > 0)
+        .then(|| format!("`netwright tune rollback {id} --force{options}` overwrites {what}."))
 }
 
 /// What is rolled back, the last first: what was asked for, or else the newest, with all that a
@@ -369,10 +412,10 @@ fn chosen(args: &RollbackArgs, host: &Host, sets: &[(Set, State)]) -> Vec<(Set, 
 
 /// At a far end, what `fix` kept there.
 fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
-    let Some(id) = args.id.filter(|_| !args.dry_run && !args.keep_drift) else {
+    let Some(id) = args.id.filter(|_| !args.dry_run && !args.force) else {
         return Err(Failure::Usage(
             "--responder: name the change, as `netwright fix` or `tune status --responder` tells \
-             it; --dry-run and --keep-drift are only for this host"
+             it; --dry-run and --force are only for this host"
                 .into(),
         ));
     };
@@ -443,6 +486,7 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
         (false, _) => vec![format!("Change {id} is not wholly rolled back.")],
     };
     lines.extend(drifted.iter().map(|d| drift_line(d, false)));
+    lines.extend(force_line(place, id, &drifted));
     if tune::persist::Record::load(&tune::persist::Record::path(place.store.state()))
         .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
     {
@@ -470,7 +514,9 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
             place.options
         ));
     }
-    Told { lines, done: whole && report.journal.is_none(), drifted }
+    let ended = whole && report.journal.is_none();
+    let done = ended && !drifted.iter().any(|d| d.kept);
+    Told { lines, done, ended, drifted }
 }
 
 /// Keeps a change that waits; whoever has the lock first decides, and a guard looks again once it has it.
@@ -500,19 +546,19 @@ fn keep(place: &mut Place, set: &Set, lock: &Lock) -> Result<(bool, String), Fai
 pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let mut place = Place::open(args.place)?;
-    if place.store.ids().is_empty() {
-        place.store.may_read().map_err(failure)?;
+    if place.store.ids().map_err(failure)?.is_empty() {
         return Err(Failure::Usage("there is no change to confirm".into()));
     }
     let lock = lock(&place, false, args.output.talk.quiet)?;
-    let sets = readable(&place);
+    let sets = readable(&place)?;
     let waits = |(_, state): &&(Set, State)| *state == State::AwaitingConfirmation;
     let chosen = match args.id {
         Some(id) => sets.iter().find(|(s, _)| s.id == id),
         None => sets.iter().rev().find(waits).or(sets.last()),
     };
     let Some((set, state)) = chosen else {
-        let id = args.id.or(place.store.ids().last().copied());
+        let last = || place.store.ids().ok().and_then(|ids| ids.last().copied());
+        let id = args.id.or_else(last);
         return Err(no_change(&place, id.unwrap_or_default()));
     };
     let id = set.id;

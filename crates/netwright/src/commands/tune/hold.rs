@@ -13,7 +13,7 @@ use tune::{
 };
 
 use super::{failure, plan};
-use crate::exit::Failure;
+use crate::{exit::Failure, output::note};
 
 /// What is held, at which value: a knob, and the beginning of the names of all that must not be
 /// varied meanwhile.
@@ -128,8 +128,11 @@ impl<'a> Hold<'a> {
                 held.until = until;
             }
             // What is gone needs no putting back.
-            if let Err(e) = self.bench.let_go(id) {
-                put_back = put_back.and(Err(failure(e)));
+            match self.bench.let_go(id) {
+                Ok(()) => {}
+                // All that is ours is back.
+                Err(e @ TuneError::Changed(_)) => note(&format!("netwright: {e}")),
+                Err(e) => put_back = put_back.and(Err(failure(e))),
             }
         }
         (self.told, put_back)

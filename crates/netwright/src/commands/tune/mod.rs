@@ -108,12 +108,6 @@ struct Place {
 
 impl Place {
     fn open(args: PlaceArgs) -> Result<Self, Failure> {
-        let place = Self::of(args)?;
-        place.store.is_place().map_err(failure)?;
-        Ok(place)
-    }
-
-    fn of(args: PlaceArgs) -> Result<Self, Failure> {
         let options = options(&args);
         let Some(root) = args.root.clone() else {
             let host = live(&args)?;
@@ -165,9 +159,10 @@ pub fn failure(e: TuneError) -> Failure {
     match e {
         TuneError::Usage(_) => Failure::Usage(e.to_string()),
         TuneError::Denied(_) => Failure::Denied(e.to_string()),
-        TuneError::Absent(_) | TuneError::Environment(_) | TuneError::Changed(_) => {
-            Failure::Environment(e.to_string())
-        }
+        TuneError::Absent(_)
+        | TuneError::Environment(_)
+        | TuneError::Unread(_)
+        | TuneError::Changed(_) => Failure::Environment(e.to_string()),
     }
 }
 
@@ -209,6 +204,8 @@ struct Told {
     lines: Vec<String>,
     /// Whether it was done.
     done: bool,
+    /// Whether nothing of ours is left, which is so as well where somebody else's value is.
+    ended: bool,
     /// What somebody else had set since.
     drifted: Vec<Drifted>,
 }
@@ -228,7 +225,7 @@ fn tell(
     done: bool,
     lines: Vec<String>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), Told { lines, done, drifted: vec![] })
+    tell_all(output, set.into_iter().collect(), Told { lines, done, ..Told::default() })
 }
 
 /// The same of several change sets.
@@ -263,7 +260,7 @@ fn tell_all(
 
 /// A change set as it stands now.
 fn standing(place: &Place, id: u64) -> Option<ChangeSet> {
-    let (sets, _) = status::standing(&place.host, &place.store);
+    let (sets, _) = status::standing(&place.host, &place.store).ok()?;
     let (set, state) = sets.iter().find(|(s, _)| s.id == id)?;
     Some(place.with_options(status::document(&place.host, set, *state)))
 }

@@ -8,6 +8,7 @@ use model::{
 };
 use probe::facts::{self, Request};
 use tune::{
+    TuneError,
     journal::{DEFAULT_STATE, Set},
     netns,
     persist::{self, Kept, Record, Target, Values, format, render},
@@ -61,14 +62,14 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     let mut doc = persist::write(&place, &old, kept, &rendered).map_err(failure)?;
     drop(lock);
     if !args.remove {
-        doc.notes.extend(in_force(args, &host, &doc));
+        doc.notes.extend(in_force(args, &host, &doc).map_err(failure)?);
     }
     tell(args, &doc)
 }
 
 /// Which of what is kept is not in force, for its change was rolled back; or else that all is.
-fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Vec<String> {
-    let (sets, _) = status::standing(&host.host, &host.store);
+fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Result<Vec<String>, TuneError> {
+    let (sets, _) = status::standing(&host.host, &host.store)?;
     let is_undone = |(s, state): &&(Set, State)| {
         let undone = matches!(state, State::RolledBack | State::PartlyRolledBack);
         undone && doc.kept.iter().any(|k| k.id == s.id)
@@ -76,24 +77,24 @@ fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Vec<String> {
     if let Some((set, _)) = sets.iter().find(is_undone) {
         let into = args.into.as_ref().map(|d| netns::word(&d.to_string_lossy()));
         let into = into.map_or_else(String::new, |d| format!(" --into {d}"));
-        return vec![format!(
+        return Ok(vec![format!(
             "change {0} was rolled back and is kept all the same, from the next boot on; `netwright \
              tune persist --remove {0}{into}{1}` ends that",
             set.id, host.options
-        )];
+        )]);
     }
-    let drifted = drifted(host, doc);
+    let drifted = drifted(host, doc)?;
     if !drifted.is_empty() {
-        return drifted;
+        return Ok(drifted);
     }
     let written = doc.files.iter().any(|f| f.act == FileAct::Written);
     let all = "the values are in force already; the files count from the next boot on";
-    written.then(|| all.to_owned()).into_iter().collect()
+    Ok(written.then(|| all.to_owned()).into_iter().collect())
 }
 
 /// Of what is kept, what is not so on the host at this moment.
-fn drifted(host: &Place, doc: &Persisted) -> Vec<String> {
-    let values = status::status(&host.host, &host.store, None).values;
+fn drifted(host: &Place, doc: &Persisted) -> Result<Vec<String>, TuneError> {
+    let values = status::status(&host.host, &host.store, None)?.values;
     let called = |v: &Now| if v.called.is_empty() { v.knob.clone() } else { v.called.clone() };
     let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == called(v));
     let note = |v: &Now| {
@@ -110,7 +111,7 @@ fn drifted(host: &Place, doc: &Persisted) -> Vec<String> {
             _ => None,
         }
     };
-    values.iter().filter(is_kept).filter_map(note).collect()
+    Ok(values.iter().filter(is_kept).filter_map(note).collect())
 }
 
 fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
@@ -190,7 +191,7 @@ fn not_another_namespace(host: &Place, old: &Record) -> Result<(), Failure> {
         let this_boot = s.host.boot_id.known() == here.boot_id.known() && !s.is_of(&here);
         this_boot && old.kept.iter().any(|k| k.id == s.id && netns::is_of_namespace(&k.knob))
     };
-    let (sets, _) = host.store.sets();
+    let (sets, _) = host.store.sets().map_err(failure)?;
     let Some(set) = sets.iter().find(there) else { return Ok(()) };
     let namespace = set.host.net_namespace.get().map(netns::called).unwrap_or_default();
     Err(Failure::Environment(format!(
@@ -220,7 +221,7 @@ fn elsewhere(host: &Place) -> bool {
 
 /// The sets to keep.
 fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure> {
-    let mut sets = if host.store.ids().is_empty() { vec![] } else { back::readable(host) };
+    let mut sets = back::readable(host)?;
     if let Some(id) = args.id {
         return match sets.into_iter().find(|(s, _)| s.id == id) {
             None => Err(back::no_change(host, id)),

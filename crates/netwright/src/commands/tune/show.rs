@@ -25,12 +25,12 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
         Some(name) => Far::connect(name, args.far.secret_file)?.status()?,
         None => {
             let place = Place::open(args.place)?;
-            place.store.may_read().map_err(failure)?;
-            let mut document = status::status(&place.host, &place.store, None);
+            let status = |facts| status::status(&place.host, &place.store, facts).map_err(failure);
+            let mut document = status(None)?;
             if !holds(&document) {
                 // Only now is it worth asking who else is about.
                 let facts = facts::collect(place.host.root(), &Request::default());
-                document = status::status(&place.host, &place.store, Some(&facts));
+                document = status(Some(&facts))?;
             }
             document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
             document
@@ -55,8 +55,7 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
 /// Every change set there ever was.
 pub fn log(args: LogArgs) -> Result<Done, Failure> {
     let place = Place::open(args.place)?;
-    place.store.may_read().map_err(failure)?;
-    let mut document = status::log(&place.host, &place.store);
+    let mut document = status::log(&place.host, &place.store).map_err(failure)?;
     document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
     let sink = Sink::new(args.output.output);
     if args.output.json {

@@ -45,7 +45,8 @@ fn set(then: Vec<Event>) -> Set {
     }
     events.push(Event::Applied);
     events.extend(then);
-    let record = |(i, event)| Record { seq: i as u64 + 1, at_unix_ms: 0, event };
+    let record =
+        |(i, event)| Record { seq: i as u64 + 1, at_unix_ms: 0, event, crc32: String::new() };
     Set::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
 }
 
