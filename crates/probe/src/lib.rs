@@ -6,6 +6,7 @@ pub mod ask;
 pub mod bpf;
 pub mod error;
 pub mod facts;
+pub mod given;
 pub mod irqbalance;
 pub mod perf;
 pub mod root;

@@ -313,15 +313,19 @@ fn at(path: &Path) -> Result<At, ProveError> {
     }
 }
 
+/// The largest record that is read.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads a record, also one that is being written. A last line that was cut off is left out.
 ///
 /// **Errors**: there is none, it is no record, or a line of it is damaged.
 pub fn read(path: &Path) -> Result<Past, ProveError> {
-    let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(|e| ProveError::file(path, e))?;
+    // Opening a pipe does not wait for who writes into it.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|e| ProveError::file(path, e))?;
     // Before it is read: who ends between the two is under way in the text as well.
     let under_way = is_locked(&file);
-    file.read_to_end(&mut bytes).map_err(|e| ProveError::file(path, e))?;
+    let bytes = probe::given::read(path, MOST_BYTES).map_err(|e| ProveError::file(path, e))?;
     parsed(path, &bytes, under_way)
 }
 

@@ -3,7 +3,7 @@
 
 mod expand;
 
-use std::{fs::File, io::Read, ops::Range, path::Path};
+use std::{ops::Range, path::Path};
 
 use model::tune::{Profile, ProfileLine, Wanted};
 use serde::Deserialize;
@@ -109,11 +109,10 @@ fn one(name: &str, folder: Option<&Path>, depth: usize) -> Result<Profile, TuneE
     let shown = path.display().to_string();
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::InvalidData => TuneError::Usage(format!("{shown}: holds no text")),
-        _ => TuneError::io(&shown, &e),
+        _ if e.raw_os_error().is_some() => TuneError::io(&shown, &e),
+        _ => TuneError::Environment(format!("{shown}: {e}")),
     };
-    let mut text = String::new();
-    let file = File::open(&path).map_err(failed)?;
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(failed)?;
+    let text = probe::given::text(&path, MAX_BYTES).map_err(failed)?;
     parse(&shown, &text, path.parent(), depth)
 }
 

@@ -1,5 +1,7 @@
 //! The bytes of each request, made once.
 
+use std::path::Path;
+
 use model::measure::HttpSpec;
 
 use super::url::Url;
@@ -53,7 +55,8 @@ fn body(spec: &HttpSpec) -> Result<Option<Vec<u8>>> {
         }
         (Some(text), None) => Some(text.clone().into_bytes()),
         (None, Some(path)) => {
-            Some(std::fs::read(path).map_err(|e| Error::io(format!("cannot read {path}"), &e))?)
+            let read = probe::given::read(Path::new(path), MOST_BODY as u64);
+            Some(read.map_err(|e| Error::io(format!("cannot read {path}"), &e))?)
         }
         (None, None) => None,
     };

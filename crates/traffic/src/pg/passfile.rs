@@ -6,6 +6,9 @@ use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
 use super::address::Around;
 
+/// The longest password file.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// The lines of the file that was named, or of `~/.pgpass`; none where there is no such file.
 pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<String>) -> Vec<Line> {
     let home = || Some(around.home()?.join(".pgpass"));
@@ -16,7 +19,7 @@ pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Stri
         warnings.push(format!("{} was not used: others may read it; chmod 600 it", path.display()));
         return vec![];
     }
-    match fs::read_to_string(&path) {
+    match probe::given::text(&path, MOST_BYTES) {
         Ok(text) if about.is_file() => lines(&text),
         Ok(_) | Err(_) => {
             warnings.push(format!("{} was not used: it is no text file", path.display()));

@@ -1,7 +1,7 @@
 //! The scripts, ready to be sent: what does not change from one transaction to the next is made
 //! once.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use bytes::BytesMut;
 use model::measure::{PgProtocol, PgScript, PgSpec};
@@ -231,9 +231,5 @@ fn text_of(name: &str) -> Result<String> {
         std::io::ErrorKind::InvalidData => Error::Usage(format!("{name}: it is no UTF-8 text")),
         _ => Error::io(format!("cannot read {name}"), e),
     };
-    let about = std::fs::metadata(name).map_err(|e| failed(&e))?;
-    if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(Error::Usage(format!("{name}: it is no script file of at most 16 MiB")));
-    }
-    std::fs::read_to_string(name).map_err(|e| failed(&e))
+    probe::given::text(Path::new(name), MOST_BYTES).map_err(|e| failed(&e))
 }

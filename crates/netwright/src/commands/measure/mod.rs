@@ -12,6 +12,7 @@ mod stream;
 use std::{path::Path, sync::Mutex};
 
 use model::measure::{ConnectSpec, FarProgram, HttpSpec, PgSpec, RttSpec, StreamSpec};
+use probe::given;
 use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
 
@@ -62,10 +63,16 @@ impl From<traffic::Error> for Failure {
     }
 }
 
+/// The longest file of a secret.
+const MOST_SECRET: u64 = 64 << 10;
+
+/// The longest result that is asked again.
+const MOST_RESULT: u64 = 64 << 20;
+
 /// The secret of a file or of the environment.
 pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     let text = match &args.secret_file {
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?),
+        Some(path) => Some(given::text(path, MOST_SECRET).map_err(|e| Failure::io(path, &e))?),
         None => std::env::var("NETWRIGHT_SECRET").ok().filter(|s| !s.is_empty()),
     };
     Ok(text.map(|t| Secret::new(&t)).transpose()?)
@@ -73,7 +80,7 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 
 /// The request of an earlier result.
 fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|e| Failure::io(file, &e))?;
+    let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
     let no_result = |why: String| {
         Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
     };

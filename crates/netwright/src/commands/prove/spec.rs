@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use probe::{Root, facts};
+use probe::{Root, facts, given};
 use prove::{
     Experiment, placement,
     spec::{FactorSpec, FullLevelSpec, LevelSpec, MetricSpec, PlacementSpec, Spec},
@@ -50,8 +50,11 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or("prove".into(), |s| s.to_string_lossy().into_owned())
 }
 
+/// The longest experiment.
+const MOST_BYTES: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<Spec, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?;
+    let text = given::text(path, MOST_BYTES).map_err(|e| Failure::io(path, &e))?;
     prove::spec::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }
 

@@ -1,6 +1,6 @@
 //! `tune plan`, and the making of plans for `apply`.
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
 use model::{
     Facts,
@@ -9,6 +9,7 @@ use model::{
 use probe::{
     Root,
     facts::{self, Request, Selector},
+    given,
 };
 use tune::{
     Host, TuneError,
@@ -84,14 +85,12 @@ pub fn wishes(what: &[String], profile: &ProfileArgs) -> Result<Wishes, Failure>
 
 fn document(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
-    let mut text = String::new();
-    let read = if name == "-" {
-        std::io::stdin().lock().take(wish::MAX_BYTES).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|f| f.take(wish::MAX_BYTES).read_to_string(&mut text))
+    let read = match name {
+        "-" => given::stdin(wish::MAX_BYTES),
+        _ => given::text(path, wish::MAX_BYTES),
     };
     match read {
-        Ok(_) => Ok(text),
+        Ok(text) => Ok(text),
         Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
             Err(Failure::Usage(format!("{name}: holds no text")))
         }

@@ -1,13 +1,12 @@
 //! Reading a recording, from its beginning or at any interval.
 
 use std::{
-    fs::File,
     io::{self, BufRead, BufReader, Read},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use model::watch::{RECORDING_VERSION, SCHEMA_VERSION, WatchHost, WatchRecord};
+use probe::given;
 use serde::de::IgnoredAny;
 use zstd::stream::read::Decoder;
 
@@ -109,20 +108,7 @@ impl Recording {
 /// The file, if it is one that can be read and kept.
 fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |e: &io::Error| Failure::io(path, e);
-    // Not waiting for a pipe's writer: pipes are refused below.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let mut file = file.map_err(|e| failed(&e))?;
-    let meta = file.metadata().map_err(|e| failed(&e))?;
-    let no = |why: &str| Err(Failure::Environment(format!("{}: {why}", path.display())));
-    if !meta.is_file() {
-        return no("not a file; --replay takes a recording made by --record");
-    }
-    if meta.len() > LARGEST {
-        return no("too large for a recording");
-    }
-    let mut bytes = vec![];
-    (&mut file).take(LARGEST).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-    Ok(bytes)
+    given::read(path, LARGEST).map_err(|e| failed(&e))
 }
 
 type Lines<'a> = BufReader<Decoder<'static, &'a [u8]>>;

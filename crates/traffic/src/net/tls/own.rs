@@ -1,7 +1,5 @@
 //! A client's own certificate.
 
-use std::path::Path;
-
 use rustls::{
     ClientConfig, ConfigBuilder,
     client::WantsClientCert,
@@ -21,7 +19,7 @@ pub fn with(
     key: &str,
 ) -> Result<ClientConfig> {
     let chain = trust::file(certificate)?;
-    let secret = PrivateKeyDer::from_pem_file(Path::new(key)).map_err(|e| {
+    let secret = PrivateKeyDer::from_pem_slice(&trust::pem(key)?).map_err(|e| {
         Error::Environment(format!("cannot read {key}: no key in PEM without a password: {e}"))
     })?;
     config.with_client_auth_cert(chain, secret).map_err(|e| {

@@ -53,12 +53,24 @@ pub fn verifier(
     Ok(Arc::new(Known { chain, own, any_name: asked.any_name }))
 }
 
+/// The longest file of certificates or keys: all that systems trust are a quarter of a megabyte.
+const MOST_PEM: u64 = 4 << 20;
+
+/// What a file of certificates or keys holds.
+///
+/// # Errors
+/// It cannot be read.
+pub fn pem(path: &str) -> Result<Vec<u8>> {
+    let read = probe::given::read(Path::new(path), MOST_PEM);
+    read.map_err(|e| Error::io(format!("cannot read {path}"), &e))
+}
+
 /// The certificates of a file.
 ///
 /// # Errors
 /// It cannot be read, or there is none in it.
 pub fn file(path: &str) -> Result<Vec<CertificateDer<'static>>> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(format!("cannot read {path}"), &e))?;
+    let bytes = pem(path)?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&bytes).flatten().collect();
     match certificates.is_empty() {
         true => Err(Error::Environment(format!(
