@@ -125,7 +125,9 @@ impl Channel {
         match stdin {
             None => frame::write(&mut writer, Kind::Stdin, &[]).map_err(gone)?,
             // Not joined: it may wait for a person who types nothing more.
-            Some(from) => drop(std::thread::spawn(move || feed(from, writer))),
+            Some(from) => {
+                std::thread::Builder::new().spawn(move || feed(from, writer)).map_err(gone)?;
+            }
         }
         let deadline = patience.map(|p| Instant::now() + p);
         loop {

@@ -178,10 +178,15 @@ pub fn run(
     let (Some(right), Some(left)) = (taps.pop(), taps.pop()) else {
         return Err(LabError::failed("opening taps", "fewer than two"));
     };
+    let stopping = Arc::clone(&shared);
     std::thread::scope(|scope| {
         for (direction, (from, to)) in [(&left, &right), (&right, &left)].into_iter().enumerate() {
             let shared = Arc::clone(&shared);
-            scope.spawn(move || carry(spec, direction, from, to, &shared));
+            let work = move || carry(spec, direction, from, to, &shared);
+            if let Err(e) = std::thread::Builder::new().spawn_scoped(scope, work) {
+                stopping.stop.store(true, Ordering::Relaxed);
+                return Err(LabError::failed("starting a thread", e));
+            }
         }
         let mut written = Instant::now();
         while !stop.load(Ordering::Relaxed) {
@@ -192,7 +197,8 @@ pub fn run(
             }
         }
         shared.stop.store(true, Ordering::Relaxed);
-    });
+        Ok(())
+    })?;
     let stats = shared.stats();
     let _ = save(&spec.stats, &stats);
     Ok(stats)
@@ -291,7 +297,7 @@ fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, L
         fs::File::open(&path).map_err(|e| LabError::failed(format!("opening {path}"), e))?;
     let link = link.to_owned();
     // A thread of its own enters the namespace and ends with it.
-    std::thread::spawn(move || {
+    let opening = std::thread::Builder::new().spawn(move || {
         // SAFETY: the descriptor is open; only this thread moves.
         if unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
             return Err(LabError::failed(
@@ -300,9 +306,9 @@ fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, L
             ));
         }
         (0..queues).map(|_| open_tap(&link, queues > 1)).collect()
-    })
-    .join()
-    .unwrap_or_else(|_| Err(LabError::failed("opening taps", "the thread died")))
+    });
+    let opening = opening.map_err(|e| LabError::failed("starting a thread", e))?;
+    opening.join().unwrap_or_else(|_| Err(LabError::failed("opening taps", "the thread died")))
 }
 
 fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {

@@ -41,6 +41,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// A thread that the kernel did not start.
+    pub fn thread(e: &io::Error) -> Self {
+        let why = without_number(e);
+        Self::Environment(format!(
+            "cannot start a thread: {why}; see `ulimit -u`, `ulimit -v` and the cgroup's pids.max"
+        ))
+    }
+}
+
 /// The system's word without ` (os error N)`.
 fn without_number(e: &io::Error) -> String {
     let text = e.to_string();

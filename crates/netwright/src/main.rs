@@ -10,6 +10,7 @@ mod exit;
 mod interrupt;
 mod output;
 mod request;
+mod starved;
 mod view;
 
 use std::process::ExitCode;
@@ -19,8 +20,12 @@ use clap::Parser;
 use args::{Cli, Command};
 use exit::{Done, Failure};
 
+#[global_allocator]
+static MEMORY: starved::Memory = starved::Memory;
+
 fn main() -> ExitCode {
     exit::on_panic();
+    starved::hear_of_full_files();
     exit::code(match Cli::try_parse() {
         Ok(cli) => run(cli.command),
         // Refusals end with 2. Help and version are answers: one that nobody could read is none.

@@ -109,8 +109,19 @@ pub(crate) fn run(
     let cookie = Cookie::new();
     let (mut child, kept) = Kept::spawn(&mut command, &cookie)
         .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
-    let said = child.stdout.take().map(Said::reading);
-    let complained = child.stderr.take().map(Said::reading);
+    let outputs = child
+        .stdout
+        .take()
+        .map(Said::reading)
+        .transpose()
+        .and_then(|said| Ok((said, child.stderr.take().map(Said::reading).transpose()?)));
+    let (said, complained) = match outputs {
+        Ok(both) => both,
+        Err(e) => {
+            end(&mut child, Some(&cookie));
+            return Err(NotRun::Failed(format!("cannot be heard: no thread can be started: {e}")));
+        }
+    };
     let status = wait(&mut child, timeout, stop, Some(&cookie))?;
     let took = began.elapsed();
     // Whoever holds the output after it is no part of the run, and is not waited for.
@@ -132,7 +143,8 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     let mut command = shell(line);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
-    let complained = child.stderr.take().map(Said::reading);
+    // Half a change is worse than one whose complaints nobody hears.
+    let complained = child.stderr.take().and_then(|from| Said::reading(from).ok());
     let never = AtomicBool::new(false);
     let status = match wait(&mut child, timeout, &never, None) {
         Ok(status) => status,

@@ -16,6 +16,9 @@ pub enum ProveError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// No thread can be started.
+    #[error("cannot start a thread: {0}; see `ulimit -u` and the cgroup's pids.max")]
+    Thread(io::Error),
     /// The workload did not run, or its figure could not be read.
     #[error("the workload {0}")]
     Workload(String),

@@ -32,13 +32,16 @@ pub struct Load {
 impl Load {
     /// Starts it as it is at the experiment's first level, without setting anything. `ours` is
     /// our own program.
-    pub fn start(experiment: &Experiment, ours: &Path) -> Self {
+    ///
+    /// **Errors**: no thread can be started.
+    pub fn start(experiment: &Experiment, ours: &Path) -> Result<Self, ProveError> {
         let stop = Arc::new(AtomicBool::new(false));
         let whole = Arc::new(AtomicBool::new(false));
         let (seen, told, ours) = (Arc::clone(&stop), Arc::clone(&whole), PathBuf::from(ours));
         let experiment = experiment.clone();
-        let worker = thread::spawn(move || again_and_again(&experiment, &ours, (&seen, &told)));
-        Self { began: Instant::now(), stop, whole, worker }
+        let work = move || again_and_again(&experiment, &ours, (&seen, &told));
+        let worker = thread::Builder::new().spawn(work).map_err(ProveError::Thread)?;
+        Ok(Self { began: Instant::now(), stop, whole, worker })
     }
 
     /// Whether a run was whole, or failed.
@@ -136,7 +139,7 @@ mod tests {
              [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n"
         );
         let experiment = Experiment::check(spec::parse(&text).unwrap(), "x").unwrap();
-        let load = Load::start(&experiment, Path::new("/none"));
+        let load = Load::start(&experiment, Path::new("/none")).unwrap();
         thread::sleep(Duration::from_millis(700));
         load
     }

@@ -22,10 +22,10 @@ pub(crate) struct Said {
 
 impl Said {
     /// Begins to read.
-    pub(crate) fn reading(mut from: impl Read + Send + 'static) -> Self {
+    pub(crate) fn reading(mut from: impl Read + Send + 'static) -> std::io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&bytes);
-        let reader = thread::spawn(move || {
+        let reader = thread::Builder::new().spawn(move || {
             let mut piece = vec![0; 64 << 10];
             loop {
                 let n = match from.read(&mut piece) {
@@ -38,8 +38,8 @@ impl Said {
                 let room = MOST_BYTES.saturating_sub(kept.len()).min(n);
                 kept.extend_from_slice(piece.get(..room).unwrap_or_default());
             }
-        });
-        Self { bytes, reader }
+        })?;
+        Ok(Self { bytes, reader })
     }
 
     /// Whether nobody has the other end any more, after this time at most.

@@ -351,10 +351,12 @@ pub fn within<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, TuneError> {
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
+        let work = || {
             namespace.enter()?;
             Ok(work())
-        });
+        };
+        let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+        let thread = thread.map_err(|e| TuneError::io("starting a thread", &e))?;
         let lost = || TuneError::Environment("a thread ended in the middle".into());
         thread.join().map_err(|_| lost())?
     })

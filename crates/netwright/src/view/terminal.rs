@@ -103,8 +103,11 @@ fn give_back_on_panic() {
 
 /// Sends what the user does, from a thread of its own: waiting for a key is waiting for nothing
 /// else. It ends with the receiver or the process.
-pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) {
-    thread::spawn(move || {
+///
+/// # Errors
+/// No thread can be started.
+pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) -> io::Result<()> {
+    let reader = thread::Builder::new().spawn(move || {
         loop {
             let input = match event::read() {
                 Ok(Event::Key(key)) if key.kind == KeyEventKind::Release => continue,
@@ -119,4 +122,5 @@ pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) {
             }
         }
     });
+    reader.map(drop)
 }

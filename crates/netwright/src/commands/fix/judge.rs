@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
+    thread::Builder,
     time::Duration,
 };
 
@@ -63,21 +64,27 @@ pub fn look(
 ) -> Result<Look, Failure> {
     let ours = super::ours()?;
     let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
-    let load = Load::start(probe, &ours);
+    let load = Load::start(probe, &ours).map_err(failure)?;
     let goal = args.goal.of_findings();
     let (over, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (ours, theirs) = std::thread::scope(|threads| {
         // A workload that failed is told at once, however long the look.
-        threads.spawn(|| {
+        let minding = Builder::new().spawn_scoped(threads, || {
             while !done.load(Ordering::Relaxed) {
                 over.store(window.was_cut_short() || load.failed(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let theirs = threads.spawn(|| far.map_or(Ok(vec![]), |f| there(f, gaze, goal, &over)));
-        let ours = here((args, &facts), gaze, &over);
-        let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
-        let theirs = theirs.join().unwrap_or_else(lost);
+        let theirs = || far.map_or(Ok(vec![]), |f| there(f, gaze, goal, &over));
+        let both = minding.and_then(|_| Builder::new().spawn_scoped(threads, theirs));
+        let (ours, theirs) = match both {
+            Ok(theirs) => {
+                let ours = here((args, &facts), gaze, &over);
+                let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
+                (ours, theirs.join().unwrap_or_else(lost))
+            }
+            Err(e) => (vec![], Err(Failure::thread(&e))),
+        };
         done.store(true, Ordering::Relaxed);
         (ours, theirs)
     });

@@ -33,7 +33,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
         return picture::live(args, sink, tape);
     }
     let window = Window::open();
-    let facts = wants_facts(args).then(|| read_facts(&args.only));
+    let facts = wants_facts(args).then(|| read_facts(&args.only)).transpose()?;
     let attaching = Attaching::begin(args);
     let mut watcher = Watcher::start(&watch(args));
     attaching.end(&watcher);
@@ -88,9 +88,10 @@ fn wants_facts(args: &WatchArgs) -> bool {
 }
 
 /// Reads what the host is, beside attaching: both take their time on a large host.
-pub fn read_facts(args: &OnlyArgs) -> thread::JoinHandle<Facts> {
+pub fn read_facts(args: &OnlyArgs) -> Result<thread::JoinHandle<Facts>, Failure> {
     let processes = args.pid.iter().copied().map(Selector::Pid).collect();
-    thread::spawn(move || probe::facts::collect(&Root::live(), &Request { processes }))
+    let read = move || probe::facts::collect(&Root::live(), &Request { processes });
+    thread::Builder::new().spawn(read).map_err(|e| Failure::thread(&e))
 }
 
 /// With what the rules find in it.

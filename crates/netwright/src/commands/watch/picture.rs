@@ -64,9 +64,9 @@ pub fn live(args: &WatchArgs, sink: &Sink, tape: Tape) -> Result<Done, Failure> 
     let window = Window::open();
     let mut tty = take()?;
     let (to, events) = mpsc::channel();
-    terminal::listen(to.clone(), Event::Input);
-    read_facts(args, to.clone());
-    sample(args, to, window.stop());
+    terminal::listen(to.clone(), Event::Input).map_err(|e| Failure::thread(&e))?;
+    read_facts(args, to.clone())?;
+    sample(args, to, window.stop())?;
     let mut live = Live {
         state: ViewState::new(only::filter(&args.only), None),
         host: WatchHost::unknown("not read yet"),
@@ -90,22 +90,27 @@ fn take() -> Result<Tty, Failure> {
     Tty::take().map_err(|e| Failure::io(Path::new("the terminal"), &e))
 }
 
-fn read_facts(args: &WatchArgs, to: Sender<Event>) {
-    let reading = live::read_facts(&args.only);
-    thread::spawn(move || {
+fn read_facts(args: &WatchArgs, to: Sender<Event>) -> Result<(), Failure> {
+    let reading = live::read_facts(&args.only)?;
+    begin(move || {
         if let Ok(facts) = reading.join() {
             // Nobody listens any more: we are leaving.
             let _ = to.send(Event::Facts(Box::new(facts)));
         }
-    });
+    })
+}
+
+/// Does something in a thread that nobody waits for.
+fn begin(work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    thread::Builder::new().spawn(work).map(drop).map_err(|e| Failure::thread(&e))
 }
 
 /// Attaches and samples until the time is over or nobody listens any more. The process ends
 /// while it still waits for an interval's end; the kernel then detaches every program.
-fn sample(args: &WatchArgs, to: Sender<Event>, stop: &'static AtomicBool) {
+fn sample(args: &WatchArgs, to: Sender<Event>, stop: &'static AtomicBool) -> Result<(), Failure> {
     let (watch, mut left) = (live::watch(args), args.duration.map(|d| d.0));
     let interval = args.interval.0;
-    thread::spawn(move || {
+    begin(move || {
         let mut watcher = Watcher::start(&watch);
         let mut next = u64::try_from(FIRST.as_nanos()).unwrap_or(interval).min(interval);
         while left != Some(0) {
@@ -118,7 +123,7 @@ fn sample(args: &WatchArgs, to: Sender<Event>, stop: &'static AtomicBool) {
             }
         }
         let _ = to.send(Event::Over);
-    });
+    })
 }
 
 struct Live {
@@ -212,7 +217,7 @@ pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<Don
     let window = Window::open();
     let mut tty = take()?;
     let (to, events) = mpsc::channel();
-    terminal::listen(to, Event::Input);
+    terminal::listen(to, Event::Input).map_err(|e| Failure::thread(&e))?;
     let place = Place { at: 0, of: recording.len() };
     let mut replay = Replay {
         state: ViewState::new(only::filter(&args.only), Some(place)),
