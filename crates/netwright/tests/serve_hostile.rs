@@ -6,151 +6,20 @@
 mod support;
 
 use std::{
-    io::{ErrorKind, Read, Write},
+    io::Write,
     net::{SocketAddr, TcpStream, UdpSocket},
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
-use support::{NETWRIGHT, run, serve::Serve};
-
-/// What the server holds.
-#[derive(Debug, Clone, Copy)]
-struct Held {
-    threads: u64,
-    descriptors: u64,
-    rss_kib: u64,
-}
-
-fn held(serve: &Serve) -> Held {
-    let folder = format!("/proc/{}", serve.pid());
-    let status = std::fs::read_to_string(format!("{folder}/status")).expect("the server is gone");
-    let field = |name: &str| -> u64 {
-        let line = status.lines().find_map(|l| l.strip_prefix(name)).unwrap();
-        line.split_ascii_whitespace().next().unwrap().parse().unwrap()
-    };
-    Held {
-        threads: field("Threads:"),
-        rss_kib: field("VmRSS:"),
-        descriptors: std::fs::read_dir(format!("{folder}/fd")).unwrap().count() as u64,
-    }
-}
-
-/// Measures once, as an honest client does.
-fn serves(serve: &Serve) {
-    let args = ["measure", "rtt", serve.target(), "--duration", "400ms", "--json"];
-    let document: Value = serde_json::from_str(&run(NETWRIGHT, &args)).unwrap();
-    assert!(document["runs"][0]["transactions"].as_u64().unwrap() > 0, "{document}");
-}
-
-/// The one that hears clients and the one that writes what happens.
-const IDLE_THREADS: u64 = 2;
-
-/// A server that has served once already, so that its memory is warm, and what it holds.
-fn server(args: &[&str]) -> (Serve, Held) {
-    let serve = Serve::start(args);
-    serves(&serve);
-    let before = settled(&serve, IDLE_THREADS);
-    (serve, before)
-}
-
-/// What it holds when its threads are so few again.
-fn settled(serve: &Serve, threads: u64) -> Held {
-    let begun = Instant::now();
-    loop {
-        let now = held(serve);
-        if now.threads <= threads {
-            return now;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(40), "threads remain: {now:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Waits until it holds no more than before, memory that the allocator keeps aside.
-fn forgets(serve: &Serve, before: Held) {
-    const KEPT_KIB: u64 = 16 << 10;
-    let begun = Instant::now();
-    loop {
-        let now = held(serve);
-        if now.threads <= before.threads
-            && now.descriptors <= before.descriptors
-            && now.rss_kib <= before.rss_kib + KEPT_KIB
-        {
-            return;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(40), "{before:?} became {now:?}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
-fn dial(serve: &Serve) -> TcpStream {
-    let stream = TcpStream::connect(serve.target()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    stream
-}
-
-fn frame(message: &Value) -> Vec<u8> {
-    let text = message.to_string();
-    let mut all = b"NWT1".to_vec();
-    all.extend(u32::try_from(text.len()).unwrap().to_be_bytes());
-    all.extend(text.as_bytes());
-    all
-}
-
-fn receive(control: &mut TcpStream) -> Option<Value> {
-    let mut head = [0u8; 8];
-    control.read_exact(&mut head).ok()?;
-    assert_eq!(&head[..4], b"NWT1");
-    let mut text = vec![0; u32::from_be_bytes(head[4..].try_into().unwrap()) as usize];
-    control.read_exact(&mut text).ok()?;
-    Some(serde_json::from_slice(&text).unwrap())
-}
-
-/// Greets by hand.
-fn greeted(serve: &Serve) -> TcpStream {
-    let mut control = dial(serve);
-    assert!(receive(&mut control).unwrap().get("hello").is_some());
-    let hello = json!({ "protocol": 1, "program": "by hand", "nonce": "00", "proof": null,
-        "boot_id": "" });
-    control.write_all(&frame(&json!({ "hello": hello }))).unwrap();
-    assert!(receive(&mut control).unwrap().get("welcome").is_some());
-    control
-}
-
-/// A modest test, with these parts of it changed.
-fn test(changes: &Value) -> Value {
-    let mut test = json!({
-        "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "outstanding": 1 } },
-        "transport": "tcp", "flows": 1, "threads": 1, "wait": "block", "pin": "no",
-        "near_cpus": "", "socket": {}, "longest_ns": 1_000_000_000u64,
-    });
-    for (key, value) in changes.as_object().unwrap() {
-        test[key] = value.clone();
-    }
-    json!({ "test": test })
-}
-
-/// Whether the server closes a connection within a time; what it says until then is thrown away.
-fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
-    let until = Instant::now() + within;
-    let mut room = [0u8; 4096];
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        stream.set_read_timeout(Some(left)).unwrap();
-        match stream.read(&mut room) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => return true,
-        }
-    }
-}
+use serde_json::json;
+use support::{
+    NETWRIGHT,
+    hostile::{dial, forgets, frame, greeted, held, is_closed, receive, server, serves, test},
+    run,
+    serve::Serve,
+};
 
 #[test]
 fn a_flood_of_garbage_hinders_nobody() {
@@ -290,6 +159,10 @@ fn absurd_tests_are_refused_in_a_line_each() {
         json!({ "transport": "unix" }),
         json!({ "socket": { "congestion": "no such thing" } }),
         json!({ "socket": { "mss_bytes": u32::MAX } }),
+        json!({ "socket": { "congestion": "x".repeat(1000) } }),
+        json!({ "kind": "look", "threads": u32::MAX, "flows": 0 }),
+        json!({ "kind": "look", "threads": 0, "flows": u32::MAX }),
+        json!({ "service_ns": u64::MAX }),
     ];
     let mut control = greeted(&serve);
     for changes in &absurd {

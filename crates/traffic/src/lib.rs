@@ -6,6 +6,7 @@
 //! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`], and `http`
 //! and `pg` ask any server; `served` is what those two have in common.
 
+pub mod budget;
 mod client;
 mod connect;
 mod control;

@@ -54,6 +54,11 @@ impl Serve {
         // SAFETY: our own child, not waited for yet.
         assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
     }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().expect("it is our child")
+    }
 }
 
 impl Drop for Serve {

@@ -292,20 +292,26 @@ fn greet(
             "{name} demands a secret; give it with --secret-file FILE or NETWRIGHT_SECRET"
         )));
     }
+    // Whoever can pass for the server could ask for none, and would then be believed.
+    if !demanded && secret.is_some() {
+        return Err(Error::Denied(format!(
+            "{name} demands no secret, so it does not prove that it knows the one given; start \
+             `netwright serve` there with it, or leave out --secret-file and NETWRIGHT_SECRET"
+        )));
+    }
     let me = host_identity();
     let ours = nonce()?;
-    let used = secret.filter(|_| demanded);
     let hello = ToServer::Hello {
         protocol: PROTOCOL,
         program: crate::PROGRAM.into(),
         nonce: ours.clone(),
-        proof: used.map(|s| s.proof(Who::Client, &theirs, &ours)),
+        proof: secret.map(|s| s.proof(Who::Client, &theirs, &ours)),
         boot_id: me.boot_id.clone(),
     };
     frame::send(&mut &socket, &hello).map_err(|e| named(&name, e))?;
     match receive()? {
         ToClient::Welcome { proof, end, boot_id, tunes } => {
-            let real = used.is_none_or(|s| {
+            let real = secret.is_none_or(|s| {
                 s.accepts(Who::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
             });
             if !real {
@@ -316,7 +322,8 @@ fn greet(
             // Of a Unix socket both ends have the one path.
             let here = here.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
             let local = End { address: here, ..me.end };
-            let seals = used.filter(|_| tunes).map(|s| Seals::new(s, Who::Client, &theirs, &ours));
+            let seals =
+                secret.filter(|_| tunes).map(|s| Seals::new(s, Who::Client, &theirs, &ours));
             Ok(Peer { socket, address, end, local, same_host, name, seals })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),

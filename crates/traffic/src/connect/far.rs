@@ -13,6 +13,7 @@ use socket2::Socket;
 
 use super::Shape;
 use crate::{
+    control::message::Test,
     net::{epoll::Epoll, incoming::Looks, now_ns, options},
     rtt::{
         exchange::current_cpu,
@@ -33,7 +34,15 @@ const LATE_NS: u64 = 20_000_000;
 /// How long to accept nothing when descriptors or memory are short.
 const SHORT: Duration = Duration::from_millis(2);
 /// Room for what is received and sent at a time.
-const ROOM: usize = 64 << 10;
+pub const ROOM: usize = 64 << 10;
+/// Connections that one thread holds beside those that the near end makes at once: they are
+/// ending.
+const SPARE: usize = 1024;
+
+/// Connections open at once on each thread of a test at most.
+pub fn most_open(test: &Test) -> usize {
+    (test.flows as usize).div_ceil(test.threads.max(1) as usize) + SPARE
+}
 
 /// What the threads of one test share.
 #[derive(Debug)]
@@ -62,6 +71,7 @@ enum Came {
 
 struct State<'a> {
     shape: &'a Shape,
+    team: &'a Team,
     door: &'a Door,
     epoll: Epoll,
     open: Vec<Option<Conn>>,
@@ -85,6 +95,7 @@ pub fn run(door: &Door, shape: &Shape, team: &Team, member: &Member) {
     }
     let mut state = State {
         shape,
+        team,
         door,
         epoll,
         open: vec![],
@@ -207,7 +218,7 @@ impl State<'_> {
     fn respond(&mut self, conn: &mut Conn) {
         conn.unsent = self.shape.response_bytes;
         if self.shape.request_bytes > 0 || self.shape.response_bytes > 0 {
-            serve_for(self.shape.service_ns);
+            serve_for(self.shape.service_ns, self.team);
         }
     }
 

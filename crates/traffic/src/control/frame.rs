@@ -12,6 +12,8 @@ const HEAD: usize = 8;
 
 /// The largest frame before the other end has proved who it is.
 pub const SMALL: usize = 4 << 10;
+/// The largest frame that asks for a test: 256 addresses, and the CPUs of a large host.
+pub const ASKED: usize = 64 << 10;
 /// The largest frame at all.
 pub const LARGE: usize = 4 << 20;
 

@@ -9,7 +9,10 @@ use std::{
 use socket2::{Domain, Socket};
 
 use super::params::{Code, Params, Refused};
-use crate::{net::options::set, stream::tcp_info};
+use crate::{
+    net::options::{is_loaded, set},
+    stream::tcp_info,
+};
 
 /// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
 /// a figure under other options than asked for would lie. What it may lack is a warning.
@@ -73,6 +76,10 @@ fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused>
             .map_err(|e| Refused::io(Code::SetNodelay, "cannot set TCP_NODELAY", &e))?;
     }
     if let Some(name) = &asked.congestion {
+        // Only our own operator may have the kernel load one.
+        if !connecting {
+            is_loaded(name).map_err(|e| Refused::new(Code::SetCongestion, e.to_string()))?;
+        }
         socket.set_tcp_congestion(name.as_bytes()).map_err(|e| {
             let doing = format!("cannot use the congestion control {name:?}");
             Refused::io(Code::SetCongestion, &doing, &e)

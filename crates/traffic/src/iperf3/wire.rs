@@ -17,8 +17,13 @@ pub type Cookie = [u8; COOKIE];
 pub const COOKIE: usize = 37;
 /// Parameters are no longer than this, as in iperf3 itself.
 pub const PARAMS_LIMIT: usize = 8 << 10;
-/// Results: 256 streams of 300 bytes, and what the server printed.
+/// A server's results: 256 streams of 300 bytes, and what it printed.
 pub const RESULTS_LIMIT: usize = 1 << 20;
+
+/// A client's results are no longer than this for so many streams.
+pub const fn client_results_limit(streams: usize) -> usize {
+    (8 << 10) + streams * 512
+}
 /// How often a wait looks at its stop flag.
 const SLICE: Duration = Duration::from_millis(50);
 

@@ -80,6 +80,27 @@ pub fn apply(
     Ok(())
 }
 
+/// Whether a peer may choose a congestion control: only one that is loaded. Setting another one
+/// has the kernel load a module where we are root, and no peer shall make it do that.
+///
+/// # Errors
+/// One line that names those that are loaded.
+pub fn is_loaded(name: &str) -> Result<()> {
+    const KEY: &str = "net.ipv4.tcp_available_congestion_control";
+    let path = format!("/proc/sys/{}", KEY.replace('.', "/"));
+    let read = probe::Root::live().read(&path);
+    let bytes = read.map_err(|e| Error::Environment(format!("cannot read {path}: {e}")))?;
+    let all = String::from_utf8_lossy(&bytes);
+    match all.split_ascii_whitespace().any(|loaded| loaded == name) {
+        true => Ok(()),
+        false => Err(Error::Usage(format!(
+            "the congestion control {name:?} is not loaded at the server, which has {} ({KEY}); \
+             its operator can load it: modprobe tcp_{name}",
+            all.trim()
+        ))),
+    }
+}
+
 /// Refuses at once what no socket here will take.
 ///
 /// # Errors

@@ -143,6 +143,12 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Whether the test goes on as far as the clock and this end say.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed) && monotonic_ns() < self.deadline_ns
+    }
+
     /// Something came: whether it came in time and is to be counted.
     #[inline]
     pub fn heard(&mut self) -> Result<(), Over> {

@@ -23,6 +23,11 @@ const DATAGRAM: usize = 1 << 16;
 /// So many failures in a row are no accident.
 const FAILURES: u32 = 1000;
 
+/// The memory that messages of so many bytes take.
+pub fn buffer_bytes(message: u32) -> usize {
+    (message as usize).clamp(DATAGRAM, PIECE)
+}
+
 /// What the loops are given.
 #[derive(Debug)]
 pub struct Work {
@@ -54,11 +59,11 @@ impl Work {
         }
     }
 
-    /// The injected service time.
-    fn serve(&self) {
+    /// The injected service time, unless the test is over before.
+    fn serve(&self, watch: &Watch<'_>) {
         if self.service_ns > 0 {
-            let end = monotonic_ns() + self.service_ns;
-            while monotonic_ns() < end {
+            let end = monotonic_ns().saturating_add(self.service_ns);
+            while monotonic_ns() < end && watch.goes_on() {
                 hint::spin_loop();
             }
         }
@@ -72,7 +77,7 @@ impl Work {
                 return (tally, over);
             }
             if answer {
-                self.serve();
+                self.serve(watch);
                 if let Err(over) = self.send_all(fd, &buffer, watch) {
                     return (tally, over);
                 }
@@ -124,7 +129,13 @@ impl Work {
         while left > 0 {
             let piece = buffer.get(..left.min(buffer.len())).unwrap_or(buffer);
             match data::send(fd, piece, 0) {
-                Got::Bytes(n) => left = left.saturating_sub(n),
+                Got::Bytes(n) => {
+                    left = left.saturating_sub(n);
+                    // Whoever takes a large message in drips shall not hold us beyond the end.
+                    if left > 0 {
+                        watch.heard()?;
+                    }
+                }
                 Got::Nothing => watch.quiet()?,
                 Got::Failed => return Err(Over::Closed),
             }
@@ -215,7 +226,7 @@ impl Work {
         tally: &mut Tally,
         watch: &mut Watch<'_>,
     ) -> Result<(), Over> {
-        self.serve();
+        self.serve(watch);
         match data::send(fd, bytes, 0) {
             Got::Bytes(n) => {
                 tally.sent.bytes += n as u64;

@@ -10,7 +10,10 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     ops::RangeInclusive,
     os::fd::AsRawFd,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -20,14 +23,15 @@ use probe::samples::clock::monotonic_ns;
 use socket2::{Domain, Socket, Type};
 
 use super::{
+    far,
     session::{Done, Session},
     talk::{Control, LOOK_NS},
     wire::{self, REQUEST, Request, Test, VERSION},
 };
-use crate::{Doing, Error, Result};
+use crate::{Doing, Error, Result, budget::Budget};
 
 /// What clients may cost.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// Tests at once.
     pub sessions: usize,
@@ -39,6 +43,8 @@ pub struct Limits {
     pub idle: Duration,
     /// The longest test.
     pub longest: Duration,
+    /// Memory for all tests.
+    pub memory: Arc<Budget>,
     /// Ports for data where the client names none; `None` lets the kernel choose.
     pub data_ports: Option<RangeInclusive<u16>>,
     /// Spin so long before each answer: an injected service time.
@@ -53,6 +59,7 @@ impl Default for Limits {
             patience: Duration::from_secs(5),
             idle: Duration::from_secs(30),
             longest: Duration::from_secs(24 * 3600),
+            memory: Arc::new(Budget::new(512 << 20)),
             data_ports: None,
             service_ns: Nanos(0),
         }
@@ -373,6 +380,10 @@ impl<'scope, 'env> House<'scope, 'env> {
         if busy >= self.limits.sessions {
             return self.turn_away(w, format!("busy with {busy} tests; try again later"));
         }
+        let Some(memory) = self.limits.memory.take(STACK + far::buffer_bytes(request.msg_size))
+        else {
+            return self.turn_away(w, "no memory left for one more test; try again later".into());
+        };
         let Waiting { stream, client, .. } = w;
         let Ok(control) = Control::new(stream, "the client".into()) else { return };
         let (limits, stop, running, on_event) =
@@ -384,6 +395,7 @@ impl<'scope, 'env> House<'scope, 'env> {
             thread::Builder::new().stack_size(STACK).spawn_scoped(self.scope, move || {
                 on_event(Event::Began { client, test: name, message_bytes, seconds });
                 let done = Session { control, request, test, limits, stop }.run();
+                drop(memory);
                 running.fetch_sub(1, Ordering::Relaxed);
                 on_event(match done {
                     Ok(Done { tally, ns, over }) => Event::Ended {

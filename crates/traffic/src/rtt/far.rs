@@ -23,6 +23,11 @@ use crate::{
 
 const LOOK_EVERY: u64 = 1024;
 
+/// Room for as many messages as may come at once, within bounds.
+pub fn several(bytes: u64, outstanding: u32) -> u64 {
+    bytes.saturating_mul(outstanding.into()).min(256 << 10).max(bytes).max(64)
+}
+
 /// Answers on this thread's flows until the team ends. `greeting` is how a UDP greeting of this
 /// session begins.
 pub fn run(
@@ -91,7 +96,7 @@ fn streams(fds: &[RawFd], shape: &Shape, outstanding: u32, team: &Team, member: 
             return;
         }
     }
-    let several = |bytes: u64| (bytes * u64::from(outstanding)).min(256 << 10).max(bytes).max(64);
+    let several = |bytes| several(bytes, outstanding);
     // Responses are sent several at once only where several requests came at once.
     let batch = (several(shape.response_bytes) / shape.response_bytes).max(1);
     let mut all = Streams {
@@ -117,7 +122,7 @@ fn streams(fds: &[RawFd], shape: &Shape, outstanding: u32, team: &Team, member: 
                 all.push(ready.key);
             }
             if ready.readable {
-                all.hear(ready.key);
+                all.hear(ready.key, team);
             }
         }
         member.handled(all.done);
@@ -133,7 +138,7 @@ fn streams(fds: &[RawFd], shape: &Shape, outstanding: u32, team: &Team, member: 
 }
 
 impl Streams<'_> {
-    fn hear(&mut self, key: usize) {
+    fn hear(&mut self, key: usize, team: &Team) {
         let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
         // SAFETY: the buffer outlives the call and its length is given.
         let n = unsafe {
@@ -159,7 +164,7 @@ impl Streams<'_> {
         }
         flow.got %= self.shape.request_bytes;
         flow.unsent += whole * self.shape.response_bytes;
-        serve_for(self.shape.service_ns * whole);
+        serve_for(self.shape.service_ns.saturating_mul(whole), team);
         self.done += whole;
         let cpu = current_cpu();
         (0..whole).for_each(|_| self.ran_on.on(cpu));
@@ -230,7 +235,7 @@ fn datagrams(flow: &Flow, shape: &Shape, greeting: &[u8], team: &Team, member: &
                 continue;
             }
             echo_number(datagram, &mut response);
-            serve_for(shape.service_ns);
+            serve_for(shape.service_ns, team);
             let cpu = current_cpu();
             stamp_cpu(shape.transport, &mut response, cpu);
             let _ = socket.send_to(&response, to);

@@ -256,7 +256,7 @@ impl Near<'_> {
         match &self.schedule {
             Some(schedule) => self.catch_up(schedule, state, key, now).map(|_| ()),
             None if self.shape.service_ns > 0 => (0..heard).try_for_each(|_| {
-                serve_for(self.shape.service_ns);
+                serve_for(self.shape.service_ns, self.team);
                 let now = now_ns();
                 self.ask(state, key, now, now)
             }),

@@ -127,7 +127,7 @@ fn near_stream(
         if looked {
             looks.look();
         }
-        serve_for(shape.service_ns);
+        serve_for(shape.service_ns, team);
         sent_at = if looked || shape.service_ns > 0 { now_ns() } else { now };
     }
     Ok(())
@@ -177,7 +177,7 @@ fn near_datagrams(
                     if done.is_multiple_of(LOOK_EVERY) {
                         looks.look();
                     }
-                    serve_for(shape.service_ns);
+                    serve_for(shape.service_ns, team);
                     break;
                 }
                 Err(Nothing::Look | Nothing::End) => {
@@ -195,13 +195,14 @@ fn near_datagrams(
     Ok(())
 }
 
-/// Spins for the injected service time.
+/// Spins for the injected service time, or until the team ends.
 #[inline]
-pub fn serve_for(ns: u64) {
+pub fn serve_for(ns: u64, team: &Team) {
     if ns > 0 {
         let begun = now_ns();
+        let until = begun.saturating_add(ns);
         let mut now = begun;
-        while now < begun + ns {
+        while now < until && !team.stopping() {
             std::hint::spin_loop();
             now = now_ns();
         }
@@ -251,7 +252,7 @@ pub fn far(fd: RawFd, shape: &Shape, greeting: &[u8], team: &Team, member: &Memb
                 break 'requests;
             }
         }
-        serve_for(shape.service_ns);
+        serve_for(shape.service_ns, team);
         let cpu = current_cpu();
         stamp_cpu(shape.transport, &mut response, cpu);
         if send_all(fd, &response, team).is_err() && shape.stream() {

@@ -139,6 +139,7 @@ impl Endpoint {
     /// No port is free, or the kernel refuses an option that was asked for.
     pub fn open(near: &Near, test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<Self> {
         enough_ports(test, ports)?;
+        test.socket.congestion.as_deref().map_or(Ok(()), options::is_loaded)?;
         let token = nonce()?;
         let (address, client, path) = match near {
             Near::Ip(ours, theirs) => (*ours, Some(*theirs), None),

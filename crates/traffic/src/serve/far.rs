@@ -15,7 +15,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    Doing, Result,
+    Doing, Error, Result,
     connect::{self, far::Door},
     control::{
         message::{Counters, DATA_MAGIC, FarReport, Kind, Test},
@@ -31,10 +31,6 @@ use crate::{
 
 /// What setting up and ending may take beside the test itself.
 pub const SLACK: Duration = Duration::from_secs(60);
-
-/// Connections that one thread holds beside those that the near end makes at once: they are
-/// ending.
-const SPARE: usize = 1024;
 
 /// The far end of one test.
 pub struct FarTest<'a> {
@@ -126,7 +122,7 @@ impl<'a> FarTest<'a> {
                 .spawn_scoped(threads, move || self.work(n));
             match made {
                 Ok(_) => begun += 1,
-                Err(e) => self.team.break_off(crate::Error::io("no thread", &e)),
+                Err(e) => self.team.break_off(Error::io("no thread", &e)),
             }
         }
         while self.team.tids().len() < begun {
@@ -185,6 +181,11 @@ impl<'a> FarTest<'a> {
             }
             Kind::Look => {}
         }
+    }
+
+    /// Why the test cannot go on, where a thread could not be made.
+    pub fn broken(&self) -> Option<Error> {
+        self.team.broken()
     }
 
     /// What to tell when everything is set up.
@@ -287,8 +288,7 @@ fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Optio
     };
     let listener = listener.try_clone().doing(|| "data socket")?;
     listener.set_nonblocking(true).doing(|| "data socket")?;
-    let most = (test.flows as usize).div_ceil(test.threads.max(1) as usize) + SPARE;
-    Ok(Some(Door { listener, from, most }))
+    Ok(Some(Door { listener, from, most: connect::far::most_open(test) }))
 }
 
 impl std::fmt::Debug for FarTest<'_> {

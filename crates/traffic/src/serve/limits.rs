@@ -1,16 +1,22 @@
 //! What a client may cost.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use model::measure::{Transport, Wait};
+use model::{
+    Bytes, Nanos,
+    measure::{Transport, Wait},
+};
 
+use super::cost::memory_bytes;
 use crate::{
+    Error, Result,
+    budget::{Budget, Share},
     control::message::{Kind, Test},
     stream::datagram::HEADER,
 };
 
 /// Bounds on what the far end does for its clients, one and all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// Tests at once.
     pub sessions: usize,
@@ -26,11 +32,14 @@ pub struct Limits {
     pub threads: u32,
     /// Bytes of one message.
     pub message_bytes: u64,
-    /// Bytes of all messages that the threads of one test hold at once.
-    pub buffer_bytes: u64,
+    /// Memory for all tests together, those in other protocols too where they share it.
+    pub memory: Arc<Budget>,
     /// Threads of one test that never sleep: as many as there are CPUs for them.
     pub spinning: u32,
 }
+
+/// Memory for all tests, unless told otherwise.
+pub const MEMORY_BYTES: usize = 512 << 20;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -42,7 +51,7 @@ impl Default for Limits {
             flows: 16_384,
             threads: 256,
             message_bytes: 16 << 20,
-            buffer_bytes: 256 << 20,
+            memory: Arc::new(Budget::new(MEMORY_BYTES)),
             spinning: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
         }
     }
@@ -54,104 +63,246 @@ pub const LARGEST_DATAGRAM: u64 = 65_507;
 /// Addresses that one test's connections come from.
 const MOST_ADDRESSES: usize = 256;
 
-/// The longest service time that a client may ask for: a thread that spins does not see its end.
-const MOST_SERVICE: model::Nanos = model::Nanos(100_000_000);
+/// The longest service time that a client may ask for.
+const MOST_SERVICE: Nanos = Nanos(100_000_000);
+
+/// Requests outstanding on one flow.
+const MOST_OUTSTANDING: u32 = 65_536;
+
+/// The longest name of a congestion control (`TCP_CA_NAME_MAX` with its NUL is 16).
+const LONGEST_NAME: usize = 15;
+
+/// Fails with a line unless this holds.
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
 
 impl Limits {
-    /// Why a test is refused, if it is.
-    pub fn refuse(&self, test: &Test) -> Option<String> {
+    /// The memory that a test may have, taken from everybody's; given back when dropped. Every
+    /// number that came from outside is checked here, of whatever kind the test is, before
+    /// anything is sized by it.
+    ///
+    /// # Errors
+    /// Why the test is refused, in a line.
+    pub fn admit(&self, test: &Test) -> Result<Share<'_>> {
+        self.check(test).map_err(Error::Usage)?;
+        self.memory(test)
+    }
+
+    fn check(&self, test: &Test) -> Result<(), String> {
+        self.counts(test)?;
+        self.sizes(test)?;
+        self.times(test)?;
+        self.ways(test)
+    }
+
+    fn counts(&self, test: &Test) -> Result<(), String> {
+        let Test { flows, threads, .. } = test;
+        if test.kind == Kind::Look {
+            return ensure((*flows, *threads) == (0, 0), || {
+                format!("{flows} flows and {threads} threads of a test that has none of either")
+            });
+        }
+        ensure((1..=self.flows).contains(flows), || {
+            format!("{flows} flows; 1 to {} are allowed (its --max-flows)", self.flows)
+        })?;
+        ensure((1..=self.threads).contains(threads), || {
+            format!("{threads} threads; 1 to {} are allowed", self.threads)
+        })?;
+        match &test.kind {
+            Kind::Rtt { outstanding, .. } => {
+                ensure((1..=MOST_OUTSTANDING).contains(outstanding), || {
+                    format!(
+                        "{outstanding} requests outstanding; 1 to {MOST_OUTSTANDING} are possible"
+                    )
+                })
+            }
+            Kind::Connect { from, .. } => ensure(from.len() <= MOST_ADDRESSES, || {
+                let n = from.len();
+                format!("connections from {n} addresses; at most {MOST_ADDRESSES} are possible")
+            }),
+            Kind::Stream { .. } | Kind::Look => Ok(()),
+        }
+    }
+
+    fn sizes(&self, test: &Test) -> Result<(), String> {
+        let udp = test.transport == Transport::Udp;
         let sizes: &[u64] = match &test.kind {
-            Kind::Look => return self.too_long(test),
-            Kind::Rtt { request_bytes, response_bytes, outstanding } => {
-                if *outstanding == 0 || *outstanding > 65_536 {
-                    return Some(format!(
-                        "{outstanding} requests outstanding; 1 to 65536 are possible"
-                    ));
-                }
-                if *request_bytes == 0 || *response_bytes == 0 {
-                    return Some("a request and a response have at least 1 byte".into());
-                }
+            Kind::Look => &[],
+            Kind::Rtt { request_bytes, response_bytes, .. } => {
+                ensure(*request_bytes > 0 && *response_bytes > 0, || {
+                    "a request and a response have at least 1 byte".into()
+                })?;
                 &[*request_bytes, *response_bytes]
             }
-            Kind::Stream { message_bytes: 0, .. } => {
-                return Some("a message has at least 1 byte".into());
-            }
-            Kind::Stream { rate_bps: Some(0), .. } => {
-                return Some("a rate of 0 sends nothing".into());
-            }
-            Kind::Stream { rate_bps: None, .. } if test.transport == Transport::Udp => {
-                return Some("UDP streams need a rate".into());
-            }
-            Kind::Stream { message_bytes, .. }
-                if test.transport == Transport::Udp && *message_bytes < HEADER as u64 =>
-            {
-                return Some(format!("a datagram has at least {HEADER} bytes"));
-            }
-            Kind::Stream { message_bytes, .. } => &[*message_bytes],
-            Kind::Connect { .. } if test.transport == Transport::Udp => {
-                return Some("UDP makes no connections".into());
-            }
-            Kind::Connect { from, .. } if from.len() > MOST_ADDRESSES => {
-                return Some(format!(
-                    "connections from {} addresses; at most {MOST_ADDRESSES} are possible",
-                    from.len()
-                ));
+            Kind::Stream { message_bytes, .. } => {
+                ensure(*message_bytes > 0, || "a message has at least 1 byte".into())?;
+                ensure(!udp || *message_bytes >= HEADER as u64, || {
+                    format!("a datagram has at least {HEADER} bytes")
+                })?;
+                &[*message_bytes]
             }
             Kind::Connect { request_bytes, response_bytes, .. } => {
                 &[*request_bytes, *response_bytes]
             }
         };
-        let most = match test.transport {
-            Transport::Udp => LARGEST_DATAGRAM,
-            _ => self.message_bytes,
-        };
-        if let Some(n) = sizes.iter().find(|n| **n > most) {
-            return Some(format!("a message of {n} bytes; at most {most} are possible"));
+        let most = if udp { LARGEST_DATAGRAM } else { self.message_bytes };
+        match sizes.iter().find(|n| **n > most) {
+            Some(n) => Err(format!("a message of {n} bytes; at most {most} are possible")),
+            None => Ok(()),
         }
-        if let Some(asked) = test.service_ns.filter(|ns| *ns > MOST_SERVICE) {
-            return Some(format!("a service time of {asked}; at most {MOST_SERVICE} are possible"));
-        }
-        if test.flows == 0 || test.flows > self.flows {
-            return Some(format!(
-                "{} flows; 1 to {} are allowed (its --max-flows)",
-                test.flows, self.flows
-            ));
-        }
-        if test.threads == 0 || test.threads > self.threads {
-            return Some(format!("{} threads; 1 to {} are allowed", test.threads, self.threads));
-        }
-        let busy = test.threads.min(test.flows);
-        let held = sizes.iter().sum::<u64>().saturating_mul(u64::from(busy));
-        // Connections are sent and received in pieces, whatever their length.
-        if held > self.buffer_bytes && !matches!(test.kind, Kind::Connect { .. }) {
-            return Some(format!(
-                "{busy} threads with messages of {} bytes; {} bytes in all are possible",
-                sizes.iter().sum::<u64>(),
-                self.buffer_bytes
-            ));
-        }
-        if test.wait == Wait::Spin && test.threads > self.spinning {
-            return Some(format!(
-                "{} threads that spin; there are CPUs for {}",
-                test.threads, self.spinning
-            ));
-        }
-        if let Some(why) = self.too_long(test) {
-            return Some(why);
-        }
-        if test.transport == Transport::Unix && test.wait == Wait::BusyPoll {
-            return Some("a Unix socket has no queue to poll".into());
-        }
-        None
     }
 
-    fn too_long(&self, test: &Test) -> Option<String> {
-        let most = model::Nanos(self.longest.as_nanos() as u64);
-        (test.longest_ns > most).then(|| {
-            format!(
-                "a test of {}; at most {most} are allowed (its --max-duration)",
-                test.longest_ns
-            )
+    fn times(&self, test: &Test) -> Result<(), String> {
+        let most = Nanos(u64::try_from(self.longest.as_nanos()).unwrap_or(u64::MAX));
+        ensure(test.longest_ns <= most, || {
+            let asked = test.longest_ns;
+            format!("a test of {asked}; at most {most} are allowed (its --max-duration)")
+        })?;
+        let service = test.service_ns.unwrap_or_default();
+        ensure(service <= MOST_SERVICE, || {
+            format!("a service time of {service}; at most {MOST_SERVICE} are possible")
         })
+    }
+
+    /// What does not go together.
+    fn ways(&self, test: &Test) -> Result<(), String> {
+        match (&test.kind, test.transport) {
+            (Kind::Stream { rate_bps: Some(0), .. }, _) => {
+                return Err("a rate of 0 sends nothing".into());
+            }
+            (Kind::Stream { rate_bps: None, .. }, Transport::Udp) => {
+                return Err("UDP streams need a rate".into());
+            }
+            (Kind::Connect { .. }, Transport::Udp) => {
+                return Err("UDP makes no connections".into());
+            }
+            _ => {}
+        }
+        ensure(test.wait != Wait::Spin || test.threads <= self.spinning, || {
+            format!("{} threads that spin; there are CPUs for {}", test.threads, self.spinning)
+        })?;
+        ensure(test.transport != Transport::Unix || test.wait != Wait::BusyPoll, || {
+            "a Unix socket has no queue to poll".into()
+        })?;
+        let name = test.socket.congestion.as_deref().unwrap_or_default();
+        ensure(name.len() <= LONGEST_NAME, || {
+            format!("the name of a congestion control has at most {LONGEST_NAME} characters")
+        })
+    }
+
+    fn memory(&self, test: &Test) -> Result<Share<'_>> {
+        let (needs, all) = (memory_bytes(test), self.memory.limit());
+        let room = usize::try_from(needs).ok().and_then(|n| self.memory.take(n));
+        room.ok_or_else(|| match needs > all as u64 {
+            true => Error::Usage(format!(
+                "the test needs {} of memory and the server has {} for all tests (its \
+                 --max-memory); ask for smaller messages, fewer threads or fewer flows",
+                Bytes(needs),
+                Bytes(all as u64)
+            )),
+            false => Error::Environment(format!(
+                "the test needs {} of memory and the server has {} left of {} for all tests (its \
+                 --max-memory); try again when others have ended",
+                Bytes(needs),
+                Bytes(self.memory.left() as u64),
+                Bytes(all as u64)
+            )),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn test(kind: Kind) -> Test {
+        Test {
+            kind,
+            transport: Transport::Tcp,
+            flows: 1,
+            threads: 1,
+            wait: Wait::Block,
+            pin: model::measure::Pin::No,
+            near_cpus: Default::default(),
+            socket: Default::default(),
+            longest_ns: Nanos(1_000_000_000),
+            engine: Default::default(),
+            service_ns: None,
+        }
+    }
+
+    fn rtt(bytes: u64, outstanding: u32) -> Kind {
+        Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding }
+    }
+
+    #[test]
+    fn a_test_without_threads_is_checked_like_every_other() {
+        let limits = Limits::default();
+        let look = Test { flows: 0, threads: 0, ..test(Kind::Look) };
+        assert!(limits.admit(&look).is_ok());
+        for (flows, threads) in [(0, u32::MAX), (u32::MAX, 0), (1, 1)] {
+            let refused = limits.admit(&Test { flows, threads, ..look.clone() });
+            assert!(matches!(refused, Err(Error::Usage(_))), "{flows} {threads}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn all_tests_share_one_memory() {
+        let memory = Arc::new(Budget::new(90 << 20));
+        let limits = Limits { memory, ..Limits::default() };
+        let large = test(rtt(16 << 20, 1));
+        let two: Vec<_> = (0..2).map(|_| limits.admit(&large).unwrap()).collect();
+        let e = limits.admit(&test(rtt(20 << 19, 1))).map(drop);
+        assert!(e.is_ok(), "{e:?}");
+        let e = limits.admit(&large).unwrap_err();
+        assert!(matches!(&e, Error::Environment(t) if t.contains("try again")), "{e}");
+        drop(two);
+        assert!(limits.admit(&large).is_ok());
+        let e = limits.admit(&Test { threads: 9, flows: 9, ..large }).unwrap_err();
+        assert!(matches!(&e, Error::Usage(t) if t.contains("--max-memory")), "{e}");
+    }
+
+    proptest! {
+        /// Whatever numbers come, a test that is let in takes no more than there is, and
+        /// everything that is sized by one of them is within its bound.
+        #[test]
+        fn what_is_let_in_is_bounded(
+            kind in prop_oneof![
+                Just(Kind::Look),
+                (any::<u64>(), any::<u32>()).prop_map(|(bytes, n)| rtt(bytes, n)),
+                (any::<u64>(), any::<Option<u64>>()).prop_map(|(message_bytes, rate_bps)| {
+                    Kind::Stream {
+                        direction: model::measure::Direction::Both, message_bytes, rate_bps,
+                        zerocopy: None, skip_receive_copy: false,
+                    }
+                }),
+                (any::<u64>(), any::<u64>()).prop_map(|(request_bytes, response_bytes)| {
+                    Kind::Connect {
+                        request_bytes, response_bytes, close: model::measure::Close::Peer,
+                        from: vec![],
+                    }
+                }),
+            ],
+            udp: bool,
+            flows in prop_oneof![0u32..40_000, any::<u32>()],
+            threads in prop_oneof![0u32..300, any::<u32>()],
+            longest: u64,
+            service in any::<Option<u64>>(),
+        ) {
+            let limits = Limits::default();
+            let transport = if udp { Transport::Udp } else { Transport::Tcp };
+            let (longest_ns, service_ns) = (Nanos(longest), service.map(Nanos));
+            let test = Test { transport, flows, threads, longest_ns, service_ns, ..test(kind) };
+            let needs = memory_bytes(&test);
+            if let Ok(share) = limits.admit(&test) {
+                prop_assert!(test.flows <= limits.flows && test.threads <= limits.threads);
+                prop_assert!(needs <= limits.memory.limit() as u64);
+                prop_assert_eq!(limits.memory.left() as u64, limits.memory.limit() as u64 - needs);
+                drop(share);
+            }
+            prop_assert_eq!(limits.memory.left(), limits.memory.limit());
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! gets a thread (`session`) which runs its tests (`far`) on sockets of their own
 //! (`endpoint`), within [`Limits`].
 
+mod cost;
 pub(crate) mod endpoint;
 mod far;
 pub(crate) mod limits;

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Error, Result,
     control::{
-        frame::{self, Inbox, LARGE},
+        frame::{self, ASKED, Inbox, LARGE},
         message::{Ready, RefusalKind, Test, ToClient, ToServer},
         seal::{Sealed, Seals},
     },
@@ -55,7 +55,7 @@ pub struct Watch<'a> {
 const OUT_OF_TURN: &str = "a message out of turn";
 
 /// How long to sleep without a look at `stop`.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Watch<'_> {
     /// Returns when one of the sockets is readable or the time is over.
@@ -121,8 +121,10 @@ impl Session<'_> {
     fn next(&mut self, most: Duration) -> Result<Option<ToServer>> {
         let until = Instant::now() + most;
         let mut chunk = [0u8; 4096];
+        // A change of our settings may be long; who may not ask for any asks in few words.
+        let longest = if self.seals.is_some() { LARGE } else { ASKED };
         loop {
-            if let Some(message) = self.inbox.next(LARGE)? {
+            if let Some(message) = self.inbox.next(longest)? {
                 return Ok(Some(message));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -175,9 +177,10 @@ impl Session<'_> {
                     tests += 1;
                 }
                 Ok(Some(ToServer::Test(test))) if attendant.is_none() => {
-                    match self.options.limits.refuse(&test) {
-                        Some(why) => self.refuse(&Error::Usage(why))?,
-                        None => match self.one(&test) {
+                    // Held until the test is over: everybody's memory, of which it takes a part.
+                    match self.options.limits.admit(&test) {
+                        Err(e) => self.refuse(&e)?,
+                        Ok(_memory) => match self.one(&test) {
                             Ok(()) => tests += 1,
                             Err(e) => {
                                 let _ = self.send(&ToClient::Failed { why: e.to_string() });
@@ -239,7 +242,10 @@ impl Session<'_> {
         let far = FarTest::prepare(&mut endpoint, test, self, &seat.seats.cpus)?;
         let result = std::thread::scope(|threads| {
             far.start(threads);
-            let result = self.conduct(&far, test);
+            let result = match far.broken() {
+                None => self.conduct(&far, test),
+                Some(e) => Err(e),
+            };
             far.end();
             result
         });

@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use clap::Args;
-use model::{CpuSet, Nanos};
+use model::{Bytes, CpuSet, Nanos};
 
 use crate::args::TalkArgs;
 
@@ -76,6 +76,9 @@ pub struct ServeArgs {
     /// Data connections of one test.
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Limits")]
     pub max_flows: u32,
+    /// Memory for all tests together, buffers in the kernel not counted.
+    #[arg(long, value_name = "SIZE", default_value = "512M", help_heading = "Limits")]
+    pub max_memory: Bytes,
     /// The longest test.
     #[arg(long, value_name = "DURATION", default_value = "24h", help_heading = "Limits")]
     pub max_duration: Nanos,

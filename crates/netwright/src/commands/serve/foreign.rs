@@ -2,12 +2,15 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use serde_json::json;
-use traffic::iperf3::{Event, Limits, Server};
+use traffic::{
+    budget::Budget,
+    iperf3::{Event, Limits, Server},
+};
 
 use super::{args::ServeArgs, log::Log};
 use crate::{exit::Failure, output::Sink};
@@ -39,12 +42,19 @@ pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure
 }
 
 /// Serves until stopped.
-pub fn run(args: &ServeArgs, server: &Server, stop: &AtomicBool, log: &Log) -> traffic::Result<()> {
+pub fn run(
+    args: &ServeArgs,
+    server: &Server,
+    memory: &Arc<Budget>,
+    stop: &AtomicBool,
+    log: &Log,
+) -> traffic::Result<()> {
     let limits = Limits {
         clients: args.max_tests as usize,
         streams: args.max_flows as usize,
         duration: Duration::from_nanos(args.max_duration.0),
         idle: Duration::from_nanos(args.idle.0),
+        memory: memory.clone(),
         ..Limits::default()
     };
     server.run(&limits, stop, &|event| tell(args, &event, log))

@@ -9,6 +9,7 @@ mod qperf;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{Arc, atomic::Ordering},
+    thread::Builder,
     time::Duration,
 };
 
@@ -16,6 +17,7 @@ use model::measure::Pin;
 use serde_json::json;
 use traffic::{
     Secret,
+    budget::Budget,
     serve::{Event, Limits, Listen, Options, Server},
 };
 
@@ -37,6 +39,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     if args.softirq {
         traffic::host::softirq::attach()?;
     }
+    let memory = Arc::new(Budget::new(usize::try_from(args.max_memory.0).unwrap_or(usize::MAX)));
     let server = Server::bind(Options {
         listen: addresses(args),
         data_ports: args.data_ports.as_ref().map(|r| r.0.clone()),
@@ -46,6 +49,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
             flows: args.max_flows,
             longest: Duration::from_nanos(args.max_duration.0),
             idle: Duration::from_nanos(args.idle.0),
+            memory: memory.clone(),
             ..Limits::default()
         },
         service_ns: args.service_time,
@@ -62,23 +66,32 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
     foreign::announce(args, &iperf3)?;
     qperf::announce(args, &qperf)?;
     let stop = window.stop();
-    let log = &*log;
+    let (log, memory) = (&*log, &memory);
     std::thread::scope(|scope| {
         // If one cannot go on, none does.
         let ending = |result| {
             stop.store(true, Ordering::Relaxed);
             result
         };
-        let iperf3 = iperf3
-            .map(|server| scope.spawn(move || ending(foreign::run(args, &server, stop, log))));
-        let qperf = (!qperf.is_empty())
-            .then(|| scope.spawn(move || ending(qperf::run(args, &qperf, stop, log))));
-        let done = ending(server.run(stop, &|event| tell(args, &event, log)));
+        let iperf3 = iperf3.map(|server| -> Serving<'_> {
+            Box::new(move || foreign::run(args, &server, memory, stop, log))
+        });
+        let qperf = (!qperf.is_empty()).then(|| -> Serving<'_> {
+            Box::new(move || qperf::run(args, &qperf, memory, stop, log))
+        });
         let beside = [iperf3, qperf].into_iter().flatten();
-        beside.fold(done, |done, thread| done.and(thread.join().unwrap_or(Ok(()))))
+        let beside = beside.map(|s| Builder::new().spawn_scoped(scope, move || ending(s())));
+        let (done, beside) = match beside.collect::<Result<Vec<_>, _>>() {
+            Err(e) => return ending(Err(traffic::Error::io("cannot start a thread", &e))),
+            Ok(beside) => (ending(server.run(stop, &|event| tell(args, &event, log))), beside),
+        };
+        beside.into_iter().fold(done, |done, thread| done.and(thread.join().unwrap_or(Ok(()))))
     })?;
     Ok(Done::Yes)
 }
+
+/// A server for programs that know nothing of us.
+type Serving<'a> = Box<dyn FnOnce() -> traffic::Result<()> + Send + 'a>;
 
 /// Loopback unless told otherwise.
 fn ips(args: &ServeArgs) -> Vec<IpAddr> {

@@ -2,12 +2,15 @@
 
 use std::{
     net::{IpAddr, SocketAddr, TcpListener},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use serde_json::json;
-use traffic::qperf::{self, Event, Limits};
+use traffic::{
+    budget::Budget,
+    qperf::{self, Event, Limits},
+};
 
 use super::{args::ServeArgs, log::Log};
 use crate::{exit::Failure, output::Sink};
@@ -45,6 +48,7 @@ pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failu
 pub fn run(
     args: &ServeArgs,
     listeners: &[TcpListener],
+    memory: &Arc<Budget>,
     stop: &AtomicBool,
     log: &Log,
 ) -> traffic::Result<()> {
@@ -54,6 +58,7 @@ pub fn run(
         idle: Duration::from_nanos(args.idle.0),
         data_ports: args.data_ports.as_ref().map(|r| r.0.clone()),
         service_ns: args.service_time,
+        memory: memory.clone(),
         ..Limits::default()
     };
     qperf::serve(listeners, &limits, stop, &|event| tell(args, &event, log))

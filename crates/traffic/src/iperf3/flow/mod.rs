@@ -19,13 +19,15 @@ use socket2::Socket;
 
 pub use team::{Mark, Seen, Team};
 
-use super::{params::Params, sock};
+use super::{params::Params, sock, wire::client_results_limit};
 use crate::net::{now_ns, wake::Sleeper};
 
 /// The smallest buffer that TCP is read with: smaller reads would only cost more of them.
 const READ_MIN: usize = 128 << 10;
 /// The largest.
 const READ_MAX: usize = 256 << 10;
+/// How many times its length a JSON text takes when it is parsed, at worst.
+const PARSED: usize = 32;
 
 /// What each thread of a test moves.
 pub struct Load {
@@ -68,7 +70,8 @@ impl Load {
             true => udp::batch(asked.len) * asked.len,
             false => asked.len.clamp(READ_MIN, READ_MAX),
         };
-        asked.len * 2 + asked.streams() * (each + team::STACK)
+        let said = client_results_limit(asked.streams()) * PARSED;
+        asked.len * 2 + asked.streams() * (each + team::STACK) + said
     }
 }
 

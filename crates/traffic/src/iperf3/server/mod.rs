@@ -13,21 +13,25 @@ mod running;
 mod session;
 mod udp;
 
-use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use listen::Listeners;
 
-use crate::Result;
+use crate::{Result, budget::Budget};
 
 /// What one client, and all together, may cost.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// Tests at once; the next client is told that the server is busy.
     pub clients: usize,
     /// Data connections of all tests.
     pub streams: usize,
-    /// Memory for the buffers of all tests, those in the kernel not counted.
-    pub memory_bytes: usize,
+    /// Memory for all tests, buffers in the kernel not counted.
+    pub memory: Arc<Budget>,
     /// The longest test, with its warm-up; then it is ended, whatever was asked.
     pub duration: Duration,
     /// A test in which nothing moves for so long is ended.
@@ -43,7 +47,7 @@ impl Default for Limits {
         Self {
             clients: 64,
             streams: 1024,
-            memory_bytes: 512 << 20,
+            memory: Arc::new(Budget::new(512 << 20)),
             duration: Duration::from_secs(3600),
             idle: Duration::from_secs(60),
             step: Duration::from_secs(10),

@@ -5,17 +5,16 @@ use std::{
     collections::HashMap,
     hash::Hash,
     net::{IpAddr, SocketAddr},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-        mpsc,
-    },
+    sync::{Mutex, PoisonError, mpsc},
 };
 
 use socket2::Socket;
 
 use super::Limits;
-use crate::iperf3::wire::Cookie;
+use crate::{
+    budget::{Budget, Share},
+    iperf3::wire::Cookie,
+};
 
 /// A data connection for a session.
 pub enum Arrival {
@@ -43,9 +42,8 @@ pub struct Registry<'a> {
     /// One client of a host at a time: nothing in a datagram tells two of them apart.
     hosts: Awaited<IpAddr>,
     pub strays: Mutex<Vec<Stray>>,
-    clients: AtomicUsize,
-    streams: AtomicUsize,
-    memory: AtomicUsize,
+    clients: Budget,
+    streams: Budget,
 }
 
 impl<'a> Registry<'a> {
@@ -55,9 +53,8 @@ impl<'a> Registry<'a> {
             cookies: Mutex::default(),
             hosts: Mutex::default(),
             strays: Mutex::default(),
-            clients: AtomicUsize::new(0),
-            streams: AtomicUsize::new(0),
-            memory: AtomicUsize::new(0),
+            clients: Budget::new(limits.clients),
+            streams: Budget::new(limits.streams),
         }
     }
 
@@ -84,17 +81,17 @@ impl<'a> Registry<'a> {
 
     /// A place for one more client.
     pub fn client(&self) -> Option<Share<'_>> {
-        Share::take(&self.clients, 1, self.limits.clients)
+        self.clients.take(1)
     }
 
     /// Places for so many streams.
     pub fn streams(&self, n: usize) -> Option<Share<'_>> {
-        Share::take(&self.streams, n, self.limits.streams)
+        self.streams.take(n)
     }
 
     /// So much memory.
     pub fn memory(&self, bytes: usize) -> Option<Share<'_>> {
-        Share::take(&self.memory, bytes, self.limits.memory_bytes)
+        self.limits.memory.take(bytes)
     }
 }
 
@@ -123,39 +120,9 @@ impl<K: Hash + Eq + Copy> Drop for Ticket<'_, K> {
     }
 }
 
-/// A part of something limited; given back when dropped.
-pub struct Share<'a> {
-    of: &'a AtomicUsize,
-    n: usize,
-}
-
-impl<'a> Share<'a> {
-    fn take(of: &'a AtomicUsize, n: usize, limit: usize) -> Option<Self> {
-        of.fetch_update(SeqCst, SeqCst, |used| used.checked_add(n).filter(|u| *u <= limit)).ok()?;
-        Some(Self { of, n })
-    }
-}
-
-impl Drop for Share<'_> {
-    fn drop(&mut self) {
-        self.of.fetch_sub(self.n, SeqCst);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_taken_is_given_back() {
-        let limits = Limits { streams: 3, ..Limits::default() };
-        let registry = Registry::new(&limits);
-        let two = registry.streams(2);
-        assert!(two.is_some() && registry.streams(2).is_none() && registry.streams(1).is_some());
-        drop(two);
-        assert!(registry.streams(3).is_some());
-        assert!(registry.streams(usize::MAX).is_none());
-    }
 
     #[test]
     fn one_client_of_a_host_awaits_datagrams_at_a_time() {

@@ -19,7 +19,7 @@ use crate::{
         params::{Code, Params, Refused},
         results::{Results, Stream},
         sock,
-        wire::{Broken, RESULTS_LIMIT, State, Until},
+        wire::{Broken, State, Until, client_results_limit},
     },
     net::now_ns,
 };
@@ -87,7 +87,8 @@ impl Running<'_> {
         let end = self.team.mark();
         self.finish_sending();
         control.say(State::ExchangeResults)?;
-        let theirs = control.read_json(RESULTS_LIMIT, "results", self.session.step())?;
+        let most = client_results_limit(self.asked.streams());
+        let theirs = control.read_json(most, "results", self.session.step())?;
         let theirs = Results::read(&theirs)?;
         let last = self.drain(&start, &end, &theirs);
         self.team.stop(|_| true);

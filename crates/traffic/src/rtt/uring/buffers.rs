@@ -15,6 +15,22 @@ pub const GROUP: u16 = 0;
 /// Bytes of all buffers of a thread at most.
 const MOST_BYTES: usize = 8 << 20;
 
+/// How many, and of how many bytes.
+fn shape(flows: usize, bytes: u64) -> (usize, usize) {
+    let size = bytes.clamp(64, 64 << 10) as usize;
+    let mut count = flows.clamp(16, 1 << 15).next_power_of_two();
+    while count > 16 && count * size > MOST_BYTES {
+        count /= 2;
+    }
+    (count, size)
+}
+
+/// Bytes of them all.
+pub fn room_bytes(flows: usize, bytes: u64) -> usize {
+    let (count, size) = shape(flows, bytes);
+    count * size
+}
+
 /// Buffers, and the ring they are handed over in.
 #[derive(Debug)]
 pub struct Buffers {
@@ -34,11 +50,7 @@ impl Buffers {
     /// # Errors
     /// No memory.
     pub fn new(flows: usize, bytes: u64) -> io::Result<Self> {
-        let size = bytes.clamp(64, 64 << 10) as usize;
-        let mut count = flows.clamp(16, 1 << 15).next_power_of_two();
-        while count > 16 && count * size > MOST_BYTES {
-            count /= 2;
-        }
+        let (count, size) = shape(flows, bytes);
         let data = (count * size_of::<BufRingEntry>()).next_multiple_of(4096);
         let map_bytes = data + count * size;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);

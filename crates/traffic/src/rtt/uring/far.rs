@@ -41,7 +41,7 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &Shape, team: &Team, member: &Mem
     let mut looked = 0;
     let mut result = Ok(());
     while !team.stopping() && result.is_ok() {
-        result = all.round();
+        result = all.round(team);
         member.handled(all.done);
         if all.done - looked >= LOOK_EVERY {
             looked = all.done;
@@ -58,7 +58,7 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &Shape, team: &Team, member: &Mem
 }
 
 impl Answering<'_> {
-    fn round(&mut self) -> std::io::Result<()> {
+    fn round(&mut self, team: &Team) -> std::io::Result<()> {
         self.lines.exchange(self.shape.wait)?;
         let cpu = current_cpu();
         if cpu != self.stamped {
@@ -70,14 +70,14 @@ impl Answering<'_> {
             // A flow that ended has no more events.
             if let Event::Bytes { key, buffer, length } = event {
                 self.lines.give(buffer);
-                self.hear(key, length as u64)?;
+                self.hear(key, length as u64, team)?;
             }
         }
         Ok(())
     }
 
     #[inline]
-    fn hear(&mut self, key: usize, length: u64) -> std::io::Result<()> {
+    fn hear(&mut self, key: usize, length: u64, team: &Team) -> std::io::Result<()> {
         let Some(got) = self.got.get_mut(key) else { return Ok(()) };
         *got += length;
         let whole = *got / self.shape.request_bytes;
@@ -85,7 +85,7 @@ impl Answering<'_> {
             return Ok(());
         }
         *got %= self.shape.request_bytes;
-        serve_for(self.shape.service_ns * whole);
+        serve_for(self.shape.service_ns.saturating_mul(whole), team);
         self.done += whole;
         (0..whole).for_each(|_| self.ran_on.on(self.stamped));
         self.lines.owe(key, whole);

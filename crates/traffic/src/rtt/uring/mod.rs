@@ -31,6 +31,11 @@ const FEWEST_FLOWS: usize = 8;
 /// No thread has more (the kernel's completion queue ends at four times as many).
 const MOST_FLOWS: usize = 16_384;
 
+/// Bytes of the receive buffers for so many flows of a thread, `several` bytes coming at once.
+pub fn room_bytes(flows: u64, several: u64) -> u64 {
+    buffers::room_bytes(usize::try_from(flows).unwrap_or(usize::MAX), several) as u64
+}
+
 /// The flows on an io_uring, if that is what shall move them and the kernel lets us.
 pub fn lines(
     engine: Engine,

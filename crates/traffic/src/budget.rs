@@ -1,0 +1,64 @@
+//! Something that all clients together may only have so much of: memory, places, streams.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// What there is of it, and what is taken.
+#[derive(Debug)]
+pub struct Budget {
+    taken: AtomicUsize,
+    limit: usize,
+}
+
+impl Budget {
+    /// So much.
+    pub const fn new(limit: usize) -> Self {
+        Self { taken: AtomicUsize::new(0), limit }
+    }
+
+    /// All there is.
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// What nobody has taken.
+    pub fn left(&self) -> usize {
+        self.limit.saturating_sub(self.taken.load(SeqCst))
+    }
+
+    /// A part of it; `None` when there is not so much left.
+    pub fn take(&self, n: usize) -> Option<Share<'_>> {
+        let more = |taken: usize| taken.checked_add(n).filter(|t| *t <= self.limit);
+        self.taken.fetch_update(SeqCst, SeqCst, more).ok()?;
+        Some(Share { of: self, n })
+    }
+}
+
+/// A part of a [`Budget`], given back when dropped.
+#[derive(Debug)]
+#[must_use = "dropping it gives it back"]
+pub struct Share<'a> {
+    of: &'a Budget,
+    n: usize,
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.of.taken.fetch_sub(self.n, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let budget = Budget::new(3);
+        let two = budget.take(2);
+        assert!(two.is_some() && budget.take(2).is_none() && budget.take(1).is_some());
+        assert_eq!(budget.left(), 1);
+        drop(two);
+        assert!(budget.take(3).is_some());
+        assert!(budget.take(usize::MAX).is_none());
+    }
+}

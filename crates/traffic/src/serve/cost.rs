@@ -1,0 +1,59 @@
+//! The memory that a test takes, found from what is asked before anything is done. Buffers in
+//! the kernel are not counted: it has bounds of its own for them.
+
+use model::measure::{Transport, ZeroCopy};
+
+use crate::{
+    connect,
+    control::message::{Kind, Test},
+    rtt::{far, uring},
+    stream::receive,
+};
+
+/// The session's thread, its messages and its report.
+const SESSION: u64 = 512 << 10;
+/// What a thread touches of its stack, and its counters.
+const THREAD: u64 = 64 << 10;
+/// What is kept of a data connection: its socket, its counters, its place in an io_uring.
+const FLOW: u64 = 1 << 10;
+/// What a connection costs that is open at the moment, where they are made and ended.
+const OPEN: u64 = 256;
+/// A received datagram.
+const DATAGRAM: u64 = 64 << 10;
+
+/// Bytes of all that a test allocates. Saturates, so any numbers may be asked for.
+pub fn memory_bytes(test: &Test) -> u64 {
+    let threads = u64::from(test.threads);
+    let flows = u64::from(test.flows);
+    // A thread without a flow has no buffers.
+    let busy = threads.min(flows);
+    let each = match &test.kind {
+        Kind::Look => 0,
+        Kind::Rtt { request_bytes, response_bytes, .. } if test.transport == Transport::Udp => {
+            DATAGRAM.max(*request_bytes).saturating_add(*response_bytes)
+        }
+        Kind::Rtt { request_bytes, response_bytes, outstanding } => {
+            let several = |bytes: u64| far::several(bytes, *outstanding);
+            let ring = match flows > busy {
+                true => uring::room_bytes(flows.div_ceil(busy.max(1)), several(*request_bytes)),
+                false => 0,
+            };
+            several(*request_bytes).saturating_add(several(*response_bytes)).saturating_add(ring)
+        }
+        // To send from, a datagram, a file of it where one is sent, and room to receive into.
+        Kind::Stream { message_bytes, zerocopy, .. } => {
+            let copies = if *zerocopy == Some(ZeroCopy::Sendfile) { 3 } else { 2 };
+            message_bytes.saturating_mul(copies).saturating_add(receive::ROOM as u64)
+        }
+        Kind::Connect { response_bytes, .. } => {
+            let open = connect::far::most_open(test) as u64;
+            connect::far::ROOM as u64
+                + (*response_bytes).min(connect::far::ROOM as u64)
+                + open.saturating_mul(OPEN)
+        }
+    };
+    SESSION
+        .saturating_add(threads.saturating_mul(THREAD))
+        .saturating_add(flows.saturating_mul(2 * FLOW))
+        .saturating_add(busy.saturating_mul(each))
+}
