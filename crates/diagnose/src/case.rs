@@ -65,12 +65,51 @@ impl<'a> Case<'a> {
         delta(name, all.get(name))
     }
 
+    /// Growth of a counter of IPv6; `None` where IPv6 is off, so that there is nothing to count.
+    pub(crate) fn protocol6(&self, name: &str) -> Result<Option<u64>, Missing> {
+        let all = need("protocol counters", &self.samples()?.protocols)?;
+        let family = name.split_once('.').map_or(name, |n| n.0);
+        let counts = |n: &String| n.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'));
+        // A kernel with IPv6 off has none of its settings either.
+        let off = self.sysctl_number("net.ipv6.conf.all.forwarding").is_err()
+            && self.sysctl_number("net.ipv4.ip_forward").is_ok();
+        if off && !all.keys().any(counts) {
+            return Ok(None);
+        }
+        delta(name, all.get(name)).map(Some)
+    }
+
     pub(crate) fn cpu(&self, id: CpuId) -> Option<&'a Cpu> {
         by_id(&self.facts.cpus, id, |c| c.id)
     }
 
     pub(crate) fn nic(&self, name: &str) -> Option<&'a Nic> {
         self.facts.nics.iter().find(|n| n.name == name)
+    }
+
+    /// Evidence: CPUs were read at all.
+    pub(crate) fn cpus_read(&self) -> Result<(), Missing> {
+        if self.facts.cpus.is_empty() {
+            return Err(Missing("CPUs: none was read".into()));
+        }
+        Ok(())
+    }
+
+    /// Evidence: interfaces were read at all.
+    pub(crate) fn nics_read(&self) -> Result<(), Missing> {
+        if self.facts.nics.is_empty() {
+            return Err(Missing("network interfaces: none was read".into()));
+        }
+        Ok(())
+    }
+
+    /// Evidence: of every CPU it is known whether it runs and may take network work.
+    pub(crate) fn housekeeping_read(&self) -> Result<(), Missing> {
+        self.cpus_read()?;
+        for c in &self.facts.cpus {
+            need(&format!("whether CPU {} is online", c.id), &c.online)?;
+        }
+        Ok(())
     }
 
     /// CPUs that run. One whose state is not known counts: a present CPU usually runs.
@@ -89,6 +128,12 @@ impl<'a> Case<'a> {
     /// Node of a CPU.
     pub(crate) fn node_of(&self, cpu: CpuId) -> Option<NumaNode> {
         self.cpu(cpu).and_then(|c| c.numa_node.get())
+    }
+
+    /// Node of a CPU as evidence.
+    pub(crate) fn node_read(&self, cpu: CpuId) -> Result<NumaNode, Missing> {
+        let found = self.cpu(cpu).ok_or_else(|| Missing(format!("CPU {cpu}: was not read")))?;
+        need(&format!("node of CPU {cpu}"), &found.numa_node).copied()
     }
 
     /// CPUs of a node, as the nodes' own lists say.
@@ -141,6 +186,15 @@ impl<'a> Case<'a> {
             ));
         }
         Ok(&self.facts.processes)
+    }
+
+    /// Evidence: what the threads of a process did is known.
+    pub(crate) fn threads_read(&self, p: &Process) -> Result<(), Missing> {
+        let mut own = self.samples()?.threads.iter().filter(|t| t.pid == p.pid).peekable();
+        if own.peek().is_none() {
+            return Err(Missing(format!("threads of {} ({}): not in the samples", p.name, p.pid)));
+        }
+        own.try_for_each(|t| need(&format!("CPU time of thread {}", t.tid), &t.cpu_ns).map(drop))
     }
 
     /// Packets a second through every CPU's receive path; `None` when no CPU tells.

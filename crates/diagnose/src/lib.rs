@@ -40,7 +40,7 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
         for judgement in (rule.judge)(case) {
             match judgement {
                 Judgement::Found(draft) => drafts.push(draft.of(rule)),
-                Judgement::Clear(text) => because.push(text),
+                Judgement::Clear(clear) => because.push(clear.because()),
                 Judgement::NotJudged { subject, why } => {
                     add_not_judged(&mut not_judged, rule, subject, why);
                 }

@@ -117,6 +117,11 @@ pub(crate) fn median_of_others(case: &Case<'_>, without: &CpuSet) -> Result<f64,
     middle.ok_or_else(|| Missing("/proc/stat of the other CPUs: none is known".into()))
 }
 
+/// Evidence: the load of each of them is known.
+pub(crate) fn all_others(case: &Case<'_>, without: &CpuSet) -> Result<(), Missing> {
+    case.housekeeping().difference(without).iter().try_for_each(|c| load(case, c).map(drop))
+}
+
 /// Whether that leaves room for work to be moved there.
 pub(crate) fn has_room(median: f64) -> bool {
     median < IDLE_BUSY

@@ -1,12 +1,17 @@
 //! From a NIC to its queues, their interrupts, and the CPUs that serve them.
 
-use model::{CpuId, CpuSet, QueueId, ids::Direction, irq::Irq, nic::Nic};
+use model::{
+    CpuId, CpuSet, QueueId,
+    ids::Direction,
+    irq::Irq,
+    nic::{Nic, UNKNOWN_KIND},
+};
 
 use crate::{
     Case,
     case::by_id,
     load::{self, Load},
-    rule::{Judgement, Missing, need, settle},
+    rule::{Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -43,37 +48,76 @@ pub(crate) fn each_physical(
     case: &Case<'_>,
     judge: impl Fn(&Nic) -> Result<Judgement, Missing>,
 ) -> Vec<Judgement> {
-    each_nic(case, |nic| nic.kind == "physical", "no physical NIC is up", judge)
+    each_nic(case, has_device, "no physical NIC is up", judge)
+}
+
+/// Whether a device is behind it; `Err` when that cannot be told.
+fn has_device(nic: &Nic) -> Result<bool, Missing> {
+    match nic.kind.as_str() {
+        UNKNOWN_KIND => {
+            Err(Missing(format!("whether a device is behind {}: nothing tells", nic.name)))
+        }
+        kind => Ok(kind == "physical"),
+    }
+}
+
+/// "Clear" where one CPU is all there is, so that nothing can be spread. A CPU whose state is not
+/// known counts as running, so one is one.
+pub(crate) fn one_cpu(case: &Case<'_>, because: &str) -> Option<Judgement> {
+    (case.online().len() == 1).then(|| settle("", clear(because, [&case.cpus_read()])))
+}
+
+/// "Clear" where all CPUs are on one node.
+pub(crate) fn one_node(case: &Case<'_>) -> Result<Judgement, Missing> {
+    clear("the host has one node with CPUs", [&case.nodes_with_cpus()])
 }
 
 /// Judges every NIC that is wanted and up.
 pub(crate) fn each_nic(
     case: &Case<'_>,
-    wanted: impl Fn(&Nic) -> bool,
+    wanted: impl Fn(&Nic) -> Result<bool, Missing>,
     none: &str,
     judge: impl Fn(&Nic) -> Result<Judgement, Missing>,
 ) -> Vec<Judgement> {
-    if case.facts.nics.is_empty() {
-        return vec![Missing("network interfaces: none was read".into()).of("")];
-    }
     let mut out = vec![];
-    for nic in case.facts.nics.iter().filter(|n| wanted(n)) {
-        match is_running(nic) {
-            Ok(true) => out.push(settle(&nic.name, judge(nic))),
-            Ok(false) => {}
-            Err(missing) => out.push(missing.of(&nic.name)),
-        }
+    for nic in &case.facts.nics {
+        let judged = match (is_running(nic), wanted(nic)) {
+            (Ok(false), _) | (_, Ok(false)) => continue,
+            (Err(missing), _) | (_, Err(missing)) => Err(missing),
+            (Ok(true), Ok(true)) => judge(nic),
+        };
+        out.push(settle(&nic.name, judged));
     }
     if out.is_empty() {
-        out.push(Judgement::Clear(none.into()));
+        out.push(settle("", clear(none, [&case.nics_read()])));
     }
     out
+}
+
+/// Evidence: the receive queues' interrupts are all known, so that a CPU that none of them names
+/// serves none of them.
+pub(crate) fn all_rx_irqs(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
+    let irqs = queue_irqs(case, nic)?;
+    let rx = nic.queues.iter().filter(|q| q.id.direction == Direction::Rx);
+    match rx.map(|q| q.id).find(|id| !irqs.iter().any(|i| i.queues.contains(id))) {
+        Some(id) => Err(Missing(format!("interrupt of {}'s {id}: not known", nic.name))),
+        None => Ok(()),
+    }
 }
 
 /// The names of the NICs with a device behind them that are up.
 pub(crate) fn running_physical<'a>(case: &Case<'a>) -> Vec<&'a Nic> {
     let nics = case.facts.nics.iter();
-    nics.filter(|n| n.kind == "physical" && is_running(n).unwrap_or(false)).collect()
+    let runs = |n: &Nic| has_device(n).and_then(|device| Ok(device && is_running(n)?));
+    nics.filter(|n| runs(n).unwrap_or(false)).collect()
+}
+
+/// Evidence: of every NIC it is known whether a device is behind it and whether it is up.
+pub(crate) fn all_states(case: &Case<'_>) -> Result<(), Missing> {
+    case.facts
+        .nics
+        .iter()
+        .try_for_each(|nic| if is_running(nic)? { has_device(nic).map(drop) } else { Ok(()) })
 }
 
 /// An interrupt with the queues it serves.
@@ -200,6 +244,14 @@ pub(crate) fn count(nic: &Nic, direction: Direction) -> usize {
     nic.queues.iter().filter(|q| q.id.direction == direction).count()
 }
 
+/// Evidence: queues of this direction were read.
+pub(crate) fn some_queue(nic: &Nic, direction: Direction) -> Result<(), Missing> {
+    match count(nic, direction) {
+        0 => Err(Missing(format!("queues of {}: none was read", nic.name))),
+        _ => Ok(()),
+    }
+}
+
 /// Why a threaded NIC cannot be judged by softirq time.
 pub(crate) fn not_threaded(nic: &Nic) -> Result<(), Missing> {
     let napis = nic.napis.known().map(Vec::as_slice).unwrap_or_default();
@@ -214,15 +266,17 @@ pub(crate) fn not_threaded(nic: &Nic) -> Result<(), Missing> {
 }
 
 /// Nothing is said about the bus of a device that is software: its hypervisor reads memory.
-pub(crate) fn emulated(nic: &Nic) -> Option<Judgement> {
+pub(crate) fn emulated(nic: &Nic) -> Option<Result<Judgement, Missing>> {
     let driver = nic.driver.known().map_or("driver not known", String::as_str);
-    let vendor = nic.pci.known().is_some_and(|p| p.is_emulated());
-    (vendor || driver == "virtio_net").then(|| {
-        Judgement::Clear(format!(
-            "{}: an emulated device ({driver}), whose PCIe registers describe no bus",
-            nic.name
-        ))
-    })
+    let text = format!(
+        "{}: an emulated device ({driver}), whose PCIe registers describe no bus",
+        nic.name
+    );
+    if driver == "virtio_net" {
+        return Some(clear(text, [&nic.driver]));
+    }
+    let emulated = nic.pci.known().is_some_and(|p| p.is_emulated());
+    emulated.then(|| clear(text, [&nic.pci]))
 }
 
 /// `eth0: 12,000/s received`.

@@ -24,8 +24,8 @@ pub struct Rule {
 pub(crate) enum Judgement {
     /// Something is wrong.
     Found(Box<Draft>),
-    /// Looked, nothing wrong: what it looked at.
-    Clear(String),
+    /// Looked, nothing wrong; only [`clear`] makes it.
+    Clear(Clear),
     /// Could not look.
     NotJudged {
         /// What it is about, empty for the whole host.
@@ -33,6 +33,47 @@ pub(crate) enum Judgement {
         /// Which evidence is missing and why.
         why: String,
     },
+}
+
+/// What a rule looked at and found nothing wrong with. Its field is private, so that [`clear`]
+/// with the evidence it asks for is the only way to one.
+pub(crate) struct Clear(String);
+
+impl Clear {
+    pub(crate) fn because(self) -> String {
+        self.0
+    }
+}
+
+/// Something that was read, or not: a [`Reading`], or what the case gives (`case.protocol(…)`,
+/// `need(…)`). A bare number is none: nobody can tell any more whether it was read.
+pub(crate) trait Basis {
+    fn missing(&self) -> Option<Missing>;
+}
+
+impl<T> Basis for Result<T, Missing> {
+    fn missing(&self) -> Option<Missing> {
+        self.as_ref().err().cloned()
+    }
+}
+
+impl<T> Basis for Reading<T> {
+    fn missing(&self) -> Option<Missing> {
+        need("evidence", self).err()
+    }
+}
+
+/// The answer "nothing wrong", which rests on everything in `rests_on`: all that could have
+/// made it a finding. With a piece missing it is "not judged" for that reason.
+pub(crate) fn clear<const N: usize>(
+    because: impl Into<String>,
+    rests_on: [&dyn Basis; N],
+) -> Result<Judgement, Missing> {
+    const { assert!(N > 0, "a clear answer rests on something that was read") };
+    match rests_on.iter().find_map(|e| e.missing()) {
+        Some(missing) => Err(missing),
+        None => Ok(Judgement::Clear(Clear(because.into()))),
+    }
 }
 
 /// Evidence that is not there: `what: why`.

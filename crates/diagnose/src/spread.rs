@@ -4,11 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, NumaNode, QueueId};
 
-use crate::Case;
+use crate::{
+    Case,
+    rule::{Missing, need},
+};
 
 /// Physical cores among these CPUs: groups of SMT siblings.
 pub(crate) fn cores(case: &Case<'_>, cpus: &CpuSet) -> usize {
     cpus.iter().map(|c| core_of(case, c)).collect::<BTreeSet<_>>().len()
+}
+
+/// Evidence: the siblings of every CPU, so that cores can be told from threads.
+pub(crate) fn cores_read(case: &Case<'_>) -> Result<(), Missing> {
+    case.housekeeping()
+        .iter()
+        .filter_map(|c| case.cpu(c))
+        .try_for_each(|c| need(&format!("siblings of CPU {}", c.id), &c.smt_siblings).map(drop))
 }
 
 /// A core's name: its lowest CPU.

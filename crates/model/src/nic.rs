@@ -16,7 +16,8 @@ pub struct Nic {
     pub ifindex: Reading<u32>,
     /// `physical` (a device stands behind it, a virtual machine's included), `loopback`,
     /// `veth`, `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`,
-    /// `ifb`, `vxlan`, …, as rtnetlink's `IFLA_INFO_KIND` says.
+    /// `ifb`, `vxlan`, …, as rtnetlink's `IFLA_INFO_KIND` says; `virtual` where none of them is
+    /// told, [`UNKNOWN_KIND`] where not even whether a device stands behind it.
     pub kind: String,
     /// What is special to its kind.
     pub details: KindDetails,
@@ -92,6 +93,10 @@ pub struct Nic {
     /// Whether an XDP program is attached. **Source**: rtnetlink `IFLA_XDP`.
     pub xdp: Reading<bool>,
 }
+
+/// The kind of an interface of which nothing tells whether a device is behind it, as in a copied
+/// tree with the interface's link and not its target.
+pub const UNKNOWN_KIND: &str = "unknown";
 
 /// What is special to a kind of interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::{self, advice},
     rate,
-    rule::{Draft, Gain, Judgement, Missing, Proposal, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     text,
 };
 
@@ -41,6 +41,18 @@ struct Full {
     readings: Option<u32>,
 }
 
+/// Evidence: how full each listener's queue is, when the facts were read or over the window.
+fn queues_read(case: &Case<'_>) -> Result<(), Missing> {
+    if case.samples()?.listeners.is_known() {
+        return Ok(());
+    }
+    for l in need("listening sockets", &case.facts.listeners)? {
+        need(&format!("accept queue of {}", l.address), &l.accept_queue)?;
+        need(&format!("accept queue limit of {}", l.address), &l.accept_queue_limit)?;
+    }
+    Ok(())
+}
+
 /// Those at their limit when the facts were read or at any reading of the window, fullest first.
 fn full(case: &Case<'_>) -> Vec<Full> {
     let listeners = case.facts.listeners.known().into_iter().flatten();
@@ -72,10 +84,8 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let a_minute = rate::at_most_per_minute(overflows, window);
     let full = full(case);
     if a_minute <= WARN && full.is_empty() {
-        return Ok(Judgement::Clear(format!(
-            "ListenOverflows grew by {overflows} {}",
-            case.over()
-        )));
+        let text = format!("ListenOverflows grew by {overflows} {}", case.over());
+        return clear(text, [&case.protocol("TcpExt.ListenOverflows"), &queues_read(case)]);
     }
     let (severity, confidence) = match a_minute {
         n if n > CRITICAL => (Severity::Critical, Confidence::High),

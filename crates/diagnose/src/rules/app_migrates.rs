@@ -5,7 +5,8 @@ use model::{Confidence, CpuSet, Severity, process::Process, samples::ThreadSampl
 use crate::{
     Case, Rule,
     knob::advice,
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    queues,
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     seats::{self, Group},
     text,
 };
@@ -41,11 +42,13 @@ struct Moving<'a> {
     threads: Vec<(f64, &'a ThreadSample)>,
     /// Crossings of L3 or node of the one that crossed most.
     crossings: usize,
+    /// Evidence: what tells of each thread whether it was busy and where.
+    places: Result<(), Missing>,
 }
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.online().len() == 1 {
-        return vec![Judgement::Clear("one CPU is online".into())];
+    if let Some(clear) = queues::one_cpu(case, "one CPU is online") {
+        return vec![clear];
     }
     let all = match case.processes() {
         Err(missing) => return vec![missing.of("")],
@@ -55,12 +58,12 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     for p in all {
         match look(case, p) {
             Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
-            Ok(found) if found.threads.is_empty() => said.push(Judgement::Clear(format!(
-                "{} ({}): no thread that works moved more than {}",
-                p.name,
-                p.pid,
-                text::per_s(MANY)
-            ))),
+            Ok(found) if found.threads.is_empty() => {
+                let who = format!("{} ({})", p.name, p.pid);
+                let most = text::per_s(MANY);
+                let text = format!("{who}: no thread that works moved more than {most}");
+                said.push(settle(&who, clear(text, [&found.places])));
+            }
             Ok(found) => moving.push(found),
         }
     }
@@ -97,7 +100,7 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
     if threads.is_empty() {
         return Err(Missing(format!("threads of {} ({}): not in the samples", p.name, p.pid)));
     }
-    let mut found = Moving { process: p, threads: vec![], crossings: 0 };
+    let mut found = Moving { process: p, threads: vec![], crossings: 0, places: Ok(()) };
     for t in threads {
         let moves = *need(&format!("migrations of thread {}", t.tid), &t.migrations)?;
         let rate = moves as f64 / window;
@@ -106,6 +109,10 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
             Some(share) if share >= BUSY => seats::crossings(case, &t.on_cpus),
             _ => 0,
         };
+        let cpu_time = need(&format!("CPU time of thread {}", t.tid), &t.cpu_ns).map(drop);
+        let places = t.on_cpus.iter().try_for_each(|c| case.node_read(*c).map(drop));
+        let busy = share.is_some_and(|share| share >= BUSY);
+        found.places = found.places.and(cpu_time).and(if busy { places } else { Ok(()) });
         let idle = share.is_some_and(|share| share < LEAST_BUSY);
         if (rate > MANY && !idle) || crossings >= CROSSINGS {
             found.crossings = found.crossings.max(crossings);

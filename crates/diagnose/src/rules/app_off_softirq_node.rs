@@ -6,7 +6,7 @@ use model::{Confidence, CpuSet, NumaNode, Severity, process::Process};
 
 use crate::{
     Case, Rule, knob, queues,
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     seats, spread, text,
 };
 
@@ -41,19 +41,25 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     match case.nodes_with_cpus() {
         Err(missing) => return vec![missing.of("")],
         Ok(nodes) if nodes.len() <= 1 => {
-            return vec![Judgement::Clear("the host has one node with CPUs".into())];
+            return vec![settle("", queues::one_node(case))];
         }
         Ok(_) => {}
     }
     match (case.processes(), softirq_home(case)) {
         (Err(missing), _) | (_, Err(missing)) => vec![missing.of("")],
-        (Ok(_), Ok(Home::None(because))) => vec![Judgement::Clear(because)],
+        (Ok(_), Ok(Home::None(because))) => {
+            vec![settle("", clear(because, [&softirq_home(case)]))]
+        }
         (Ok(all), Ok(Home::Node(node, share))) => {
             let (mut said, mut away) = (vec![], vec![]);
             for p in all {
                 match one(case, p, node) {
                     Ok(Ok(off)) => away.push(off),
-                    Ok(Err(because)) => said.push(Judgement::Clear(because)),
+                    Ok(Err(because)) => {
+                        let who = format!("{} ({})", p.name, p.pid);
+                        let rests_on = case.threads_read(p);
+                        said.push(settle(&who, clear(because, [&rests_on, &softirq_home(case)])));
+                    }
                     Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
                 }
             }
@@ -81,12 +87,13 @@ enum Home {
 /// The node that runs most of the softirq time.
 fn softirq_home(case: &Case<'_>) -> Result<Home, Missing> {
     let mut by_node: BTreeMap<NumaNode, u64> = BTreeMap::new();
-    for sample in &case.samples()?.cpus {
+    case.cpus_read()?;
+    for cpu in case.online().iter() {
+        let sample = case.cpu_sample(cpu)?;
         let what = format!("/proc/stat of CPU {}", sample.id);
         let stat = need(&what, &sample.proc_stat)?;
         let ns = *need(&what, &stat.softirq_ns)?;
-        let node = case.node_of(sample.id);
-        let node = node.ok_or_else(|| Missing(format!("node of CPU {}: not known", sample.id)))?;
+        let node = case.node_read(cpu)?;
         *by_node.entry(node).or_default() += ns;
     }
     let total: u64 = by_node.values().sum();
@@ -124,7 +131,7 @@ fn one<'a>(
             continue;
         }
         for cpu in &thread.on_cpus {
-            let Some(node) = case.node_of(*cpu) else { continue };
+            let node = case.node_read(*cpu)?;
             found.seen += 1;
             if node != home {
                 found.away += 1;

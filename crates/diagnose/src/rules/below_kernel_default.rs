@@ -9,7 +9,7 @@ use crate::{
     Case, Rule,
     case::numbers,
     knob,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -56,9 +56,16 @@ const LOWER_IS_WORSE: [(&str, Part, &[&str]); 16] = [
 ];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    let (mut out, mut fine, mut keys) = (vec![], 0, 0);
+    let (mut out, mut unread, mut fine, mut keys) = (vec![], vec![], 0, 0);
+    let mut compared = Err(Missing("kernel settings: none was compared".into()));
     for (key, part, harm) in LOWER_IS_WORSE {
-        let Ok(sysctl) = case.sysctl(key) else { continue };
+        let sysctl = match case.sysctl(key) {
+            Ok(sysctl) => sysctl,
+            Err(missing) => {
+                unread.push(missing.of(key));
+                continue;
+            }
+        };
         // Without connection tracking there is nothing to be low.
         if key.starts_with("net.netfilter") && matches!(sysctl.value, Reading::Absent(_)) {
             continue;
@@ -73,6 +80,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
                 if value < default {
                     out.push(one(case, key, sysctl, part, harm));
                 } else {
+                    compared = Ok(());
                     fine += 1;
                 }
             }
@@ -81,11 +89,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     if keys == 0 {
         return vec![Missing("kernel settings: none was read".into()).of("")];
     }
+    out.extend(unread);
     if fine > 0 {
-        out.push(Judgement::Clear(format!(
-            "{} at or above this kernel's default",
-            text::plural(fine, "setting")
-        )));
+        // Each setting that could not be compared is named beside it.
+        let text = format!("{} at or above this kernel's default", text::plural(fine, "setting"));
+        out.push(settle("", clear(text, [&compared])));
     }
     out
 }

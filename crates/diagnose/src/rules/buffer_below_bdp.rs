@@ -6,7 +6,7 @@ use model::{Confidence, Severity, samples::ConnectionSample};
 use crate::{
     Case, Rule,
     knob::{self, advice},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     sockets, text,
 };
 
@@ -74,11 +74,13 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
         said.push(buffer(case, worst, &buffers));
     }
     if windows.is_empty() && buffers.is_empty() && (judged > 0 || said.is_empty()) {
-        said.push(Judgement::Clear(format!(
+        let text = format!(
             "{} here: none that sends is held back by a buffer for {} of the window",
             text::plural(judged, "connection"),
             text::percent(LIMITED)
-        )));
+        );
+        // Connections that do not tell are named beside it.
+        said.push(settle("", clear(text, [&case.samples()?.connections])));
     }
     Ok(said)
 }

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
 };
 
@@ -32,7 +32,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     // One driver tells its allowances today; for the others there is nothing to read.
     if let Some(driver) = nic.driver.known().filter(|d| *d != "ena") {
-        return Ok(Judgement::Clear(format!("{name}: driver {driver} reports no allowance")));
+        return clear(format!("{name}: driver {driver} reports no allowance"), [&nic.driver]);
     }
     let source = format!("ethtool -S {name}");
     let stats = need(&source, &case.nic_sample(name)?.driver_stats)?;
@@ -49,10 +49,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return Err(Missing(format!("{source}: has no *{SUFFIX}")));
     }
     if grown.is_empty() {
-        return Ok(Judgement::Clear(format!(
-            "{name}: none of {} grew",
-            text::plural(looked, "allowance counter")
-        )));
+        let text = format!("{name}: none of {} grew", text::plural(looked, "allowance counter"));
+        return clear(text, [&case.nic_sample(name)?.driver_stats]);
     }
     let whole =
         grown.iter().any(|(s, _)| WHOLE_NIC.iter().any(|w| s.strip_suffix(SUFFIX) == Some(w)));

@@ -1,7 +1,7 @@
 //! 25: interrupt coalescing against what the host should be good at.
 
 use model::{
-    Confidence, Goal, Severity,
+    Confidence, Goal, Reading, Severity,
     drivers::Act,
     nic::{Coalesce, Nic},
 };
@@ -10,7 +10,7 @@ use crate::{
     Case, Rule,
     knob::{self, change},
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
 };
 
@@ -56,10 +56,8 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
         Err(_) => false,
     };
     if !adaptive && !delayed {
-        return Ok(Judgement::Clear(format!(
-            "{name}: interrupts are not delayed ({})",
-            settings(c)
-        )));
+        let text = format!("{name}: interrupts are not delayed ({})", settings(c));
+        return clear(text, [&c.rx_usecs]);
     }
     let wanted = match (adaptive, delayed) {
         (true, true) => "adaptive-rx off rx-usecs 0",
@@ -93,25 +91,33 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
 
 fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    if c.adaptive_rx.get() != Some(false) {
-        return Ok(Judgement::Clear(format!(
-            "{name}: adaptive, or the driver cannot be ({})",
-            settings(c)
-        )));
+    match &c.adaptive_rx {
+        Reading::Known(false) => {}
+        // The driver was asked and has no such parameter.
+        Reading::Absent(_) => {
+            let text = format!("{name}: the driver cannot be adaptive ({})", settings(c));
+            return clear(text, [&nic.coalesce]);
+        }
+        _ => {
+            let text = format!("{name}: coalescing is adaptive ({})", settings(c));
+            return clear(text, [&c.adaptive_rx]);
+        }
     }
     let window = case.window_s()?;
     let mut busiest = 0.0f64;
     for q in queues::queue_irqs(case, nic)? {
         busiest = busiest.max(queues::total(&queues::growth(case, q.irq)?) as f64 / window);
     }
-    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    let loaded = queues::busiest_rx_cpu(case, nic);
+    let (cpu, load) = loaded.clone()?;
     if busiest < MANY_IRQS || !load.hot() {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name}: {}, at most {} interrupts a queue, CPU {cpu} {}",
             settings(c),
             text::per_s(busiest),
             load.text()
-        )));
+        );
+        return clear(text, [&c.adaptive_rx, &loaded, &queues::all_rx_irqs(case, nic)]);
     }
     Ok(Draft::new(name, format!("{name} raises {} interrupts on one queue of a hot CPU", text::per_s(busiest)))
         .weigh(Severity::Warning, Confidence::Medium)

@@ -4,8 +4,9 @@ use model::{Bytes, Confidence, Severity};
 
 use crate::{
     Case, Rule,
+    case::delta,
     knob::{self, advice},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     text,
 };
 
@@ -45,6 +46,13 @@ fn lost(case: &Case<'_>, name: &str) -> Option<u64> {
     counters.get(name)?.get()
 }
 
+/// Evidence: all three counters.
+fn counters_read(case: &Case<'_>) -> Result<(), Missing> {
+    let counters = need("conntrack counters", &case.samples()?.conntrack)?;
+    let names = ["drop", "early_drop", "insert_failed"];
+    names.iter().try_for_each(|n| delta(&format!("conntrack {n}"), counters.get(*n)).map(drop))
+}
+
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let count = case.sysctl_number(COUNT)?;
     let max = case.sysctl_number(MAX)?;
@@ -69,8 +77,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         (s, ..) if s >= WARN => (Severity::Warning, Confidence::Medium),
         (_, _, _, 1..) => (Severity::Info, Confidence::Low),
         _ => {
-            let counters = if lost(case, "drop").is_some() { ", none dropped" } else { "" };
-            return Ok(Judgement::Clear(format!("{table}{counters}")));
+            return clear(format!("{table}, none dropped"), [&counters_read(case)]);
         }
     };
     let (title, why) = if share >= WARN {

@@ -12,7 +12,7 @@ use crate::{
     knob::{self, change},
     load,
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need},
     spread, text,
 };
 
@@ -37,8 +37,8 @@ pub static RULE: Rule = Rule {
 const STEP: u32 = 4;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.online().len() == 1 {
-        return vec![Judgement::Clear("one CPU is online: nothing to spread".into())];
+    if let Some(clear) = queues::one_cpu(case, "one CPU is online: nothing to spread") {
+        return vec![clear];
     }
     queues::each_physical(case, |nic| one(case, nic))
 }
@@ -59,15 +59,17 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let cores = spread::cores(case, &housekeeping) as u32;
     let useful = most.min(cores);
     if now >= useful {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{}: {now} of at most {most} channels for {}",
             nic.name,
             text::plural(cores as usize, "core")
-        )));
+        );
+        return clear(text, [&nic.channels, &case.cpus_read()]);
     }
     queues::not_threaded(nic)?;
     let rate = queues::rx_per_s(case, nic)?;
-    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    let busiest = queues::busiest_rx_cpu(case, nic);
+    let (cpu, load) = busiest.clone()?;
     if rate < BUSY_NIC_PER_S || !load.saturated() {
         let why = if load.saturated() {
             "other packets than this NIC's fill that CPU"
@@ -76,21 +78,23 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         } else {
             "the fewest channels that do not overflow are the most efficient"
         };
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{}, {now} of {most} channels, busiest CPU {cpu} {}: {why}",
             queues::rx_text(nic, rate),
             load.text()
-        )));
+        );
+        return clear(text, [&nic.channels, &busiest, &queues::all_rx_irqs(case, nic)]);
     }
     let serving = queues::nic_cpus(case, nic, Direction::Rx)?;
     let median = load::median_of_others(case, &serving)?;
     if !load::has_room(median) {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{}: CPU {cpu} is saturated, but so is the host: the median of the other CPUs is {} \
              busy",
             nic.name,
             text::percent(median)
-        )));
+        );
+        return clear(text, [&load::all_others(case, &serving)]);
     }
     let target = useful.min(now.saturating_mul(STEP)).max(now + 1);
     Ok(Draft::new(

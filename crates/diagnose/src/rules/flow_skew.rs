@@ -9,7 +9,7 @@ use crate::{
     knob::change,
     load::{self, Load},
     queues,
-    rule::{Draft, Gain, Judgement, Missing},
+    rule::{Draft, Gain, Judgement, Missing, clear},
     text,
 };
 
@@ -68,9 +68,13 @@ fn queue_of(name: &str) -> Option<u32> {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     if queues::count(nic, Direction::Rx) == 1 {
-        return Ok(Judgement::Clear(format!("{name} has one receive queue")));
+        return clear(
+            format!("{name} has one receive queue"),
+            [&queues::some_queue(nic, Direction::Rx)],
+        );
     }
-    let (packets, source) = per_queue(case, nic)?;
+    let counted = per_queue(case, nic);
+    let (packets, source) = counted.clone()?;
     let total: u64 = packets.values().sum();
     let rate = total as f64 / case.window_s()?;
     let mean = total as f64 / packets.len() as f64;
@@ -79,7 +83,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return Err(Missing(format!("packets by queue of {name}: none")));
     };
     if rate < LEAST_PER_S || most as f64 <= mean * SKEW {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name}: {} over {}, the busiest takes {}",
             text::per_s(rate),
             text::plural(packets.len(), "queue"),
@@ -88,7 +92,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             } else {
                 "none".into()
             }
-        )));
+        );
+        return clear(text, [&counted]);
     }
     let id = QueueId::rx(queue);
     let served = cpu_load(case, nic, id);

@@ -10,7 +10,7 @@ use crate::{
     Case, Rule,
     knob::change,
     load, queues,
-    rule::{Draft, Gain, Judgement, Missing, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -36,12 +36,10 @@ const WORKS: f64 = 0.50;
 const HARDWARE_MANAGED: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.facts.nics.is_empty() {
-        return vec![Missing("network interfaces: none was read".into()).of("")];
-    }
     let nics = queues::running_physical(case);
     if nics.is_empty() {
-        return vec![Judgement::Clear("no physical NIC is up".into())];
+        let none = clear("no physical NIC is up", [&case.nics_read(), &queues::all_states(case)]);
+        return vec![settle("", none)];
     }
     let (mut cpus, mut missing) = (CpuSet::new(), None);
     for nic in nics {
@@ -66,6 +64,14 @@ fn guest<'a>(case: &Case<'a>) -> Option<&'a str> {
     case.facts.host.hypervisor.known().map(String::as_str).filter(|h| *h != "none")
 }
 
+/// Evidence: the CPUs' folders were read, so that what they do not have is not there.
+fn folders_read(case: &Case<'_>, cpus: &CpuSet) -> Result<(), Missing> {
+    cpus.iter().try_for_each(|id| {
+        let cpu = case.cpu(id).ok_or_else(|| Missing(format!("CPU {id}: was not read")))?;
+        need(&format!("/sys/devices/system/cpu/cpu{id}"), &cpu.smt_siblings).map(drop)
+    })
+}
+
 /// Whether this CPU's clock is held below what `performance` would give.
 fn slow(cpu: &Cpu, governor: &str) -> bool {
     let driver = cpu.frequency.driver.known().map_or("", String::as_str);
@@ -83,9 +89,8 @@ fn governor(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         .collect();
     let Some((first, _)) = known.first() else {
         if let Some(name) = guest(case) {
-            return Ok(Judgement::Clear(format!(
-                "no frequency scaling in this {name} guest: the host decides"
-            )));
+            let text = format!("no frequency scaling in this {name} guest: the host decides");
+            return clear(text, [&case.facts.host.hypervisor, &folders_read(case, cpus)]);
         }
         let first = cpus.first().and_then(|c| case.cpu(c));
         let why = first.and_then(|c| c.frequency.governor.why_not()).unwrap_or("not known");
@@ -93,11 +98,16 @@ fn governor(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
     };
     let slow: Vec<_> = known.iter().filter(|(c, g)| slow(c, g)).collect();
     let Some((worst, name)) = slow.first() else {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{}: governor {}",
             text::cpus(cpus),
             first.frequency.governor.known().map_or("", String::as_str)
-        )));
+        );
+        let each = cpus.iter().try_for_each(|c| {
+            let of = case.cpu(c).ok_or_else(|| Missing(format!("CPU {c}: was not read")))?;
+            need(&format!("governor of CPU {c}"), &of.frequency.governor).map(drop)
+        });
+        return clear(text, [&each]);
     };
     let set: CpuSet = slow.iter().map(|(c, _)| c.id).collect();
     let works = set
@@ -155,9 +165,10 @@ fn governor(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
 fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
     if case.facts.idle_states.is_empty() {
         return match guest(case) {
-            Some(name) => Ok(Judgement::Clear(format!(
-                "no idle states in this {name} guest: the host decides"
-            ))),
+            Some(name) => clear(
+                format!("no idle states in this {name} guest: the host decides"),
+                [&case.facts.host.hypervisor, &folders_read(case, cpus)],
+            ),
             None => Err(Missing("idle states: none was read (no cpuidle)".into())),
         };
     }
@@ -170,10 +181,15 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         .filter(|(_, exit, on)| *exit > SLOW_EXIT && !on.is_empty())
         .collect();
     let Some((_, exit, _)) = slow.iter().max_by_key(|s| s.1) else {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "no enabled idle state of {} takes over {SLOW_EXIT} to leave",
             text::cpus(cpus)
-        )));
+        );
+        let states = case.facts.idle_states.iter();
+        let exits = states.filter(|s| !enabled(s).is_empty()).try_for_each(|s| {
+            need(&format!("exit latency of {}", s.name), &s.exit_latency_ns).map(drop)
+        });
+        return clear(text, [&exits]);
     };
     let mut draft = Draft::new(
         text::cpus(cpus).to_lowercase(),

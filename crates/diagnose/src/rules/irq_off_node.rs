@@ -5,7 +5,7 @@ use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic};
 use crate::{
     Case, Rule, knob,
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     spread, text,
 };
 
@@ -28,9 +28,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     match case.nodes_with_cpus() {
         Err(missing) => vec![missing.of("")],
-        Ok(nodes) if nodes.len() <= 1 => {
-            vec![Judgement::Clear("the host has one node with CPUs".into())]
-        }
+        Ok(nodes) if nodes.len() <= 1 => vec![settle("", queues::one_node(case))],
         Ok(_) => queues::each_physical(case, |nic| one(case, nic)),
     }
 }
@@ -79,7 +77,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         } else {
             format!("so are the CPUs of {}", text::plural(busy, "busy queue interrupt"))
         };
-        return Ok(Judgement::Clear(format!("{} is on node {node}, {said}", nic.name)));
+        let text = format!("{} is on node {node}, {said}", nic.name);
+        return clear(text, [&nic.numa_node, &queues::all_rx_irqs(case, nic)]);
     }
     let taken: CpuSet = taken.into_iter().collect();
     Ok(finding(case, nic, node, &local, &strays, &taken))

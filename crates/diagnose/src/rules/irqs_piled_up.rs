@@ -8,7 +8,7 @@ use crate::{
     Case, Rule, knob,
     load::{self, Load},
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
-    rule::{Draft, Gain, Judgement, Missing, Proposal},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear},
     spread, text,
 };
 
@@ -35,8 +35,8 @@ const PILE: f64 = 0.50;
 const TAKES_PART: f64 = 0.05;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.online().len() == 1 {
-        return vec![Judgement::Clear("one CPU is online: nothing to spread".into())];
+    if let Some(clear) = queues::one_cpu(case, "one CPU is online: nothing to spread") {
+        return vec![clear];
     }
     queues::each_physical(case, |nic| one(case, nic))
 }
@@ -61,10 +61,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let irqs = queues::queue_irqs(case, nic)?;
     let name = &nic.name;
     if irqs.len() < LEAST_IRQS {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name} has {}, fewer than {LEAST_IRQS}",
             text::plural(irqs.len(), "queue interrupt")
-        )));
+        );
+        return clear(text, [&queues::all_rx_irqs(case, nic)]);
     }
     let mut grown = vec![];
     for queue in irqs {
@@ -74,10 +75,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let total: u64 = grown.iter().map(Grown::total).sum();
     let rate = total as f64 / case.window_s()?;
     if rate < BUSY_IRQ_PER_S {
-        return Ok(Judgement::Clear(format!(
-            "{name}: {} interrupts, too few to matter",
-            text::per_s(rate)
-        )));
+        let text = format!("{name}: {} interrupts, too few to matter", text::per_s(rate));
+        return clear(text, [&queues::all_rx_irqs(case, nic), &case.samples()?.irqs]);
     }
     grown.retain(|g| g.total() as f64 >= total as f64 * TAKES_PART);
     let mut per_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
@@ -86,19 +85,20 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let Some((&cpu, &most)) = per_cpu.iter().max_by_key(|(c, n)| (**n, std::cmp::Reverse(**c)))
     else {
-        return Ok(Judgement::Clear(format!("{name}: no queue stands out")));
+        return Err(Missing(format!("interrupts of {name}'s queues: no CPU counted them")));
     };
     let share = most as f64 / total as f64;
     let (pile, others): (Vec<_>, Vec<_>) =
         grown.into_iter().partition(|g| g.main_cpu() == Some(cpu));
     let busy_queues = pile.len() + others.len();
     if share <= PILE || pile.len() < 2 || busy_queues < LEAST_IRQS {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name}: CPU {cpu} takes {} of the interrupts of {} with traffic, {} of them its own",
             text::percent(share),
             text::plural(busy_queues, "queue"),
             pile.len()
-        )));
+        );
+        return clear(text, [&queues::all_rx_irqs(case, nic), &case.samples()?.irqs]);
     }
     let load = load::load(case, cpu)?;
     Ok(finding(case, nic, &Pile { cpu, share, rate, load, pile, others }))

@@ -4,7 +4,7 @@ use model::{Confidence, CpuId, CpuSet, Severity, samples::ThreadSample};
 
 use crate::{
     Case, Rule, load,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -57,12 +57,22 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }
     }
     if out.is_empty() {
-        out.push(Judgement::Clear(format!(
-            "the busiest ksoftirqd used {} of a CPU",
-            text::percent(most)
-        )));
+        let text = format!("the busiest ksoftirqd used {} of a CPU", text::percent(most));
+        out.push(settle("", clear(text, [&every_thread(case)])));
     }
     out
+}
+
+/// Evidence: the thread of each CPU that runs.
+fn every_thread(case: &Case<'_>) -> Result<(), Missing> {
+    case.cpus_read()?;
+    let threads = &case.samples()?.threads;
+    case.online().iter().try_for_each(|cpu| {
+        let name = format!("ksoftirqd/{cpu}");
+        let found = threads.iter().find(|t| t.name == name);
+        let thread = found.ok_or_else(|| Missing(format!("{name}: not among the samples")))?;
+        need(&format!("CPU time of {name}"), &thread.cpu_ns).map(drop)
+    })
 }
 
 fn one(
@@ -76,11 +86,12 @@ fn one(
     let window = case.window_s()?;
     let packets = *need(&what, &row.processed)? as f64 / window;
     if packets < NETWORK_PER_S {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "ksoftirqd/{cpu} used {} of a CPU, but only {} packets passed it: not network work",
             text::percent(share),
             text::per_s(packets)
-        )));
+        );
+        return clear(text, [&row.processed]);
     }
     let cpus: CpuSet = [cpu].into_iter().collect();
     let sure = if window >= LONG_S { Confidence::High } else { Confidence::Medium };

@@ -3,14 +3,14 @@
 use model::{
     Confidence, Severity,
     drivers::Act,
-    nic::{KindDetails, Nic},
+    nic::{KindDetails, Nic, UNKNOWN_KIND},
 };
 
 use crate::{
     Case, Rule,
     knob::{self, change},
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -33,13 +33,22 @@ const FEW: u64 = 10;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     let joined = |n: &Nic| {
-        matches!(
-            n.details,
+        // A kind that is known and has no such details joins nothing.
+        let kinds = ["bond", "bridge", "vlan", "veth"];
+        match n.details {
             KindDetails::Bond { .. }
-                | KindDetails::Bridge { .. }
-                | KindDetails::Vlan { .. }
-                | KindDetails::Veth { .. }
-        )
+            | KindDetails::Bridge { .. }
+            | KindDetails::Vlan { .. }
+            | KindDetails::Veth { .. } => Ok(true),
+            // Without rtnetlink's word `virtual` may be any of them.
+            _ if n.kind == UNKNOWN_KIND
+                || kinds.contains(&n.kind.as_str())
+                || (n.kind == "virtual" && !n.addresses.is_known()) =>
+            {
+                Err(Missing(format!("what {} is joined with: not told", n.name)))
+            }
+            _ => Ok(false),
+        }
     };
     let none = "no bond, bridge, VLAN or veth is up";
     let mut out = queues::each_nic(case, joined, none, |nic| one(case, nic));
@@ -89,11 +98,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let smallest = if pair { least.min(mtu) } else { least };
     let wrong: Vec<_> = all.iter().filter(|p| (bridge || pair) && p.mtu > smallest).collect();
     if mtu <= smallest && wrong.is_empty() {
-        return Ok(Judgement::Clear(format!(
-            "{}: MTU {mtu} fits {}",
-            nic.name,
-            text::plural(all.len(), "partner")
-        )));
+        let text = format!("{}: MTU {mtu} fits {}", nic.name, text::plural(all.len(), "partner"));
+        return clear(text, [&nic.mtu, &partners(case, nic)]);
     }
     let upper = if mtu > smallest { Some((nic.name.as_str(), mtu)) } else { None };
     let large: Vec<(&str, u32)> =
@@ -167,10 +173,11 @@ fn consequence(nic: &Nic) -> &'static str {
 fn paths(case: &Case<'_>) -> Result<Judgement, Missing> {
     let probes = case.protocol("TcpExt.TCPMTUPFail")?;
     let v4 = case.protocol("Ip.FragFails")?;
-    let v6 = case.protocol("Ip6.FragFails").unwrap_or(0);
-    let fragments = v4 + v6;
+    let v6 = case.protocol6("Ip6.FragFails");
+    let fragments = v4 + v6.as_ref().map_or(0, |n| n.unwrap_or(0));
     if probes + fragments == 0 {
-        return Ok(Judgement::Clear(format!("no TCPMTUPFail and no FragFails {}", case.over())));
+        let text = format!("no TCPMTUPFail and no FragFails {}", case.over());
+        return clear(text, [&case.protocol("TcpExt.TCPMTUPFail"), &v6]);
     }
     let severity = if fragments >= FEW { Severity::Warning } else { Severity::Info };
     let mut draft = Draft::new("paths", "packets too large for a path")

@@ -5,8 +5,8 @@ use model::{Confidence, Severity, process::Process};
 use crate::{
     Case, Rule,
     case::delta,
-    knob,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    knob, queues,
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -32,6 +32,15 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
+/// Evidence: where each thread may run, and on which nodes that is.
+fn affinities_read(case: &Case<'_>) -> Result<(), Missing> {
+    for t in case.processes()?.iter().flat_map(|p| &p.threads) {
+        let set = need(&format!("affinity of thread {}", t.tid), &t.affinity)?;
+        set.iter().try_for_each(|c| case.node_read(c).map(drop))?;
+    }
+    Ok(())
+}
+
 /// Whether every thread is confined to one node.
 fn pinned(case: &Case<'_>, p: &Process) -> bool {
     let one_node = |set: &model::CpuSet| {
@@ -43,27 +52,24 @@ fn pinned(case: &Case<'_>, p: &Process) -> bool {
 
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     if case.nodes_with_cpus()?.len() <= 1 {
-        return Ok(Judgement::Clear("the host has one node with CPUs".into()));
+        return queues::one_node(case);
     }
     let on = case.sysctl_number(KEY)?;
     if on == 0 {
-        return Ok(Judgement::Clear(format!("{KEY} is 0")));
+        return clear(format!("{KEY} is 0"), [&case.sysctl_number(KEY)]);
     }
     let processes = case.processes()?;
     let pinned: Vec<_> = processes.iter().filter(|p| pinned(case, p)).collect();
     if pinned.is_empty() {
-        return Ok(Judgement::Clear(
-            "no chosen process is pinned to one node: balancing may help it".into(),
-        ));
+        let text = "no chosen process is pinned to one node: balancing may help it";
+        return clear(text, [&affinities_read(case)]);
     }
     let counters = need("/proc/vmstat", &case.samples()?.vmstat)?;
     let faults = delta("numa_hint_faults", counters.get("numa_hint_faults"))?;
     let rate = faults as f64 / case.window_s()?;
     if rate < MANY {
-        return Ok(Judgement::Clear(format!(
-            "{} NUMA hint faults: too few to cost",
-            text::per_s(rate)
-        )));
+        let text = format!("{} NUMA hint faults: too few to cost", text::per_s(rate));
+        return clear(text, [&case.samples()?.vmstat]);
     }
     let names: Vec<String> = pinned.iter().map(|p| format!("{} ({})", p.name, p.pid)).collect();
     Ok(Draft::new(

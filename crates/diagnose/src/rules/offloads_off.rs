@@ -10,7 +10,7 @@ use crate::{
     Case, Rule,
     knob::{self, change},
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     text,
 };
 
@@ -59,6 +59,11 @@ fn features(nic: &Nic) -> Result<&std::collections::BTreeMap<String, Feature>, M
     need(&format!("ethtool -k {}", nic.name), &nic.features)
 }
 
+fn feature<'a>(nic: &'a Nic, name: &str) -> Result<&'a Feature, Missing> {
+    let found = features(nic)?.get(name);
+    found.ok_or_else(|| Missing(format!("ethtool -k {}: does not name {name}", nic.name)))
+}
+
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let features = features(nic)?;
     let name = &nic.name;
@@ -67,26 +72,24 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .filter(|(kernel, ..)| features.get(*kernel).is_some_and(|f| !f.active))
         .collect();
     let Some((_, short, way, does)) = off.first() else {
-        let known = WANTED.iter().filter(|w| features.contains_key(w.0)).count();
-        return if known == 0 {
-            Err(Missing(format!("ethtool -k {name}: names neither rx-gro nor tx-tcp-segmentation")))
-        } else {
-            Ok(Judgement::Clear(format!("{name}: GRO and TSO are on")))
-        };
+        let each = WANTED.map(|w| feature(nic, w.0).map(drop));
+        return clear(format!("{name}: GRO and TSO are on"), [&each[0], &each[1]]);
     };
     queues::not_threaded(nic)?;
     let window = case.window_s()?;
     let packets = case.nic_statistic(name, &format!("{way}_packets"))?;
     let bytes = case.nic_statistic(name, &format!("{way}_bytes"))?;
-    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    let busiest = queues::busiest_rx_cpu(case, nic);
+    let (cpu, load) = busiest.clone()?;
     let rate = packets as f64 / window;
     if rate < BUSY_NIC_PER_S || !load.hot() {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name}: {} is off, {} packets ({way}), CPU {cpu} {}: nothing to gain now",
             short.to_uppercase(),
             text::per_s(rate),
             load.text()
-        )));
+        );
+        return clear(text, [&nic.features, &busiest, &queues::all_rx_irqs(case, nic)]);
     }
     let list: Vec<String> = off.iter().map(|o| o.1.to_uppercase()).collect();
     let mut draft =
@@ -139,17 +142,19 @@ fn switch(nic: &Nic, kernel: &str, short: &str, old: &str, new: &str) -> Proposa
 
 /// LRO merges packets beyond what can be sent on again unchanged.
 fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
-    let features = features(nic)?;
     let name = &nic.name;
-    if !features.get("rx-lro").is_some_and(|f| f.active) {
-        return Ok(Judgement::Clear(format!("{name}: LRO is not on")));
+    let lro = feature(nic, "rx-lro");
+    if !lro.as_ref().map_err(Clone::clone)?.active {
+        return clear(format!("{name}: LRO is not on"), [&lro]);
     }
     let v4 = case.sysctl_number("net.ipv4.ip_forward")?;
-    let v6 = case.sysctl_number("net.ipv6.conf.all.forwarding").unwrap_or(0);
+    let v6_read = case.sysctl_number("net.ipv6.conf.all.forwarding");
+    let v6 = v6_read.clone().unwrap_or(0);
     let bridged =
         nic.master.known().is_some_and(|m| case.nic(m).is_some_and(|b| b.kind == "bridge"));
     if v4 == 0 && v6 == 0 && !bridged {
-        return Ok(Judgement::Clear(format!("{name}: LRO is on and the host does not forward")));
+        let text = format!("{name}: LRO is on and the host does not forward");
+        return clear(text, [&case.sysctl_number("net.ipv4.ip_forward"), &v6_read, &nic.master]);
     }
     let mut draft = Draft::new(name, format!("LRO is on on {name} while this host forwards"))
         .weigh(case.setting_severity(), Confidence::Low)

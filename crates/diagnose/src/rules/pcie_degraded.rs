@@ -9,7 +9,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
 };
 
@@ -39,7 +39,7 @@ fn link(speed: Option<u32>, width: Option<u32>) -> String {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     if let Some(clear) = queues::emulated(nic) {
-        return Ok(clear);
+        return clear;
     }
     let pci = need(&format!("PCI function of {name}"), &nic.pci)?;
     let address = nic.bus_address.get().unwrap_or_else(|| "its address".into());
@@ -48,9 +48,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let now = link(pci.link_speed_mts.get(), pci.link_width.get());
     let most = link(pci.max_link_speed_mts.get(), pci.max_link_width.get());
     if usable >= port {
-        return Ok(Judgement::Clear(format!(
-            "{name}: link {now} carries {usable}, the port {port}"
-        )));
+        let text = format!("{name}: link {now} carries {usable}, the port {port}");
+        return clear(text, [&pci.usable_bps, &nic.speed_bps]);
     }
     let traffic = busier_way(case, name);
     let near = traffic.is_some_and(|rate| rate > usable.0 as f64 * NEAR);

@@ -4,7 +4,7 @@ use model::{Confidence, Severity};
 
 use crate::{
     Case, Rule, knob,
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     text,
 };
 
@@ -66,14 +66,16 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         return Err(Missing(format!("{RANGE}: {} values instead of two", values.len())));
     };
     let size = high.saturating_sub(low) + 1;
-    let (used, waiting, source) = in_use(case)?;
+    let counted = in_use(case);
+    let (used, waiting, source) = counted.clone()?;
     let share = used as f64 / size as f64;
     if share <= FULL {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{} connections in all, {} local ports for each destination",
             text::count(used),
             text::count(size)
-        )));
+        );
+        return clear(text, [&case.sysctl_numbers(RANGE), &counted]);
     }
     // Connections that this host opens leave a port in TIME_WAIT for a minute.
     let window = case.window_s()?;

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need},
     text,
 };
 
@@ -36,7 +36,7 @@ const MANY: f64 = 0.001;
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_nic(
         case,
-        |n| n.kind != "loopback",
+        |n| Ok(n.kind != "loopback"),
         "no interface with a queueing discipline is up",
         |nic| one(case, nic),
     )
@@ -59,10 +59,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         }
     }
     let Some((worst, drops, share)) = dropping.iter().max_by_key(|d| d.1).copied() else {
-        return Ok(Judgement::Clear(format!(
-            "{name}: {} without drops to speak of",
-            text::plural(all.len(), "discipline")
-        )));
+        let text =
+            format!("{name}: {} without drops to speak of", text::plural(all.len(), "discipline"));
+        return clear(text, [&case.nic_sample(name)?.qdiscs]);
     };
     let shaper = SHAPERS.contains(&worst.kind.as_str());
     let manager = MANAGERS.contains(&worst.kind.as_str());

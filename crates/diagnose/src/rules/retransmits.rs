@@ -6,7 +6,7 @@ use model::{Confidence, Severity};
 
 use crate::{
     Case, Rule,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     sockets, text,
 };
 
@@ -51,12 +51,13 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     }
     let share = resent as f64 / sent as f64;
     if share <= MANY {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{} of {} segments sent again ({})",
             text::count(resent),
             text::count(sent),
             text::percent(share)
-        )));
+        );
+        return clear(text, [&case.protocol("Tcp.RetransSegs"), &case.protocol("Tcp.OutSegs")]);
     }
     let mut draft = Draft::new(
         "TCP",

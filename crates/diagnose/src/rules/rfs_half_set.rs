@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::{self, change},
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -25,9 +25,6 @@ const ENTRIES: &str = "net.core.rps_sock_flow_entries";
 const SUGGESTED: u64 = 32_768;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.facts.nics.is_empty() {
-        return vec![Missing("network interfaces: none was read".into()).of("")];
-    }
     vec![settle("", whole(case))]
 }
 
@@ -35,7 +32,7 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     let entries = case.sysctl_number(ENTRIES)?;
     let nics = queues::running_physical(case);
     if nics.is_empty() {
-        return Ok(Judgement::Clear("no physical NIC is up".into()));
+        return clear("no physical NIC is up", [&case.nics_read(), &queues::all_states(case)]);
     }
     let mut flows = vec![];
     for nic in &nics {
@@ -46,12 +43,16 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     let elsewhere = others.flat_map(|n| &n.queues).filter_map(|q| q.rfs_flows.get());
     let physical = flows.iter().flat_map(|(_, f)| f).map(|f| f.1);
     let total: u64 = physical.chain(elsewhere).map(u64::from).sum();
-    Ok(match (entries, total) {
-        (0, 0) => Judgement::Clear("neither table is set".into()),
-        (0, _) => global_missing(case, total),
-        (_, 0) => queues_missing(case, entries, &flows),
-        _ => Judgement::Clear(format!("{ENTRIES} is {entries} and the queues have {total}")),
-    })
+    let rests_on = queues::all_states(case);
+    match (entries, total) {
+        (0, 0) => clear("neither table is set", [&case.sysctl_number(ENTRIES), &rests_on]),
+        (0, _) => Ok(global_missing(case, total)),
+        (_, 0) => Ok(queues_missing(case, entries, &flows)),
+        _ => clear(
+            format!("{ENTRIES} is {entries} and the queues have {total}"),
+            [&case.sysctl_number(ENTRIES), &rests_on],
+        ),
+    }
 }
 
 fn queue_flows(nic: &Nic) -> Result<Vec<(u32, u32)>, Missing> {

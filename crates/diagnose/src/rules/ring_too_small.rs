@@ -1,12 +1,12 @@
 //! 8: packets lost for want of receive descriptors.
 
-use model::{Confidence, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta};
+use model::{Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta};
 
 use crate::{
     Case, Rule,
     knob::{self, change},
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
 };
 
@@ -50,6 +50,28 @@ struct Lost {
     name: String,
     count: u64,
     source: String,
+}
+
+/// Evidence: the interface's own counters, into which drivers put what they count themselves, and
+/// of the drivers' and queues' own all that were named.
+fn counters_read(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
+    for name in STATISTICS {
+        case.nic_statistic(&nic.name, name)?;
+    }
+    let sample = case.nic_sample(&nic.name)?;
+    if let Reading::Denied(_) = sample.driver_stats {
+        need(&format!("ethtool -S {}", nic.name), &sample.driver_stats)?;
+    }
+    for (name, d) in sample.driver_stats.known().into_iter().flatten() {
+        if DRIVER.contains(&name.as_str()) {
+            need(name, d)?;
+        }
+    }
+    let queues = sample.queues.known().into_iter().flatten();
+    for (id, d) in queues.filter_map(|q| Some((q.id, q.counters.get(QUEUE)?))) {
+        need(&format!("{id} {QUEUE}"), d)?;
+    }
+    Ok(())
 }
 
 /// Every counter that grew. Several may count the same packets, so they are never added up.
@@ -97,11 +119,12 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let (found, looked) = lost(case, nic)?;
     let name = &nic.name;
     let Some(worst) = found.iter().map(|l| l.count).max() else {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{name}: none of {} grew {}",
             text::plural(looked, "drop counter"),
             case.over()
-        )));
+        );
+        return clear(text, [&counters_read(case, nic)]);
     };
     let received = case.nic_statistic(name, "rx_packets").ok();
     let share = received.map_or(0.0, |n| worst as f64 / (n + worst) as f64);

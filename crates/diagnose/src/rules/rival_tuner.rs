@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -32,13 +32,22 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         .of(""),
     ];
     out.extend(two_owners(case));
+    let mut balancers = case.facts.rivals.iter().filter(|r| r.kind == "irqbalance");
+    let mut read =
+        balancers.try_for_each(|r| need("whether irqbalance runs", &r.running).map(drop));
     if let Some(balancer) = case.running_rival("irqbalance") {
-        let nics = queues::running_physical(case);
-        out.extend(nics.into_iter().filter_map(|nic| placed_queues(case, nic, balancer)));
+        read = read.and(queues::all_states(case)).and(case.nics_read());
+        read = read.and(need("interrupts banned from irqbalance", &balancer.banned_irqs).map(drop));
+        for nic in queues::running_physical(case) {
+            match placed_queues(case, nic, balancer) {
+                Ok(found) => out.extend(found),
+                Err(missing) => read = read.and(Err(missing)),
+            }
+        }
     }
     if !case.facts.rivals.is_empty() {
         let list: Vec<String> = case.facts.rivals.iter().map(describe).collect();
-        out.push(Judgement::Clear(list.join("; ")));
+        out.push(settle("", clear(list.join("; "), [&read])));
     }
     out
 }
@@ -90,24 +99,29 @@ fn two_owners(case: &Case<'_>) -> Option<Judgement> {
 }
 
 /// irqbalance runs, and a NIC's queues sit one by one on consecutive CPUs as scripts place them.
-fn placed_queues(case: &Case<'_>, nic: &Nic, balancer: &Rival) -> Option<Judgement> {
-    let irqs = queues::queue_irqs(case, nic).ok()?;
+fn placed_queues(
+    case: &Case<'_>,
+    nic: &Nic,
+    balancer: &Rival,
+) -> Result<Option<Judgement>, Missing> {
+    let irqs = queues::queue_irqs(case, nic)?;
     let mut placed: Vec<(u32, u32, IrqId)> = vec![];
     for q in irqs.iter().filter(|q| q.serves(Direction::Rx)) {
-        let set = q.irq.affinity.known().filter(|s| s.len() == 1)?;
-        let index = q.queues.iter().find(|i| i.direction == Direction::Rx)?.index;
-        placed.push((index, set.first()?.0, q.irq.irq));
+        let set = need(&format!("affinity of IRQ {}", q.irq.irq), &q.irq.affinity)?;
+        let rx = q.queues.iter().find(|i| i.direction == Direction::Rx);
+        let (Some(rx), Some(cpu), 1) = (rx, set.first(), set.len()) else { return Ok(None) };
+        placed.push((rx.index, cpu.0, q.irq.irq));
     }
     placed.sort_unstable();
     let in_order = placed.windows(2).all(|w| matches!(w, [a, b] if b.1 == a.1 + 1));
-    let banned = balancer.banned_irqs.known()?;
+    let banned = need("interrupts banned from irqbalance", &balancer.banned_irqs)?;
     let free: Vec<IrqId> = placed.iter().map(|p| p.2).filter(|i| !banned.contains(i)).collect();
     if placed.len() < LEAST_QUEUES || !in_order || free.is_empty() {
-        return None;
+        return Ok(None);
     }
     let bans: Vec<String> = free.iter().map(|i| format!("--banirq={i}")).collect();
-    let first = placed.first()?;
-    Some(
+    let Some(first) = placed.first() else { return Ok(None) };
+    Ok(Some(
         Draft::new(
             &nic.name,
             format!("{}'s interrupts look placed by hand, and irqbalance may move them", nic.name),
@@ -140,5 +154,5 @@ fn placed_queues(case: &Case<'_>, nic: &Nic, balancer: &Rival) -> Option<Judgeme
         ))
         .alone()
         .found(),
-    )
+    ))
 }

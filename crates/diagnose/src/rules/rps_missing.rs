@@ -7,7 +7,7 @@ use crate::{
     knob::change,
     load,
     queues::{self, BUSY_NIC_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need},
     rules::few_channels::receive_channels,
     spread, text,
 };
@@ -28,8 +28,8 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.online().len() == 1 {
-        return vec![Judgement::Clear("one CPU is online: nowhere to steer to".into())];
+    if let Some(clear) = queues::one_cpu(case, "one CPU is online: nowhere to steer to") {
+        return vec![clear];
     }
     queues::each_physical(case, |nic| one(case, nic))
 }
@@ -58,16 +58,17 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     if housekeeping.is_empty() {
         return Err(Missing("CPUs: none was read".into()));
     }
-    let clear = |text: String| Ok(Judgement::Clear(text));
+    let steering = rps_sets(nic);
     if sets.iter().any(|(_, set)| !set.is_empty()) {
-        return clear(format!("{name} steers packets already"));
+        return clear(format!("{name} steers packets already"), [&steering]);
     }
     if sets.len() >= housekeeping.len() {
-        return clear(format!(
+        let text = format!(
             "{name} has {} for {}",
             text::plural(sets.len(), "receive queue"),
             text::plural(housekeeping.len(), "CPU")
-        ));
+        );
+        return clear(text, [&steering, &case.cpus_read()]);
     }
     // A NIC without channels cannot have more; one that may not be asked might.
     if let Reading::Denied(_) = nic.channels {
@@ -76,14 +77,17 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     if let Some(channels) = nic.channels.known() {
         let (now, most) = receive_channels(channels);
         if now < most.min(spread::cores(case, &housekeeping) as u32) {
-            return clear(format!("{name} can have more channels, which come before steering"));
+            let text = format!("{name} can have more channels, which come before steering");
+            return clear(text, [&nic.channels, &spread::cores_read(case)]);
         }
     }
     queues::not_threaded(nic)?;
     let rate = queues::rx_per_s(case, nic)?;
-    let (cpu, load) = queues::busiest_rx_cpu(case, nic)?;
+    let busiest = queues::busiest_rx_cpu(case, nic);
+    let (cpu, load) = busiest.clone()?;
     if rate < BUSY_NIC_PER_S || !load.hot() {
-        return clear(format!("{}, busiest CPU {cpu} {}", queues::rx_text(nic, rate), load.text()));
+        let text = format!("{}, busiest CPU {cpu} {}", queues::rx_text(nic, rate), load.text());
+        return clear(text, [&busiest, &queues::all_rx_irqs(case, nic)]);
     }
     let serving = queues::nic_cpus(case, nic, Direction::Rx)?;
     let median = load::median_of_others(case, &serving)?;
@@ -97,11 +101,12 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let target = spread::rps_cpus(case, node, &serving);
     if !load::has_room(median) || target.is_empty() {
-        return clear(format!(
+        let text = format!(
             "{name}: CPU {cpu} is hot, but no other CPU of its node has room (median of the others \
              {} busy)",
             text::percent(median)
-        ));
+        );
+        return clear(text, [&load::all_others(case, &serving), &spread::cores_read(case)]);
     }
     let changes = sets.iter().map(|(index, _)| steer(name, *index, &target));
     Ok(Draft::new(

@@ -8,7 +8,7 @@ use crate::{
     Case, Rule,
     knob::change,
     queues,
-    rule::{Draft, Gain, Judgement, Missing},
+    rule::{Draft, Gain, Judgement, Missing, clear},
     rules::rps_missing::rps_sets,
     text,
 };
@@ -38,19 +38,17 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     // RSS may feed fewer queues than there are.
     let rss = nic.rss.known().filter(|r| !r.table.is_empty());
     let fed = rss.map_or(sets.len(), |r| r.table.iter().collect::<BTreeSet<_>>().len());
-    let clear = |text: String| Ok(Judgement::Clear(text));
     if set.is_empty() {
-        return clear(format!("{name} steers no packets"));
+        return clear(format!("{name} steers no packets"), [&rps_sets(nic)]);
     }
     if fed < cpus || cpus == 1 {
-        return clear(format!(
-            "{name}: {} for {}",
-            text::plural(fed, "queue"),
-            text::plural(cpus, "CPU")
-        ));
+        let text =
+            format!("{name}: {} for {}", text::plural(fed, "queue"), text::plural(cpus, "CPU"));
+        return clear(text, [&rps_sets(nic), &case.housekeeping_read()]);
     }
     if flow_steering(case, nic) {
-        return clear(format!("{name}: flow steering (RFS) is on, which moves packets on purpose"));
+        let text = format!("{name}: flow steering (RFS) is on, which moves packets on purpose");
+        return clear(text, [&rps_sets(nic)]);
     }
     let steered: u64 = case
         .samples()

@@ -4,7 +4,7 @@ use model::Confidence;
 
 use crate::{
     Case, Rule, knob,
-    rule::{Draft, Gain, Judgement, Missing, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, settle},
     text,
 };
 
@@ -41,7 +41,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>, key: &str, cost: &str, gain: &str) -> Result<Judgement, Missing> {
     let value = case.sysctl_number(key)?;
     if value != 0 {
-        return Ok(Judgement::Clear(format!("{key} is {value}")));
+        return clear(format!("{key} is {value}"), [&case.sysctl_number(key)]);
     }
     let resent = case.protocol("Tcp.RetransSegs").unwrap_or(0);
     let hurts = key.ends_with("sack") && resent > 0;

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     queues,
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
 };
 
 /// Catalogue number 28. Advice only: writing the register of a device at work can wedge it.
@@ -31,22 +31,20 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     if let Some(clear) = queues::emulated(nic) {
-        return Ok(clear);
+        return clear;
     }
     let pci = need(&format!("PCI function of {name}"), &nic.pci)?;
-    let (size, register) = match (&pci.pcix_mmrbc_bytes, &pci.read_request_bytes) {
-        (model::Reading::Known(size), _) => (*size, "PCI-X command register, MMRBC"),
-        (_, express) => {
-            (*need(&format!("read request size of {name}"), express)?, "PCIe DevCtl bits 14:12")
-        }
+    let (reading, register) = match (&pci.pcix_mmrbc_bytes, &pci.read_request_bytes) {
+        (pcix @ model::Reading::Known(_), _) => (pcix, "PCI-X command register, MMRBC"),
+        (_, express) => (express, "PCIe DevCtl bits 14:12"),
     };
+    let size = *need(&format!("read request size of {name}"), reading)?;
     if size >= ENOUGH {
-        return Ok(Judgement::Clear(format!("{name}: read requests of {size}")));
+        return clear(format!("{name}: read requests of {size}"), [reading]);
     }
     if let Some(speed) = nic.speed_bps.get().filter(|s| *s < FAST) {
-        return Ok(Judgement::Clear(format!(
-            "{name}: read requests of {size}, enough for {speed}"
-        )));
+        let text = format!("{name}: read requests of {size}, enough for {speed}");
+        return clear(text, [reading, &nic.speed_bps]);
     }
     let address = nic.bus_address.get().unwrap_or_else(|| "its address".into());
     Ok(Draft::new(name, format!("{name} reads memory in requests of {size}"))

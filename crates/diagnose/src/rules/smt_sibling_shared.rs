@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::advice,
     load,
-    rule::{Draft, Gain, Judgement, Missing, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     spread, text,
 };
 
@@ -34,35 +34,32 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     match (case.processes(), siblings_of_packet_cpus(case)) {
         (Err(missing), _) | (_, Err(missing)) => vec![missing.of("")],
         (Ok(_), Ok(list)) if list.is_empty() => {
-            vec![Judgement::Clear("no CPU with much packet work has a sibling thread".into())]
+            let text = "no CPU with much packet work has a sibling thread";
+            vec![settle("", clear(text, [&siblings_of_packet_cpus(case)]))]
         }
         (Ok(all), Ok(list)) => all
             .iter()
-            .map(|p| settle(&format!("{} ({})", p.name, p.pid), Ok(one(case, p, &list))))
+            .map(|p| settle(&format!("{} ({})", p.name, p.pid), one(case, p, &list)))
             .collect(),
     }
 }
 
 /// Pairs of a CPU with much packet work and one of its siblings.
 fn siblings_of_packet_cpus(case: &Case<'_>) -> Result<Vec<(CpuId, CpuId)>, Missing> {
-    let samples = case.samples()?;
+    case.cpus_read()?;
     let mut pairs = vec![];
-    let mut looked = 0;
-    for cpu in samples.cpus.iter().map(|c| c.id) {
-        let Ok(load) = load::load(case, cpu) else { continue };
-        looked += 1;
-        if load.network >= PACKETS {
+    for cpu in case.online().iter() {
+        if load::load(case, cpu)?.network >= PACKETS {
+            let facts = case.cpu(cpu).ok_or_else(|| Missing(format!("CPU {cpu}: was not read")))?;
+            need(&format!("siblings of CPU {cpu}"), &facts.smt_siblings)?;
             let others = spread::siblings(case, cpu);
             pairs.extend(others.iter().filter(|s| *s != cpu).map(|s| (cpu, s)));
         }
     }
-    if looked == 0 {
-        return Err(Missing("/proc/stat: no CPU's time is known".into()));
-    }
     Ok(pairs)
 }
 
-fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Judgement {
+fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Result<Judgement, Missing> {
     let who = format!("{} ({})", p.name, p.pid);
     let samples = case.samples().ok();
     let threads = samples.into_iter().flat_map(|s| &s.threads).filter(|t| t.pid == p.pid);
@@ -77,9 +74,8 @@ fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Judgement {
         Some((*packets, *sibling, *busy.iter().find(|t| sits(t, *sibling))?))
     });
     let Some((packets, sibling, thread)) = hit else {
-        return Judgement::Clear(format!(
-            "{who}: no busy thread stays on the sibling of a CPU with packet work"
-        ));
+        let text = format!("{who}: no busy thread stays on the sibling of a CPU with packet work");
+        return clear(text, [&case.threads_read(p)]);
     };
     let mut shared = CpuSet::new();
     shared.insert(packets);
@@ -107,7 +103,7 @@ fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Judgement {
     if let Ok(load) = load::load(case, packets) {
         draft = draft.show_load(case, packets, load);
     }
-    draft
+    Ok(draft
         .change(advice(
             &format!("CPU {sibling}"),
             "a CPU of another core on the same node",
@@ -115,5 +111,5 @@ fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Judgement {
             "low; the scheduler no longer moves the thread",
         ))
         .on_cpus(&shared)
-        .found()
+        .found())
 }

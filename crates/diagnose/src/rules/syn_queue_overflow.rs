@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::{self, advice},
     rate,
-    rule::{Draft, Gain, Judgement, Missing, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, settle},
     text,
 };
 
@@ -34,21 +34,22 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let full = case.protocol("TcpExt.TCPReqQFullDrop")?;
     let cookies = case.protocol("TcpExt.TCPReqQFullDoCookies")?;
-    let cookies_off = case.sysctl_number(COOKIES).is_ok_and(|n| n == 0);
+    let mode = case.sysctl_number(COOKIES);
+    let cookies_off = mode.as_ref().is_ok_and(|n| *n == 0);
     let unnamed = if cookies_off { unnamed_drops(case, full)? } else { 0 };
     let dropped = full + unnamed;
     // Set to 2 every connection is answered by a cookie, and counted.
-    if dropped == 0 && case.sysctl_number(COOKIES).is_ok_and(|n| n == 2) {
-        return Ok(Judgement::Clear(
-            "net.ipv4.tcp_syncookies is 2: cookies are sent on purpose".into(),
-        ));
+    if dropped == 0 && mode.as_ref().is_ok_and(|n| *n == 2) {
+        return clear("net.ipv4.tcp_syncookies is 2: cookies are sent on purpose", [&mode]);
     }
     let window = case.window_s()?;
     if rate::at_most_per_minute(dropped + cookies, window) <= 1.0 {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{dropped} connection requests dropped and {cookies} answered by cookies {}",
             case.over()
-        )));
+        );
+        // What is dropped with cookies off has no counter of its own.
+        return clear(text, [&case.protocol("TcpExt.TCPReqQFullDrop"), &mode]);
     }
     let severity = if dropped > 0 { Severity::Critical } else { Severity::Warning };
     let mut draft = Draft::new("listeners", "more half-open connections than a listener may have")

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     case::numbers,
     knob::{self, advice},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     text,
 };
 
@@ -43,11 +43,16 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let flat = min == pressure && pressure == max;
     let default = case.sysctl(KEY)?.default.known().and_then(|d| numbers(d));
     if default.as_ref() == Some(&values) || (share <= SHARE && !flat) {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "{KEY} {min} {pressure} {max} pages: at most {}, {} of memory",
             Bytes(bytes),
             text::percent(share)
-        )));
+        );
+        let host = &case.facts.host;
+        return clear(
+            text,
+            [&case.sysctl_numbers(KEY), &host.page_size_bytes, &case.facts.memory_bytes],
+        );
     }
     let title = if share > SHARE {
         format!("{KEY} lets TCP take {} of {} memory", Bytes(bytes), Bytes(memory))

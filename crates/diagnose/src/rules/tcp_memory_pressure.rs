@@ -4,7 +4,7 @@ use model::{Bytes, Confidence, Severity};
 
 use crate::{
     Case, Rule, rate,
-    rule::{Draft, Gain, Judgement, Missing, need, settle},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -37,13 +37,11 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     let size = |pages: u64| {
         format!("{} pages ({})", text::count(pages), Bytes(pages.saturating_mul(page)))
     };
-    let entered = case.protocol("TcpExt.TCPMemoryPressures").unwrap_or(0);
+    let began = case.protocol("TcpExt.TCPMemoryPressures");
+    let entered = began.clone().unwrap_or(0);
     if used <= pressure && entered == 0 {
-        return Ok(Judgement::Clear(format!(
-            "TCP uses {} of {} before pressure",
-            size(used),
-            size(pressure)
-        )));
+        let text = format!("TCP uses {} of {} before pressure", size(used), size(pressure));
+        return clear(text, [&case.samples()?.sockstat, &began]);
     }
     let severity = if used >= max { Severity::Critical } else { Severity::Warning };
     let title = if used > pressure {
@@ -77,12 +75,13 @@ fn single(case: &Case<'_>) -> Result<Judgement, Missing> {
     let collapsed = case.protocol("TcpExt.TCPRcvCollapsed")?;
     let window = case.window_s()?;
     let Some(sure) = rate::sustained(pruned, window) else {
-        return Ok(Judgement::Clear(format!(
+        let text = format!(
             "receive queues were pruned {} times and {} segments collapsed {}",
             text::count(pruned),
             text::count(collapsed),
             case.over()
-        )));
+        );
+        return clear(text, [&case.protocol("TcpExt.PruneCalled")]);
     };
     let severity = if sure == Confidence::Low { Severity::Info } else { Severity::Warning };
     Ok(Draft::new("net.ipv4.tcp_rmem", "single sockets ran over their receive buffer")

@@ -4,7 +4,7 @@ use model::{Confidence, CpuId, CpuSet, Severity};
 
 use crate::{
     Case, Rule, knob, rate,
-    rule::{Draft, Gain, Judgement, Proposal},
+    rule::{Draft, Gain, Judgement, Proposal, clear, settle},
     softnet, text,
 };
 
@@ -43,10 +43,12 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         .collect();
     if over.is_empty() {
         let most = rows.iter().map(|r| r.1).max().unwrap_or(0);
-        out.push(Judgement::Clear(match most {
+        let text = match most {
             0 => format!("none {}", case.over()),
             n => format!("at most {} a CPU {}: a few are noise", text::count(n), case.over()),
-        }));
+        };
+        // What single CPUs do not tell is said beside it.
+        out.push(settle("", clear(text, [&softnet::column(case, |s| &s.time_squeeze)])));
         return out;
     }
     out.push(finding(case, &rows, &over));

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::{self, advice},
     rate::{self, Pattern},
-    rule::{Draft, Gain, Judgement, Missing, Proposal, settle},
+    rule::{Draft, Gain, Judgement, Missing, Proposal, clear, settle},
     sockets, text,
 };
 
@@ -35,16 +35,13 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let v4 = case.protocol("Udp.RcvbufErrors")?;
-    // Without IPv6 there is no such counter.
-    let v6 = case.protocol("Udp6.RcvbufErrors").ok();
+    let v6_read = case.protocol6("Udp6.RcvbufErrors");
+    let v6 = v6_read.clone().ok().flatten();
     let dropped = v4 + v6.unwrap_or(0);
     let window = case.window_s()?;
     let Some(sure) = rate::sustained(dropped, window) else {
-        return Ok(Judgement::Clear(format!(
-            "{} datagrams dropped {}",
-            text::count(dropped),
-            case.over()
-        )));
+        let text = format!("{} datagrams dropped {}", text::count(dropped), case.over());
+        return clear(text, [&case.protocol("Udp.RcvbufErrors"), &v6_read]);
     };
     let received = case.protocol("Udp.InDatagrams").unwrap_or(0)
         + case.protocol("Udp6.InDatagrams").unwrap_or(0);

@@ -6,7 +6,7 @@ use crate::{
     Case, Rule,
     knob::change,
     queues::{self, BUSY_IRQ_PER_S},
-    rule::{Draft, Gain, Judgement, Missing, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
     spread, text,
 };
 
@@ -28,8 +28,8 @@ pub static RULE: Rule = Rule {
 const SAME_NODE: u32 = 3;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
-    if case.online().len() == 1 {
-        return vec![Judgement::Clear("one CPU is online: everything is local".into())];
+    if let Some(clear) = queues::one_cpu(case, "one CPU is online: everything is local") {
+        return vec![clear];
     }
     queues::each_physical(case, |nic| one(case, nic))
 }
@@ -62,13 +62,16 @@ fn rows(case: &Case<'_>, nic: &Nic) -> Result<Vec<Row>, Missing> {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     if queues::count(nic, Direction::Tx) < 2 {
-        return Ok(Judgement::Clear(format!("{name} has no choice of transmit queues")));
+        return clear(
+            format!("{name} has no choice of transmit queues"),
+            [&queues::some_queue(nic, Direction::Tx)],
+        );
     }
-    let rows = rows(case, nic)?;
+    let read = rows(case, nic);
+    let rows = read.as_ref().map_err(Clone::clone)?;
     if rows.iter().all(|r| r.xps.is_empty()) {
-        return Ok(Judgement::Clear(format!(
-            "{name}: no queue has xps_cpus, the flow's hash chooses"
-        )));
+        let text = format!("{name}: no queue has xps_cpus, the flow's hash chooses");
+        return clear(text, [&read]);
     }
     let far = |r: &&Row| {
         let pairs = r.xps.iter().flat_map(|a| r.irq_cpus.iter().map(move |b| (a, b)));
@@ -77,9 +80,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     };
     let strays: Vec<&Row> = rows.iter().filter(far).collect();
     if strays.is_empty() {
-        return Ok(Judgement::Clear(format!(
-            "{name}: every queue's xps_cpus share a cache or node with its interrupt"
-        )));
+        let text =
+            format!("{name}: every queue's xps_cpus share a cache or node with its interrupt");
+        return clear(text, [&read]);
     }
     // Without locality known, "far" would be an invention.
     if let Some(cpu) = strays
@@ -121,7 +124,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let places: Vec<_> = rows.iter().map(|r| (r.queue, r.irq_cpus.clone())).collect();
     let map = spread::nearest_queues(case, &places);
-    for r in &rows {
+    for r in rows {
         let Some(new) = map.get(&r.queue).filter(|new| **new != r.xps) else { continue };
         let mask = new.to_hex_mask();
         draft = draft.change(change(

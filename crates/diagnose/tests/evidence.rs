@@ -1,0 +1,174 @@
+//! A clear answer rests on evidence: on every golden host each piece of evidence is taken away
+//! in turn, and no rule may become clear by it.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+mod support;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use model::{Reading, finding::Diagnosis};
+use serde_json::{Value, json};
+use support::{Host, golden};
+
+/// Lists of everything that the host has: an empty one says that nothing was read.
+const READ_WHOLE: [&str; 5] =
+    ["/facts/cpus", "/facts/numa_nodes", "/facts/nics", "/facts/idle_states", "/samples/cpus"];
+
+/// Evidence that has a substitute, with what a rule rests on instead.
+const SUBSTITUTED: [(&str, &str); 4] = [
+    ("/samples/nics/*/queues", "ring_too_small"), // before 6.9: the interface's own counters
+    ("/samples/nics/*/driver_stats", "ring_too_small"), // a driver without: the same
+    ("/samples/tcp_states", "ports_running_out"), // sockstat's sums
+    ("/facts/nics/*/coalesce/adaptive_rx", "coalescing_goal"), // asked, and the driver has none
+];
+
+/// Every value under `at`, by its path with list positions replaced by `*`: the *kinds* of
+/// evidence, each with every place where it stands.
+fn kinds(value: &Value, place: &str, kind: &str, out: &mut BTreeMap<String, Vec<String>>) {
+    if !kind.is_empty() {
+        out.entry(kind.into()).or_default().push(place.into());
+    }
+    match value {
+        Value::Object(map) => {
+            for (k, v) in map {
+                let k = k.replace('~', "~0").replace('/', "~1");
+                kinds(v, &format!("{place}/{k}"), &format!("{kind}/{k}"), out);
+            }
+        }
+        Value::Array(list) => {
+            for (i, v) in list.iter().enumerate() {
+                kinds(v, &format!("{place}/{i}"), &format!("{kind}/*"), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Reads one field anew: the whole host takes a hundred times as long.
+macro_rules! put {
+    ($into:expr, $field:expr, $value:expr, $($name:ident)*) => {
+        match $field {
+            $(stringify!($name) => $into.$name = serde_json::from_value($value).ok()?,)*
+            _ => return None,
+        }
+    };
+}
+
+/// The host with one field of its facts or samples instead of its own.
+fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host> {
+    let mut new =
+        Host { facts: host.facts.clone(), samples: host.samples.clone(), goal: host.goal };
+    if half == "facts" {
+        put!(new.facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
+            softnet sysctls rivals processes listeners storage memory_bytes);
+    } else if let Reading::Known(samples) = &mut new.samples {
+        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes
+            threads conntrack vmstat tcp_states listeners);
+    } else {
+        return None;
+    }
+    Some(new)
+}
+
+/// The host without what stands at these places: missing with a reason, else gone from its map,
+/// else a list of nothing. `None` where the model cannot say that it was not read.
+fn without(host: &Host, tree: &Value, kind: &str, places: &[String]) -> Option<Host> {
+    let mut parts = kind.split('/').skip(1);
+    let (half, field) = (parts.next()?, parts.next()?);
+    let from = format!("/{half}/{field}");
+    let edited = |edit: &dyn Fn(&mut Value, &str) -> Option<()>| {
+        let mut less = tree.pointer(&from)?.clone();
+        for p in places {
+            edit(&mut less, p.strip_prefix(&from)?)?;
+        }
+        with_field(host, half, field, less)
+    };
+    let put = |by: Value| edited(&|v, p| v.pointer_mut(p).map(|at| *at = by.clone()));
+    let removed = edited(&|v, p| {
+        let (parent, key) = p.rsplit_once('/')?;
+        let key = key.replace("~1", "/").replace("~0", "~");
+        v.pointer_mut(parent)?.as_object_mut()?.remove(&key).map(drop)
+    });
+    let emptied = || READ_WHOLE.contains(&kind).then(|| put(json!([]))).flatten();
+    put(json!({"absent": "taken away by the test"})).or(removed).or_else(emptied)
+}
+
+/// What was not judged, by rule, subject by subject.
+fn open(d: &Diagnosis) -> BTreeSet<(&str, &str)> {
+    d.not_judged.iter().map(|n| (n.rule.as_str(), n.why.as_str())).collect()
+}
+
+/// Rules that say "clear" now, did not before, and leave nothing open that was not open before.
+fn became_clear(before: &Diagnosis, after: &Diagnosis) -> Vec<String> {
+    let was = |rule: &str| before.clear.iter().any(|c| c.rule == rule);
+    let new: BTreeSet<&str> = open(after).difference(&open(before)).map(|o| o.0).collect();
+    let now = after.clear.iter().filter(|c| !was(&c.rule) && !new.contains(c.rule.as_str()));
+    now.map(|c| format!("{}: {}", c.rule, c.because)).collect()
+}
+
+/// Of each rule some hosts on which it finds something or cannot judge, and the whole hosts.
+fn folders() -> Vec<PathBuf> {
+    let list = |p: PathBuf| -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> =
+            fs::read_dir(p).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+        all.sort();
+        all
+    };
+    let starts =
+        |p: &PathBuf, with: &str| p.file_name().unwrap().to_str().unwrap().starts_with(with);
+    let some = |p: PathBuf| -> Vec<PathBuf> {
+        if starts(&p, "_whole") {
+            return list(p);
+        }
+        let fires = list(p.clone()).into_iter().filter(|c| starts(c, "fires")).take(2);
+        let unknown = list(p).into_iter().filter(|c| starts(c, "unknown")).take(1);
+        fires.chain(unknown).collect()
+    };
+    list(golden()).into_iter().flat_map(some).collect()
+}
+
+/// One golden host with each kind of evidence taken away; how many there were.
+fn unfounded(folder: &Path) -> (usize, Vec<String>) {
+    let full = Host::of(folder);
+    let before = full.diagnosis();
+    let tree = json!({"facts": full.facts, "samples": full.samples});
+    let mut all = BTreeMap::new();
+    kinds(&tree, "", "", &mut all);
+    let (mut taken, mut found) = (0, vec![]);
+    for (kind, places) in &all {
+        let Some(less) = without(&full, &tree, kind, places) else { continue };
+        taken += 1;
+        let substituted = |said: &String| {
+            let mut own = SUBSTITUTED.iter().filter(|s| s.0 == kind);
+            own.any(|s| said.starts_with(s.1))
+        };
+        let cleared = became_clear(&before, &less.diagnosis());
+        for rule in cleared.into_iter().filter(|r| !substituted(r)) {
+            found.push(format!("{}: without {kind}: {rule}", folder.display()));
+        }
+    }
+    (taken, found)
+}
+
+#[test]
+fn no_evidence_taken_away_makes_a_rule_clear() {
+    let all = folders();
+    let judge = |part: Vec<PathBuf>| part.iter().map(|p| unfounded(p)).collect::<Vec<_>>();
+    let (first, second): (Vec<_>, Vec<_>) =
+        all.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
+    let paths = |part: Vec<(usize, PathBuf)>| part.into_iter().map(|p| p.1).collect::<Vec<_>>();
+    let results = std::thread::scope(|s| {
+        let other = s.spawn(|| judge(paths(second)));
+        let mut own = judge(paths(first));
+        own.extend(other.join().unwrap());
+        own
+    });
+    let taken: usize = results.iter().map(|r| r.0).sum();
+    let list: Vec<String> = results.into_iter().flat_map(|r| r.1).collect();
+    assert!(list.is_empty(), "{} of {taken}:\n{}", list.len(), list.join("\n"));
+    assert!(taken > 10_000, "only {taken} pieces could be taken away");
+}
