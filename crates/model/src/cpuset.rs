@@ -22,6 +22,10 @@ pub struct CpuSet {
 /// hostile file cannot make us allocate.
 pub const MAX_ID: u32 = 65_535;
 
+/// How many ids the ranges of one list may name together. A kernel's list names each once; a text
+/// that repeats itself would cost time by its length times [`MAX_ID`].
+const MAX_NAMED: u32 = 4 * (MAX_ID + 1);
+
 impl CpuSet {
     /// The empty set.
     pub const fn new() -> Self {
@@ -215,6 +219,7 @@ impl FromStr for CpuSet {
         if s.trim().is_empty() {
             return Ok(set);
         }
+        let mut left = MAX_NAMED;
         for part in s.trim().split(',') {
             let (range, stride) = part.split_once(':').map_or((part, None), |(r, g)| (r, Some(g)));
             let (a, b) = match range.split_once('-') {
@@ -231,6 +236,7 @@ impl FromStr for CpuSet {
             if a > b || used > group || group == 0 {
                 return Err(bad());
             }
+            left = left.checked_sub(b - a + 1).ok_or_else(bad)?;
             if used == group {
                 set.insert_range(a, b);
                 continue;
@@ -291,6 +297,20 @@ mod tests {
         assert_eq!(mask("0-3"), "0000000f");
         assert_eq!(mask("32"), "00000001,00000000");
         assert_eq!(mask("0,95"), "80000000,00000000,00000001");
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, clippy::disallowed_types)]
+    fn a_list_that_repeats_itself_costs_no_time() {
+        let started = std::time::Instant::now();
+        for bomb in ["0-65535:1/2,", "0-65535,"] {
+            let text = bomb.repeat(340_000);
+            assert!(text.trim_end_matches(',').parse::<CpuSet>().is_err(), "{bomb}");
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
+        let all: CpuSet = "0-65535:1/2".parse().unwrap();
+        assert_eq!(all.len(), 32_768);
+        assert_eq!("3,1,3,0-7".parse::<CpuSet>().unwrap().to_string(), "0-7", "a person's own");
     }
 
     #[test]

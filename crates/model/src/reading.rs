@@ -14,7 +14,8 @@ pub enum Reading<T> {
     Known(T),
     /// The host has no such thing, or said something that cannot be understood.
     Absent(String),
-    /// The host has it, this process may not read it.
+    /// The host has it and it could not be read: this process may not, or the read failed (`EIO`,
+    /// no descriptors, no memory).
     Denied(String),
 }
 

@@ -194,6 +194,10 @@ impl Snapshot {
     }
 }
 
+/// Interfaces of a tree that somebody sent: reading each takes some fifty files, so that a bomb of
+/// them would take minutes.
+const MOST_INTERFACES: usize = 20_000;
+
 impl Source {
     fn open(root: Option<PathBuf>, processes: ProcessArgs) -> Result<Self, Failure> {
         let request = Request { processes: selectors(processes) };
@@ -228,7 +232,22 @@ impl Source {
     /// # Errors
     /// When nothing of a host is there, or a process that was asked for is not.
     pub fn facts(&self) -> Result<Facts, Failure> {
+        let interfaces = || self.root.entries("/sys/class/net").map_or(0, |names| names.len());
+        if !self.root.is_live() && interfaces() > MOST_INTERFACES {
+            return Err(Failure::Environment(format!(
+                "{}: more than {MOST_INTERFACES} interfaces in sys/class/net, as no host has; take \
+                 the tree or snapshot anew",
+                self.name
+            )));
+        }
         let facts = probe::facts::collect(&self.root, &self.request);
+        // What was not read for want of descriptors would pass for what the host has not.
+        if let Some(e) = self.root.exhausted() {
+            return Err(Failure::Environment(format!(
+                "cannot read the host: {e}; raise the limit of open files (ulimit -n) or free \
+                 memory, and try again"
+            )));
+        }
         let nothing = facts.cpus.is_empty()
             && facts.nics.is_empty()
             && facts.sysctls.values().all(|s| !s.value.is_known())

@@ -445,3 +445,41 @@ fn inspect_with_v_shows_every_section() {
         assert!(full.contains(section) && !brief.contains(section), "{section}: {full}");
     }
 }
+
+/// What cannot be opened for want of descriptors is not "not there".
+#[test]
+fn few_descriptors_are_no_host_without_nics() {
+    for args in [&["inspect"][..], &["inspect", "--json"], &["doctor", "--window", "1s"]] {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args);
+        // SAFETY: setrlimit is async-signal-safe, and the limit holds for the child alone.
+        unsafe {
+            command.pre_exec(|| {
+                let limit = libc::rlimit { rlim_cur: 4, rlim_max: 4 };
+                match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        let out = command.output().unwrap();
+        let text = stderr(&out);
+        assert_eq!(out.status.code(), Some(4), "{args:?}: {text}");
+        assert!(text.contains("EMFILE"), "{args:?}: {text}");
+        assert!(out.stdout.is_empty(), "{args:?} printed an answer");
+    }
+}
+
+/// A tree that somebody sent costs no minutes.
+#[test]
+fn a_bomb_of_interfaces_is_refused_at_once() {
+    let tree = tempfile::tempdir().unwrap();
+    let net = tree.path().join("sys/class/net");
+    fs::create_dir_all(&net).unwrap();
+    for n in 0..=20_000 {
+        std::os::unix::fs::symlink("nowhere", net.join(format!("eth{n}"))).unwrap();
+    }
+    let started = Instant::now();
+    refuses(&["inspect", "--root", tree.path().to_str().unwrap()], 4, "more than 20000 interfaces");
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}

@@ -3,6 +3,8 @@
 //!
 //! **Source**: `arch/*/kernel/{setup,cpu/proc,cpuinfo}.c` of the kernel.
 
+use model::{CpuId, CpuSet, cpuset::MAX_ID};
+
 /// What `/proc/cpuinfo` says of the machine. One CPU stands for all: the kernel prints the
 /// same vendor and model for each but on asymmetric arm boards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct CpuInfo {
     pub platform: Option<String>,
     /// ppc64 and others: the machine's own name.
     pub machine: Option<String>,
+    /// The CPUs that run: the file has a block for each. Empty where it does not number them.
+    pub online: CpuSet,
 }
 
 /// Parses the file; what it does not know it passes over.
@@ -31,6 +35,13 @@ pub fn parse(bytes: &[u8]) -> CpuInfo {
     for line in text.lines() {
         let Some((key, value)) = line.split_once(':') else { continue };
         let (key, value) = (key.trim(), value.trim());
+        // `processor : 3`, on s390 `processor 3: version = FF, …`.
+        let number =
+            key.strip_prefix("processor").map(|rest| if rest.is_empty() { value } else { rest });
+        if let Some(id) = number.and_then(|n| crate::text::id(n.trim())).filter(|id| *id <= MAX_ID)
+        {
+            info.online.insert(CpuId(id));
+        }
         match key {
             "CPU implementer" => arm_implementer = hex(value),
             "CPU part" => {

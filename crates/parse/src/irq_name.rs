@@ -35,6 +35,8 @@ pub enum Role {
     Tx(u32),
     /// A receive and a transmit queue of one number.
     Combined(u32),
+    /// A receive queue and the first transmit queue (`qlcnic`).
+    RxAndFirstTx(u32),
     /// A number whose meaning only the driver knows, see [`IrqName::queues`].
     Vector(u32),
     /// The name of the owner and no more: all its queues if this is its only interrupt, else
@@ -50,19 +52,20 @@ type Make = fn(u32) -> Role;
 
 /// What stands between owner and number; the first that fits counts.
 const NUMBERED: &[(&str, Make)] = &[
-    (":fdir-TxRx-", |_| Role::Event), // i40e: flow director
-    ("-Mailbox-", |_| Role::Event),   // idpf
-    ("-event-", |_| Role::Event),     // vmxnet3
-    ("-iscsi", |_| Role::Event),      // cxgb4
-    ("-Tx-Rx-", Role::Combined),      // ena
-    ("-TxRx-", Role::Combined),       // igb, igc, ixgbe, i40e, iavf, ice, idpf, bnxt_en, hns3
-    ("-txrx-", Role::Combined),       // tg3
-    ("-rxtx-", Role::Combined),       // vmxnet3, nfp, nicvf, octeontx2
-    ("-fp-", Role::Combined),         // bnx2x, qede
-    ("-input.", Role::Rx),            // virtio_net
-    ("-output.", Role::Tx),           // virtio_net
-    ("-ntfy-block.", Role::Vector),   // gve before 2023
-    ("-rx-", Role::Rx),               // igb, e1000e, bnxt_en, enic, sfc, vmxnet3, i40e
+    (":fdir-TxRx-", |_| Role::Event),  // i40e: flow director
+    ("-tx-0-rx-", Role::RxAndFirstTx), // qlcnic
+    ("-Mailbox-", |_| Role::Event),    // idpf
+    ("-event-", |_| Role::Event),      // vmxnet3
+    ("-iscsi", |_| Role::Event),       // cxgb4
+    ("-Tx-Rx-", Role::Combined),       // ena
+    ("-TxRx-", Role::Combined),        // igb, igc, ixgbe, i40e, iavf, ice, idpf, bnxt_en, hns3
+    ("-txrx-", Role::Combined),        // tg3
+    ("-rxtx-", Role::Combined),        // vmxnet3, nfp, nicvf, octeontx2
+    ("-fp-", Role::Combined),          // bnx2x, qede
+    ("-input.", Role::Rx),             // virtio_net
+    ("-output.", Role::Tx),            // virtio_net
+    ("-ntfy-block.", Role::Vector),    // gve before 2023
+    ("-rx-", Role::Rx),                // igb, e1000e, bnxt_en, enic, sfc, vmxnet3, i40e
     ("-tx-", Role::Tx),
     ("-Rx-", Role::Rx), // hns3, idpf
     ("-Tx-", Role::Tx),
@@ -218,11 +221,15 @@ impl IrqName<'_> {
         match self.role {
             Role::Rx(n) => number(n).map(QueueId::rx).into_iter().collect(),
             Role::Tx(n) => number(n).map(QueueId::tx).into_iter().collect(),
+            Role::RxAndFirstTx(n) => vec![QueueId::rx(n), QueueId::tx(0)],
             Role::Combined(n) => number(n).map(both).unwrap_or_default(),
             Role::Vector(n) => match (driver, max_tx) {
                 ("gve", Some(tx)) if n < tx => vec![QueueId::tx(n)],
                 ("gve", Some(tx)) => vec![QueueId::rx(n - tx)],
                 ("sfc" | "atlantic" | "bnx2" | "mlx5_core", _) => both(n),
+                // Its older interrupts carry the interface's name and the ring's number; the
+                // newer ones (`mlx4-3@…`) number event queues that two ports share.
+                ("mlx4_core" | "mlx4_en", _) if matches!(self.owner, Owner::Nic(_)) => both(n),
                 _ => vec![],
             },
             Role::Whole | Role::Event | Role::Unknown => vec![],
@@ -239,7 +246,7 @@ mod tests {
     #[test]
     fn real_names_by_driver() {
         use Owner::{Device, Nic};
-        use Role::{Combined, Event, Rx, Tx, Unknown, Vector, Whole};
+        use Role::{Combined, Event, Rx, RxAndFirstTx, Tx, Unknown, Vector, Whole};
         for (name, owner, role) in [
             // virtio_net
             ("virtio2-config", Device("virtio2"), Event),
@@ -284,6 +291,8 @@ mod tests {
             ("eth0-sp", Nic("eth0"), Event),
             ("eth0-0", Nic("eth0"), Vector(0)),
             ("eth0-txrx-1", Nic("eth0"), Combined(1)),
+            // qlcnic
+            ("eth0-tx-0-rx-3", Nic("eth0"), RxAndFirstTx(3)),
             // hns3
             ("hns3-0000:7d:00.0-TxRx-7", Device("0000:7d:00.0"), Combined(7)),
             ("hclge-misc-0000:7d:00.2", Device("0000:7d:00.2"), Event),
@@ -329,6 +338,10 @@ mod tests {
         assert_eq!(q("eth0-0", "tg3", None), [""; 0]);
         assert_eq!(q("eth0-2", "sfc", None), ["rx-2", "tx-2"]);
         assert_eq!(q("eth0-2", "what", None), [""; 0]);
+        assert_eq!(q("eth0-2", "bnx2", None), ["rx-2", "tx-2"]);
+        assert_eq!(q("eth0-2", "mlx4_core", None), ["rx-2", "tx-2"]);
+        assert_eq!(q("mlx4-2@0000:06:00.0", "mlx4_core", None), [""; 0]);
+        assert_eq!(q("eth0-tx-0-rx-3", "qlcnic", None), ["rx-3", "tx-0"]);
         assert_eq!(q("gve-ntfy-blk3@pci:0000:00:04.0", "gve", Some(16)), ["tx-3"]);
         assert_eq!(q("gve-ntfy-blk19@pci:0000:00:04.0", "gve", Some(16)), ["rx-3"]);
         assert_eq!(q("gve-ntfy-blk19@pci:0000:00:04.0", "gve", None), [""; 0]);

@@ -59,6 +59,10 @@ impl ReadError {
     pub fn into_reading<T>(self) -> Reading<T> {
         match self {
             Self::Denied { .. } => Reading::Denied(self.to_string()),
+            // The thing is there; this read of it failed.
+            Self::Failed {
+                errno: libc::EIO | libc::EMFILE | libc::ENFILE | libc::ENOMEM, ..
+            } => Reading::Denied(self.to_string()),
             _ => Reading::Absent(self.to_string()),
         }
     }

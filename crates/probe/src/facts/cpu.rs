@@ -72,11 +72,12 @@ pub(super) fn siblings(root: &Root, cpu: CpuId) -> Reading<CpuSet> {
         .or_else(|| root.mask(&file("thread_siblings")))
 }
 
-/// `present`, else the folders.
+/// `present`, else the folders, else the CPUs that run.
 fn present(root: &Root, host: &Host) -> Vec<CpuId> {
     if let Some(set) = host.cpus_present.known() {
         return set.iter().collect();
     }
+    let running = || host.cpus_online.known().into_iter().flat_map(|s| s.iter()).collect();
     let mut ids: Vec<CpuId> = root
         .entries(CPUS)
         .unwrap_or_default()
@@ -85,7 +86,7 @@ fn present(root: &Root, host: &Host) -> Vec<CpuId> {
         .map(CpuId)
         .collect();
     ids.sort_unstable();
-    ids
+    if ids.is_empty() { running() } else { ids }
 }
 
 /// `online`, else the CPU's own file, which is not there where it cannot be switched off.
@@ -108,8 +109,14 @@ pub(super) fn read(
     nodes: &[NumaNodeFacts],
     caches: &[Cache],
 ) -> Vec<Cpu> {
-    let isolated = super::host::list_or_null(root, &format!("{CPUS}/isolated"));
-    let nohz_full = super::host::list_or_null(root, &format!("{CPUS}/nohz_full"));
+    let asked = |file: &str, parameter: &str| {
+        let said = super::host::list_or_null(root, &format!("{CPUS}/{file}"));
+        // A tree of files may have the boot line alone; a live kernel without the file has no
+        // such thing.
+        if root.is_live() { said } else { said.or_else(|| super::host::boot_list(root, parameter)) }
+    };
+    let isolated = asked("isolated", "isolcpus");
+    let nohz_full = asked("nohz_full", "nohz_full");
     let node_of = super::numa::by_cpu(nodes);
     let l3_of = super::cache::l3_ids(caches);
     let mut places = places(root, layout);

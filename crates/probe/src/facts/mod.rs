@@ -1,5 +1,7 @@
 //! Facts, one file per noun; each reads its own sources through the [`Root`].
 
+#[cfg(test)]
+mod archive_tests;
 pub mod cache;
 pub mod cpu;
 mod cpufreq;
@@ -90,6 +92,11 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
     }));
     unread.extend(apart(&network.namespaces, &processes));
     let softnet = softnet::read(root, &machine.host.cpus_online);
+    unread.extend(root.exhausted().map(|e| Unread {
+        what: "a part of the host, not known which".into(),
+        why: e.to_string(),
+        remedy: "raise the limit of open files (ulimit -n) or free memory".into(),
+    }));
     Facts {
         schema_version: SCHEMA_VERSION,
         host: machine.host,

@@ -68,10 +68,18 @@ pub fn drain(mut file: fs::File, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32
     }
 }
 
-/// Names in a folder; an entry that vanishes while listing is not there.
+/// Names in a folder; an entry that vanishes while listing is not there, and a listing that
+/// breaks off is no list.
 pub fn entries(path: &str) -> Result<Vec<String>, i32> {
-    let dir = fs::read_dir(path).map_err(|e| errno(&e))?;
-    Ok(dir.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect())
+    let mut names = vec![];
+    for entry in fs::read_dir(path).map_err(|e| errno(&e))? {
+        match entry {
+            Ok(entry) => names.extend(entry.file_name().into_string().ok()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(errno(&e)),
+        }
+    }
+    Ok(names)
 }
 
 /// A link's target.

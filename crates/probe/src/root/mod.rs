@@ -10,7 +10,10 @@ mod dir;
 mod live;
 pub mod record;
 
-use std::{str::FromStr, sync::Arc};
+use std::{
+    str::FromStr,
+    sync::{Arc, OnceLock},
+};
 
 use model::{
     CpuSet, Reading,
@@ -44,6 +47,8 @@ pub struct Root {
     recorder: Option<Arc<Recorder>>,
     /// Set within one sample of the counters: where a directory, archive or recording keeps it.
     sample: Option<u32>,
+    /// The first read that failed for want of descriptors or memory.
+    exhausted: Arc<OnceLock<ReadError>>,
 }
 
 enum Backing {
@@ -87,12 +92,22 @@ impl Op {
 impl Root {
     /// The host that this runs on.
     pub fn live() -> Self {
-        Self { backing: Arc::new(Backing::Live), recorder: None, sample: None }
+        Self {
+            backing: Arc::new(Backing::Live),
+            recorder: None,
+            sample: None,
+            exhausted: Arc::default(),
+        }
     }
 
     /// The live host, recording everything that is read.
     pub fn recording(recorder: Arc<Recorder>) -> Self {
-        Self { backing: Arc::new(Backing::Live), recorder: Some(recorder), sample: None }
+        Self {
+            backing: Arc::new(Backing::Live),
+            recorder: Some(recorder),
+            sample: None,
+            exhausted: Arc::default(),
+        }
     }
 
     /// A directory or snapshot archive.
@@ -105,7 +120,12 @@ impl Root {
         } else {
             Backing::Archive(archive::ArchiveRoot::open(path, &Limits::default())?)
         };
-        Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
+        Ok(Self {
+            backing: Arc::new(backing),
+            recorder: None,
+            sample: None,
+            exhausted: Arc::default(),
+        })
     }
 
     /// A snapshot archive from a stream. The error is one line.
@@ -114,7 +134,12 @@ impl Root {
     /// When it is truncated, larger than `limits` or hostile.
     pub fn read_archive(from: impl std::io::Read, limits: &Limits) -> Result<Self, String> {
         let backing = Backing::Archive(archive::ArchiveRoot::read(from, limits)?);
-        Ok(Self { backing: Arc::new(backing), recorder: None, sample: None })
+        Ok(Self {
+            backing: Arc::new(backing),
+            recorder: None,
+            sample: None,
+            exhausted: Arc::default(),
+        })
     }
 
     /// Whether what is read is kept, so that it should be the sources themselves.
@@ -147,6 +172,26 @@ impl Root {
         if let Some(r) = &self.recorder {
             r.sample_taken(time.clone());
         }
+    }
+
+    /// The first read that failed for want of descriptors or memory (`EMFILE`, `ENFILE`,
+    /// `ENOMEM`), if one did. What is missing after that says nothing of the host: whoever
+    /// answers from it must give up instead.
+    pub fn exhausted(&self) -> Option<&ReadError> {
+        self.exhausted.get()
+    }
+
+    /// The error of a read; one for want of descriptors or memory is kept for
+    /// [`Root::exhausted`].
+    fn failed(&self, path: &str, errno: i32) -> ReadError {
+        self.noted(ReadError::from_errno(path, errno))
+    }
+
+    fn noted(&self, error: ReadError) -> ReadError {
+        if let ReadError::Failed { errno: libc::EMFILE | libc::ENFILE | libc::ENOMEM, .. } = error {
+            let _ = self.exhausted.set(error.clone());
+        }
+        error
     }
 
     /// Where `path` is kept in a directory, archive or recording.
@@ -189,7 +234,7 @@ impl Root {
             (Backing::Dir(d), _) => d.read(&place),
             (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno))
+        .map_err(|errno| self.failed(path, errno))
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error
@@ -208,7 +253,7 @@ impl Root {
             Backing::Dir(d) => d.pieces(&self.place(path), piece),
             Backing::Archive(a) => a.read_file(&self.place(path)).map(piece),
         };
-        result.map_err(|errno| ReadError::from_errno(path, errno))
+        result.map_err(|errno| self.failed(path, errno))
     }
 
     /// Lets the next read of a file ask the host again, where a recording would repeat itself:
@@ -235,7 +280,7 @@ impl Root {
             (Backing::Dir(d), _) => d.entries(&place).map(sorted),
             (Backing::Archive(a), _) => a.entries(&place).map(sorted),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno))
+        .map_err(|errno| self.failed(path, errno))
     }
 
     /// The target of a symbolic link, as written.
@@ -250,7 +295,7 @@ impl Root {
             (Backing::Dir(d), _) => d.link(&place),
             (Backing::Archive(a), _) => a.link(&place),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno))
+        .map_err(|errno| self.failed(path, errno))
     }
 
     /// The path with every symbolic link followed, within the root. Of a sample of the
@@ -265,7 +310,7 @@ impl Root {
             (Backing::Dir(d), _) => d.resolve(path),
             (Backing::Archive(a), _) => a.resolve(path),
         }
-        .map_err(|errno| ReadError::from_errno(path, errno))
+        .map_err(|errno| self.failed(path, errno))
     }
 
     /// Whether the path is there (a dangling link is not).
@@ -288,8 +333,8 @@ impl Root {
     ) -> Result<T, ReadError> {
         let place = self.place(&record::answer_place(key));
         let stored = match (&*self.backing, &self.recorder) {
-            (Backing::Live, None) => return ask(),
-            (Backing::Live, Some(r)) => r.answer(&place, ask)?,
+            (Backing::Live, None) => return ask().map_err(|e| self.noted(e)),
+            (Backing::Live, Some(r)) => r.answer(&place, ask).map_err(|e| self.noted(e))?,
             (Backing::Dir(d), _) => d.read(&place).ok(),
             (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec).ok(),
         };

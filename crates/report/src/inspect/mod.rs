@@ -20,7 +20,7 @@ use crate::{
     path::{self, Irqs},
     places::Places,
     text::{Ink, Line, Look, Page},
-    words::reading_as,
+    words::{many, reading_as},
 };
 
 /// A part of the text in full.
@@ -82,13 +82,28 @@ pub fn overview(facts: &Facts, look: Look) -> String {
     }
     if physical.is_empty() {
         page.gap();
-        page.line(Line::plain("No NIC with a device behind it in this network namespace."), 2);
+        page.line(Line::plain(no_nic(facts)), 2);
     }
     virtuals::show(&v, &mut page);
     processes::brief(&v, &mut page);
     rivals::brief(&v, &mut page);
     not_visible(&facts.unread, &mut page);
     page.finish()
+}
+
+/// Why no NIC is shown: only interfaces that were read can be without a device.
+fn no_nic(facts: &Facts) -> String {
+    if facts.nics.is_empty() {
+        return "No interface could be read: whether there is a NIC is not known.".into();
+    }
+    let unknown = facts.nics.iter().filter(|n| n.kind == model::nic::UNKNOWN_KIND).count();
+    match unknown {
+        0 => "No NIC with a device behind it in this network namespace.".into(),
+        n => format!(
+            "No NIC is known to have a device behind it; of {} nothing tells.",
+            many(n, "interface")
+        ),
+    }
 }
 
 /// Sections in full, in the order asked for.

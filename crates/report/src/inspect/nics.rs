@@ -45,7 +45,10 @@ pub fn head(nic: &Nic) -> Line {
         (_, Some(true)) if nic.operstate.known().is_some_and(|s| s == "unknown") => {
             Line::plain("up")
         }
-        _ => nic.operstate.get().map(Line::plain).unwrap_or_default(),
+        _ => match nic.operstate.get() {
+            Some(state) => Line::plain(state),
+            None => Line::new().ink(Ink::Faint, "state not known"),
+        },
     };
     dotted([
         id,

@@ -41,7 +41,8 @@ fn state(nic: &Nic) -> Line {
     let state = match (nic.carrier.get(), nic.up.get()) {
         (_, Some(false)) => Line::new().ink(Ink::Warn, "down"),
         (Some(false), _) => Line::new().ink(Ink::Warn, "no carrier"),
-        _ => Line::plain("up"),
+        (_, Some(true)) => Line::plain("up"),
+        (_, None) => Line::new().ink(Ink::Faint, "state not known"),
     };
     let mtu = nic.mtu.get().map(|m| Line::plain(format!("mtu {m}"))).unwrap_or_default();
     let rx = nic.queues.iter().filter(|q| q.id.direction == model::ids::Direction::Rx).count();

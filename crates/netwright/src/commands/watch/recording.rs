@@ -16,6 +16,13 @@ use crate::exit::Failure;
 const LARGEST: u64 = 1 << 30;
 /// No longer line is read: 1,024 CPUs and ten thousand processes take a tenth of it.
 const LONGEST_LINE: u64 = 64 << 20;
+/// A recording unpacks to no more than this and [`MOST_PACKED`] times its size: a small file that
+/// unpacks to gigabytes is none.
+const SMALL: u64 = 64 << 20;
+/// The best that zstd makes of a frame of like intervals is a tenth of it.
+const MOST_PACKED: u64 = 1_000;
+/// Bytes of intervals that are kept at hand, as they are written: parsed they take many times that.
+const KEPT: usize = 32 << 20;
 
 /// A recording, and where its intervals are.
 pub struct Recording {
@@ -25,7 +32,26 @@ pub struct Recording {
     pub host: WatchHost,
     frames: Vec<Frame>,
     damage: Option<String>,
-    near: Option<(usize, Vec<WatchRecord>)>,
+    near: Near,
+}
+
+/// Intervals that follow one another, as lines.
+#[derive(Default)]
+struct Near {
+    first: usize,
+    lines: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Near {
+    fn get(&self, number: usize) -> Option<&[u8]> {
+        self.lines.get(number.checked_sub(self.first)?).map(Vec::as_slice)
+    }
+
+    fn push(&mut self, line: Vec<u8>) {
+        self.bytes += line.len();
+        self.lines.push(line);
+    }
 }
 
 /// One zstd frame.
@@ -43,7 +69,8 @@ impl Recording {
     /// When it is no recording, or not one interval of it can be read.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let bytes = contents(path)?;
-        let mut scan = Scan::default();
+        let most = SMALL.saturating_add(MOST_PACKED.saturating_mul(bytes.len() as u64));
+        let mut scan = Scan { left: most, ..Scan::default() };
         let mut offset = 0;
         while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
             match scan.frame(rest, offset) {
@@ -63,7 +90,14 @@ impl Recording {
             let why = damage.as_deref().unwrap_or("it ends before its first");
             return Err(no(&format!("no interval can be read: {why}")));
         }
-        Ok(Self { path: path.to_owned(), bytes, host, frames: scan.frames, damage, near: None })
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+            host,
+            frames: scan.frames,
+            damage,
+            near: Near::default(),
+        })
     }
 
     /// How many intervals can be read.
@@ -91,13 +125,13 @@ impl Recording {
         };
         let at = self.frames.partition_point(|f| f.first + f.intervals <= number);
         let frame = self.frames.get(at).ok_or_else(|| no("there is none".into()))?;
-        if self.near.as_ref().is_none_or(|(near, _)| *near != at) {
+        if self.near.get(number).is_none() {
             let rest = self.bytes.get(frame.offset..).unwrap_or_default();
-            let read = records(rest, frame.intervals, at == 0).map_err(no)?;
-            self.near = Some((at, read));
+            self.near = near(rest, frame, at == 0, number).map_err(no)?;
         }
-        let near = self.near.as_ref().and_then(|(_, all)| all.get(number - frame.first));
-        let record = near.cloned().ok_or_else(|| no("there is none".into()))?;
+        let text = self.near.get(number).ok_or_else(|| no("there is none".into()))?;
+        let record: WatchRecord = serde_json::from_slice(text)
+            .map_err(|e| no(format!("not one that this netwright understands: {e}")))?;
         match record.interval.schema_version {
             v if v > SCHEMA_VERSION => Err(no("recorded by a later netwright".into())),
             _ => Ok(record),
@@ -138,6 +172,8 @@ struct Scan {
     frames: Vec<Frame>,
     intervals: usize,
     damage: Option<String>,
+    /// Bytes that it may still unpack to.
+    left: u64,
 }
 
 impl Scan {
@@ -162,6 +198,8 @@ impl Scan {
     fn intervals_of(&mut self, lines: &mut Lines<'_>) -> Result<(), String> {
         let mut text = vec![];
         while line(lines, &mut text)? {
+            let left = self.left.checked_sub(text.len() as u64);
+            self.left = left.ok_or("it unpacks to more than a recording of its size can hold")?;
             if self.host.is_none() {
                 let host = serde_json::from_slice(&text);
                 self.host = Some(host.map_err(|_| "its first line is not a host's".to_owned())?);
@@ -175,19 +213,27 @@ impl Scan {
     }
 }
 
-/// The first so many intervals of a frame.
-fn records(rest: &[u8], count: usize, with_host: bool) -> Result<Vec<WatchRecord>, String> {
+/// The intervals around `wanted` in its frame, no more than can be kept.
+fn near(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<Near, String> {
     let mut lines = lines(rest).map_err(|e| e.to_string())?;
     let mut text = vec![];
     if with_host {
         line(&mut lines, &mut text)?;
     }
-    let mut all = vec![];
-    while all.len() < count && line(&mut lines, &mut text)? {
-        let record = serde_json::from_slice(&text);
-        all.push(record.map_err(|e| format!("not one that this netwright understands: {e}"))?);
+    let mut kept = Near { first: frame.first, ..Near::default() };
+    for number in frame.first..frame.first + frame.intervals {
+        if !line(&mut lines, &mut text)? {
+            break;
+        }
+        if kept.bytes + text.len() > KEPT {
+            if kept.get(wanted).is_some() {
+                break;
+            }
+            kept = Near { first: number, ..Near::default() };
+        }
+        kept.push(std::mem::take(&mut text));
     }
-    Ok(all)
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -222,6 +268,33 @@ mod tests {
         assert!(recording.get(40).is_err());
         recorder.finish().unwrap();
         assert!(Recording::open(&path).unwrap().damage().is_none());
+    }
+
+    #[test]
+    fn a_small_file_that_unpacks_to_gigabytes_is_read_within_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bomb.zst");
+        let record = WatchRecord { interval: generated::interval(2, 1), findings: vec![] };
+        let mut line = serde_json::to_string(&record).unwrap();
+        line.push_str(&" ".repeat(1 << 20));
+        line.push('\n');
+        let mut z = zstd::Encoder::new(File::create(&path).unwrap(), 3).unwrap();
+        let host = serde_json::to_string(&generated::host(2, 1)).unwrap() + "\n";
+        io::Write::write_all(&mut z, host.as_bytes()).unwrap();
+        for _ in 0..2_000 {
+            io::Write::write_all(&mut z, line.as_bytes()).unwrap();
+        }
+        z.finish().unwrap();
+        assert!(path.metadata().unwrap().len() < 1 << 20, "a small file");
+        let started = std::time::Instant::now();
+        let mut recording = Recording::open(&path).unwrap();
+        assert!(recording.damage().unwrap().contains("unpacks to more"));
+        assert!(recording.len() < 1_500, "{}", recording.len());
+        for number in [0, recording.len() - 1, 40, 39] {
+            assert_eq!(recording.get(number).unwrap(), record, "{number}");
+            assert!(recording.near.bytes <= KEPT);
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
     }
 
     /// A recording of an earlier netwright stays readable: a new field of the model needs a

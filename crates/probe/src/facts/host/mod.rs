@@ -26,6 +26,7 @@ pub(crate) struct Sysconf {
 /// is added to `unread`.
 pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
     let cpuinfo = reading(root.read("/proc/cpuinfo")).map(|b| parse::cpuinfo::parse(&b));
+    let online = online(root, &cpuinfo);
     let kernel = kernel(root);
     let sysconf = sysconf(root);
     Host {
@@ -44,7 +45,7 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
         }),
         cpus_possible: root.list("/sys/devices/system/cpu/possible"),
         cpus_present: root.list("/sys/devices/system/cpu/present"),
-        cpus_online: root.list("/sys/devices/system/cpu/online"),
+        cpus_online: root.list("/sys/devices/system/cpu/online").or_else(|| online),
         smt: root.word("/sys/devices/system/cpu/smt/control"),
         build: build::read(root, kernel.known().map(String::as_str), unread),
         kernel,
@@ -53,6 +54,38 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
         uptime_s: uptime(root),
         reader: reader(root),
     }
+}
+
+/// The CPUs that run where the tree has no list of them: `cpuinfo` has a block for each, and
+/// `/proc/interrupts` a column.
+fn online(root: &Root, cpuinfo: &Reading<CpuInfo>) -> Reading<CpuSet> {
+    let why = "/sys/devices/system/cpu/online: not there, and /proc/cpuinfo numbers no CPU";
+    let of_info = cpuinfo.known().map(|i| i.online.clone()).filter(|s| !s.is_empty());
+    match of_info {
+        Some(set) => Reading::Known(set),
+        None if root.is_live() => Reading::absent(why),
+        None => reading(super::irq::interrupts(root)).map(|t| t.cpus.into_iter().collect()),
+    }
+}
+
+/// The value of one parameter of the boot line that is a cpulist, flags in front left out
+/// (`isolcpus=domain,managed_irq,2-7`): the empty set where the line has no such parameter.
+pub(super) fn boot_list(root: &Root, name: &str) -> Reading<CpuSet> {
+    const PATH: &str = "/proc/cmdline";
+    root.parsed(PATH, |line| {
+        let params = parse::boot_line::parse(line);
+        // The kernel takes the last one.
+        let value = params.into_iter().rev().find(|p| p.key == name).and_then(|p| p.value);
+        let value = value.unwrap_or_default();
+        let flags = value.split(',').take_while(|w| w.starts_with(|c: char| c.is_alphabetic()));
+        let words: Vec<&str> = flags.collect();
+        // Without `domain` among the flags the scheduler still uses them.
+        if !words.is_empty() && !words.contains(&"domain") {
+            return Ok(CpuSet::new());
+        }
+        let list: Vec<&str> = value.split(',').skip(words.len()).collect();
+        parse::list::parse(list.join(",").as_bytes())
+    })
 }
 
 /// A cpulist file in which older kernels print `(null)` for "none were asked for".

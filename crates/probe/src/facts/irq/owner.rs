@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use model::{
     QueueId, Reading,
     irq::{Irq, Mapping},
-    nic::Nic,
+    nic::{Nic, UNKNOWN_KIND},
 };
 use parse::irq_name::{self, IrqName, Owner, Role, is_pci_address};
 
@@ -90,14 +90,15 @@ fn put(irq: &mut Irq, nics: &[&str], queues: Vec<QueueId>, by: Mapping, role: Op
 }
 
 fn card<'a>(root: &Root, nic: &'a Nic) -> Option<Card<'a>> {
-    if nic.kind != "physical" && !nic.bus_address.is_known() {
+    if !["physical", UNKNOWN_KIND].contains(&nic.kind.as_str()) && !nic.bus_address.is_known() {
         return None;
     }
-    let path = root.resolve(&format!("/sys/class/net/{}/device", nic.name)).ok();
+    let path = crate::facts::nic::device(root, &nic.name).into_known().map(|p| p.device);
     let parts: Vec<&str> = path.as_deref().unwrap_or_default().rsplit('/').collect();
     let of_path = parts.iter().copied().find(|p| is_pci_address(p));
     let of_nic = nic.bus_address.known().map(String::as_str).filter(|a| is_pci_address(a));
-    let device = parts.first().copied().filter(|p| !p.is_empty()).or(of_nic)?;
+    // Without a place only the interrupts' names can tell.
+    let device = parts.first().copied().filter(|p| !p.is_empty()).or(of_nic).unwrap_or_default();
     Some(Card {
         nic,
         driver: nic.driver.known().map_or("", String::as_str),
@@ -148,9 +149,11 @@ fn ties(irq: &Irq, cards: &[Card]) -> (Vec<Tie>, Mapping) {
             .collect()
     };
     if on_device.is_empty() {
-        // A device that is known and no card's: whatever its name, it serves no card.
-        let ties = if device.is_some() { vec![] } else { named(&mut (0..cards.len())) };
-        return (ties, Mapping::Name);
+        // A device that is known and another than a card's: whatever its name, it is not that
+        // card's.
+        let mut open = (0..cards.len())
+            .filter(|&i| device.is_none() || cards.get(i).is_some_and(|c| c.pci.is_none()));
+        return (named(&mut open), Mapping::Name);
     }
     let mut ties = named(&mut on_device.iter().copied());
     if ties.is_empty() {
@@ -180,7 +183,9 @@ fn tie(i: usize, card: &Card, name: &IrqName) -> Tie {
 fn means(name: &IrqName, card: &Card) -> bool {
     match name.owner {
         Owner::Nic(nic) => nic == card.nic.name || nic == card.device,
-        Owner::Device(device) => device == card.device || Some(device) == card.pci.as_deref(),
+        Owner::Device(device) => {
+            (!device.is_empty() && device == card.device) || Some(device) == card.pci.as_deref()
+        }
     }
 }
 

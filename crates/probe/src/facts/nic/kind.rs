@@ -2,7 +2,7 @@
 //! `IFLA_INFO_KIND` is the better witness where it can be asked; this one also speaks for a
 //! tree of files.
 
-use model::Reading;
+use model::{Reading, nic::UNKNOWN_KIND};
 
 /// What tells a kind.
 pub struct Signs<'a> {
@@ -16,16 +16,21 @@ pub struct Signs<'a> {
     pub tun_flags: Option<u64>,
     /// The driver.
     pub driver: &'a Reading<String>,
+    /// A device is behind it, wherever that was learned.
+    pub device: bool,
+    /// It is known that no device is behind it.
+    pub none_behind: bool,
 }
 
 const IFF_LOOPBACK: u64 = 0x8;
 const IFF_TAP: u64 = 0x2;
 
-/// `physical`, `loopback`, `bridge`, …; `virtual` if nothing tells.
+/// `physical`, `loopback`, `bridge`, …; `virtual` where only that is known, [`UNKNOWN_KIND`] where
+/// nothing tells.
 pub fn guess(signs: &Signs) -> String {
     let has = |name: &str| signs.entries.iter().any(|e| e == name);
     // A device behind it counts before DEVTYPE, which wlan and dsa have too.
-    if has("device") {
+    if signs.device || has("device") {
         return "physical".into();
     }
     if let Some(kind) = signs.uevent.lines().find_map(|l| l.strip_prefix("DEVTYPE=")) {
@@ -47,8 +52,10 @@ pub fn guess(signs: &Signs) -> String {
     match signs.driver.known().map(String::as_str) {
         Some("bonding") => "bond".into(),
         Some("802.1Q VLAN Support") => "vlan".into(),
-        Some(driver) => driver.to_owned(),
-        None => "virtual".into(),
+        // A driver's own name tells its kind where it is known to have no device.
+        Some(driver) if signs.none_behind => driver.to_owned(),
+        _ if signs.none_behind => "virtual".into(),
+        _ => UNKNOWN_KIND.into(),
     }
 }
 
@@ -68,7 +75,26 @@ mod tests {
             flags: Some(flags),
             tun_flags: tun,
             driver: &driver,
+            device: false,
+            none_behind: true,
         })
+    }
+
+    #[test]
+    fn without_a_sign_of_either_the_kind_is_not_known() {
+        let none = Reading::absent("none");
+        let signs = |none_behind| Signs {
+            entries: &[],
+            uevent: "",
+            flags: None,
+            tun_flags: None,
+            driver: &none,
+            device: false,
+            none_behind,
+        };
+        assert_eq!(guess(&signs(true)), "virtual");
+        assert_eq!(guess(&signs(false)), "unknown");
+        assert_eq!(guess(&Signs { device: true, ..signs(false) }), "physical");
     }
 
     #[test]

@@ -48,7 +48,8 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
     let dir = format!("{NET}/{name}");
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
-        Err(ReadError::Absent { .. }) => return None,
+        // A link whose target was not copied still says that there is such an interface.
+        Err(ReadError::Absent { .. }) if root.is_live() || root.link(&dir).is_err() => return None,
         Err(_) => vec![],
     };
     let at = |file: &str| format!("{dir}/{file}");
@@ -70,6 +71,9 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
             flags: flags.get(),
             tun_flags,
             driver: &driver,
+            device: place.is_known(),
+            // A folder that was copied whole has the `device` link too.
+            none_behind: has("ifindex") || place::is_virtual(root, name),
         }),
         details: KindDetails::None,
         driver,

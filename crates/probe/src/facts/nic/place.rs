@@ -19,7 +19,8 @@ pub struct Place {
 /// PCI controller it is reached through.
 pub fn of(root: &Root, nic: &str) -> Reading<Place> {
     let link = format!("/sys/class/net/{nic}/device");
-    reading(root.resolve(&link)).map(|device| {
+    let followed = reading(root.resolve(&link));
+    followed.or_else(|| by_target(root, nic, &link)).map(|device| {
         let parts: Vec<&str> = device.split('/').collect();
         let own = parts.last().copied().unwrap_or_default();
         let bus = bus(root, &device, own);
@@ -36,6 +37,31 @@ pub fn of(root: &Root, nic: &str) -> Reading<Place> {
         };
         Place { bus_address: bus_address.to_owned(), pci, device }
     })
+}
+
+/// The device by the target of the interface's own link, which names it also where the target is
+/// not in the tree (a support archive): `../../devices/pci0000:00/0000:00:03.0/virtio0/net/ens3`.
+fn by_target(root: &Root, nic: &str, link: &str) -> Reading<String> {
+    let target = match root.link(&format!("/sys/class/net/{nic}")) {
+        Ok(target) => target,
+        Err(_) => return Reading::Absent(format!("{link}: not there")),
+    };
+    let path = target.split_once("devices/").map_or("", |t| t.1);
+    match path.split_once("/net/") {
+        Some((device, name)) if name == nic && !path.starts_with("virtual/") => {
+            Reading::Known(format!("/sys/devices/{device}"))
+        }
+        _ => Reading::Absent(format!("{link}: not there")),
+    }
+}
+
+/// Whether the tree tells that no device is behind an interface: its link leads among the virtual
+/// devices. On the running host every interface with a device has a `device` link.
+pub(super) fn is_virtual(root: &Root, nic: &str) -> bool {
+    let target = root.link(&format!("/sys/class/net/{nic}"));
+    root.is_live()
+        || root.manifest().is_some()
+        || target.is_ok_and(|t| t.contains("devices/virtual/"))
 }
 
 /// The bus, from the device's `subsystem` link, else from how its name looks.
@@ -66,6 +92,41 @@ fn is_pci_address(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn linked(target: &str) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tree.path().join("sys/class/net")).unwrap();
+        std::os::unix::fs::symlink(target, tree.path().join("sys/class/net/ens3")).unwrap();
+        tree
+    }
+
+    #[test]
+    fn a_link_whose_target_was_not_copied_still_names_the_device() {
+        for (target, bus_address, pci) in [
+            (
+                "../../devices/pci0000:00/0000:00:03.0/virtio0/net/ens3",
+                "0000:00:03.0",
+                Some("/sys/devices/pci0000:00/0000:00:03.0"),
+            ),
+            (
+                "../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net/ens3",
+                "0000:3b:00.1",
+                Some("/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1"),
+            ),
+            ("../../devices/platform/soc/30be0000.ethernet/net/ens3", "30be0000.ethernet", None),
+        ] {
+            let tree = linked(target);
+            let root = Root::open(tree.path()).unwrap();
+            let place = of(&root, "ens3").into_known().unwrap();
+            assert_eq!(place.bus_address, bus_address, "{target}");
+            assert_eq!(place.pci.as_deref(), pci, "{target}");
+            assert!(!is_virtual(&root, "ens3"));
+        }
+        let tree = linked("../../devices/virtual/net/ens3");
+        let root = Root::open(tree.path()).unwrap();
+        assert!(!of(&root, "ens3").is_known());
+        assert!(is_virtual(&root, "ens3"));
+    }
 
     #[test]
     fn a_pci_address_is_domain_bus_device_function() {
