@@ -17,7 +17,7 @@ pub struct Nic {
     /// `physical` (a device stands behind it, a virtual machine's included), `loopback`,
     /// `veth`, `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`,
     /// `ifb`, `vxlan`, …, as rtnetlink's `IFLA_INFO_KIND` says; `virtual` where none of them is
-    /// told, [`UNKNOWN_KIND`] where not even whether a device stands behind it.
+    /// told, `unknown` where not even whether a device stands behind it.
     pub kind: String,
     /// What is special to its kind.
     pub details: KindDetails,
