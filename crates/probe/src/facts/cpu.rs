@@ -111,9 +111,12 @@ pub(super) fn read(
 ) -> Vec<Cpu> {
     let asked = |file: &str, parameter: &str| {
         let said = super::host::list_or_null(root, &format!("{CPUS}/{file}"));
-        // A tree of files may have the boot line alone; a live kernel without the file has no
-        // such thing.
-        if root.is_live() { said } else { said.or_else(|| super::host::boot_list(root, parameter)) }
+        // A copied tree may have the boot line alone; a kernel without the file has no such thing.
+        if root.is_whole() {
+            said
+        } else {
+            said.or_else(|| super::host::boot_list(root, parameter))
+        }
     };
     let isolated = asked("isolated", "isolcpus");
     let nohz_full = asked("nohz_full", "nohz_full");

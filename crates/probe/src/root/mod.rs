@@ -152,6 +152,12 @@ impl Root {
         matches!(*self.backing, Backing::Live)
     }
 
+    /// Whether what is not there was not on the host either: on the running host and in a snapshot
+    /// of ours. A tree that somebody copied may lack anything.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_live() || self.manifest().is_some()
+    }
+
     /// The manifest of a snapshot; `None` for the live host and plain trees.
     pub fn manifest(&self) -> Option<&Manifest> {
         match &*self.backing {

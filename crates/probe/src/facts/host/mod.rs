@@ -61,9 +61,9 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
 fn online(root: &Root, cpuinfo: &Reading<CpuInfo>) -> Reading<CpuSet> {
     let why = "/sys/devices/system/cpu/online: not there, and /proc/cpuinfo numbers no CPU";
     let of_info = cpuinfo.known().map(|i| i.online.clone()).filter(|s| !s.is_empty());
-    match of_info {
+    match of_info.filter(|_| !root.is_whole()) {
         Some(set) => Reading::Known(set),
-        None if root.is_live() => Reading::absent(why),
+        None if root.is_whole() => Reading::absent(why),
         None => reading(super::irq::interrupts(root)).map(|t| t.cpus.into_iter().collect()),
     }
 }

@@ -49,7 +49,9 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
         // A link whose target was not copied still says that there is such an interface.
-        Err(ReadError::Absent { .. }) if root.is_live() || root.link(&dir).is_err() => return None,
+        Err(ReadError::Absent { .. }) if root.is_whole() || !names_interface(root, name) => {
+            return None;
+        }
         Err(_) => vec![],
     };
     let at = |file: &str| format!("{dir}/{file}");
@@ -119,6 +121,11 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
         },
         xdp: Reading::absent(NOT_READ),
     })
+}
+
+/// Whether an interface's link in a copied tree leads to where interfaces are.
+fn names_interface(root: &Root, name: &str) -> bool {
+    root.link(&format!("{NET}/{name}")).is_ok_and(|to| to.ends_with(&format!("/net/{name}")))
 }
 
 /// A text that drivers leave empty, or fill with `N/A`, when they have nothing to say.

@@ -43,8 +43,8 @@ pub fn of(root: &Root, nic: &str) -> Reading<Place> {
 /// not in the tree (a support archive): `../../devices/pci0000:00/0000:00:03.0/virtio0/net/ens3`.
 fn by_target(root: &Root, nic: &str, link: &str) -> Reading<String> {
     let target = match root.link(&format!("/sys/class/net/{nic}")) {
-        Ok(target) => target,
-        Err(_) => return Reading::Absent(format!("{link}: not there")),
+        Ok(target) if !root.is_whole() => target,
+        _ => return Reading::Absent(format!("{link}: not there")),
     };
     let path = target.split_once("devices/").map_or("", |t| t.1);
     match path.split_once("/net/") {
@@ -59,9 +59,7 @@ fn by_target(root: &Root, nic: &str, link: &str) -> Reading<String> {
 /// devices. On the running host every interface with a device has a `device` link.
 pub(super) fn is_virtual(root: &Root, nic: &str) -> bool {
     let target = root.link(&format!("/sys/class/net/{nic}"));
-    root.is_live()
-        || root.manifest().is_some()
-        || target.is_ok_and(|t| t.contains("devices/virtual/"))
+    root.is_whole() || target.is_ok_and(|t| t.contains("devices/virtual/"))
 }
 
 /// The bus, from the device's `subsystem` link, else from how its name looks.
