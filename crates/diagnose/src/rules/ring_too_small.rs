@@ -1,6 +1,8 @@
 //! 8: packets lost for want of receive descriptors.
 
-use model::{Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta};
+use model::{
+    Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta,
+};
 
 use crate::{
     Case, Rule,
