@@ -278,7 +278,7 @@ mod tests {
         let mut line = serde_json::to_string(&record).unwrap();
         line.push_str(&" ".repeat(1 << 20));
         line.push('\n');
-        let mut z = zstd::Encoder::new(File::create(&path).unwrap(), 3).unwrap();
+        let mut z = zstd::Encoder::new(std::fs::File::create(&path).unwrap(), 3).unwrap();
         let host = serde_json::to_string(&generated::host(2, 1)).unwrap() + "\n";
         io::Write::write_all(&mut z, host.as_bytes()).unwrap();
         for _ in 0..2_000 {
