@@ -8,6 +8,7 @@ pub mod exchanges;
 pub mod messages;
 pub mod movers;
 pub mod object;
+pub mod refusal;
 pub mod retransmits;
 pub mod run_stats;
 pub mod softirq;

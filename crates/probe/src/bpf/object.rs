@@ -5,16 +5,17 @@ use std::{collections::BTreeMap, io, os::fd::AsRawFd, sync::OnceLock};
 use aya::{
     Btf, Ebpf, EbpfLoader, Pod,
     maps::{MapData, PerCpuArray},
-    programs::{
-        Program, ProgramError, raw_trace_point::RawTracePointLinkId, tp_btf::BtfTracePointLinkId,
-    },
+    programs::{Program, raw_trace_point::RawTracePointLinkId, tp_btf::BtfTracePointLinkId},
 };
 use model::{
     CpuId, Reading,
     watch::{ProgramStatus, Ran},
 };
 
-use super::run_stats::{self, RunStats};
+use super::{
+    refusal::Refusal,
+    run_stats::{self, RunStats},
+};
 
 /// A program of an object; its name is the tracepoint's.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +73,7 @@ impl Object {
         let btf = kernel_types();
         let mut loader = EbpfLoader::new();
         loader.btf(btf);
-        let ebpf = loader.load(bytes).map_err(|e| reason(&chain(&e), errno_of(&e)))?;
+        let ebpf = loader.load(bytes).map_err(|e| Refusal::of_object(&e))?;
         let mut object = Self { name, ebpf, programs: Vec::new(), possible };
         wanted.iter().for_each(|w| object.hold(w, btf));
         Ok(object)
@@ -290,12 +291,14 @@ impl<T: std::os::fd::AsFd> AsFdRaw for T {
 /// Has the kernel check one program, by its kind.
 fn load_one(ebpf: &mut Ebpf, name: &str, btf: Option<&Btf>) -> Result<(), Reading<()>> {
     match (ebpf.program_mut(name), btf) {
-        (Some(Program::RawTracePoint(p)), _) => p.load().map_err(|e| refusal(name, &e)),
+        (Some(Program::RawTracePoint(p)), _) => {
+            p.load().map_err(|e| Refusal::of_program(name, &e).into())
+        }
         (Some(Program::BtfTracePoint(_)), None) => Err(Reading::absent(format!(
             "{name}: this kernel tells nothing of its types (no /sys/kernel/btf/vmlinux)"
         ))),
         (Some(Program::BtfTracePoint(p)), Some(btf)) => {
-            p.load(name, btf).map_err(|e| refusal(name, &e))
+            p.load(name, btf).map_err(|e| Refusal::of_program(name, &e).into())
         }
         (Some(_), _) => Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
         (None, _) => Err(Reading::absent(format!("{name}: no such program in the object"))),
@@ -309,61 +312,11 @@ fn attach(ebpf: &mut Ebpf, name: &str) -> Result<Link, Reading<()>> {
         Some(Program::BtfTracePoint(p)) => p.attach().map(Link::Btf),
         _ => return Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
     }
-    .map_err(|e| refusal(name, &e))
-}
-
-fn refusal(name: &str, e: &ProgramError) -> Reading<()> {
-    match e {
-        // The type of a tracepoint that there is not.
-        ProgramError::Btf(_) => {
-            Reading::absent(format!("{name}: this kernel has no such tracepoint"))
-        }
-        _ => reason(&format!("{name}: {}", chain(e)), errno_of(e)),
-    }
+    .map_err(|e| Refusal::of_program(name, &e).into())
 }
 
 /// What this kernel tells of its types; read once, for it takes a tenth of a second and more.
 fn kernel_types() -> Option<&'static Btf> {
     static TYPES: OnceLock<Option<Btf>> = OnceLock::new();
     TYPES.get_or_init(|| Btf::from_sys_fs().ok()).as_ref()
-}
-
-/// An error with what caused it, in a line. The verifier's log is left out.
-fn chain(e: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = e.to_string();
-    let mut source = e.source();
-    while let Some(e) = source {
-        let more = e.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = e.source();
-    }
-    text.lines().next().unwrap_or_default().chars().take(300).collect()
-}
-
-/// The errno at the bottom of an error's causes.
-fn errno_of(e: &(dyn std::error::Error + 'static)) -> Option<i32> {
-    let mut at = Some(e);
-    let mut errno = None;
-    while let Some(e) = at {
-        if let Some(io) = e.downcast_ref::<io::Error>() {
-            errno = io.raw_os_error().or(errno);
-        }
-        at = e.source();
-    }
-    errno
-}
-
-/// Sorted by what the user can do about it.
-fn reason(text: &str, errno: Option<i32>) -> Reading<()> {
-    match errno {
-        Some(libc::EPERM | libc::EACCES) => Reading::denied(format!(
-            "{text}; it takes root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), and a kernel whose lockdown allows it"
-        )),
-        Some(libc::ENOENT) => {
-            Reading::absent(format!("{text}: this kernel has no such tracepoint"))
-        }
-        _ => Reading::absent(text),
-    }
 }

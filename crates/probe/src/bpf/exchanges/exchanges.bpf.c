@@ -315,8 +315,9 @@ INLINE u32 bucket_of(u64 ns)
 
 INLINE void count(struct sums *sums, u32 part, u64 ns)
 {
-	u32 bucket = bucket_of(ns);
+	u64 bucket = bucket_of(ns);
 
+	AS_IT_IS(bucket);
 	if (bucket >= BUCKETS)
 		return;
 	ADD(sums->buckets[part][bucket], 1);

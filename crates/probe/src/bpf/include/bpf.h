@@ -68,3 +68,8 @@ static void *(*sk_storage_get)(const void *map, void *sk, const void *value, u64
 struct raw_args {
 	u64 args[0];
 };
+
+/* Hides from the compiler what it knows of an index, so that the comparison that follows uses the
+ * register that indexes. The verifier of Linux 6.1 does not carry the bound of a widened copy over
+ * to the register it was copied from. */
+#define AS_IT_IS(index) asm volatile("" : "+r"(index))

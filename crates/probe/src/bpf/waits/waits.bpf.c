@@ -290,8 +290,9 @@ INLINE u32 bucket_of(u64 ns)
 INLINE void count(struct process *p, u32 stage, u64 from, u64 to)
 {
 	u64 ns = to > from ? to - from : 0;
-	u32 bucket = bucket_of(ns);
+	u64 bucket = bucket_of(ns);
 
+	AS_IT_IS(bucket);
 	if (bucket >= BUCKETS)
 		return;
 	p->buckets[stage][bucket] += 1;
