@@ -97,7 +97,7 @@ pub struct Exchange {
 }
 
 /// Another path beside the measured one, by transaction with one client.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elsewhere {
     /// As it was asked for: `rtt=80us`, `host=db1`.
     pub path: String,
@@ -120,10 +120,18 @@ pub struct Elsewhere {
     /// asked for, or the path is told and not measured.
     #[serde(default)]
     pub loads: Vec<PathLoad>,
+    /// How far `added_ns` and `idle_ns` together can be off: half of their 95% interval.
+    #[serde(default)]
+    pub doubt_ns: f64,
+    /// The workload here with a client that takes notice of each answer as much later as this path is
+    /// slower: what becomes of the server there, locks held over round trips included, without the
+    /// path's own CPU time. Empty where the client cannot, or the path is faster.
+    #[serde(default)]
+    pub delayed: Vec<Level>,
 }
 
 /// A twin of the workload on this path and on another one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoad {
     /// Its clients.
     pub clients: u32,
@@ -141,6 +149,13 @@ pub struct PathLoad {
     /// that can be: something else made the twin slower there.
     #[serde(default)]
     pub fitted_cpu_ns: Option<f64>,
+    /// Standard deviation of its rounds there, as a share.
+    #[serde(default)]
+    pub there_spread: Option<f64>,
+    /// By how much, as a logarithm, `there_per_s` is missed with the CPU time that was found with the
+    /// nearest other number of clients, or, without another, with half of it.
+    #[serde(default)]
+    pub held_out: Option<f64>,
 }
 
 /// A part of the time.
@@ -232,7 +247,7 @@ pub struct Demand {
 }
 
 /// What was measured with a number of clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// Clients at once.
     pub clients: u32,
@@ -249,6 +264,15 @@ pub struct Level {
     /// CPU time of this host by transaction, all that was busy, as `/proc/stat` has it.
     #[serde(default)]
     pub host_cpu_ns: Option<f64>,
+    /// Rounds behind it.
+    #[serde(default)]
+    pub rounds: u32,
+    /// Standard deviation of a round, as a share of the rate; None of a single one.
+    #[serde(default)]
+    pub spread: Option<f64>,
+    /// CPUs of this host that neither client nor server kept busy meanwhile, where that is known.
+    #[serde(default)]
+    pub others_cpus: Option<f64>,
 }
 
 /// Throughput predicted for a path and a number of clients.
@@ -260,9 +284,9 @@ pub struct Prediction {
     pub clients: u32,
     /// Transactions a second.
     pub predicted_per_s: f64,
-    /// The least it should be.
+    /// The lower end of its 95% interval.
     pub low_per_s: f64,
-    /// The most it should be.
+    /// The upper end.
     pub high_per_s: f64,
     /// The same by the simple method.
     pub simple_per_s: Option<f64>,
@@ -272,7 +296,8 @@ pub struct Prediction {
     pub measured_per_s: Option<f64>,
     /// By how much the prediction is off, as a share of the measured.
     pub error: Option<f64>,
-    /// Whether it is made of parts that do not add up (`sum.conclusive`), and so is none to rely on.
+    /// Whether it is none to rely on: it is made of parts that do not add up (`sum.conclusive`), or its
+    /// interval is too wide.
     #[serde(default)]
     pub inconclusive: bool,
     /// Whether the path's CPU time in it is the most that it can be, because what was measured there

@@ -20,6 +20,18 @@ pub struct Centre {
     pub high: f64,
 }
 
+impl Centre {
+    /// Half of the interval's width.
+    pub fn half(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// What it is less than this.
+    pub fn less_than(&self, whole: f64) -> Self {
+        Self { value: whole - self.value, low: whole - self.high, high: whole - self.low }
+    }
+}
+
 /// The median; 0 of nothing.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -27,6 +39,15 @@ pub fn median(values: &[f64]) -> f64 {
     let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);
     let n = sorted.len();
     if n.is_multiple_of(2) { (at((n / 2).saturating_sub(1)) + at(n / 2)) / 2.0 } else { at(n / 2) }
+}
+
+/// The standard deviation of one value, as a share of their mean; `None` of fewer than two, or of a
+/// mean that is not above zero.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / (n - 1.0)).sqrt() / mean)
 }
 
 /// The median of rounds with its interval. The same values give the same interval. `None` below

@@ -7,8 +7,10 @@
 
 mod changes;
 mod channels;
+mod doubt;
 
 pub use channels::Receiving;
+pub use doubt::Evidence;
 
 use model::explain::{Demand, Level, Prediction};
 
@@ -222,25 +224,41 @@ impl Model {
     /// # Errors
     /// More clients than can be solved.
     pub fn predict(&self, path: &str, added: Added, clients: u32) -> Result<Prediction, NoNetwork> {
+        self.predict_by(path, added, clients, &Evidence::default())
+    }
+
+    /// The same with what else was seen of that path.
+    ///
+    /// # Errors
+    /// More clients than can be solved.
+    pub fn predict_by(
+        &self,
+        path: &str,
+        added: Added,
+        clients: u32,
+        evidence: &Evidence,
+    ) -> Result<Prediction, NoNetwork> {
         let (curve, cpu_ns) = self.shared(added)?;
         let delay = added.ns - cpu_ns;
         let (low, high) = match added.ns >= 0.0 {
             true => span(&curve, clients, delay)?,
             false => self.faster(clients, added.ns)?,
         };
-        let spread = self.spread(clients);
+        let off = self.off((clients, (low + high) / 2.0), added.ns, evidence)?;
+        let (low, high) = (low * off.factor, high * off.factor);
+        let ends = (low * (-off.half).exp(), high * off.half.exp());
         Ok(Prediction {
             path: path.into(),
             clients,
             predicted_per_s: (low + high) / 2.0,
-            low_per_s: low * (1.0 - spread),
-            high_per_s: high * (1.0 + spread),
+            low_per_s: ends.0,
+            high_per_s: ends.1,
             simple_per_s: Some(self.simple(clients, added.ns - added.unseen_ns))
                 .filter(|x| x.is_finite() && *x > 0.0),
             limiting: self.limit(clients, added.ns),
             measured_per_s: None,
             error: None,
-            inconclusive: false,
+            inconclusive: doubt::is_too_wide(ends.0, ends.1),
             cpu_bounded: false,
         })
     }
@@ -324,6 +342,17 @@ impl Model {
         simple::per_s(clients, service, one_way + added_ns / 2.0)
     }
 
+    /// Transactions a second there with so much CPU time of the path's, as [`Self::path_cpu_ns`] found it
+    /// with another number of clients.
+    ///
+    /// # Errors
+    /// More clients than can be solved.
+    pub fn there_per_s(&self, added_ns: f64, cpu_ns: f64, clients: u32) -> Result<f64, NoNetwork> {
+        let (curve, cpu_ns) = self.shared(Added { ns: added_ns, cpu_ns, ..Added::default() })?;
+        let (low, high) = span(&curve, clients, added_ns - cpu_ns)?;
+        Ok((low + high) / 2.0)
+    }
+
     /// How far the nearest level's rounds lie apart, as a share.
     fn spread(&self, clients: u32) -> f64 {
         self.level(clients).map_or(0.0, |l| (l.high_per_s - l.low_per_s) / 2.0 / l.per_s)
@@ -368,6 +397,7 @@ mod tests {
             client_cpu_ns: Some(6_000.0),
             server_cpu_ns: Some(40_000.0),
             host_cpu_ns: None,
+            ..Level::default()
         };
         let levels = (0..).map(|i| 1 << i).take_while(|n| *n <= most).map(level).collect();
         let known = Known {
@@ -431,6 +461,7 @@ mod tests {
                 client_cpu_ns: client,
                 server_cpu_ns: server,
                 host_cpu_ns: Some(cpu),
+                ..Level::default()
             }
         };
         clients.iter().map(level).collect()

@@ -83,6 +83,10 @@ pub struct PgSpec {
     /// What makes the transactions.
     #[serde(default)]
     pub driver: PgDriver,
+    /// So long each client waits upon an answer before it takes notice: a path that is slower by this
+    /// for a round trip. 0 for none; our own driver alone does.
+    #[serde(default)]
+    pub answer_delay_ns: Nanos,
 }
 
 /// The document of `measure pg --json`.

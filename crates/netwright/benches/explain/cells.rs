@@ -11,6 +11,7 @@ pub struct Cell {
     pub here: f64,
     pub predicted: f64,
     pub range: (f64, f64),
+    pub inconclusive: bool,
     /// By hand.
     pub simple: f64,
     /// Transactions a second over the wire, pass by pass: as many before the prediction as after.
@@ -25,6 +26,11 @@ impl Cell {
     /// How far the prediction is off, as a share.
     fn error(&self) -> f64 {
         self.predicted / self.measured() - 1.0
+    }
+
+    /// Whether what was measured is within the prediction's interval.
+    fn holds(&self) -> bool {
+        (self.range.0..=self.range.1).contains(&self.measured())
     }
 
     fn by_hand(&self) -> f64 {
@@ -48,7 +54,7 @@ impl Cell {
     /// As a row of a table in Markdown.
     pub fn print(&self) {
         println!(
-            "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% | {:+.1}% |",
+            "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% | {:+.1}% | {}{} |",
             self.work,
             self.delay,
             self.clients,
@@ -61,6 +67,8 @@ impl Cell {
             self.again() * 100.0,
             self.error() * 100.0,
             self.by_hand() * 100.0,
+            if self.holds() { "holds" } else { "**misses**" },
+            if self.inconclusive { ", inconclusive" } else { "" },
         );
     }
 }
@@ -68,7 +76,7 @@ impl Cell {
 /// All of them and what they come to.
 pub fn table(cells: &[Cell]) {
     println!(
-        "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | again | error | by hand |\n|---|---|---|---|---|---|---|---|---|---|---|"
+        "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | again | error | by hand | interval |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     cells.iter().for_each(Cell::print);
     let errors = |of: fn(&Cell) -> f64| cells.iter().map(|c| of(c).abs()).collect::<Vec<_>>();
@@ -79,5 +87,16 @@ pub fn table(cells: &[Cell]) {
     println!("\n{} cells: median error {:.1}%, worst {:.1}%", cells.len(), ours.0, ours.1);
     println!("by hand: median error {:.1}%, worst {:.1}%", hand.0, hand.1);
     println!("measured again: median {:.1}%, worst {:.1}%", again.0, again.1);
+    let (held, sure): (Vec<&Cell>, Vec<&Cell>) = (
+        cells.iter().filter(|c| c.holds()).collect(),
+        cells.iter().filter(|c| !c.inconclusive).collect(),
+    );
+    println!(
+        "intervals hold {} of {}; of {} conclusive ones {}",
+        held.len(),
+        cells.len(),
+        sure.len(),
+        sure.iter().filter(|c| c.holds()).count()
+    );
     println!("passes of one cell lie {apart:.0}% apart in the median");
 }

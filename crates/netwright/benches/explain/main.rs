@@ -9,7 +9,8 @@
 //! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
 //! `--passes 3` of each measurement before and after, `--only nginx` of the workloads, `--scale 20` of
 //! pgbench's tables, `--window 700ms` of a measurement after the milliseconds that each session takes to
-//! begin (`--beginning 8`); `--virtual-time` does it in a guest whose clock counts instructions, for
+//! begin (`--beginning 8`), `--repetitions 20` of all of it, to count how often the intervals hold what
+//! was measured; `--virtual-time` does it in a guest whose clock counts instructions, for
 //! whose slower CPU `--window 2s --beginning 60` are right.
 
 use std::{io, process::ExitCode};
@@ -34,6 +35,7 @@ struct Options {
     scale: String,
     window: String,
     beginning_ms: u32,
+    repetitions: usize,
 }
 
 fn main() -> ExitCode {
@@ -60,6 +62,7 @@ fn options() -> io::Result<Options> {
         scale: "20".into(),
         window: "700ms".into(),
         beginning_ms: 8,
+        repetitions: 1,
     };
     // Cargo adds --bench.
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
@@ -73,6 +76,7 @@ fn options() -> io::Result<Options> {
             "--only" => o.only = value,
             "--scale" => o.scale = value,
             "--window" => o.window = value,
+            "--repetitions" => o.repetitions = value.parse().map_err(io::Error::other)?,
             "--beginning" => o.beginning_ms = value.parse().map_err(io::Error::other)?,
             _ => return Err(io::Error::other(format!("{name} is no option"))),
         }
@@ -84,7 +88,8 @@ fn run(o: &Options) -> io::Result<()> {
     let mut cells = vec![];
     for delay in &o.delays {
         let site = Site::up(delay, &o.scale)?;
-        for work in Work::ALL.iter().filter(|w| w.name().contains(&o.only)) {
+        let asked = || Work::ALL.iter().filter(|w| w.name().contains(&o.only));
+        for work in (0..o.repetitions).flat_map(|_| asked()) {
             cells.extend(explain(o, &site, *work)?);
         }
     }
@@ -120,6 +125,7 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
             here: here.per_s,
             predicted: p.predicted_per_s,
             range: (p.low_per_s, p.high_per_s),
+            inconclusive: p.inconclusive,
             simple: p.simple_per_s.unwrap_or(f64::NAN),
             measured: rates,
         })
@@ -132,15 +138,25 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     }
     for path in &document.elsewhere {
         let added = (path.added_ns + path.idle_ns + path.reconnecting_ns.unwrap_or(0.0)) / 1e3;
-        println!("  ({added:.1} µs longer there, {:.1} of them the server's)", path.idle_ns / 1e3);
+        println!(
+            "  ({added:.1} µs longer there, {:.1} of them the server's, ±{:.1}; others kept {:.2} CPUs busy, rounds lie {:.1}% apart)",
+            path.idle_ns / 1e3,
+            path.doubt_ns / 1e3,
+            document.levels.iter().filter_map(|l| l.others_cpus).fold(0.0, f64::max),
+            document.levels.iter().filter_map(|l| l.spread).fold(0.0, f64::max) * 100.0,
+        );
+        for late in &path.delayed {
+            println!("  (with delayed answers {} clients made {:.0}/s)", late.clients, late.per_s);
+        }
         for twin in &path.loads {
             println!(
-                "  (twin of {} clients: {:.0}/s here with {:.1} µs of CPU; there {:.0}/s, {:.1} µs more)",
+                "  (twin of {} clients: {:.0}/s here with {:.1} µs of CPU; there {:.0}/s, {:.1} µs more, held out {:.0}%)",
                 twin.clients,
                 twin.here_per_s,
                 twin.here_cpu_ns.unwrap_or(f64::NAN) / 1e3,
                 twin.there_per_s.unwrap_or(f64::NAN),
-                twin.cpu_ns.unwrap_or(f64::NAN) / 1e3
+                twin.cpu_ns.unwrap_or(f64::NAN) / 1e3,
+                twin.held_out.unwrap_or(f64::NAN) * 100.0
             );
         }
     }

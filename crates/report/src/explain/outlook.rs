@@ -54,9 +54,7 @@ fn rate(per_s: f64) -> Line {
 
 fn predictions(d: &ExplainDocument, page: &mut Page) {
     page.heading("Transactions a second, predicted");
-    if d.predictions.iter().any(|p| p.inconclusive) {
-        let text =
-            "Not to be relied on: they are made of what was measured above, which is inconclusive.";
+    if let Some(text) = unreliable(d) {
         page.line(Line::new().ink(Ink::Bad, text), 2);
     }
     let verified = d.predictions.iter().any(|p| p.measured_per_s.is_some());
@@ -96,6 +94,31 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
             text += &format!("; it takes {} more of this host's CPU time", time(cpu));
         }
         page.line(Line::plain(text + "."), 2);
+    }
+}
+
+/// Which predictions not to rely on, and why.
+fn unreliable(d: &ExplainDocument) -> Option<String> {
+    let wide = |p: &&Prediction| p.inconclusive;
+    let wide: Vec<String> = d
+        .predictions
+        .iter()
+        .filter(wide)
+        .map(|p| {
+            format!("{} with {} client{}", p.path, p.clients, if p.clients == 1 { "" } else { "s" })
+        })
+        .collect();
+    match (wide.is_empty(), d.sum.conclusive) {
+        (true, _) => None,
+        (false, false) => Some(
+            "Not to be relied on: they are made of what was measured above, which is inconclusive."
+                .into(),
+        ),
+        (false, true) => Some(format!(
+            "Inconclusive, for FROM and TO are more than a factor of two apart: {}. Run longer or on a \
+             quieter host.",
+            wide.join(", ")
+        )),
     }
 }
 

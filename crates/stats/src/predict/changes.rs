@@ -100,6 +100,7 @@ mod tests {
             client_cpu_ns: Some(client),
             server_cpu_ns: server,
             host_cpu_ns: None,
+            ..Level::default()
         }
     }
 

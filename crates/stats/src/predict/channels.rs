@@ -85,6 +85,7 @@ mod tests {
             client_cpu_ns: Some(2_000.0),
             server_cpu_ns: Some(40_000.0),
             host_cpu_ns: None,
+            ..Level::default()
         };
         Model::new(Known {
             levels: [1, 2, 4, 8, 16, 32, 64].map(level).to_vec(),

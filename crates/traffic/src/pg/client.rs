@@ -34,6 +34,8 @@ pub struct Running {
     unsynced: bool,
     /// A pipeline is open.
     pipeline: bool,
+    /// The command before was awaited: what comes now is upon its answer.
+    answered: bool,
     /// What it moved so far.
     pub moved: Moved,
 }
@@ -173,6 +175,7 @@ impl Client {
             at: 0,
             unsynced: false,
             pipeline: plan.pipeline,
+            answered: false,
             moved: Moved::default(),
         };
         self.running = Some(running);

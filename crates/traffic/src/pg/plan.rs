@@ -26,6 +26,8 @@ pub struct Plan {
     /// Each transaction is one pipeline.
     pub pipeline: bool,
     pub max_tries: u32,
+    /// How long an answer is taken no notice of.
+    pub answer_delay_ns: u64,
     /// The sum of the weights.
     weights: u64,
 }
@@ -70,6 +72,7 @@ impl Plan {
             protocol: spec.protocol,
             pipeline: spec.pipeline,
             max_tries: spec.max_tries,
+            answer_delay_ns: spec.answer_delay_ns.0,
             weights: spec.scripts.iter().map(|s| u64::from(s.weight)).sum(),
         };
         if plan.weights == 0 {

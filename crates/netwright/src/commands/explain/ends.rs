@@ -195,6 +195,7 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
             timeout_ns: TIMEOUT,
             responder: None,
             driver: PgDriver::default(),
+            answer_delay_ns: Nanos(0),
         },
         password: traffic::pg::without_password(&args.target)?.1,
         beginning_ns: Cell::new(BEGINNING_NS),

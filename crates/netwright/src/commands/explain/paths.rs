@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use model::{
     Nanos,
-    explain::{Elsewhere, Exchange},
+    explain::{Elsewhere, Exchange, Level},
 };
-use stats::paired::{centre, differences, median};
+use stats::paired::{Centre, centre, differences, median};
 
 use super::{
     args::{ExplainArgs, PathArg},
@@ -59,7 +59,7 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
         let seen = match path {
             PathArg::Rtt(rtt) => {
                 let network: Vec<f64> = ones.network.iter().map(|o| o.round.mean_ns).collect();
-                Ok(Some(rtt.0 as f64 * here.trips - median(&network)))
+                Ok(centre(&network).map(|c| c.less_than(rtt.0 as f64 * here.trips)))
             }
             PathArg::Host(host) => {
                 let mut to = Rtt::clone(here);
@@ -70,16 +70,29 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
             }
         };
         let seen = seen.and_then(|added_ns| {
-            let Some(added_ns) = added_ns else { return Ok(None) };
-            let Some(idle_ns) = idle(turns, here, ones, added_ns)? else { return Ok(None) };
+            let Some(added) = added_ns else { return Ok(None) };
+            let added_ns = added.value;
+            let Some(idle) = idle(turns, here, ones, added_ns)? else { return Ok(None) };
+            let doubt_ns = added.half().hypot(idle.half());
+            let idle_ns = idle.value;
             let loads = match &there {
                 Some(there) => twin.elsewhere(there, added_ns)?,
                 None => vec![],
             };
             let cpu_ns = loads.last().and_then(|l| l.cpu_ns);
             let reconnecting_ns = reconnecting(&ones.workload, added_ns / here.trips);
+            let delayed = delayed(twin, added_ns + idle_ns)?;
             let path = path.name();
-            Ok(Some(Elsewhere { path, added_ns, idle_ns, reconnecting_ns, cpu_ns, loads }))
+            Ok(Some(Elsewhere {
+                path,
+                added_ns,
+                idle_ns,
+                reconnecting_ns,
+                cpu_ns,
+                loads,
+                doubt_ns,
+                delayed,
+            }))
         });
         match seen {
             // A path that is not known is none that adds nothing: it is left out.
@@ -102,14 +115,14 @@ fn longer(
     turns: &Turns<'_>,
     one: &dyn Workload,
     other: &dyn Workload,
-) -> Result<Option<f64>, Failure> {
+) -> Result<Option<Centre>, Failure> {
     let turns = Turns { workload: one, network: other, ..*turns };
     let (pairs, why) = turns.pairs(1, Nanos(0), PAIRS);
     let both: Vec<(f64, f64)> =
         pairs.pairs.iter().map(|p| (p.workload.mean_ns, p.network.mean_ns)).collect();
     match why {
         Some(why) => Err(why),
-        None => Ok(centre(&differences(&both)).map(|c| c.value)),
+        None => Ok(centre(&differences(&both))),
     }
 }
 
@@ -135,14 +148,14 @@ fn idle(
     here: &Rtt,
     ones: &Pairs,
     added_ns: f64,
-) -> Result<Option<f64>, Failure> {
+) -> Result<Option<Centre>, Failure> {
     let gap = added_ns / here.trips;
     let mean =
         |all: &[Observed]| median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>());
     // The gap is before the first request of a transaction only.
     let (whole, trip) = (mean(&ones.workload), mean(&ones.network) / here.trips);
     if gap < trip / 2.0 {
-        return Ok(Some(0.0));
+        return Ok(Some(Centre { value: 0.0, low: 0.0, high: 0.0 }));
     }
     let per_s = |cycle: f64| ((1e9 / (cycle + gap)) as u64).max(1);
     let workload = turns.workload.paced(per_s(whole));
@@ -151,7 +164,27 @@ fn idle(
     };
     let network = here.paced(per_s(trip));
     let network = longer(turns, network.as_ref(), here)?;
-    Ok(network.map(|network| (server * here.trips - network).clamp(0.0, added_ns)))
+    Ok(network.map(|network| {
+        let half = (server.half() * here.trips).hypot(network.half());
+        let value = (server.value * here.trips - network.value).clamp(0.0, added_ns);
+        Centre { value, low: value - half, high: value + half }
+    }))
+}
+
+/// The workload here with each answer as much later as the path is slower, with one client and each
+/// number that is asked for: locks that are held over round trips, and what as many clients that come
+/// back late make of the server, are in it.
+fn delayed(twin: &Twin<'_>, added_ns: f64) -> Result<Vec<Level>, Failure> {
+    let Twin { args, turns, here, .. } = twin;
+    let mut asked = args.clients.0.clone();
+    asked.push(1);
+    asked.sort_unstable();
+    asked.dedup();
+    let each = Nanos((added_ns / here.trips).max(0.0) as u64);
+    match turns.workload.delayed(each).filter(|_| each.0 > 0 && asked.len() > 1) {
+        Some(later) => turns.levels_of(later.as_ref(), &asked),
+        None => Ok(vec![]),
+    }
 }
 
 #[cfg(test)]

@@ -130,6 +130,12 @@ impl Workload for Pg {
         Box::new(this)
     }
 
+    fn delayed(&self, by: Nanos) -> Option<Box<dyn Workload>> {
+        let mut this = self.clone();
+        this.spec.answer_delay_ns = by;
+        Some(Box::new(this))
+    }
+
     fn pin(&mut self, cpus: &[CpuId]) {
         if !cpus.is_empty() {
             self.spec.common.pin = Pin::List(cpus.iter().copied().collect());

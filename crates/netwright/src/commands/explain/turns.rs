@@ -8,7 +8,7 @@ use std::{
 use model::{Nanos, explain::Level, measure::Quantiles};
 use stats::{
     decompose::{Pair, Round},
-    paired::{centre, median},
+    paired::{centre, median, spread},
 };
 
 use super::{
@@ -202,6 +202,9 @@ pub fn level(rounds: &[Observed]) -> Option<Level> {
         client_cpu_ns: of(rounds, |o| o.client_cpu_ns),
         server_cpu_ns: of(rounds, |o| o.server_cpu_ns),
         host_cpu_ns: of(rounds, |o| o.host_cpu_ns),
+        rounds: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+        spread: spread(&rates),
+        others_cpus: of(rounds, |o| o.others_cpus),
     })
 }
 

@@ -14,7 +14,7 @@ use model::{
 };
 use stats::{
     paired::Centre,
-    predict::{Known, Model, There},
+    predict::{Evidence, Known, Model, There},
 };
 
 use super::{
@@ -118,8 +118,11 @@ impl Twin<'_> {
                 there_per_s: there.map(|l| l.per_s),
                 cpu_ns: path.map(|p| p.ns),
                 fitted_cpu_ns: path.map(|p| p.fitted_ns),
+                there_spread: there.and_then(|l| l.spread),
+                held_out: None,
             });
         }
+        hold_out(&mut all, &model, added_ns)?;
         Ok(all)
     }
 
@@ -167,6 +170,22 @@ impl Twin<'_> {
     }
 }
 
+/// Holds each measurement there against what the nearest other one says of it: how far a path's CPU time
+/// is from being the same for all.
+fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<(), Failure> {
+    let known: Vec<(u32, f64)> = all.iter().filter_map(|l| Some((l.clients, l.cpu_ns?))).collect();
+    for load in all.iter_mut() {
+        let (Some(per_s), Some(own)) = (load.there_per_s, load.cpu_ns) else { continue };
+        let others = known.iter().filter(|(n, _)| *n != load.clients);
+        let near = others.min_by_key(|(n, _)| n.abs_diff(load.clients));
+        let cpu_ns = near.map_or(own / 2.0, |(_, ns)| *ns);
+        let said = model.there_per_s(added_ns, cpu_ns, load.clients);
+        let said = said.map_err(|e| Failure::Environment(e.to_string()))?;
+        load.held_out = Some((said / per_s).ln().abs());
+    }
+    Ok(())
+}
+
 /// The model of the twin; only its curve and its CPU time are looked at.
 fn model(levels: Vec<Level>) -> Option<Model> {
     Model::new(Known {
@@ -187,9 +206,24 @@ pub fn cpus() -> Option<u32> {
 
 /// What a path takes with about so many clients, and whether that is only the most that it can be.
 pub fn cpu_ns(path: &Elsewhere, clients: u32) -> (f64, bool) {
+    near(path, clients).map_or((path.cpu_ns.unwrap_or(0.0), false), |(l, ns)| (ns, bounded(l)))
+}
+
+fn near(path: &Elsewhere, clients: u32) -> Option<(&PathLoad, f64)> {
     let known = path.loads.iter().filter_map(|l| Some((l, l.cpu_ns?)));
-    let near = known.min_by_key(|(l, _)| l.clients.abs_diff(clients));
-    near.map_or((path.cpu_ns.unwrap_or(0.0), false), |(l, ns)| (ns, bounded(l)))
+    known.min_by_key(|(l, _)| l.clients.abs_diff(clients))
+}
+
+/// What else is known of a path with about so many clients, for the prediction's interval. A single
+/// client does not queue for the path's CPU time.
+pub fn evidence(path: &Elsewhere, clients: u32) -> Evidence {
+    let load = near(path, clients).map(|(l, _)| l);
+    Evidence {
+        doubt_ns: path.doubt_ns,
+        there_spread: load.and_then(|l| l.there_spread),
+        held_out: load.filter(|_| clients > 1).and_then(|l| l.held_out),
+        delayed: path.delayed.clone(),
+    }
 }
 
 /// Whether what was measured there would need more CPU time than can be.
@@ -225,6 +259,7 @@ mod tests {
             there_per_s: Some(5_000.0),
             cpu_ns: Some(48e3),
             fitted_cpu_ns: Some(fitted),
+            ..PathLoad::default()
         };
         let path = |loads| Elsewhere {
             path: "host=db1".into(),
@@ -233,6 +268,7 @@ mod tests {
             reconnecting_ns: Some(0.0),
             cpu_ns: Some(48e3),
             loads,
+            ..Elsewhere::default()
         };
         let well = path(vec![load(4, 48e3), load(16, 48e3)]);
         assert_eq!((doubt(&well), cpu_ns(&well, 16)), (None, (48e3, false)));

@@ -119,7 +119,7 @@ impl Found<'_> {
             document.warnings.push(why);
         }
         let inconclusive = !document.sum.conclusive;
-        document.predictions.iter_mut().for_each(|p| p.inconclusive = inconclusive);
+        document.predictions.iter_mut().for_each(|p| p.inconclusive |= inconclusive);
         document.what_if.iter_mut().for_each(|w| w.inconclusive = inconclusive);
         Some(document)
     }
@@ -322,7 +322,8 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
             let (cpu_ns, cpu_bounded) = twin::cpu_ns(path, *n);
             let unseen_ns = path.idle_ns + path.reconnecting_ns.unwrap_or(0.0);
             let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };
-            let predicted = model.predict(&path.path, added, *n).ok()?;
+            let predicted =
+                model.predict_by(&path.path, added, *n, &twin::evidence(path, *n)).ok()?;
             Some(Prediction { cpu_bounded, ..predicted })
         }));
     }

@@ -59,6 +59,7 @@ mod tests {
             client_cpu_ns: None,
             server_cpu_ns: None,
             host_cpu_ns: None,
+            ..Level::default()
         }
     }
 

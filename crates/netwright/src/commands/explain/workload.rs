@@ -23,6 +23,11 @@ pub trait Workload {
     /// sending.
     fn paced(&self, per_s: u64) -> Box<dyn Workload>;
 
+    /// The same where each answer comes so much later; `None` where its client cannot do that.
+    fn delayed(&self, _by: Nanos) -> Option<Box<dyn Workload>> {
+        None
+    }
+
     /// A round of it as it stands beside a round of the workload: the network alone is of as many
     /// round trips as the transactions of that round made, where those are of several kinds.
     fn beside(&self, mine: Observed, _workload: &Observed) -> Observed {

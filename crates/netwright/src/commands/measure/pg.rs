@@ -228,6 +228,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         timeout_ns: args.timeout,
         responder: args.near.responder.clone(),
         driver: args.driver.into(),
+        answer_delay_ns: Nanos(0),
     };
     Ok((spec, password))
 }

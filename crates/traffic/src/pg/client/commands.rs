@@ -13,7 +13,12 @@ use crate::pg::{
 impl Client {
     pub(super) fn script(&mut self, plan: &Plan, now: u64, out: &mut BytesMut) -> Next {
         let Some(mut running) = self.running else { return Next::Over(Ok(())) };
+        if std::mem::take(&mut running.answered) && plan.answer_delay_ns > 0 {
+            self.running = Some(running);
+            return Next::Sleep(now.saturating_add(plan.answer_delay_ns));
+        }
         let next = self.commands(&mut running, plan, now, out);
+        running.answered = matches!(next, Next::Await);
         self.running = Some(running);
         next
     }
