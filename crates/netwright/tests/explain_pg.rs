@@ -277,22 +277,22 @@ fn another_path_is_added_once_for_each_round_trip() {
     assert!(good, "network, added by the other host, truth: {seen:?}");
 }
 
-/// One row is locked from its update to the transaction's end, two round trips later: on a path of 5 ms no
-/// more than 100 a second get through, however many clients there are. A delay alone would let four
-/// clients make 267.
+/// One row is locked from its update to the transaction's end, three round trips later: on a path of 2 ms
+/// no more than 167 a second get through, however many clients there are. A delay alone would let eight
+/// clients make up to 800.
 #[test]
 fn locks_held_over_round_trips_are_in_a_prediction() {
     let _alone = alone();
     SERVER.sql("create table if not exists one (n int); insert into one values (0)");
-    let locks = script("begin;\nupdate one set n = n + 1;\nend;\n");
+    let locks = "begin;\nupdate one set n = n + 1;\nselect 1;\nselect 2;\nend;\n";
+    let locks = script(locks);
     let name = locks.path().to_str().unwrap();
-    let all = ["--script", name, "--clients", "4", "--path", "rtt=5ms", "--round", "200ms"];
-    let d = explain(&[&all[..], &["--duration", "1s"]].concat());
+    let d = explain(&["--script", name, "--clients", "8", "--path", "rtt=2ms"]);
     let p = d.predictions.iter().find(|p| p.path != "this").unwrap();
     let late = &d.elsewhere[0].delayed;
-    assert_eq!(late.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 4], "{late:?}");
-    assert!(p.predicted_per_s < 140.0, "{p:?} {late:?}");
-    assert!(p.low_per_s < 100.0, "{p:?}");
+    assert_eq!(late.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 8], "{late:?}");
+    assert!(p.predicted_per_s < 300.0, "{p:?} {late:?}");
+    assert!(p.low_per_s < 167.0, "{p:?} {late:?}");
 }
 
 #[test]

@@ -137,6 +137,7 @@ fn pg(script: Script, mode: &str, stop: &AtomicBool) -> (String, u64) {
         timeout_ns: Nanos(1_000_000_000),
         responder: None,
         driver: PgDriver::Netwright,
+        answer_delay_ns: Nanos(0),
     };
     let said = traffic::measure_pg(&spec, Some("secret"), None, Run::new(stop, &|_, _| {}));
     (line(said.map(|_| ())), sent.load(Ordering::Relaxed))
