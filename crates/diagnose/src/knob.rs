@@ -1,5 +1,6 @@
 //! Proposed changes, spelled as `tune` and as the classic commands do.
 
+use model::quote;
 use std::fmt::Display;
 
 use model::{
@@ -75,10 +76,9 @@ pub(crate) fn change(
 /// A sysctl: the risk also names who owns the value, because it comes back otherwise.
 pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Proposal {
     let old = case.sysctl_text(key);
-    let quoted = if new.contains(' ') { format!("\"{new}\"") } else { new.into() };
     let owner = owner(case, key);
     let risk = if owner.is_empty() { risk.into() } else { format!("{risk}; {owner}") };
-    change(format!("sysctl.{key}"), old, new, format!("sysctl -w {key}={quoted}"), risk)
+    change(format!("sysctl.{key}"), old, new, quote::sysctl(key, new), risk)
 }
 
 /// Who sets it, as a clause; empty when nobody is known to.

@@ -131,6 +131,11 @@ impl QueueIrq<'_> {
         self.queues.iter().any(|q| q.direction == direction)
     }
 
+    /// The number of its first queue.
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.queues.first().map(|q| q.index)
+    }
+
     /// `rx-0+tx-0`.
     pub(crate) fn label(&self) -> String {
         self.queues.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")

@@ -1,6 +1,7 @@
 //! Where processes that wander should stay: the CPUs nearest the packets' softirqs, each group its
 //! own, never one that is pinned to or filled with packet work.
 
+use model::quote;
 use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Reading, ids::Direction, process::Process};
@@ -72,7 +73,10 @@ pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
         return change(group.knob(), &affinity(p), new, command, risk);
     }
     let folder = p.cgroup.known().map_or("", String::as_str);
-    let command = format!("echo {cpus} > $(find /sys/fs/cgroup -path '*{folder}/cpuset.cpus')");
+    let command = format!(
+        "echo {cpus} > \"$(find /sys/fs/cgroup -path {})\"",
+        quote::shell(&format!("*{folder}/cpuset.cpus"))
+    );
     let risk = format!("holds for all processes of its control group; {risk}");
     change(group.knob(), &p.cpuset_cpus, new, command, risk)
 }

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{CpuId, CpuSet, NumaNode, QueueId};
+use model::{
+    CpuId, CpuSet, NumaNode, QueueId,
+    spread::{ordered, seats},
+};
 
 use crate::{
-    Case,
-    rule::{Missing, need},
+    Case, knob,
+    queues::QueueIrq,
+    rule::{Missing, Proposal, need},
 };
 
 /// Physical cores among these CPUs: groups of SMT siblings.
@@ -39,22 +43,14 @@ pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
     known.unwrap_or_else(|| [cpu].into_iter().collect())
 }
 
-/// Housekeeping CPUs of the node (all, where the node is not known or has none), one thread of
-/// every core first, then the others: the order in which to hand out interrupts.
+/// Housekeeping CPUs of the node (all, where the node is not known or has none), in the order in which to
+/// hand out interrupts.
 pub(crate) fn candidates(case: &Case<'_>, node: Option<NumaNode>) -> Vec<CpuId> {
     let all = case.housekeeping();
     let near = node.map(|n| case.node_cpus(n).intersection(&all)).filter(|s| !s.is_empty());
     let pool = near.unwrap_or(all);
-    let (mut first, mut rest, mut seen) = (vec![], vec![], BTreeSet::new());
-    for cpu in pool.iter() {
-        if seen.insert(core_of(case, cpu)) {
-            first.push(cpu);
-        } else {
-            rest.push(cpu);
-        }
-    }
-    first.extend(rest);
-    first
+    let cpus: Vec<_> = case.facts.cpus.iter().filter(|c| pool.contains(c.id)).collect();
+    ordered(&cpus, node)
 }
 
 /// Whether the chosen processes' threads last ran mostly on the nodes of these CPUs.
@@ -67,12 +63,19 @@ pub(crate) fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
     there * 2 > at.len()
 }
 
-/// Hands out `n` CPUs: those not `taken` first, then from the start again; never one of `not`.
-pub(crate) fn hand_out(pool: &[CpuId], taken: &CpuSet, not: &CpuSet, n: usize) -> Vec<CpuId> {
-    let allowed = || pool.iter().copied().filter(|c| !not.contains(*c));
-    let free: Vec<CpuId> = allowed().filter(|c| !taken.contains(*c)).collect();
-    let again: Vec<CpuId> = allowed().collect();
-    free.into_iter().chain(again.into_iter().cycle()).take(n).collect()
+/// Moves of queues' interrupts to these CPUs, the emptiest first; `taken` counts the queues that they have.
+pub(crate) fn moves(
+    case: &Case<'_>,
+    movable: &[&QueueIrq<'_>],
+    pool: &[CpuId],
+    taken: &mut BTreeMap<CpuId, u32>,
+) -> Vec<Proposal> {
+    let seats = seats(movable.iter().filter_map(|q| q.number()), pool, taken);
+    let one = |q: &&QueueIrq<'_>| {
+        let cpu = seats.get(&q.number()?)?;
+        Some(knob::irq_affinity(case, q.irq, *cpu))
+    };
+    movable.iter().filter_map(one).collect()
 }
 
 /// CPUs for receive packet steering: the node's housekeeping CPUs without the interrupt's CPU
@@ -125,19 +128,4 @@ pub(crate) fn nearest_queues(
         }
     }
     map
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_cpus_first_then_round_again() {
-        let ids = |l: &[u32]| l.iter().map(|&n| CpuId(n)).collect::<Vec<_>>();
-        let set = |l: &[u32]| l.iter().map(|&n| CpuId(n)).collect::<CpuSet>();
-        let pool = ids(&[0, 1, 2, 3]);
-        assert_eq!(hand_out(&pool, &set(&[1]), &set(&[0]), 3), ids(&[2, 3, 1]));
-        assert_eq!(hand_out(&pool, &set(&[0, 1, 2, 3]), &set(&[0]), 4), ids(&[1, 2, 3, 1]));
-        assert!(hand_out(&pool, &set(&[]), &set(&[0, 1, 2, 3]), 4).is_empty());
-    }
 }

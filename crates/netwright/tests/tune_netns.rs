@@ -1616,3 +1616,60 @@ fn what_is_kept_follows_a_renamed_interface_and_stays_when_it_is_gone() {
     persist(&["--remove"]);
     assert!(!link("w0").exists() && !settings.exists());
 }
+
+/// A host `v0` behind a switch port that carries 1,500 bytes, as the host at the other end does.
+#[test]
+fn an_mtu_that_the_path_does_not_carry_is_undone() {
+    let (near, switch, far) = (Namespace::new(), Namespace::new(), Namespace::new());
+    let link = |a: &Namespace, x: &str, b: &Namespace, y: &str| {
+        a.run("ip", &["link", "add", x, "type", "veth", "peer", "name", y, "netns", &b.name]);
+    };
+    link(&near, "v0", &switch, "p0");
+    link(&far, "w0", &switch, "p1");
+    let up = "ip link add br0 type bridge; for p in p0 p1; do ip link set $p master br0 up; done; \
+              ip link set p0 mtu 9000; ip link set br0 up";
+    switch.run("sh", &["-c", up]);
+    for (ns, nic, address) in [(&near, "v0", "10.9.0.1/24"), (&far, "w0", "10.9.0.2/24")] {
+        ns.run("ip", &["addr", "add", address, "dev", nic]);
+        ns.run("ip", &["link", "set", nic, "up"]);
+    }
+    let mtu = || near.run("cat", &["/sys/class/net/v0/mtu"]).trim().to_owned();
+    let state = tempfile::tempdir().unwrap();
+    let tune = |args: &[&str]| {
+        let ask = ["--netns", &near.name, "nic.v0.mtu=9000"];
+        tune(state.path(), &[args, &ask].concat())
+    };
+    // Nobody is known, so nothing is said to be checked.
+    for act in ["plan", "apply"] {
+        let (code, out, err) = tune(&[act]);
+        let said = (out + &err).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code == 0 && said.contains("takes 9000 bytes is not checked"), "{act}: {said}");
+    }
+    assert_eq!(mtu(), "9000");
+    assert_eq!(self::tune(state.path(), &["rollback"]).0, 0);
+
+    // A neighbour is: it is asked, and does not get such packets.
+    near.run("ping", &["-c", "1", "-W", "5", "10.9.0.2"]);
+    let (code, out, err) = tune(&["plan"]);
+    assert!(code == 0 && out.contains("10.9.0.2"), "{out}{err}");
+    for args in [&["apply"][..], &["apply", "--peer", "10.9.0.2"]] {
+        let (code, out, err) = tune(args);
+        let told = "packets of 9000 bytes do not get to 10.9.0.2 and back through v0";
+        assert!(code == 4 && err.contains(told), "{code} {out}{err}");
+        assert_eq!(mtu(), "1500");
+    }
+    let (code, out, err) = tune(&["apply", "--peer", "10.9.0.77"]);
+    assert!(code == 4 && err.contains("10.9.0.77 does not answer"), "{out}{err}");
+    assert_eq!(mtu(), "1500");
+    let (code, out, err) = tune(&["apply", "--i-understand"]);
+    assert!(code == 0 && err.contains("do not get to 10.9.0.2"), "{out}{err}");
+    assert_eq!(mtu(), "9000");
+    assert_eq!(self::tune(state.path(), &["rollback"]).0, 0);
+
+    // Both ends, and what is between.
+    switch.run("ip", &["link", "set", "p1", "mtu", "9000"]);
+    far.run("ip", &["link", "set", "w0", "mtu", "9000"]);
+    let (code, out, err) = tune(&["apply"]);
+    assert!(code == 0 && !err.contains("do not get") && !err.contains("not checked"), "{out}{err}");
+    assert_eq!(mtu(), "9000");
+}

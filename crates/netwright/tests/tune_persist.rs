@@ -480,3 +480,53 @@ fn killed_at_every_write_nothing_is_half_and_one_command_removes_all() {
         assert!(points >= 16, "only {points} points");
     }
 }
+
+/// The kernel takes almost any bytes as the name of an interface.
+#[test]
+fn a_hostile_name_is_quoted_in_commands_and_in_no_file() {
+    for name in ["$(id>x)", "`id>x`", "a;id>x", "'\";id>x'", "\u{1b}[31m;id>x", "{{7*7}}"] {
+        on_a_host(|host| {
+            run("ip", &["link", "set", "v1", "name", name]);
+            let file = format!("/sys/class/net/{name}/tx_queue_len");
+            let (knob, v0) = (format!("nic.{name}.txqueuelen=500"), "nic.v0.txqueuelen=501");
+            let (code, plan, err) = host.tune(&["plan", &knob]);
+            let said = plan.lines().find(|l| l.contains("same as")).unwrap().to_owned();
+            assert!(code == 0 && !plan.contains('\u{1b}'), "{plan}{err}");
+            let (code, out, err) = host.tune(&["apply", "--no-confirm", &knob, v0]);
+            assert!(code == 0 && !(out + &err).contains('\u{1b}'), "{name:?}");
+            let (code, script, err) = host.tune(&["persist", "--format", "shell"]);
+            assert!(code == 0 && !script.contains('\u{1b}'), "{script}{err}");
+
+            // Both are taken by a shell for what they are.
+            let folder = tempfile::tempdir().unwrap();
+            let command = said.split_once("same as").unwrap().1.trim().to_owned();
+            for script in [command, script] {
+                fs::write(&file, "1000").unwrap();
+                let mut sh = std::process::Command::new("sh");
+                let out = sh.args(["-c", &script]).current_dir(&folder).output().unwrap();
+                assert!(out.status.success(), "{script}: {out:?}");
+                assert_eq!(read(&file), "500", "{script}");
+                assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{script} ran something");
+            }
+
+            // The programs that read files would take the name for something else.
+            let into = tempfile::tempdir().unwrap();
+            let into = ["persist", "--into", into.path().to_str().unwrap()];
+            let (code, out, err) = host.tune(&into);
+            let told = (out + &err).replace('\n', " ");
+            let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(code == 1 && words.contains("holds characters that files of udev"), "{told}");
+            for (path, text) in files(Path::new(into[2])) {
+                let ours = path.starts_with(Path::new(into[2]).join("etc"));
+                assert!(!ours || !text.contains(name), "{path:?}: {text}");
+            }
+            for form in ["ansible", "tuned"] {
+                let (code, out, err) = host.tune(&["persist", "--format", form]);
+                let said = out.lines().filter(|l| !l.starts_with('#')).any(|l| l.contains(name));
+                assert!(code == 1 && !said && !out.contains('\u{1b}'), "{form}: {out}{err}");
+            }
+            assert_eq!(host.tune(&["rollback"]).0, 0);
+            run("ip", &["link", "set", name, "name", "v1"]);
+        });
+    }
+}

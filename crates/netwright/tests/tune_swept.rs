@@ -163,6 +163,68 @@ fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
     assert_eq!(values(), before);
 }
 
+/// What writes of the interface's file, and a driver that makes its NAPIs anew, do to the values that
+/// single NAPIs have of their own.
+#[test]
+fn each_napi_gets_its_own_values_back() {
+    let (ns, own) = (queues(), tempfile::tempdir().unwrap());
+    ns.run("sh", &["-c", "ip link set v0 up; ip link set v1 up; ethtool -K v0 gro on"]);
+    let napis = || {
+        let facts = ns.netwright_json(&["inspect", "--json"]);
+        let nics = facts["nics"].as_array().unwrap();
+        let nic = nics.iter().find(|n| n["name"] == "v0").unwrap().clone();
+        let of = |n: &Value| {
+            ["defer_hard_irqs", "gro_flush_timeout_ns", "threaded"].map(|key| n[key].clone())
+        };
+        nic["napis"].as_array().expect("NAPIs, since Linux 6.8").iter().map(of).collect::<Vec<_>>()
+    };
+    let asks = [
+        "nic.v0.napi.gro_flush_timeout.0=11111",
+        "nic.v0.napi.defer_hard_irqs.1=3",
+        "nic.v0.napi.irq_suspend_timeout.2=777us",
+        "nic.v0.napi.threaded.3=on",
+    ];
+    let (code, said, told) =
+        tune(own.path(), &[&["apply", "--netns", &ns.name], &asks[..]].concat());
+    assert_eq!(code, 0, "needs Linux 6.17: {said}{told}");
+    let before = napis();
+    assert!(before.len() == 4 && before[0][1] == 11111, "{before:?}");
+    for (ask, sweeps) in [
+        (
+            "nic.v0.gro_flush_timeout=20us",
+            "over the value of its own that 1 of them has (0: 11111)",
+        ),
+        ("nic.v0.napi_defer_hard_irqs=2", "over the value of its own that 1 of them has (1: 3)"),
+        ("nic.v0.threaded=on", "over the value of its own that 1 of them has (3: 1)"),
+        ("nic.v0.channels=rx 2 tx 2", ""),
+        ("nic.v0.features.rx-gro=off", ""),
+    ] {
+        let state = tempfile::tempdir().unwrap();
+        let (code, plan, told) = tune(state.path(), &["plan", "--json", "--netns", &ns.name, ask]);
+        assert!(code == 0 && plan.contains(sweeps), "{ask}: {plan}{told}");
+        let (code, said, told) = tune(state.path(), &["apply", "--netns", &ns.name, ask]);
+        assert!(code == 0 && napis() != before, "{ask}: {said}{told}");
+        let (code, said, told) = tune(state.path(), &["rollback"]);
+        assert_eq!(code, 0, "{ask}: {said}{told}");
+        assert_eq!(napis(), before, "{ask}");
+        // Those that no fact tells are read as well.
+        let (code, said, told) = tune(own.path(), &["status"]);
+        assert_eq!(code, 0, "{ask}: {said}{told}");
+    }
+    // One that somebody sets after it was swept is told.
+    let state = tempfile::tempdir().unwrap();
+    let ask = "nic.v0.gro_flush_timeout=20us";
+    assert_eq!(tune(state.path(), &["apply", "--netns", &ns.name, ask]).0, 0);
+    let hand = "nic.v0.napi.gro_flush_timeout.1=33333";
+    assert_eq!(tune(own.path(), &["apply", "--netns", &ns.name, hand]).0, 0);
+    let (code, said, told) = tune(state.path(), &["status"]);
+    let line = said.lines().find(|l| l.contains("(beside nic.v0.gro_flush_timeout)"));
+    assert!(
+        code == 1 && line.is_some_and(|l| l.contains("napi.gro_flush_timeout.1")),
+        "{said}{told}"
+    );
+}
+
 /// A value that a change moved along, set by hand since.
 struct Beside {
     asks: &'static [&'static str],

@@ -39,8 +39,8 @@ pub struct NapiMessage {
     pub gro_flush_timeout: Option<u64>,
     /// Nanoseconds, since 6.13.
     pub irq_suspend_timeout: Option<u64>,
-    /// Polled by a thread, since 6.17.
-    pub threaded: Option<bool>,
+    /// Polled by a thread where it is not 0, since 6.17; 2 is a thread that polls busily, since 6.19.
+    pub threaded: Option<u32>,
 }
 
 /// `qstats-get` of one queue: counters since the device came up.
@@ -128,7 +128,7 @@ pub fn napi(payload: &[u8]) -> Option<NapiMessage> {
         defer_hard_irqs: small(5),
         gro_flush_timeout: number(6),
         irq_suspend_timeout: number(7),
-        threaded: number(8).map(|t| t != 0),
+        threaded: small(8),
     })
 }
 
@@ -193,7 +193,7 @@ mod tests {
             (8, &n(1)),
         ]))
         .unwrap();
-        assert_eq!((full.irq, full.pid, full.threaded), (Some(77), Some(1234), Some(true)));
+        assert_eq!((full.irq, full.pid, full.threaded), (Some(77), Some(1234), Some(1)));
         assert_eq!((full.defer_hard_irqs, full.gro_flush_timeout), (Some(2), Some(20_000)));
         assert_eq!(napi(&message(&[(1, &n(7)), (2, &n(1)), (3, &n(u32::MAX))])).unwrap().irq, None);
     }

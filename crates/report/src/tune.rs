@@ -67,6 +67,9 @@ fn one(i: usize, c: &Planned, page: &mut Page) {
     let detail = |label: &str, text: Line, page: &mut Page| {
         page.labelled(Line::plain("     ").ink(Ink::Faint, format!("{label:<9}")), &text);
     };
+    if let Some(mask) = mask(c) {
+        detail("mask", Line::plain(mask), page);
+    }
     if !c.why.is_empty() {
         detail("because", Line::plain(&c.why), page);
     }
@@ -79,6 +82,14 @@ fn one(i: usize, c: &Planned, page: &mut Page) {
         detail("asked by", Line::plain(&c.asked_by), page);
     }
     detail("same as", Line::plain(&c.command), page);
+}
+
+/// The new value as a hex mask, where it is a list of CPUs.
+fn mask(c: &Planned) -> Option<String> {
+    let lists = [".affinity", ".cpuset", "irqbalance.banned_cpus"];
+    let is_list = lists.iter().any(|end| c.knob.ends_with(end));
+    let list = c.new.split_whitespace().next().filter(|_| is_list)?;
+    list.parse::<model::CpuSet>().ok().map(|cpus| cpus.to_hex_mask())
 }
 
 fn disturbs(r: &Radius) -> Line {

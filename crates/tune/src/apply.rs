@@ -19,6 +19,7 @@ use crate::{
     journal::{self, Armed, Journal, Set},
     knobs,
     lock::Lock,
+    mtu_path::{self, PathCheck},
     privilege, settle,
     undo::{self, Report},
 };
@@ -51,6 +52,8 @@ pub struct Work<'a> {
     pub stop: &'a AtomicBool,
     /// How long a member of a bond may take to be up in it again: [`crate::settle::PATIENCE`].
     pub link_wait: Duration,
+    /// How the path of a raised MTU is checked.
+    pub path: PathCheck<'a>,
 }
 
 /// Starts a guard for the change set of this number.
@@ -182,6 +185,10 @@ impl Work<'_> {
     ) -> Result<Applied, TuneError> {
         let set = self.set(journal.id)?;
         let mut along = Along::of(&set);
+        let path = match mtu_path::before(self.host, &set.changes, self.path) {
+            Ok(path) => path,
+            Err(why) => return self.give_up(journal, 0, why),
+        };
         for (n, change) in set.changes.iter().enumerate() {
             let begun = set.writes.iter().find(|w| w.n == n);
             let made = match begun {
@@ -194,6 +201,9 @@ impl Work<'_> {
             }
         }
         if let Err((n, why)) = held::look(self.host, &set.changes, unchanged) {
+            return self.give_up(journal, n, why);
+        }
+        if let Err((n, why)) = path.after(self.link_wait) {
             return self.give_up(journal, n, why);
         }
         if !keep {

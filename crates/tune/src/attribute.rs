@@ -1,10 +1,12 @@
 //! Knobs that are one file of an interface, or of one of its queues, in sysfs.
 
+use model::quote;
 use model::tune::{Radius, Reach};
 
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_file, nic_of, queue_of},
+    knobs::nic_napi,
     privilege::Need,
 };
 
@@ -30,6 +32,8 @@ pub struct Attribute {
     pub same: fn(&str, &str) -> bool,
     /// What a change disturbs for a moment, if anything.
     pub disturbs: Option<&'static str>,
+    /// The setting of each NAPI instance that writing it sets too.
+    pub napi: Option<&'static str>,
     /// The classic command by NIC and value; without one, `echo` into the file.
     pub command: Option<fn(&str, &str) -> String>,
 }
@@ -108,9 +112,27 @@ impl Knob for Attribute {
         (self.same)(written, back)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        let reach = |why| case.nic_radius(self.nic(knob), Reach::BriefStall, why);
-        self.disturbs.map_or_else(Radius::none, reach)
+    fn undo_text(&self, _: &str) -> String {
+        match self.napi {
+            Some(_) => "the old value is written back, then each NAPI's own".into(),
+            None => "the old value is written back".into(),
+        }
+    }
+
+    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, _: &str) -> Radius {
+        let nic = self.nic(knob);
+        let reach = |why| case.nic_radius(nic, Reach::BriefStall, why);
+        let mut radius = self.disturbs.map_or_else(Radius::none, reach);
+        radius.also.extend(self.napi.and_then(|n| nic_napi::swept(case, nic, n, old)));
+        radius
+    }
+
+    /// Since Linux 6.13 each NAPI instance has a value of its own, which the interface's overwrites.
+    ///
+    /// **Source**: `netdev_set_gro_flush_timeout` and its like in `net/core/dev.h`.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        let own = |name| nic_napi::of_nic(host, self.nic(knob), Some(name));
+        self.napi.map(own).unwrap_or_default()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -123,8 +145,8 @@ impl Knob for Attribute {
 
     fn command(&self, knob: &str, new: &str) -> String {
         match self.command {
-            Some(classic) => classic(self.nic(knob), new),
-            None => format!("echo {new} > {}", self.path(knob)),
+            Some(classic) => classic(&quote::shell(self.nic(knob)), new),
+            None => quote::echo(new, &self.path(knob)),
         }
     }
 }

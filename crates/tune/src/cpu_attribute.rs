@@ -1,5 +1,6 @@
 //! Knobs that are one file of a CPU in sysfs.
 
+use model::quote;
 use model::{CpuId, tune::Radius};
 
 use crate::{
@@ -113,7 +114,7 @@ impl Knob for CpuAttribute {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("echo {new} > {}", self.path(knob, self.file))
+        quote::echo(new, &self.path(knob, self.file))
     }
 
     fn companions(&self, host: &Host, knob: &str) -> Vec<String> {

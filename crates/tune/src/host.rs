@@ -4,6 +4,7 @@
 mod affinity;
 mod ethtool;
 pub mod irqbalance;
+pub mod napi;
 pub mod qdisc;
 pub mod service;
 

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, CpuSet, Facts, Reading,
+    CpuId, CpuSet, Facts, NumaNode, Reading,
+    cpu::Cpu,
     nic::Nic,
     rival::Rival,
     settings::{Judgement, Verdict},
@@ -371,6 +372,44 @@ impl Case<'_> {
         radius
     }
 
+    /// A set of CPUs as [`cpus_of`] takes it, `node:1` for a node's, or `local:eth0` for those of a NIC's
+    /// node; of the last two those that are online and not isolated.
+    ///
+    /// # Errors
+    /// When it is none of these, or no such node or CPU is known.
+    pub fn cpus(&self, wanted: &str) -> Result<CpuSet, Refusal> {
+        let nodes = &self.facts.numa_nodes;
+        let node = match wanted.split_once(':') {
+            Some(("node", number)) => match number.parse() {
+                Ok(number) => NumaNode(number),
+                Err(_) => return usage(format!("{wanted:?} is not node:NUMBER")),
+            },
+            Some(("local", name)) => {
+                let Some(nic) = self.nic(name) else {
+                    return cannot(format!("no such interface: {name}"));
+                };
+                match (nic.numa_node.get(), nodes.as_slice()) {
+                    (Some(node), _) => node,
+                    (None, [only]) => only.id,
+                    (None, _) => return cannot(format!("the node of {name} is not known")),
+                }
+            }
+            _ => return cpus_of(wanted),
+        };
+        let Some(node) = nodes.iter().find(|n| n.id == node) else {
+            return cannot(format!("there is no node {node}"));
+        };
+        let takes = |c: &&Cpu| {
+            let on = node.cpus.contains(c.id) && c.online.get() != Some(false);
+            on && c.isolated.get() != Some(true) && c.nohz_full.get() != Some(true)
+        };
+        let cpus: CpuSet = self.facts.cpus.iter().filter(takes).map(|c| c.id).collect();
+        match cpus.is_empty() {
+            true => cannot(format!("node {} has no CPU that is online and not isolated", node.id)),
+            false => Ok(cpus),
+        }
+    }
+
     /// Refuses CPUs that are not online.
     ///
     /// # Errors
@@ -439,6 +478,26 @@ pub fn list_of(wanted: &str) -> Result<CpuSet, Refusal> {
         .or_else(|_| usage(format!("{wanted:?} is no list of CPUs such as 0-3,8")))
 }
 
+/// A set of CPUs as a list, or as a hex mask that cannot be one: with a letter, after `0x`, or in groups
+/// of eight digits (`0000ffff,ffffffff`), as irqbalance and the kernel write it.
+///
+/// # Errors
+/// When it is neither.
+pub fn cpus_of(wanted: &str) -> Result<CpuSet, Refusal> {
+    let hex = wanted.strip_prefix("mask:").or(wanted.strip_prefix("0x"));
+    let mut groups = wanted.split(',').skip(usize::from(wanted.contains(',')));
+    let grouped = groups.all(|g| g.len() == 8) && wanted.split(',').all(|g| g.len() <= 8);
+    let letters = wanted.bytes().any(|b| b.is_ascii_alphabetic());
+    match hex.or_else(|| (grouped || letters).then_some(wanted)) {
+        None => list_of(wanted),
+        Some(hex) => hexmask::parse(hex.as_bytes()).or_else(|_| {
+            usage(format!(
+                "{wanted:?} is neither a list of CPUs such as 0-3,8 nor a hex mask such as ff"
+            ))
+        }),
+    }
+}
+
 /// Whether two masks are the same set.
 pub fn same_mask(a: &str, b: &str) -> bool {
     matches!((hexmask::parse(a.as_bytes()), hexmask::parse(b.as_bytes())), (Ok(a), Ok(b)) if a == b)
@@ -447,4 +506,33 @@ pub fn same_mask(a: &str, b: &str) -> bool {
 /// A CPU by its number.
 pub fn cpu(id: u32) -> CpuSet {
     [CpuId(id)].into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_that_cannot_be_a_list_is_one() {
+        for (text, list) in [
+            ("3", "3"),
+            ("0,3", "0,3"),
+            ("0-3,8", "0-3,8"),
+            ("10000000-10000001", ""),
+            ("ff", "0-7"),
+            ("0x3", "0-1"),
+            ("mask:3", "0-1"),
+            ("00000003", "0-1"),
+            ("0000ffff,ffffffff", "0-47"),
+            ("00000001,00000000", "32"),
+            ("1,00000000", "32"),
+            ("12345678,1", ""),
+            ("1,00000000,1", ""),
+            ("fg", ""),
+            ("", ""),
+        ] {
+            let said = cpus_of(text).map(|c| c.to_string()).unwrap_or_default();
+            assert_eq!(said, list, "{text:?}");
+        }
+    }
 }

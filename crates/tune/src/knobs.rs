@@ -14,6 +14,7 @@ mod nic_defer_hard_irqs;
 mod nic_features;
 mod nic_gro_flush_timeout;
 mod nic_mtu;
+pub(crate) mod nic_napi;
 mod nic_pause;
 mod nic_qdisc;
 mod nic_rings;
@@ -48,6 +49,7 @@ pub const ALL: &[&dyn Knob] = &[
     &nic_features::NicFeatures,
     &nic_gro_flush_timeout::KNOB,
     &nic_mtu::NicMtu,
+    &nic_napi::NicNapi,
     &nic_pause::NicPause,
     &nic_qdisc::NicQdisc,
     &nic_rings::NicRings,
@@ -102,6 +104,8 @@ mod tests {
             ("nic.eth0.rings.rx", "nic_rings"),
             ("nic.eth0.txqueuelen", "nic_txqueuelen"),
             ("nic.eth0.queue.rx-11.rps_cpus", "queue_rps_cpus"),
+            ("nic.eth0.100.napi.threaded.rx-0", "nic_napi"),
+            ("nic.eth0.napi.gro_flush_timeout.12", "nic_napi"),
             ("nic.eth0.queue.rx-0.rfs_flows", "queue_rfs_flows"),
             ("nic.eth0.queue.tx-3.xps_cpus", "queue_xps_cpus"),
             ("nic.eth0.threaded", "nic_threaded"),
@@ -140,6 +144,8 @@ mod tests {
             "nic.a/b.mtu",
             "nic.sixteen-letters-x.mtu",
             "nic.eth0.queue.rx-.rps_cpus",
+            "nic.eth0.napi.threaded.rx-",
+            "nic.eth0.napi.gro.rx-0",
             "nic.eth0.queue.tx-0.rps_cpus",
             "irq.x.affinity",
             "cpu.01.governor",

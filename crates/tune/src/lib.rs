@@ -22,6 +22,7 @@ pub mod knobs;
 pub mod leftover;
 pub mod lock;
 mod members;
+pub mod mtu_path;
 pub mod near;
 pub mod netns;
 pub mod persist;

@@ -1,5 +1,6 @@
 //! Other network namespaces: found by name, path, container or number, and entered.
 
+use model::quote;
 use std::{
     fs::{self, File},
     os::{
@@ -47,8 +48,8 @@ impl Way {
     /// The command line that does there what `command` does here.
     pub fn line(&self, command: &str) -> String {
         let (enter, own_sys) = match self {
-            Self::Name(name) => (format!("ip netns exec {}", word(name)), true),
-            Self::Path(path) => (format!("nsenter --net={}", word(path)), false),
+            Self::Name(name) => (format!("ip netns exec {}", quote::shell(name)), true),
+            Self::Path(path) => (format!("nsenter --net={}", quote::shell(path)), false),
             Self::Process(pid) => (format!("nsenter -t {pid} -n"), false),
         };
         if command.contains('…') || command.contains("for each") {
@@ -58,21 +59,12 @@ impl Way {
         // `nsenter` leaves /sys as it is, which shows the interfaces of here.
         if command.contains("/sys/class/net/") && !own_sys {
             let inner = format!("mount -t sysfs sysfs /sys && {command}");
-            return format!("{enter} unshare -m sh -c {}", word(&inner));
+            return format!("{enter} unshare -m sh -c {}", quote::shell(&inner));
         }
         match command.contains(['>', ';', '&', '|', '$']) {
-            true => format!("{enter} sh -c {}", word(command)),
+            true => format!("{enter} sh -c {}", quote::shell(command)),
             false => format!("{enter} {command}"),
         }
-    }
-}
-
-/// A word for a shell.
-pub fn word(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&b);
-    match !text.is_empty() && text.bytes().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 

@@ -9,6 +9,7 @@ mod link;
 mod owner;
 pub mod record;
 pub mod render;
+mod starter;
 mod subject;
 mod target;
 
@@ -66,7 +67,7 @@ pub fn values(
                     Some(Kept { subject: Subject::Nic(i), knob: was, .. }) if knob != *was => {
                         subject::renamed(i, was, &knob)
                     }
-                    _ => subject::of(host, target, facts, set, &knob, known),
+                    _ => subject::of(host, target, facts, set, &knob, &change.new, known),
                 };
                 subject.map(|subject| (knob, subject))
             });

@@ -13,6 +13,7 @@ use crate::{
     journal::Set,
     knobs,
     lock::Lock,
+    mtu_path::PathCheck,
     netns::{self, Found},
     settle, status,
     undo::{self, Report},
@@ -107,6 +108,7 @@ impl Bench {
             lock: &self.lock,
             stop: &self.never,
             link_wait: settle::PATIENCE,
+            path: PathCheck::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod irqs;
 mod lines;
+mod setpci;
 
 use model::{
     Facts, Finding, Reading,
@@ -204,7 +205,8 @@ pub fn split(wishes: &mut Vec<Wish>, facts: &Facts) {
             .or_else(|| rfs(&wish, facts))
             .or_else(|| ntuple(&wish))
             .or_else(|| every_cpu(&wish, facts))
-            .or_else(|| policy(&wish, facts));
+            .or_else(|| policy(&wish, facts))
+            .or_else(|| Some(vec![setpci::expand(&wish.knob, &wish.value, facts)?.ok()?]));
         match parts {
             None => wishes.push(wish),
             Some(parts) => wishes.extend(parts.into_iter().map(|(knob, value)| Wish {
@@ -257,6 +259,7 @@ pub fn left_whole(wish: &Wish, facts: &Facts) -> Option<Refusal> {
     let cannot = |why: &str| Some(Refusal::new(RefusedAs::Environment, why));
     match wish.knob.as_str() {
         "irq.affinity" => irqs::expand(&wish.value, facts).err(),
+        knob if knob.starts_with("setpci ") => setpci::expand(knob, &wish.value, facts)?.err(),
         "cpu.governor" => cannot("no CPU of this host shows a frequency governor"),
         "cpu.energy_preference" => cannot("no CPU of this host shows an energy preference"),
         knob => match who(knob) {

@@ -225,16 +225,15 @@ fn together(
 /// Interrupts of busy queues from one node to another, a CPU for each.
 fn interrupts(case: &Case<'_>, from: NumaNode, to: NumaNode) -> Vec<Proposal> {
     let (away, pool) = (case.node_cpus(from), spread::candidates(case, Some(to)));
-    let mut moving = vec![];
+    let (mut moves, mut taken) = (vec![], BTreeMap::new());
     for nic in queues::running_physical(case) {
         let Ok(queues) = queues::queue_irqs(case, nic) else { continue };
-        for queue in queues {
-            let Ok(cpus) = queues::irq_cpus(case, queue.irq) else { continue };
-            if !cpus.intersection(&away).is_empty() && queue.irq.managed.get() != Some(true) {
-                moving.push(queue.irq);
-            }
-        }
+        let is_there = |q: &&queues::QueueIrq<'_>| {
+            let cpus = queues::irq_cpus(case, q.irq);
+            cpus.is_ok_and(|c| !c.intersection(&away).is_empty())
+        };
+        let moving = queues.iter().filter(is_there).filter(|q| q.irq.managed.get() != Some(true));
+        moves.extend(spread::moves(case, &moving.collect::<Vec<_>>(), &pool, &mut taken));
     }
-    let targets = spread::hand_out(&pool, &CpuSet::new(), &CpuSet::new(), moving.len());
-    moving.into_iter().zip(targets).map(|(irq, cpu)| knob::irq_affinity(case, irq, cpu)).collect()
+    moves
 }

@@ -1,5 +1,6 @@
 //! 25: interrupt coalescing against what the host should be good at.
 
+use model::quote;
 use model::{
     Confidence, Goal, Reading, Severity,
     drivers::Act,
@@ -79,7 +80,7 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
         format!("nic.{name}.coalesce.rx"),
         settings(c),
         wanted,
-        format!("ethtool -C {name} {wanted}"),
+        format!("ethtool -C {} {wanted}", quote::shell(name)),
         format!(
             "{}; more interrupts and CPU per packet, less throughput when CPUs are short",
             knob::impact(nic, Act::Coalesce("rx_usecs"))
@@ -130,7 +131,7 @@ fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Mis
             format!("nic.{name}.coalesce.adaptive_rx"),
             "off",
             "on",
-            format!("ethtool -C {name} adaptive-rx on"),
+            format!("ethtool -C {} adaptive-rx on", quote::shell(name)),
             format!(
                 "{}; some microseconds of delay",
                 knob::impact(nic, Act::Coalesce("adaptive_rx"))

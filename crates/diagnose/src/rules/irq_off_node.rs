@@ -3,7 +3,7 @@
 use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic};
 
 use crate::{
-    Case, Rule, knob,
+    Case, Rule,
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     spread, text,
@@ -148,13 +148,10 @@ fn finding(
 }
 
 fn moves(case: &Case<'_>, node: NumaNode, strays: &[Stray<'_>], taken: &CpuSet) -> Vec<Proposal> {
-    let movable: Vec<_> =
-        strays.iter().filter(|s| s.queue.irq.managed.get() != Some(true)).collect();
+    let movable = strays.iter().map(|s| &s.queue).filter(|q| q.irq.managed.get() != Some(true));
+    let movable: Vec<_> = movable.collect();
     let pool = spread::candidates(case, Some(node));
     let local = case.node_cpus(node);
     let pool: Vec<_> = pool.into_iter().filter(|c| local.contains(*c)).collect();
-    let targets = spread::hand_out(&pool, taken, &CpuSet::new(), movable.len());
-    let moves =
-        movable.iter().zip(targets).map(|(s, cpu)| knob::irq_affinity(case, s.queue.irq, cpu));
-    moves.collect()
+    spread::moves(case, &movable, &pool, &mut taken.iter().map(|c| (c, 1)).collect())
 }

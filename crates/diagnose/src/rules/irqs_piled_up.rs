@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Confidence, CpuId, CpuSet, Severity, nic::Nic};
 
 use crate::{
-    Case, Rule, knob,
+    Case, Rule,
     load::{self, Load},
     queues::{self, BUSY_IRQ_PER_S, QueueIrq},
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear},
@@ -171,7 +171,7 @@ fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
         .found()
 }
 
-/// Every interrupt of the pile but the busiest goes to a CPU of its own.
+/// Every interrupt of the pile but those of the busiest queue number goes to another CPU.
 fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Proposal>, String) {
     let mut pile: Vec<&Grown<'_>> = p.pile.iter().collect();
     pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));
@@ -190,18 +190,18 @@ fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Proposal>, String) {
         )
     };
     let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).collect();
-    let away = [p.cpu].into_iter().collect();
+    let away: CpuSet = [p.cpu].into_iter().collect();
     // Application and softirq on one node matters more than the NIC's own node.
     let node = if spread::processes_live_with(case, &away) {
         case.node_of(p.cpu)
     } else {
         nic.numa_node.get()
     };
-    let pool = spread::candidates(case, node);
-    let movable: Vec<_> =
-        pile.into_iter().skip(1).filter(|g| !managed.contains(&g.queue.irq.irq)).collect();
-    let targets = spread::hand_out(&pool, &taken, &away, movable.len());
-    let changes =
-        movable.iter().zip(targets).map(|(g, cpu)| knob::irq_affinity(case, g.queue.irq, cpu));
-    (changes.collect(), note)
+    let mut pool = spread::candidates(case, node);
+    pool.retain(|c| !away.contains(*c));
+    let stays = pile.first().and_then(|g| g.queue.number());
+    let movable = pile.iter().map(|g| &g.queue).filter(|q| q.number() != stays);
+    let movable: Vec<_> = movable.filter(|q| !managed.contains(&q.irq.irq)).collect();
+    let mut taken = taken.iter().map(|c| (c, 1)).collect();
+    (spread::moves(case, &movable, &pool, &mut taken), note)
 }

@@ -1,5 +1,6 @@
 //! 23: MTUs that do not fit together, here or along a path.
 
+use model::quote;
 use model::{
     Confidence, Severity,
     drivers::Act,
@@ -128,7 +129,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("nic.{name}.mtu"),
             old.to_string(),
             smallest.to_string(),
-            format!("ip link set {name} mtu {smallest}"),
+            format!("ip link set {} mtu {smallest}", quote::shell(name)),
             format!(
                 "{}to raise the smaller side instead, check the whole path first",
                 case.nic(name)

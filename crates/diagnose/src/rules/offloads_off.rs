@@ -1,5 +1,6 @@
 //! 24: offloads off where the CPU pays for it, or LRO on where packets are forwarded.
 
+use model::quote;
 use model::{
     Confidence, Severity,
     drivers::Act,
@@ -132,7 +133,7 @@ fn switch(nic: &Nic, kernel: &str, short: &str, old: &str, new: &str) -> Proposa
         format!("nic.{}.features.{kernel}", nic.name),
         old,
         new,
-        format!("ethtool -K {} {short} {new}", nic.name),
+        format!("ethtool -K {} {short} {new}", quote::shell(&nic.name)),
         format!(
             "{}; somebody may have switched it for a reason (capture, XDP, a driver fault)",
             knob::impact(nic, Act::Feature(kernel))

@@ -1,5 +1,6 @@
 //! 30: packets dropped before they were sent.
 
+use model::quote;
 use model::{Confidence, Severity, nic::Nic, samples::QdiscSample};
 
 use crate::{
@@ -113,9 +114,13 @@ fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Proposal> {
         return vec![];
     }
     let command = if worst.parent == "root" {
-        format!("tc qdisc replace dev {} root fq", nic.name)
+        format!("tc qdisc replace dev {} root fq", quote::shell(&nic.name))
     } else {
-        format!("tc qdisc replace dev {} parent {} fq", nic.name, worst.parent)
+        format!(
+            "tc qdisc replace dev {} parent {} fq",
+            quote::shell(&nic.name),
+            quote::shell(&worst.parent)
+        )
     };
     vec![advice(
         &worst.kind,

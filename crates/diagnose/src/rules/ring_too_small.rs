@@ -1,5 +1,6 @@
 //! 8: packets lost for want of receive descriptors.
 
+use model::quote;
 use model::{
     Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta,
 };
@@ -188,7 +189,7 @@ fn with_remedy(case: &Case<'_>, nic: &Nic, mut draft: Draft) -> Draft {
                     format!("nic.{}.rings.rx", nic.name),
                     r.rx.to_string(),
                     new.to_string(),
-                    format!("ethtool -G {} rx {new}", nic.name),
+                    format!("ethtool -G {} rx {new}", quote::shell(&nic.name)),
                     format!(
                         "{}; more descriptors mean more memory, colder caches and more delay when \
                          full",

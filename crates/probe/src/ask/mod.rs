@@ -2,6 +2,7 @@
 //! [`Root::ask`](crate::Root::ask), so that a snapshot answers it too.
 
 pub mod access;
+pub mod echo;
 pub mod ethnl;
 pub mod ethtool;
 pub mod genl;

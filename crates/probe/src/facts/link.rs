@@ -247,9 +247,10 @@ fn napi(n: &NapiMessage, queues: Vec<QueueId>) -> Napi {
             || Reading::Absent(format!("NAPI {} has no thread", n.id)),
             Reading::Known,
         ),
-        threaded: n
-            .threaded
-            .map_or_else(|| Reading::absent("not told; since Linux 6.17"), Reading::Known),
+        threaded: n.threaded.map_or_else(
+            || Reading::absent("not told; since Linux 6.17"),
+            |t| Reading::Known(t != 0),
+        ),
         gro_flush_timeout_ns: n.gro_flush_timeout.map_or_else(
             || Reading::absent("not told by NAPI; since Linux 6.13"),
             |ns| Reading::Known(Nanos(ns)),

@@ -28,16 +28,9 @@ impl Default for Look {
 }
 
 /// The text with control characters (terminal escapes, line ends, direction overrides) shown
-/// as `�` and tabs as a space.
+/// as escapes and tabs as a space.
 pub fn clean(text: &str) -> String {
-    let overrides = |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .map(|c| match c {
-            '\t' => ' ',
-            c if c.is_control() || overrides(c) => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    model::quote::shown(&text.replace('\t', " "))
 }
 
 /// Columns that a cleaned text takes on a terminal.
@@ -63,8 +56,8 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(clean("a\x1b[31mb\r\nc\td"), "a\u{fffd}[31mb\u{fffd}\u{fffd}c d");
-        assert_eq!(clean("abc\u{202e}def"), "abc\u{fffd}def");
+        assert_eq!(clean("a\x1b[31mb\r\nc\td"), "a\\x1b[31mb\\x0d\\x0ac d");
+        assert_eq!(clean("abc\u{202e}def"), "abc\\u{202e}def");
         assert_eq!(clean("naïve 網路"), "naïve 網路");
     }
 

@@ -55,7 +55,7 @@ fn parsed(payload: &[u8]) -> Option<(u32, Qdisc)> {
 }
 
 impl Host {
-    fn ifindex(&self, nic: &str) -> Result<u32, TuneError> {
+    pub(super) fn ifindex(&self, nic: &str) -> Result<u32, TuneError> {
         let path = format!("/sys/class/net/{nic}/ifindex");
         let text = self.text(&path)?;
         text.trim()

@@ -1,5 +1,6 @@
 //! `irq.N.affinity`: the CPUs on which an interrupt may be raised.
 
+use model::quote;
 use model::{
     IrqId, Reading,
     irq::Irq,
@@ -8,7 +9,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, irq_of, list_of, mask, usage},
+    knob::{Case, Knob, Refusal, cannot, cpus_of, irq_of, usage},
     privilege::Need,
 };
 
@@ -69,10 +70,7 @@ impl Knob for IrqAffinity {
         _: &str,
         wanted: &str,
     ) -> Result<String, Refusal> {
-        let cpus = match wanted.strip_prefix("mask:") {
-            Some(hex) => mask(hex)?,
-            None => list_of(wanted)?,
-        };
+        let cpus = cpus_of(wanted)?;
         if cpus.is_empty() {
             return usage("an interrupt needs a CPU");
         }
@@ -122,6 +120,6 @@ impl Knob for IrqAffinity {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("echo {new} > {}", file(knob))
+        quote::echo(new, &file(knob))
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, harmful, list_of},
+    knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, harmful},
 };
 
 /// Told to its socket; holds until it ends. **Source**: the socket's `setup`, its environment. An
@@ -24,7 +24,7 @@ fn spelled(cpus: &CpuSet) -> String {
 }
 
 fn cpus(text: &str) -> Result<CpuSet, Refusal> {
-    if text == "none" { Ok(CpuSet::default()) } else { list_of(text) }
+    if text == "none" { Ok(CpuSet::default()) } else { cpus_of(text) }
 }
 
 /// The CPUs of an exact value, and its own.
@@ -71,7 +71,7 @@ impl Knob for IrqbalanceCpus {
         let (now, own) = parts(old).unwrap_or(("none", "none"));
         let (now, own) = (cpus(now)?, cpus(own)?);
         let all = match wanted.strip_prefix('+') {
-            Some(more) => now.union(&list_of(more)?),
+            Some(more) => now.union(&cpus_of(more)?),
             None => cpus(wanted)?,
         };
         case.online(&all.difference(&now))?;

@@ -1,5 +1,6 @@
 //! `nic.NIC.channels`: how many queues an interface has.
 
+use model::quote;
 use model::{
     nic::{Channels as Known, Nic},
     tune::Radius,
@@ -10,7 +11,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
-    knobs::rss_table,
+    knobs::{nic_napi, rss_table},
     privilege::Need,
 };
 
@@ -98,7 +99,7 @@ fn table_lost(nic: &Nic, receive: u32) -> Option<String> {
     let last = table.iter().max()?;
     let then = format!(
         "take it back first (ethtool -X {} default), and set it anew after the change",
-        nic.name
+        quote::shell(&nic.name)
     );
     Some(if *last >= receive {
         format!(
@@ -172,16 +173,19 @@ impl Knob for NicChannels {
         set(&mut channels, value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
         // `equal 2` of somebody's own looks like the table of a driver that uses two queues.
         host.set_channels(nic, &channels).map_err(|e| match e {
-            TuneError::Environment(why) if why.ends_with("(EINVAL)") => TuneError::Environment(format!(
-                "{why}; an RSS table that was set by hand may use more queues (ethtool -x {nic})"
-            )),
+            TuneError::Environment(why) if why.ends_with("(EINVAL)") => {
+                TuneError::Environment(format!(
+                    "{why}; an RSS table that was set by hand may use more queues (ethtool -x {})",
+                    quote::shell(nic)
+                ))
+            }
             e => e,
         })
     }
 
     fn undo_text(&self, _: &str) -> String {
-        "the old number is set again, then queueing disciplines, the RSS table, RPS, RFS, XPS and \
-         interrupt affinities as they were"
+        "the old number is set again, then queueing disciplines, the RSS table, RPS, RFS, XPS, \
+         interrupt affinities and the settings of each NAPI as they were"
             .into()
     }
 
@@ -198,7 +202,7 @@ impl Knob for NicChannels {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -L {} {new}", nic(knob))
+        format!("ethtool -L {} {new}", quote::shell(nic(knob)))
     }
 
     /// Queues that go take their settings along, and a driver may spread its interrupts anew.
@@ -216,6 +220,7 @@ impl Knob for NicChannels {
         let mut irqs = folder("device/msi_irqs");
         irqs.extend(folder("device/../msi_irqs"));
         all.extend(irqs.into_iter().map(|irq| format!("irq.{irq}.affinity")));
+        all.extend(nic_napi::of_nic(host, nic, None));
         all
     }
 }

@@ -1,5 +1,6 @@
 //! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
 
+use model::quote;
 use model::{Reading, nic::Coalesce as Known, tune::Radius};
 use probe::ask::ethtool::answers::Coalesce;
 
@@ -7,6 +8,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
+    knobs::nic_napi,
     privilege::Need,
 };
 
@@ -146,6 +148,11 @@ impl Knob for NicCoalesce {
     fn command(&self, knob: &str, new: &str) -> String {
         let (nic, p) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
         let classic = p.replace("max_frames", "frames").replace('_', "-");
-        format!("ethtool -C {nic} {classic} {new}")
+        format!("ethtool -C {} {classic} {new}", quote::shell(nic))
+    }
+
+    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        nic_napi::of_nic(host, parts(knob).map_or("", |p| p.0), None)
     }
 }

@@ -17,6 +17,7 @@ pub const KNOB: Attribute = Attribute {
     judge,
     same: same_line,
     disturbs: None,
+    napi: Some("defer_hard_irqs"),
     command: None,
 };
 

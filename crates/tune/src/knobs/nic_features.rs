@@ -1,5 +1,6 @@
 //! `nic.NIC.features.NAME`: an offload or another switch of `ethtool -k`, by the kernel's name.
 
+use model::quote;
 use model::tune::Radius;
 use probe::ask::ethtool::answers::Feature;
 
@@ -7,6 +8,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, is_nic_name, switch},
+    knobs::nic_napi,
     privilege::Need,
 };
 
@@ -109,6 +111,11 @@ impl Knob for NicFeatures {
 
     fn command(&self, knob: &str, new: &str) -> String {
         let (nic, feature) = parts(knob).unwrap_or_default();
-        format!("ethtool -K {nic} {feature} {new}")
+        format!("ethtool -K {} {} {new}", quote::shell(nic), quote::shell(feature))
+    }
+
+    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

@@ -17,10 +17,16 @@ pub const KNOB: Attribute = Attribute {
     judge,
     same: same_line,
     disturbs: None,
+    napi: Some("gro_flush_timeout"),
     command: None,
 };
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+    nanoseconds(wanted)
+}
+
+/// A time, in the kernel's nanoseconds.
+pub fn nanoseconds(wanted: &str) -> Result<String, Refusal> {
     // A second of waiting is a mistake of the unit.
     let wanted = match wanted.parse::<model::Nanos>() {
         Ok(time) => time.0.to_string(),

@@ -1,5 +1,6 @@
 //! `nic.NIC.mtu`: the largest packet, without the link's own header.
 
+use model::quote;
 use model::{
     nic::{KindDetails, Nic},
     tune::Radius,
@@ -9,6 +10,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
+    knobs::nic_napi,
     privilege::Need,
     stacked::{self, Below},
 };
@@ -98,7 +100,7 @@ impl Knob for NicMtu {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("ip link set {} mtu {new}", nic(knob))
+        format!("ip link set {} mtu {new}", quote::shell(nic(knob)))
     }
 
     /// The kernel lowers VLANs with their device, bridges follow their ports, and IPv6's own MTU follows
@@ -110,6 +112,7 @@ impl Knob for NicMtu {
         let mut all: Vec<String> = others.iter().map(|n| format!("nic.{n}.mtu")).collect();
         all.push(ipv6(nic));
         all.extend(others.iter().map(|n| ipv6(n)));
+        all.extend(nic_napi::of_nic(host, nic, None));
         all
     }
 }

@@ -1,5 +1,6 @@
 //! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
 
+use model::quote;
 use model::tune::Radius;
 use probe::ask::ethtool::answers::Pause;
 
@@ -7,6 +8,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, switch},
+    knobs::nic_napi,
     privilege::Need,
 };
 
@@ -92,6 +94,11 @@ impl Knob for NicPause {
 
     fn command(&self, knob: &str, new: &str) -> String {
         let (nic, parameter) = parts(knob).unwrap_or_default();
-        format!("ethtool -A {nic} {parameter} {new}")
+        format!("ethtool -A {} {parameter} {new}", quote::shell(nic))
+    }
+
+    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

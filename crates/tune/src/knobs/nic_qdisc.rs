@@ -2,6 +2,7 @@
 
 mod options;
 
+use model::quote;
 use model::{
     ids::Direction,
     tune::{Radius, Reach},
@@ -302,7 +303,7 @@ impl Knob for NicQdisc {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        let nic = nic(knob);
+        let nic = quote::shell(nic(knob));
         if new == "default" || new.ends_with(OWN) {
             return format!("tc qdisc del dev {nic} root");
         }

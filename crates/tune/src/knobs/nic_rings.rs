@@ -1,5 +1,6 @@
 //! `nic.NIC.rings.rx` and its like: descriptors of a queue.
 
+use model::quote;
 use model::tune::Radius;
 use probe::ask::ethtool::answers::Rings;
 
@@ -7,6 +8,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number},
+    knobs::nic_napi,
     privilege::Need,
 };
 
@@ -105,6 +107,11 @@ impl Knob for NicRings {
 
     fn command(&self, knob: &str, new: &str) -> String {
         let (nic, ring) = parts(knob).unwrap_or_default();
-        format!("ethtool -G {nic} {} {new}", ring.replace('_', "-"))
+        format!("ethtool -G {} {} {new}", quote::shell(nic), ring.replace('_', "-"))
+    }
+
+    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

@@ -17,6 +17,7 @@ pub const KNOB: Attribute = Attribute {
     judge,
     same: same_line,
     disturbs: None,
+    napi: None,
     command: Some(|nic, new| format!("ip link set {nic} txqueuelen {new}")),
 };
 

@@ -89,7 +89,15 @@ fn register(host: &Host, knob: &str) -> Result<(PciConfig, u16, u8), TuneError> 
         ListEnd::Truncated | ListEnd::Broken => return wrong("its capability list breaks off"),
     }
     let Some((_, start)) = config.capabilities.iter().find(|c| c.0 == field.capability) else {
-        return Err(TuneError::Absent(format!("{path}: the device has no such capability")));
+        let other = FIELDS.iter().find(|f| config.capabilities.iter().any(|c| c.0 == f.capability));
+        let instead = other.map(|f| {
+            let kind = if f.name == "mmrbc" { "PCI-X" } else { "PCI Express" };
+            format!(": it is {kind}, whose setting is pci.{address}.{}", f.name)
+        });
+        return Err(TuneError::Absent(format!(
+            "{path}: the device has no such capability{}",
+            instead.unwrap_or_default()
+        )));
     };
     let Some(at) = start.checked_add(field.at).filter(|at| at % 2 == 0) else {
         return wrong("its capability list breaks off");
@@ -299,6 +307,8 @@ mod tests {
         tries(&|s| s.truncate(0x79));
         tries(&|s| s[0x51] = 0x40); // in a circle
         tries(&|s| s[0x51] = 0); // without PCI Express
+        let why = PciRequest.read(&Host::tree(tree.path()).unwrap(), knob).unwrap_err().to_string();
+        assert!(why.contains("it is PCI-X, whose setting is pci.0000:02:00.0.mmrbc"), "{why}");
         tries(&|s| s[..2].fill(0xff)); // gone
         tries(&|s| s[6] = 0); // no list at all
     }

@@ -7,7 +7,7 @@ use model::{CpuSet, Reading, tune::Radius};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, ended, list_of, usage},
+    knob::{Case, Knob, Refusal, Undone, cannot, ended, usage},
     privilege::Need,
 };
 
@@ -129,7 +129,7 @@ impl Knob for ProcessAffinity {
         _: &str,
         wanted: &str,
     ) -> Result<String, Refusal> {
-        let cpus = list_of(wanted)?;
+        let cpus = case.cpus(wanted)?;
         if cpus.is_empty() {
             return usage("a process needs a CPU");
         }

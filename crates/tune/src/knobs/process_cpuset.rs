@@ -10,7 +10,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, ended, list_of, usage},
+    knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
     privilege::Need,
 };
 use group::Group;
@@ -31,11 +31,11 @@ fn pid(knob: &str) -> Option<u32> {
 /// CPUs, and nodes where some are named.
 fn wanted(value: &str) -> Result<(CpuSet, Option<CpuSet>), Refusal> {
     match value.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [cpus] => Ok((list_of(cpus)?, None)),
+        [cpus] => Ok((cpus_of(cpus)?, None)),
         [cpus, "mems", nodes] => {
             let nodes =
                 nodes.parse().or_else(|_| usage(format!("{nodes:?} is no list of nodes")))?;
-            Ok((list_of(cpus)?, Some(nodes)))
+            Ok((cpus_of(cpus)?, Some(nodes)))
         }
         _ => usage(format!("{value:?} is not CPUS or 'CPUS mems NODES'")),
     }
@@ -137,7 +137,8 @@ impl Knob for ProcessCpuset {
         old: &str,
         value: &str,
     ) -> Result<String, Refusal> {
-        let (cpus, mems) = wanted(value)?;
+        let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
+        let (cpus, mems) = wanted(&format!("{} {rest}", case.cpus(first)?))?;
         if cpus.is_empty() || mems.as_ref().is_some_and(CpuSet::is_empty) {
             return usage("a process needs a CPU and a node");
         }

@@ -17,6 +17,7 @@ pub const KNOB: Attribute = Attribute {
     judge,
     same: same_line,
     disturbs: Some("flows may change their CPU once"),
+    napi: None,
     command: None,
 };
 

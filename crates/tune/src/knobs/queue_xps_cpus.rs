@@ -17,6 +17,7 @@ pub const KNOB: Attribute = Attribute {
     judge,
     same: same_mask,
     disturbs: Some("a flow may change its queue once, and its packets their order"),
+    napi: None,
     command: None,
 };
 

@@ -1,5 +1,6 @@
 //! `nic.NIC.rss.hash_fields.FLOW`: which header fields spread a kind of traffic over queues.
 
+use model::quote;
 use model::tune::{Radius, Reach};
 
 use crate::{
@@ -118,7 +119,7 @@ impl Knob for RssHashFields {
         let (nic, flow) = parts(knob).unwrap_or_default();
         let letter = |w: &str| FIELDS.iter().find(|f| f.1 == w).map_or("", |f| f.2);
         let letters: String = new.split(' ').map(letter).collect();
-        format!("ethtool -N {nic} rx-flow-hash {flow} {letters}")
+        format!("ethtool -N {} rx-flow-hash {flow} {letters}", quote::shell(nic))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
 
+use model::quote;
 use model::tune::{Radius, Reach};
 
 use crate::{
@@ -109,7 +110,7 @@ impl Knob for RssKey {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -X {} hkey {new}", nic(knob))
+        format!("ethtool -X {} hkey {new}", quote::shell(nic(knob)))
     }
 
     /// Some drivers write both at once.

@@ -1,5 +1,6 @@
 //! `nic.NIC.rss.table`: which queue each hash value goes to.
 
+use model::quote;
 use model::tune::Radius;
 
 use crate::{
@@ -124,7 +125,7 @@ impl Knob for RssTable {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -X {} … (queues in order: {new})", nic(knob))
+        format!("ethtool -X {} … (queues in order: {new})", quote::shell(nic(knob)))
     }
 }
 

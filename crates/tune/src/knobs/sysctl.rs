@@ -4,6 +4,7 @@ mod judge;
 mod missing;
 mod sweeps;
 
+use model::quote;
 use model::{
     settings::{self, Asked, Verdict},
     sysctl::{Origin, Sysctl as Fact},
@@ -275,8 +276,7 @@ impl Knob for Sysctl {
     }
 
     fn command(&self, knob: &str, new: &str) -> String {
-        let quoted = if new.contains(' ') { format!("\"{new}\"") } else { new.into() };
-        format!("sysctl -w {}={quoted}", knob.strip_prefix("sysctl.").unwrap_or(knob))
+        quote::sysctl(knob.strip_prefix("sysctl.").unwrap_or(knob), new)
     }
 
     fn companions(&self, host: &Host, knob: &str) -> Vec<String> {

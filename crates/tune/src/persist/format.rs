@@ -1,5 +1,6 @@
 //! The same for others: a shell script that sets it now, tasks for Ansible, a profile for tuned.
 
+use model::quote;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -8,7 +9,7 @@ use model::tune::NotKept;
 use super::{
     files, irq, not_kept,
     record::{Kept, Subject},
-    render::{Rendered, by_hand, command},
+    render::{NOT_PLAIN, Rendered, by_hand, command, is_plain},
 };
 
 /// A document, and what it cannot say: each is named in a comment at its end.
@@ -28,7 +29,8 @@ impl Printed {
         for n in &left_out {
             // One line, whatever stands in it.
             let line = format!("not here: {}={}: {} (change {})", n.knob, n.value, n.why, n.id);
-            text += &format!("# {}\n", line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            text += &format!("# {}\n", quote::shown(&line));
         }
         Self { text, left_out }
     }
@@ -44,10 +46,23 @@ pub fn shell(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
     for k in kept {
         text += &match (&k.subject, command(k)) {
             (Subject::Irq { action }, _) => irq::loop_over(action, &k.value),
+            (Subject::Unit { name }, _) if k.knob.ends_with(".cpuset") => {
+                let (cpus, mems) = k.value.split_once(" mems ").unwrap_or((&k.value, ""));
+                let mems = match mems {
+                    "" => String::new(),
+                    mems => format!(" AllowedMemoryNodes={}", quote::shell(mems)),
+                };
+                format!(
+                    "systemctl set-property --runtime {} AllowedCPUs={}{mems}\n",
+                    quote::shell(name),
+                    quote::shell(cpus)
+                )
+            }
             (Subject::Unit { name }, _) => format!(
-                "for pid in $(cat \"/sys/fs/cgroup$(systemctl show -P ControlGroup '{name}')/cgroup.procs\"); \
+                "for pid in $(cat \"/sys/fs/cgroup$(systemctl show -P ControlGroup {})/cgroup.procs\"); \
                  do\n    taskset -a -c -p {} \"$pid\"\ndone\n",
-                k.value
+                quote::shell(name),
+                quote::shell(&k.value)
             ),
             (_, Some(command)) => format!("{command}\n"),
             (_, None) => {
@@ -72,22 +87,21 @@ pub fn ansible(rendered: &Rendered) -> Printed {
     for folder in folders {
         let _ = write!(
             text,
-            "    - name: Folder {folder}\n      ansible.builtin.file:\n        path: {folder}\n        \
-             state: directory\n        mode: \"0755\"\n"
+            "    - name: {}\n      ansible.builtin.file:\n        path: {}\n        \
+             state: directory\n        mode: \"0755\"\n",
+            quote::yaml(&format!("Folder {folder}")),
+            quote::yaml(folder)
         );
     }
     for f in &rendered.files {
         let _ = write!(
             text,
             "    - name: {0}\n      ansible.builtin.copy:\n        dest: {0}\n        owner: root\n        \
-             group: root\n        mode: \"{1:04o}\"\n        content: |\n",
-            quoted(&f.path),
+             group: root\n        mode: \"{1:04o}\"\n        content: ",
+            quote::yaml(&f.path),
             f.mode
         );
-        for line in files::dressed(&f.body).lines() {
-            let _ =
-                if line.is_empty() { writeln!(text) } else { writeln!(text, "          {line}") };
-        }
+        text += &content(&files::dressed(&f.body));
         text += "      notify: Tell who reads them\n";
     }
     text += "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
@@ -95,9 +109,15 @@ pub fn ansible(rendered: &Rendered) -> Printed {
     Printed::new(text, rendered.not_kept.clone())
 }
 
-/// A YAML string.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+/// A file's text in YAML: line by line, where a template or a character that no line takes does not
+/// forbid that.
+fn content(body: &str) -> String {
+    let quoted = quote::yaml(body);
+    if quoted.starts_with('!') || body.contains(|c| c != '\n' && quote::acts(c)) {
+        return format!("{quoted}\n");
+    }
+    let line = |l: &str| if l.is_empty() { "\n".into() } else { format!("          {l}\n") };
+    format!("|\n{}", body.lines().map(line).collect::<String>())
 }
 
 /// A profile for tuned: `/etc/tuned/netwright/tuned.conf`.
@@ -111,6 +131,10 @@ pub fn tuned(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
     let (mut sysctl, mut sysfs) = (String::new(), String::new());
     let mut nics: BTreeMap<String, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
     for k in kept {
+        if k.value.contains("${") || !is_plain(k) {
+            left_out.push(not_kept(k, NOT_PLAIN));
+            continue;
+        }
         if let Some(key) = k.knob.strip_prefix("sysctl.") {
             let _ = writeln!(sysctl, "{key}={}", k.value);
             continue;

@@ -1,9 +1,12 @@
 //! Interrupts by name at boot, and irqbalance kept off them.
 
+use model::{CpuSet, quote};
 use parse::shell_vars;
 
 use crate::{Host, host::service::unit_file};
 
+/// The knob of CPUs that irqbalance keeps free.
+pub const BANNED_KNOB: &str = "irqbalance.banned_cpus";
 /// The knob that gives irqbalance a script of the user's.
 pub const POLICY_KNOB: &str = "irqbalance.policyscript";
 /// Where our scripts are.
@@ -15,7 +18,9 @@ pub const ENVIRONMENT: &str = "/etc/netwright/irqbalance.env";
 /// A shell loop over the interrupts of an action.
 pub fn loop_over(action: &str, cpus: &str) -> String {
     format!(
-        "for irq in /proc/irq/*/'{action}'; do\n    echo {cpus} > \"${{irq%/*}}/smp_affinity_list\"\ndone\n"
+        "for irq in /proc/irq/*/{}; do\n    echo {} > \"${{irq%/*}}/smp_affinity_list\"\ndone\n",
+        quote::shell(action),
+        quote::shell(cpus)
     )
 }
 
@@ -61,7 +66,7 @@ pub fn keep_off(actions: &[&str]) -> (String, u32, String) {
         "#!/bin/sh\n# Called by irqbalance with a device's folder and an interrupt's number.\n",
     );
     for action in actions {
-        policy += &format!("[ -e \"/proc/irq/$2/\"'{action}' ] && echo ban=true\n");
+        policy += &format!("[ -e \"/proc/irq/$2/\"{} ] && echo ban=true\n", quote::shell(action));
     }
     policy += "exit 0\n";
     (POLICY.into(), 0o755, policy)
@@ -103,12 +108,95 @@ pub fn hand_over(
     let arguments = format!("{now} --policyscript={policy}");
     Ok(vec![
         (ENVIRONMENT.into(), 0o644, format!("{variable}=\"{}\"\n", arguments.trim_start())),
-        (
-            "/etc/systemd/system/irqbalance.service.d/netwright.conf".into(),
-            0o644,
-            format!(
-                "[Service]\n# Read after the distribution's own, which it includes.\nEnvironmentFile={ENVIRONMENT}\n"
-            ),
-        ),
+        reads_ours(),
     ])
+}
+
+/// What has irqbalance read our file.
+fn reads_ours() -> (String, u32, String) {
+    (
+        "/etc/systemd/system/irqbalance.service.d/netwright.conf".into(),
+        0o644,
+        format!(
+            "[Service]\n# Read after the distribution's own, which it includes.\nEnvironmentFile={ENVIRONMENT}\n"
+        ),
+    )
+}
+
+/// Path, mode and body of what keeps irqbalance off these CPUs: in both forms, for each version has its
+/// own, and the distribution's file may have either.
+///
+/// # Errors
+/// Why it cannot be done.
+pub fn banned_cpus(host: &Host, list: &str) -> Result<Vec<(String, u32, String)>, String> {
+    let Ok(cpus) = list.parse::<CpuSet>() else {
+        return Err("its settings files keep no CPU free, and so it starts".into());
+    };
+    if unit_file(host, "irqbalance.service").is_none() {
+        return Err(
+            "no systemd unit starts irqbalance: set IRQBALANCE_BANNED_CPULIST for it".into()
+        );
+    }
+    let both = format!(
+        "IRQBALANCE_BANNED_CPUS={}\nIRQBALANCE_BANNED_CPULIST={cpus}\n",
+        cpus.to_hex_mask()
+    );
+    Ok(vec![(ENVIRONMENT.into(), 0o644, both), reads_ours()])
+}
+
+#[cfg(test)]
+mod tests {
+    use model::tune::NotKept;
+    use probe::facts::{self, Request};
+
+    use super::*;
+    use crate::persist::{
+        Target,
+        record::{Kept, Subject},
+        render::{Rendered, render},
+    };
+
+    /// What comes of keeping a list of CPUs free, on a system with these files.
+    fn kept(files: &[(&str, &str)], value: &str) -> Rendered {
+        let tree = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let file = tree.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        let host = Host::tree(tree.path()).unwrap();
+        let facts = facts::collect(host.root(), &Request { processes: vec![] });
+        let kept = Kept {
+            id: 1,
+            knob: BANNED_KNOB.into(),
+            set_as: None,
+            value: value.into(),
+            subject: Subject::Host,
+        };
+        render(&host, &Target::this(), &facts, &[kept])
+    }
+
+    #[test]
+    fn cpus_that_irqbalance_keeps_free_are_kept_in_both_its_forms() {
+        let unit = "[Service]\nEnvironmentFile=-/etc/default/irqbalance\n";
+        let unit = ("usr/lib/systemd/system/irqbalance.service", unit);
+        let out = kept(&[unit, ("usr/lib/systemd/libsystemd-shared-252.so", "")], "0-1,32");
+        let of = |path: &str| out.files.iter().find(|f| f.path == path).unwrap().body.clone();
+        assert_eq!(
+            of(ENVIRONMENT),
+            "IRQBALANCE_BANNED_CPUS=00000001,00000003\nIRQBALANCE_BANNED_CPULIST=0-1,32\n"
+        );
+        let drop_in = of("/etc/systemd/system/irqbalance.service.d/netwright.conf");
+        assert!(drop_in.contains(&format!("EnvironmentFile={ENVIRONMENT}")), "{drop_in}");
+        assert!(out.not_kept.is_empty() && out.kept.len() == 1, "{out:?}");
+
+        for (files, value, why) in [
+            (&[unit][..], "none", "keep no CPU free"),
+            (&[][..], "0", "no systemd unit starts irqbalance"),
+        ] {
+            let out = kept(files, value);
+            let [NotKept { why: said, .. }] = out.not_kept.as_slice() else { panic!("{out:?}") };
+            assert!(said.contains(why) && out.files.is_empty(), "{out:?}");
+        }
+    }
 }

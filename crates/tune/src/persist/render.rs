@@ -1,5 +1,6 @@
 //! What is kept → the files of this distribution that keep it. Reads, writes nothing.
 
+use model::quote;
 use std::collections::BTreeMap;
 
 use model::{
@@ -57,6 +58,9 @@ pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[Kept]) -> Ren
         out: Rendered::default(),
         bodies: BTreeMap::new(),
     };
+    let (plain, odd): (Vec<Kept>, Vec<Kept>) = kept.iter().cloned().partition(is_plain);
+    let (kept, odd) = (plain.as_slice(), odd);
+    odd.iter().for_each(|k| work.give_up(k, NOT_PLAIN));
     work.sysctls(kept);
     work.interfaces(kept);
     work.interrupts(kept);
@@ -98,11 +102,29 @@ struct Work<'a> {
     bodies: BTreeMap<String, (u32, String)>,
 }
 
+/// Why a value is in none of the files.
+pub const NOT_PLAIN: &str = "the name holds characters that files of udev, systemd and tuned read as something else: rename it";
+
+/// Whether the names in it stand for themselves in files.
+pub fn is_plain(kept: &Kept) -> bool {
+    let all = |words: &[&str]| words.iter().all(|w| quote::is_plain(w));
+    match &kept.subject {
+        Subject::Nic(nic) => {
+            all(&[nic.name.as_str()]) && nic.driver.as_deref().is_none_or(quote::is_plain)
+        }
+        Subject::Host => match kept.knob.strip_prefix("sysctl.") {
+            Some(key) => all(&key.split('/').collect::<Vec<_>>()),
+            None => true,
+        },
+        Subject::Irq { .. } | Subject::Unit { .. } => true,
+    }
+}
+
 /// The classic command that sets it.
 pub fn command(kept: &Kept) -> Option<String> {
     let command = knobs::find(&kept.knob)?.command(&kept.knob, &kept.value);
     // Some are for people to read, or several.
-    (!command.contains(['…', '\n', ';'])).then_some(command)
+    (!command.contains(['…', '\n']) && !command.contains("; ")).then_some(command)
 }
 
 /// Of what no form can say: what a script of somebody's own has to do.
@@ -323,6 +345,28 @@ impl Work<'_> {
         }
         let given = all.iter().find(|k| k.knob == irq::POLICY_KNOB && k.value != "none");
         self.policy(given, &pairs);
+        if let Some(kept) = all.iter().find(|k| k.knob == irq::BANNED_KNOB) {
+            match irq::banned_cpus(self.system, &kept.value) {
+                Ok(files) => {
+                    self.environment(files);
+                    self.keep(kept, irq::ENVIRONMENT);
+                }
+                Err(why) => self.give_up(kept, why),
+            }
+        }
+    }
+
+    /// Lines of our file for irqbalance, and once what has it read that.
+    fn environment(&mut self, files: Vec<(String, u32, String)>) {
+        for (path, mode, body) in files {
+            if path == irq::ENVIRONMENT || !self.bodies.contains_key(&path) {
+                self.append(&path, mode, &body);
+            }
+        }
+        let anew = "irqbalance reads its policy anew with `systemctl daemon-reload; systemctl restart irqbalance`";
+        if !self.out.notes.iter().any(|n| n == anew) {
+            self.out.notes.push(anew.into());
+        }
     }
 
     /// The policy script that irqbalance was given, else one that keeps it off these interrupts.
@@ -352,9 +396,7 @@ impl Work<'_> {
             (Err(why), Some(kept)) => self.give_up(kept, why),
             (Err(why), None) => self.out.notes.push(why),
             (Ok(files), given) => {
-                for (path, mode, body) in files {
-                    self.append(&path, mode, &body);
-                }
+                self.environment(files);
                 match given {
                     None => self.append(&own.0, own.1, &own.2),
                     Some(kept) => self.keep(kept, irq::ENVIRONMENT),
@@ -365,7 +407,6 @@ impl Work<'_> {
                         kept.value
                     ));
                 }
-                self.out.notes.push("irqbalance reads its policy anew with `systemctl daemon-reload; systemctl restart irqbalance`".into());
             }
         }
     }
@@ -382,7 +423,18 @@ impl Work<'_> {
                 }
                 Some(_) => self.keep(kept, &path),
                 None => {
-                    let body = format!("[Service]\nCPUAffinity=\nCPUAffinity={}\n", kept.value);
+                    let limits = kept.knob.ends_with(".cpuset");
+                    if limits && !self.system.root().exists("/sys/fs/cgroup/cgroup.controllers") {
+                        self.give_up(kept, "systemd limits a unit's CPUs by cgroup v2 only");
+                        continue;
+                    }
+                    let body = match kept.value.split_once(" mems ").unwrap_or((&kept.value, "")) {
+                        (cpus, "") if limits => format!("[Service]\nAllowedCPUs={cpus}\n"),
+                        (cpus, mems) if limits => {
+                            format!("[Service]\nAllowedCPUs={cpus}\nAllowedMemoryNodes={mems}\n")
+                        }
+                        (cpus, _) => format!("[Service]\nCPUAffinity=\nCPUAffinity={cpus}\n"),
+                    };
                     self.append(&path, 0o644, &body);
                     self.keep(kept, &path);
                 }
@@ -393,7 +445,8 @@ impl Work<'_> {
     /// Files of the kernel that no interface has.
     fn sysfs(&mut self, all: &[Kept]) {
         for kept in all.iter().filter(|k| k.subject == Subject::Host) {
-            let is_said = kept.knob == irq::POLICY_KNOB && kept.value != "none";
+            let is_policy = kept.knob == irq::POLICY_KNOB && kept.value != "none";
+            let is_said = is_policy || kept.knob == irq::BANNED_KNOB;
             if kept.knob.starts_with("sysctl.") || is_said {
                 continue;
             }

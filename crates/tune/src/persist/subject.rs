@@ -5,6 +5,7 @@ use model::{Facts, nic::Nic};
 use super::{
     owner,
     record::{Interface, Record, Subject},
+    starter,
     target::Target,
 };
 use crate::{
@@ -38,6 +39,7 @@ pub fn of(
     facts: &Facts,
     set: &Set,
     knob: &str,
+    value: &str,
     known: &Record,
 ) -> Result<Subject, String> {
     if is_elsewhere(host, set, knob) {
@@ -51,7 +53,7 @@ pub fn of(
     }
     if let Some(rest) = knob.strip_prefix("process.") {
         let pid = rest.split('.').next().unwrap_or_default();
-        return unit(host, pid).map(|name| Subject::Unit { name });
+        return unit(host, pid, value).map(|name| Subject::Unit { name });
     }
     Ok(Subject::Host)
 }
@@ -165,14 +167,14 @@ fn action(host: &Host, number: &str) -> Result<String, String> {
     })?;
     let same = root.entries("/proc/irq").unwrap_or_default();
     let same = same.iter().filter(|n| actions(n).contains(&action)).count();
-    if same > 1 || action.contains(['\'', '\n']) {
+    if same > 1 {
         return Err(format!("{same} interrupts are called {action:?}, and numbers change"));
     }
     Ok(action)
 }
 
 /// The system service that a process is of. **Source**: `/proc/PID/cgroup`.
-fn unit(host: &Host, pid: &str) -> Result<String, String> {
+fn unit(host: &Host, pid: &str, value: &str) -> Result<String, String> {
     let text = host.text(&format!("/proc/{pid}/cgroup")).map_err(|_| "the process is gone")?;
     let path = text
         .lines()
@@ -187,7 +189,8 @@ fn unit(host: &Host, pid: &str) -> Result<String, String> {
             Ok(name.to_owned())
         }
         _ => Err(format!(
-            "the process is of no system service (cgroup {path:?}): whoever starts it has to place it"
+            "the process is of no system service (cgroup {path:?}): {}",
+            starter::keeps_it(path, value)
         )),
     }
 }

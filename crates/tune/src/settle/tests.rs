@@ -109,7 +109,9 @@ impl Tree {
         let store = self.store();
         let lock = store.lock(None, &mut |_| {}).unwrap();
         let host = self.host();
-        let work = Work { host: &host, store: &store, lock: &lock, stop, link_wait: PATIENCE };
+        let path = crate::mtu_path::PathCheck::default();
+        let work =
+            Work { host: &host, store: &store, lock: &lock, stop, link_wait: PATIENCE, path };
         work.apply(plan, by(), None).unwrap()
     }
 

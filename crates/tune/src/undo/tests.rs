@@ -77,7 +77,8 @@ impl Tree {
         let lock = store.lock(None, &mut |_| {}).unwrap();
         let stop = &AtomicBool::new(false);
         let link_wait = settle::PATIENCE;
-        let work = Applying { host: &host, store: &store, lock: &lock, stop, link_wait };
+        let path = crate::mtu_path::PathCheck::default();
+        let work = Applying { host: &host, store: &store, lock: &lock, stop, link_wait, path };
         let login = Reading::absent("a test");
         let by = By { login, uid: 0, pid: 1, start_ticks: 1, version: "0".into() };
         assert!(matches!(work.apply(&plan, by, None).unwrap(), Applied::Whole(1)));

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, Facts, NumaNode, Reading, cpu::Cpu, irq::Irq, nic::Nic};
+use model::{
+    CpuId, CpuSet, Facts, Reading,
+    cpu::Cpu,
+    irq::Irq,
+    nic::Nic,
+    spread::{self, ordered},
+};
 
-use crate::knob::{Refusal, cannot, usage};
+use crate::knob::{Refusal, cannot, cpus_of, usage};
 
 /// How the policies are spelled.
 pub const SPELLING: &str = "irq.affinity=local|l3|spread|single|CPUS[:NIC]";
@@ -29,9 +35,11 @@ enum Policy {
 /// # Errors
 /// When it is no policy, or no interrupt or CPU is left for it.
 pub fn expand(value: &str, facts: &Facts) -> Result<Vec<(String, String)>, Refusal> {
+    // `mask:f0` has a colon of its own.
+    let value = value.strip_prefix("mask:").map_or(value.into(), |m| format!("0x{m}"));
     let (policy, nic) = match value.split_once(':') {
         Some((policy, nic)) => (policy, Some(nic)),
-        None => (value, None),
+        None => (value.as_str(), None),
     };
     let policy = policy_of(policy)?;
     let Reading::Known(irqs) = &facts.irqs else {
@@ -57,8 +65,12 @@ pub fn expand(value: &str, facts: &Facts) -> Result<Vec<(String, String)>, Refus
                 None => {}
             }
         }
-        for irqs in queues.values() {
-            let cpu = next(&places, &mut taken)?;
+        let seats = spread::seats(queues.keys().copied(), &places, &mut taken);
+        if seats.is_empty() && !queues.is_empty() {
+            return cannot("no CPU is left: all are offline, isolated or banned to irqbalance");
+        }
+        for (number, cpu) in seats {
+            let irqs = queues.get(&number).map(Vec::as_slice).unwrap_or_default();
             let one = |i: &&Irq| (format!("irq.{}.affinity", i.irq), cpu.to_string());
             wishes.extend(irqs.iter().map(one));
         }
@@ -76,21 +88,11 @@ fn policy_of(text: &str) -> Result<Policy, Refusal> {
         "l3" => Policy::L3,
         "spread" => Policy::Spread,
         "single" => Policy::Single,
-        _ => match text.parse::<CpuSet>() {
+        _ => match cpus_of(text) {
             Ok(cpus) if !cpus.is_empty() => Policy::List(cpus),
             _ => return usage(format!("{text:?} is no policy: {SPELLING}")),
         },
     })
-}
-
-/// The CPU with the fewest queues so far, the foremost of those.
-fn next(places: &[CpuId], taken: &mut BTreeMap<CpuId, u32>) -> Result<CpuId, Refusal> {
-    let count = |c: &CpuId| taken.get(c).copied().unwrap_or(0);
-    let Some(cpu) = places.iter().copied().min_by_key(count) else {
-        return cannot("no CPU is left: all are offline, isolated or banned to irqbalance");
-    };
-    *taken.entry(cpu).or_default() += 1;
-    Ok(cpu)
 }
 
 /// CPUs for a NIC's queues, the best first.
@@ -125,28 +127,6 @@ fn free(facts: &Facts) -> Vec<&Cpu> {
     facts.cpus.iter().filter(takes).collect()
 }
 
-/// The first threads of all cores before the second ones, within them the NIC's node first, and
-/// by turns one of each L3 cache.
-fn ordered(cpus: &[&Cpu], node: Option<NumaNode>) -> Vec<CpuId> {
-    let thread = |c: &Cpu| {
-        let earlier =
-            |o: &&&Cpu| o.id < c.id && c.smt_siblings.known().is_some_and(|s| s.contains(o.id));
-        cpus.iter().filter(earlier).count()
-    };
-    let ranked: Vec<(usize, bool, &Cpu)> =
-        cpus.iter().map(|c| (thread(c), node.is_some() && c.numa_node.get() != node, *c)).collect();
-    let turn = |(t, far, c): &(usize, bool, &Cpu)| {
-        let before = |(ot, ofar, o): &&(usize, bool, &Cpu)| {
-            (ot, ofar) == (t, far) && o.l3_id.get() == c.l3_id.get() && o.id < c.id
-        };
-        ranked.iter().filter(before).count()
-    };
-    let mut keyed: Vec<_> =
-        ranked.iter().map(|r| ((r.0, r.1, turn(r), r.2.l3_id.get(), r.2.id), r.2.id)).collect();
-    keyed.sort();
-    keyed.into_iter().map(|(_, id)| id).collect()
-}
-
 /// Those of the L3 cache with the most cores, the lowest of equals; all where caches are not
 /// known.
 fn largest_l3<'c>(cpus: &[&'c Cpu]) -> Vec<&'c Cpu> {
@@ -162,6 +142,7 @@ fn largest_l3<'c>(cpus: &[&'c Cpu]) -> Vec<&'c Cpu> {
 mod tests {
     use std::path::Path;
 
+    use model::NumaNode;
     use probe::{Root, facts};
 
     use super::*;
@@ -248,8 +229,30 @@ mod tests {
         assert_eq!(cpus(&facts, "spread"), [4, 6, 5, 7, 0, 2]);
         assert_eq!(cpus(&facts, "single"), [4; 6]);
         assert_eq!(cpus(&facts, "1-3:eth0"), [1, 2, 3, 1, 2, 3]);
-        for bad in ["", "close", "local:eth9", "f00"] {
+        assert_eq!(cpus(&facts, "mask:f0:eth0"), [4, 5, 6, 7, 4, 5]);
+        assert_eq!(cpus(&facts, "f0:eth0"), [4, 5, 6, 7, 4, 5]);
+        for bad in ["", "close", "local:eth9", "f0g"] {
             assert!(expand(bad, &facts).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn a_node_by_number_or_of_a_nic_is_its_free_cpus() {
+        let tree = tempfile::tempdir().unwrap();
+        let facts = host(tree.path(), "12");
+        let session = crate::session::Session::default();
+        let case = crate::knob::Case::new(&facts, &session);
+        let of = |text: &str| case.cpus(text).map(|c| c.to_string()).map_err(|r| r.why);
+        assert_eq!(of("node:0").unwrap(), "0-3,8-11");
+        assert_eq!(of("node:1").unwrap(), "4-7,13-15");
+        assert_eq!(of("local:eth0").unwrap(), "4-7,13-15");
+        assert_eq!(of("f0").unwrap(), "4-7");
+        for (bad, why) in [
+            ("node:7", "there is no node 7"),
+            ("node:x", "is not node:NUMBER"),
+            ("local:eth9", "no such interface: eth9"),
+        ] {
+            assert!(of(bad).unwrap_err().contains(why), "{bad}: {:?}", of(bad));
         }
     }
 

@@ -1,5 +1,6 @@
 //! From what was typed to an experiment.
 
+use model::quote;
 use std::path::{Path, PathBuf};
 
 use probe::{Root, facts, given};
@@ -158,17 +159,13 @@ pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
 
 /// What goes on with the experiment of a record, for a shell.
 pub fn go_on(args: &ProveArgs, path: &Path) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+,@%".contains(c);
-    let word = |text: &str| match text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    };
-    let mut line = format!("netwright prove --resume --record {}", word(&path.to_string_lossy()));
+    let mut line =
+        format!("netwright prove --resume --record {}", quote::shell(&path.to_string_lossy()));
     if let Some(name) = &args.responder {
-        line += &format!(" --responder {}", word(name));
+        line += &format!(" --responder {}", quote::shell(name));
     }
     if let Some(file) = &args.secret_file {
-        line += &format!(" --secret-file {}", word(&file.to_string_lossy()));
+        line += &format!(" --secret-file {}", quote::shell(&file.to_string_lossy()));
     }
     if args.own_connection {
         line += " --own-connection";

@@ -1,6 +1,9 @@
 //! `tune apply`.
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr, ToSocketAddrs},
+    time::Duration,
+};
 
 use model::{
     Nanos,
@@ -11,6 +14,7 @@ use tune::{
     apply::{self, Applied, Work},
     guard::{self, Orders},
     journal::Armed,
+    mtu_path::PathCheck,
     privilege,
     session::Session,
     status,
@@ -44,6 +48,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if !(SHORTEST..=LONGEST).contains(&args.link_wait) {
         return Err(Failure::Usage(format!("--link-wait {}: from 1s to 1h", args.link_wait)));
     }
+    let peers = peers(&args.peer)?;
     let mut place = Place::open(std::mem::take(&mut args.place))?;
     match args.finish {
         Some(id) if args.dry_run => return dry_finish(&args, place, id),
@@ -80,6 +85,11 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         lock: &lock,
         stop: window.stop(),
         link_wait: Duration::from_nanos(args.link_wait.0),
+        path: PathCheck {
+            peers: &peers,
+            strict: !args.i_understand,
+            tell: &|text| note(&format!("netwright: {text}")),
+        },
     };
     let Some(wishes) = wishes else {
         let applied = finish(&args, &place, &work)?;
@@ -109,6 +119,21 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     let applied = apply(&args, &place, &work, &plan)?;
     drop(lock);
     conclude(&args, &place, applied)
+}
+
+/// The IPv4 addresses of the hosts that a raised MTU must reach.
+fn peers(names: &[String]) -> Result<Vec<Ipv4Addr>, Failure> {
+    let one = |name: &String| {
+        let found = (name.as_str(), 0).to_socket_addrs().ok();
+        let mut found = found.into_iter().flatten().filter_map(|a| match a.ip() {
+            IpAddr::V4(v4) => Some(v4),
+            IpAddr::V6(_) => None,
+        });
+        found.next().ok_or_else(|| {
+            Failure::Environment(format!("--peer {name}: no IPv4 address of that name is known"))
+        })
+    };
+    names.iter().map(one).collect()
 }
 
 /// Whoever may not keep a journal is told at once what else is missing.

@@ -194,6 +194,10 @@ pub struct ApplyArgs {
     /// its link was reset, 1s to 1h.
     #[arg(long, value_name = "DURATION", default_value = "30s")]
     pub link_wait: Nanos,
+    /// Check the path of a raised MTU to this host, instead of to the neighbours that answer; repeat for
+    /// several.
+    #[arg(long, value_name = "HOST")]
+    pub peer: Vec<String>,
     /// Check everything and write nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -205,7 +209,8 @@ pub struct ApplyArgs {
     #[arg(long)]
     pub no_wait: bool,
     /// Also change settings that netwright does not know, take values that lower something or do
-    /// nothing, and write PCI registers, which may wedge a device.
+    /// nothing, write PCI registers, which may wedge a device, and keep an MTU that a neighbour does not
+    /// carry.
     #[arg(long)]
     pub i_understand: bool,
     #[command(flatten)]

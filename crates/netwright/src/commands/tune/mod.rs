@@ -22,12 +22,7 @@ use probe::{
     Root,
     facts::{self, Request, Selector},
 };
-use tune::{
-    Host, Store, TuneError, guard,
-    journal::DEFAULT_STATE,
-    netns::{self, Namespace},
-    status,
-};
+use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, netns::Namespace, status};
 
 use crate::{
     exit::{Done, Failure},
@@ -82,7 +77,7 @@ fn options(args: &PlaceArgs) -> String {
         if let Some(path) = path {
             // The next command may be given elsewhere.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            text += &format!(" {name} {}", netns::word(&path.to_string_lossy()));
+            text += &format!(" {name} {}", model::quote::shell(&path.to_string_lossy()));
         }
     }
     text

@@ -44,7 +44,10 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
         if let Some(form) = args.format {
             return print(args, form, &work);
         }
-        let doc = persist::preview(&work.place, &work.old, &work.rendered).map_err(failure)?;
+        let mut doc = persist::preview(&work.place, &work.old, &work.rendered).map_err(failure)?;
+        if !args.remove {
+            doc.notes.extend(drifted(&host, &doc));
+        }
         return tell(args, &doc);
     }
     let lock = back::lock(&host, args.no_wait, args.output.talk.quiet)?;
@@ -75,7 +78,7 @@ fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Result<Vec<Str
         undone && doc.kept.iter().any(|k| k.id == s.id)
     };
     if let Some((set, _)) = sets.iter().find(is_undone) {
-        let into = args.into.as_ref().map(|d| netns::word(&d.to_string_lossy()));
+        let into = args.into.as_ref().map(|d| model::quote::shell(&d.to_string_lossy()));
         let into = into.map_or_else(String::new, |d| format!(" --into {d}"));
         return Ok(vec![format!(
             "change {0} was rolled back and is kept all the same, from the next boot on; `netwright \

@@ -158,6 +158,9 @@ pub fn of_session(
         plan.notes.push("the findings ask for no change: nothing to change".into());
     }
     plan.notes.extend(beyond_namespace(host, &plan));
+    if host.is_live() {
+        plan.notes.extend(tune::mtu_path::notes(host, &plan.changes));
+    }
     if let Some(why) = tune::privilege::missing(host, &plan.changes) {
         plan.notes.push(format!("this process could not apply it: {why}"));
     }

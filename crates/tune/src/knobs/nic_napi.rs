@@ -1,0 +1,230 @@
+//! `nic.NIC.napi.SETTING.WHICH`: a setting of one NAPI instance. Writing the interface's file of the
+//! same name sets every instance's.
+
+use model::quote;
+use model::tune::Radius;
+use parse::genl_netdev::NapiMessage;
+
+use crate::{
+    Host, TuneError,
+    host::napi::names,
+    knob::{Case, Knob, Refusal, Undone, cannot, nic_and, nic_file, number, switch},
+    knobs::nic_gro_flush_timeout::nanoseconds,
+    privilege::Need,
+};
+
+/// `napi-get` and `napi-set` of the `netdev` family. Since Linux 6.13, `threaded` since 6.17.
+pub struct NicNapi;
+
+/// One of the settings.
+struct Setting {
+    name: &'static str,
+    /// **Source**: `Documentation/netlink/specs/netdev.yaml`, attribute set `napi`.
+    attribute: u16,
+    unit: &'static str,
+    /// See [`Knob::sets`].
+    sets: &'static str,
+    of: fn(&NapiMessage) -> Option<u64>,
+    judge: fn(&str) -> Result<String, Refusal>,
+}
+
+const SETTINGS: [Setting; 4] = [
+    Setting {
+        name: "defer_hard_irqs",
+        attribute: 5,
+        unit: "empty polls",
+        sets: "interrupt coalescing",
+        of: |n| n.defer_hard_irqs.map(u64::from),
+        judge: |w| Ok(number(w, 0, i32::MAX as u64, "polls")?.to_string()),
+    },
+    Setting {
+        name: "gro_flush_timeout",
+        attribute: 6,
+        unit: "ns",
+        sets: "gro",
+        of: |n| n.gro_flush_timeout,
+        judge: nanoseconds,
+    },
+    Setting {
+        name: "irq_suspend_timeout",
+        attribute: 7,
+        unit: "ns",
+        sets: "interrupt coalescing",
+        of: |n| n.irq_suspend_timeout,
+        judge: nanoseconds,
+    },
+    Setting {
+        name: "threaded",
+        attribute: 8,
+        unit: "",
+        sets: "threaded napi",
+        of: |n| n.threaded.map(u64::from),
+        judge: |w| switch(w).map(str::to_owned),
+    },
+];
+
+/// NIC, setting and instance.
+fn parts(knob: &str) -> Option<(&str, &'static Setting, &str)> {
+    let (rest, which) = knob.rsplit_once('.')?;
+    let digits = which.strip_prefix("rx-").or_else(|| which.strip_prefix("tx-")).unwrap_or(which);
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let (nic, name) = nic_and(rest, "napi", SETTINGS.iter().map(|s| s.name))?;
+    let setting = SETTINGS.iter().find(|s| s.name == name).filter(|_| is_number)?;
+    Some((nic, setting, which))
+}
+
+fn absent(knob: &str, why: &str) -> TuneError {
+    TuneError::Absent(format!("{knob}: {why}"))
+}
+
+fn instance(host: &Host, knob: &str) -> Result<(NapiMessage, &'static Setting), TuneError> {
+    let (nic, setting, which) = parts(knob).ok_or_else(|| absent(knob, "no such setting"))?;
+    let all = host.napis(nic)?;
+    let has: Vec<&str> = all.iter().rev().map(|(name, _)| name.as_str()).take(8).collect();
+    let why = match has.as_slice() {
+        [] => format!("{nic} has no NAPI now (its link is down, or its driver registers none)"),
+        some => format!("no such NAPI; {nic} has {}", some.join(", ")),
+    };
+    let found = all.into_iter().find(|(name, _)| name == which).map(|(_, n)| (n, setting));
+    found.ok_or_else(|| absent(knob, &why))
+}
+
+/// The instances' own settings that writing another knob of the interface may move: one of them by
+/// name, or all.
+pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
+    // Before 6.8, and in a folder, none is known.
+    let napis = host.napis(nic).unwrap_or_default();
+    let wanted = |s: &&Setting| only.is_none_or(|only| only == s.name);
+    let mut all = Vec::new();
+    for setting in SETTINGS.iter().filter(wanted) {
+        let has = napis.iter().filter(|(_, n)| (setting.of)(n).is_some());
+        all.extend(has.map(|(which, _)| format!("nic.{nic}.napi.{}.{which}", setting.name)));
+    }
+    all
+}
+
+/// What writing an interface's file does to its instances, for a plan; `None` where the kernel has no
+/// such setting of an instance.
+pub fn swept(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<String> {
+    let napis = case.nic(nic)?.napis.known()?;
+    let names = names(napis.iter().map(|n| (n.id, n.queues.clone())).collect());
+    let value = |n: &model::napi::Napi| match name {
+        "defer_hard_irqs" => n.defer_hard_irqs.get().map(u64::from),
+        "gro_flush_timeout" => n.gro_flush_timeout_ns.get().map(|t| t.0),
+        _ => n.threaded.get().map(u64::from),
+    };
+    let own: Vec<(&str, u64)> =
+        napis.iter().filter_map(|n| Some((names.get(&n.id)?.as_str(), value(n)?))).collect();
+    let other: Vec<String> = own
+        .iter()
+        .filter(|(_, v)| v.to_string() != old.trim())
+        .map(|(which, v)| format!("{which}: {v}"))
+        .collect();
+    match (own.len(), other.as_slice()) {
+        (0, _) => None,
+        (all, []) => Some(format!("sets each of its NAPIs, too ({all})")),
+        (all, other) => Some(format!(
+            "sets each of its NAPIs, too ({all}), over the value of its own that {} of them has ({})",
+            other.len(),
+            other.join(", ")
+        )),
+    }
+}
+
+impl Knob for NicNapi {
+    fn name(&self) -> &'static str {
+        "nic_napi"
+    }
+
+    fn spelling(&self) -> &'static str {
+        "nic.NIC.napi.defer_hard_irqs|gro_flush_timeout|irq_suspend_timeout|threaded.rx-N=VALUE"
+    }
+
+    /// After what sets every instance.
+    fn phase(&self, _: &str) -> u8 {
+        55
+    }
+
+    fn takes(&self, knob: &str) -> bool {
+        parts(knob).is_some()
+    }
+
+    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+        let (napi, setting) = instance(host, knob)?;
+        let value = (setting.of)(&napi);
+        value.map(|v| v.to_string()).ok_or_else(|| {
+            absent(
+                knob,
+                "this kernel has no such setting of one NAPI (since Linux 6.13, threaded 6.17)",
+            )
+        })
+    }
+
+    fn validate(
+        &self,
+        case: &Case<'_>,
+        knob: &str,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        match parts(knob) {
+            Some((nic, setting, _)) if case.nic(nic).is_some() => (setting.judge)(wanted),
+            _ => cannot("no such interface"),
+        }
+    }
+
+    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+        vec![Need::HostNet]
+    }
+
+    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+        let (napi, setting) = instance(host, knob)?;
+        let number = value.trim().parse().map_err(|_| {
+            TuneError::Usage(format!("{knob}: {value:?} is no number that the kernel takes"))
+        })?;
+        host.set_napi(napi.id, setting.attribute, number)
+    }
+
+    /// An instance that the driver took away took its value along.
+    fn lost(&self, host: &Host, knob: &str, _: &str) -> Option<String> {
+        let (nic, _, which) = parts(knob)?;
+        let flags = host.text(&nic_file(nic, "flags")).ok()?;
+        let is_up = u32::from_str_radix(flags.trim().strip_prefix("0x")?, 16).ok()? & 1 == 1;
+        let has = host.napis(nic).ok()?.iter().any(|(name, _)| name == which);
+        (is_up && !has).then(|| format!("{nic} has no NAPI {which} any more"))
+    }
+
+    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+        match self.read(host, knob) {
+            Ok(now) if now == old => return Ok(Undone::Restored(now)),
+            Err(TuneError::Absent(why)) => {
+                return Ok(self.lost(host, knob, old).map_or(Undone::Gone(why), Undone::Lost));
+            }
+            _ => {}
+        }
+        self.write(host, knob, old)?;
+        self.came_back(host, knob, old)
+    }
+
+    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
+        Radius::none()
+    }
+
+    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
+        parts(knob).map_or("", |(_, s, _)| s.unit).into()
+    }
+
+    fn sets(&self, knob: &str) -> &'static str {
+        parts(knob).map_or("", |(_, s, _)| s.sets)
+    }
+
+    fn command(&self, knob: &str, new: &str) -> String {
+        let Some((nic, setting, which)) = parts(knob) else { return String::new() };
+        format!(
+            "ynl --family netdev --do napi-set --json '{{\"id\": …, \"{}\": {new}}}' (…: NAPI {which} of \
+             {nic}, by napi-get)",
+            setting.name.replace('_', "-"),
+            nic = quote::shell(nic)
+        )
+    }
+}
