@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Confidence, CpuSet, NumaNode, Severity, process::Process};
 
 use crate::{
-    Case, Rule, knob, queues,
+    Case, Rule, queues,
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     seats, spread, text,
 };
