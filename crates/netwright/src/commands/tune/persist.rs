@@ -46,7 +46,7 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
         }
         let mut doc = persist::preview(&work.place, &work.old, &work.rendered).map_err(failure)?;
         if !args.remove {
-            doc.notes.extend(drifted(&host, &doc));
+            doc.notes.extend(drifted(&host, &doc).map_err(failure)?);
         }
         return tell(args, &doc);
     }
