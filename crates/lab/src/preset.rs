@@ -97,7 +97,10 @@ impl Preset {
         match self {
             Self::Queues => {
                 guest(lab, "ethtool -L eth0 combined 1")?;
+                let client = netns::name_of(&lab.state.name, "client");
+                netns::run(&client, "ethtool", &["-L", "eth0", "rx", "1", "tx", "1"])?;
                 lab.note("server: eth0 uses 1 of its channels; one CPU takes all its interrupts");
+                lab.note("client: eth0 uses 1 of its channels");
             }
             Self::Softirq => {
                 guest(lab, OTHER_NODE)?;

@@ -198,6 +198,15 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     assert_eq!(stdout(&lab, "server", &["cat", "/sys/devices/system/node/online"]).trim(), "0-1");
     let channels = stdout(&lab, "server", &["ethtool", "-l", "eth0"]);
     assert!(channels.contains("Combined:\t4") && channels.contains("Combined:\t1"), "{channels}");
+    // The host at the other end has channels as well, current and maximum, and they can be set.
+    let channels = || stdout(&lab, "client", &["ethtool", "-l", "eth0"]);
+    let said = channels();
+    assert!(
+        said.matches("RX:\t\t4").count() == 1 && said.matches("RX:\t\t1").count() == 1,
+        "{said}"
+    );
+    stdout(&lab, "client", &["ethtool", "-L", "eth0", "rx", "4", "tx", "4"]);
+    assert_eq!(channels().matches("TX:\t\t4").count(), 2, "{}", channels());
     // An emulated guest may take longer than ping waits; that one comes back shows the wire.
     assert!(ping_ms(&lab, "client", "10.97.0.2", 20).1 > 0);
     let both = lab.output("server", &["sh", "-c", "echo out; echo err >&2; exit 7"]).unwrap();
