@@ -725,6 +725,38 @@ fn what_cannot_be_is_refused_in_a_line() {
 }
 
 #[test]
+fn each_second_is_told_while_it_goes_on_and_in_the_result() {
+    let own = Database::new("");
+    let args = [own.url.as_str(), "--script", "select1", "--duration", "3s", "--clients", "2"];
+    let out = command(&[&args[..], &["--json", "-P", "1"]].concat()).output().unwrap();
+    let document = document(&out);
+    let run = &document.runs[0];
+    let said = String::from_utf8_lossy(&out.stderr);
+    let lines: Vec<&str> = said.lines().filter(|l| l.starts_with("progress: ")).collect();
+    assert_eq!((lines.len(), run.intervals.len()), (3, 3), "{said}");
+    assert!(lines[0].starts_with("progress: 1.") && lines[0].ends_with(", 0 failed"), "{said}");
+    let sum: u64 = run.intervals.iter().map(|i| i.transactions).sum();
+    // Between the first look and the window's opening, and at its end, a few more are done.
+    assert!(sum.abs_diff(run.transactions) <= run.transactions / 50 + 50, "{sum} {run:?}");
+    for i in &run.intervals {
+        assert!((0.8..1.3).contains(&(i.end_s - i.start_s)), "{i:?}");
+        // Little's law: two clients are always at one transaction each.
+        let busy = i.latency_mean_ns.get().unwrap() as f64 / 1e9 * i.transactions_per_s;
+        assert!((1.0..2.1).contains(&busy), "{i:?}");
+    }
+    // Not asked for: in the result alone.
+    let out = command(&[&args[..], &["--json"]].concat()).output().unwrap();
+    assert!(!String::from_utf8_lossy(&out.stderr).contains("progress"));
+    let failing = script("select 1 / 0;\n");
+    let args = [own.url.as_str(), "--script", path(&failing), "--duration", "1s", "--json"];
+    let out = command(&args).output().unwrap();
+    let document: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
+    for i in &document.runs[0].intervals {
+        assert!(i.failed > 0 && i.transactions == 0 && i.latency_mean_ns.get().is_none(), "{i:?}");
+    }
+}
+
+#[test]
 fn a_server_of_another_kind_is_recognised() {
     use support::http::{Request, Server};
     let server = Server::start(|_: &Request, to| {

@@ -13,6 +13,7 @@ pub mod paired;
 pub mod predict;
 pub mod queueing;
 pub mod random;
+pub mod rank_sum;
 pub mod rate;
 mod scale;
 pub mod series;

@@ -48,8 +48,46 @@ pub struct Member {
     pub sleeper: Sleeper,
     /// Messages handled so far.
     pub transactions: AtomicU64,
+    /// What it asked a server so far, for intervals.
+    pub asked: Asked,
     /// What it saw.
     pub seen: Mutex<Seen>,
+}
+
+/// What a thread asked a server so far. Only that thread writes: a load and a store are enough.
+#[derive(Debug, Default)]
+pub struct Asked {
+    answered: AtomicU64,
+    failed: AtomicU64,
+    latency_ns: AtomicU64,
+}
+
+impl Asked {
+    /// An answer came after so long.
+    #[inline]
+    pub fn answered(&self, latency_ns: u64) {
+        add(&self.answered, 1);
+        add(&self.latency_ns, latency_ns);
+    }
+
+    /// None came, or an error.
+    #[cold]
+    pub fn failed(&self) {
+        add(&self.failed, 1);
+    }
+}
+
+#[inline]
+fn add(to: &AtomicU64, more: u64) {
+    to.store(to.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+}
+
+/// What all threads asked a server so far.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct AskedSoFar {
+    pub answered: u64,
+    pub failed: u64,
+    pub latency_ns: u64,
 }
 
 impl Member {
@@ -128,6 +166,19 @@ impl Team {
     /// Messages handled by all so far.
     pub fn transactions(&self) -> u64 {
         self.members.iter().map(|m| m.transactions.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What all asked a server so far.
+    pub fn asked(&self) -> AskedSoFar {
+        let sum = |of: fn(&Asked) -> &AtomicU64| {
+            let each = self.members.iter().map(|m| of(&m.asked).load(Ordering::Relaxed));
+            each.fold(0, u64::wrapping_add)
+        };
+        AskedSoFar {
+            answered: sum(|a| &a.answered),
+            failed: sum(|a| &a.failed),
+            latency_ns: sum(|a| &a.latency_ns),
+        }
     }
 
     /// Thread ids of those that have begun.

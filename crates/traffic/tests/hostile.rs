@@ -135,6 +135,7 @@ fn pg(script: Script, mode: &str, stop: &AtomicBool) -> (String, u64) {
         seed: None,
         variables: Default::default(),
         timeout_ns: Nanos(1_000_000_000),
+        interval_ns: None,
         responder: None,
         driver: PgDriver::Netwright,
         answer_delay_ns: Nanos(0),
@@ -161,6 +162,7 @@ fn https(script: Script, stop: &AtomicBool) -> String {
         rate_per_s: None,
         requests: None,
         timeout_ns: Nanos(1_000_000_000),
+        interval_ns: None,
     };
     line(traffic::measure_http(&spec, None, Run::new(stop, &|_, _| {})).map(|_| ()))
 }

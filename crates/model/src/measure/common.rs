@@ -198,3 +198,20 @@ pub struct End {
     /// The address used.
     pub address: String,
 }
+
+/// What a server answered in one interval of a window: `measure http` and `pg`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServedInterval {
+    /// From, since the window's beginning.
+    pub start_s: f64,
+    /// To.
+    pub end_s: f64,
+    /// Requests or transactions that were answered.
+    pub transactions: u64,
+    /// By second.
+    pub transactions_per_s: f64,
+    /// Their mean latency.
+    pub latency_mean_ns: Reading<u64>,
+    /// Those that failed.
+    pub failed: u64,
+}

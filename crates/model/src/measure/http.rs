@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, Transport, Wait,
+    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, ServedInterval,
+    Transport, Wait,
 };
 use crate::Nanos;
 
@@ -45,6 +46,9 @@ pub struct HttpSpec {
     pub requests: Option<u64>,
     /// When a request, or a connection being made, counts as failed.
     pub timeout_ns: Nanos,
+    /// The length of [`ServedInterval`]s; a second where none was asked for.
+    #[serde(default)]
+    pub interval_ns: Option<Nanos>,
 }
 
 impl HttpSpec {
@@ -202,6 +206,9 @@ pub struct HttpRun {
     pub cpu: BothCpu,
     /// Kernel counters that moved.
     pub evidence: BothEvidence,
+    /// Every whole interval of the window.
+    #[serde(default)]
+    pub intervals: Vec<ServedInterval>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

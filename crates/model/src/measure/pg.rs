@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, TlsRun, Transport,
-    Wait,
+    BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, ServedInterval,
+    TlsRun, Transport, Wait,
 };
 use crate::{Nanos, Reading};
 
@@ -77,6 +77,9 @@ pub struct PgSpec {
     pub variables: BTreeMap<String, String>,
     /// When a statement, or a connection being made, counts as failed.
     pub timeout_ns: Nanos,
+    /// The length of [`ServedInterval`]s; a second where none was asked for.
+    #[serde(default)]
+    pub interval_ns: Option<Nanos>,
     /// A `netwright serve` on the server's host that tells what its CPUs did: HOST:PORT.
     #[serde(default)]
     pub responder: Option<String>,
@@ -281,6 +284,9 @@ pub struct PgRun {
     pub cpu: BothCpu,
     /// Kernel counters that moved.
     pub evidence: BothEvidence,
+    /// Every whole interval of the window. None where another program made the transactions.
+    #[serde(default)]
+    pub intervals: Vec<ServedInterval>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
 }

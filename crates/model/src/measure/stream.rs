@@ -66,8 +66,12 @@ pub struct StreamRun {
     pub datagrams: Option<Datagrams>,
     /// Bytes received by flow.
     pub flow_bytes: Vec<u64>,
-    /// A line every so often.
+    /// Each interval of the window.
     pub intervals: Vec<StreamInterval>,
+    /// The two throughputs that the intervals settle in; `None` where they show one, or are fewer
+    /// than ten.
+    #[serde(default)]
+    pub modes: Option<StreamModes>,
     /// Zero copy: sends that the kernel copied after all, of all.
     pub zerocopy_copied: Option<ZeroCopyCount>,
     /// The congestion control in use.
@@ -80,6 +84,44 @@ pub struct StreamRun {
     pub evidence: BothEvidence,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
+}
+
+/// Two throughputs, of which a mean describes neither.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamModes {
+    /// The lower.
+    pub slow: StreamMode,
+    /// The higher.
+    pub fast: StreamMode,
+    /// Which of them goes with migrations of the measuring threads.
+    pub with_migrations: Reading<GoesWith>,
+    /// How likely the migrations differ so by chance (rank-sum test, two-sided).
+    pub migrations_p: Option<f64>,
+}
+
+/// One of two throughputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamMode {
+    /// Intervals in it.
+    pub intervals: u64,
+    /// Their share of all, 0 to 1.
+    pub share: f64,
+    /// Their mean, bits by second.
+    pub bits_per_s: f64,
+    /// Migrations of either end's measuring threads, by second.
+    pub migrations_per_s: Reading<f64>,
+}
+
+/// Which of two modes has more migrations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GoesWith {
+    /// The slower.
+    Slow,
+    /// The faster.
+    Fast,
+    /// Neither, as far as these intervals tell.
+    Neither,
 }
 
 /// Sends with `MSG_ZEROCOPY`.

@@ -2,7 +2,10 @@
 
 use model::{
     Bytes, Nanos,
-    measure::{Datagrams, Direction, StreamDocument, StreamInterval, StreamRun, Transport},
+    measure::{
+        Datagrams, Direction, GoesWith, StreamDocument, StreamInterval, StreamMode, StreamRun,
+        Transport,
+    },
     units::grouped,
 };
 
@@ -135,7 +138,7 @@ fn lost(d: &Datagrams) -> Line {
 
 /// What else is known of the connections.
 fn details(runs: &[StreamRun], page: &mut Page) {
-    for detail in [connections, zero_copy, spread] {
+    for detail in [connections, zero_copy, spread, modes] {
         let found = runs.iter().enumerate().map(|(n, r)| (n + 1, detail(r)));
         for (line, runs_so) in alike(found).into_iter().filter(|(l, _)| !l.is_empty()) {
             let about = about(&runs_so, runs.len());
@@ -175,6 +178,27 @@ fn spread(r: &StreamRun) -> Line {
         0 | 1 => Line::new(),
         _ => Line::plain(format!("flows from {} to {}", rate(*least), rate(*most))),
     }
+}
+
+/// The two throughputs that the intervals settle in.
+fn modes(r: &StreamRun) -> Line {
+    let Some(m) = &r.modes else { return Line::new() };
+    let one = |mode: &StreamMode| {
+        let moved = mode.migrations_per_s.get();
+        let moved = moved.map_or_else(String::new, |n| format!(", {n:.1} migrations/s"));
+        format!("{} in {} of the intervals{moved}", bits(mode.bits_per_s).bare(), share(mode.share))
+    };
+    let p = m.migrations_p.map_or_else(String::new, |p| match p {
+        p if p < 0.001 => " (p < 0.001)".into(),
+        p => format!(" (p {p:.3})"),
+    });
+    let goes = match m.with_migrations.known() {
+        Some(GoesWith::Slow) => format!("the slower goes with migrations{p}"),
+        Some(GoesWith::Fast) => format!("the faster goes with migrations{p}"),
+        Some(GoesWith::Neither) => format!("neither goes with migrations{p}"),
+        None => "migrations not known".into(),
+    };
+    Line::new().ink(Ink::Warn, format!("two modes: {}; {}: {goes}", one(&m.slow), one(&m.fast)))
 }
 
 /// The lines of every interval.

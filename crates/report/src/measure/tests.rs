@@ -353,6 +353,7 @@ fn stream_run(direction: Direction, bits_per_s: f64) -> StreamRun {
         datagrams: None,
         flow_bytes: vec![bytes / 3, bytes - bytes / 3],
         intervals: (0..5).map(interval).collect(),
+        modes: None,
         zerocopy_copied: Some(ZeroCopyCount { completed: 90_000, copied: 90_000 }),
         congestion: Known("cubic".into()),
         mss_bytes: Known(65_483),

@@ -23,6 +23,8 @@ pub struct TwoPlaces {
     pub high: f64,
     /// The share of the runs in the upper.
     pub upper_share: f64,
+    /// The least of the upper.
+    pub from: f64,
 }
 
 /// The two places of these values, if there are two.
@@ -38,7 +40,8 @@ pub fn split(values: &[f64]) -> Option<TwoPlaces> {
     let spread = (below + above) / lower.len().min(upper.len()).max(1) as f64 / 2.0;
     let apart = (high - low) / spread.sqrt().max(f64::EPSILON * high.abs());
     let upper_share = upper.len() as f64 / sorted.len() as f64;
-    (high > low && apart > APART).then_some(TwoPlaces { low, high, upper_share })
+    let from = upper.first().copied().unwrap_or(high);
+    (high > low && apart > APART).then_some(TwoPlaces { low, high, upper_share, from })
 }
 
 fn spread_of_parts(sorted: &[f64], cut: usize) -> f64 {

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::measure::Common;
+use model::measure::{Common, ServedInterval};
 use probe::samples::clock::wait_until;
 
 use super::Peer;
@@ -24,12 +24,14 @@ pub struct Run<'a> {
     /// Called right before each window begins and right after it has ended, while the traffic
     /// goes on: for who wants to look at something else at the same moments.
     pub beside: Option<&'a (dyn Fn() + Sync)>,
+    /// Hears of each interval of a server's answers (`http`, `pg`) as soon as it is over.
+    pub heard: Option<&'a (dyn Fn(&ServedInterval) + Sync)>,
 }
 
 impl<'a> Run<'a> {
     /// With nothing beside.
     pub fn new(stop: &'a AtomicBool, progress: Progress<'a>) -> Self {
-        Self { stop, progress, beside: None }
+        Self { stop, progress, beside: None, heard: None }
     }
 }
 
@@ -108,6 +110,8 @@ pub fn conduct(
     } else {
         window.open_at(start);
         sleep_until(start + common.duration_ns.0, &over, &mut || look(Some(start)));
+        // An interval may end with the window.
+        look(Some(start));
         now_ns()
     };
     window.close_at(end);

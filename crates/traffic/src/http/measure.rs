@@ -129,6 +129,7 @@ fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<O
         connections: flows,
         rate_per_s: spec.rate_per_s,
         total: spec.requests,
+        interval_ns: spec.interval_ns,
     };
     let recorder = || Recorder::new(spec.rate_per_s.is_some(), BATCH_NS);
     let what = format!("http, {flows} connections");
@@ -180,6 +181,9 @@ fn check(spec: &HttpSpec) -> Result<()> {
     }
     if spec.rate_per_s == Some(0) || spec.requests == Some(0) {
         return usage("no requests are asked for".into());
+    }
+    if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
+        return usage("an interval of at least 100ms is needed".into());
     }
     if spec.timeout_ns.0 < 1_000_000 {
         return usage("a time limit below 1ms fails requests that only wait their turn".into());

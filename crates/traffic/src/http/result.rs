@@ -86,6 +86,7 @@ pub fn http_run(
         receives: all.receives,
         cpu,
         evidence: ends.evidence(),
+        intervals: sums.intervals.clone(),
         warnings: warnings(spec, flows, per_s, sums),
     }
 }

@@ -167,6 +167,9 @@ fn check(spec: &PgSpec) -> Result<()> {
                 .into(),
         );
     }
+    if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
+        return usage("an interval of at least 100ms is needed".into());
+    }
     if spec.timeout_ns.0 < 1_000_000 {
         return usage("a time limit below 1ms fails statements that only wait their turn".into());
     }
@@ -283,6 +286,7 @@ fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Resul
         connections: clients,
         rate_per_s: spec.rate_per_s,
         total: spec.transactions,
+        interval_ns: spec.interval_ns,
     };
     let kept = Kept {
         open_loop: spec.rate_per_s.is_some(),

@@ -88,6 +88,7 @@ pub fn pg_run(
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
+        intervals: sums.intervals.clone(),
         warnings: warnings(spec, clients, &shape.plan, per_s, sums),
     }
 }

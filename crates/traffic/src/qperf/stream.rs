@@ -322,6 +322,7 @@ impl Parts<'_> {
                 u64::from(b.retransmits.saturating_sub(a.retransmits))
             })),
             datagrams: self.stat.filter(|_| udp).map(|s| self.datagrams(&s)),
+            modes: crate::stream::modes::of(&intervals),
             flow_bytes: vec![bytes],
             intervals,
             zerocopy_copied: None,

@@ -6,9 +6,12 @@ use std::{
     time::Duration,
 };
 
-use model::measure::Common;
+use model::{
+    Nanos,
+    measure::{Common, ServedInterval},
+};
 
-use super::pace::Pace;
+use super::{intervals::Intervals, pace::Pace};
 use crate::{
     Error, Result,
     client::{
@@ -35,7 +38,12 @@ pub struct Crew<'a> {
     pub rate_per_s: Option<u64>,
     /// So many requests or transactions instead of a duration.
     pub total: Option<u64>,
+    /// The length of the intervals; [`INTERVAL`] where none was asked for.
+    pub interval_ns: Option<Nanos>,
 }
+
+/// The length of intervals where none was asked for.
+pub const INTERVAL: Nanos = Nanos(1_000_000_000);
 
 /// What one thread is to do.
 pub struct Duty<'a> {
@@ -58,6 +66,7 @@ pub struct Round<R> {
     /// Of a responder on the server's host, where there is one.
     pub report: Option<FarReport>,
     pub broken: Option<Error>,
+    pub intervals: Vec<ServedInterval>,
 }
 
 impl Crew<'_> {
@@ -79,6 +88,8 @@ impl Crew<'_> {
         let (team, window) = (Team::new(self.common.threads as usize), Window::closed());
         let mut recorders: Vec<R> = team.members.iter().map(|_| recorder()).collect();
         let (begun_ns, over) = (now_ns(), AtomicBool::new(false));
+        let every = self.interval_ns.unwrap_or(INTERVAL);
+        let mut intervals = Intervals::new(every.0, self.common.duration_ns.0);
         let course = std::thread::scope(|threads| -> Course {
             for (n, recorder) in recorders.iter_mut().enumerate() {
                 let (team, window, over, work) = (&team, &window, &over, &work);
@@ -95,8 +106,11 @@ impl Crew<'_> {
             while team.tids().len() < team.members.len() && !team.stopping() {
                 std::thread::yield_now();
             }
-            let course =
-                conduct(run, self.onlooker, self.common, &team, &window, what, &mut |_| {});
+            let mut look = |since_ns| {
+                let ended = intervals.look(since_ns, team.asked());
+                ended.zip(run.heard).into_iter().for_each(|(interval, hear)| hear(interval));
+            };
+            let course = conduct(run, self.onlooker, self.common, &team, &window, what, &mut look);
             over.store(true, Ordering::Release);
             team.end();
             course
@@ -106,7 +120,8 @@ impl Crew<'_> {
             (Some(peer), None) => Some(host_only(peer.finish()?)),
             _ => None,
         };
-        Ok(Round { recorders, course, seen: team.seen(), report, broken })
+        let (seen, intervals) = (team.seen(), intervals.all);
+        Ok(Round { recorders, course, seen, report, broken, intervals })
     }
 
     fn duty<'a>(

@@ -7,6 +7,7 @@
 //! - [`crew`]: the threads of a round, and what each is to do.
 //! - [`fate`]: what became of connections, and of what was to be begun, beside the answers.
 //! - [`handshakes`]: TLS handshakes that were made.
+//! - [`intervals`]: what came of each second, while it goes on.
 //! - [`link`]: a socket, with TLS or without.
 //! - [`pace`]: when the next request or transaction may begin.
 //! - [`places`]: which of a thread's connections waits for what.
@@ -19,6 +20,7 @@ pub mod deadline;
 pub mod dial;
 pub mod fate;
 pub mod handshakes;
+pub mod intervals;
 pub mod link;
 pub mod pace;
 pub mod places;

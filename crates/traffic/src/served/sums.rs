@@ -1,6 +1,6 @@
 //! All rounds of a run added up, in memory that does not grow with their number.
 
-use model::measure::Common;
+use model::measure::{Common, ServedInterval};
 use stats::{Batches, Estimate, Histogram, Series, interval};
 
 use super::crew::{Crew, Duty, Round};
@@ -86,12 +86,15 @@ pub struct Sums<R> {
     series: Option<Series>,
     /// What stood around them.
     pub ends: Ends,
+    /// Their intervals, one round after the other.
+    pub intervals: Vec<ServedInterval>,
 }
 
 impl<R: Record> Sums<R> {
     /// Of no round yet; `all` is an empty record.
     pub fn new(all: R) -> Self {
-        Self { rounds: 0, window_ns: 0, cut_short: false, all, series: None, ends: Ends::default() }
+        let (series, ends, intervals) = (None, Ends::default(), vec![]);
+        Self { rounds: 0, window_ns: 0, cut_short: false, all, series, ends, intervals }
     }
 
     /// Adds a round, of which a number in all was asked for or not.
@@ -109,6 +112,12 @@ impl<R: Record> Sums<R> {
         };
         self.add_batches(round, course.start_ns + window_ns);
         round.recorders.iter().for_each(|r| self.all.add(r));
+        let before_s = self.window_ns as f64 / 1e9;
+        self.intervals.extend(round.intervals.iter().map(|i| ServedInterval {
+            start_s: i.start_s + before_s,
+            end_s: i.end_s + before_s,
+            ..i.clone()
+        }));
         self.window_ns += window_ns;
         self.cut_short |= cut_short;
         self.ends.add_around(Around {

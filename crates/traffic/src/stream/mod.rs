@@ -11,6 +11,7 @@ pub mod far;
 pub mod lowat;
 pub mod many;
 pub mod measure;
+pub mod modes;
 pub mod pace;
 pub mod receive;
 pub mod result;

@@ -12,7 +12,7 @@ use stats::Estimate;
 use super::{
     Shape,
     course::{Course, Look},
-    series,
+    modes, series,
 };
 use crate::{
     Error,
@@ -288,6 +288,7 @@ fn one(
         })),
         datagrams: datagrams(part, rounds),
         flow_bytes,
+        modes: modes::of(&intervals),
         intervals,
         zerocopy_copied: zerocopied(part, rounds),
         congestion,

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use model::{
     Nanos,
-    measure::{Common, HttpSpec, TlsSpec, Transport},
+    measure::{Common, HttpSpec, ServedInterval, TlsSpec, Transport},
 };
 
 use super::{
     args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, within},
-    near::NearArgs,
+    near::{NearArgs, interval},
     secret,
 };
 use crate::{
@@ -127,6 +127,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
         rate_per_s: args.rate.map(|r| r.0),
         requests: args.requests,
         timeout_ns: args.timeout,
+        interval_ns: args.near.interval,
     })
 }
 
@@ -154,7 +155,11 @@ pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Do
     let secret = secret(from)?;
     conduct(
         output,
-        |run| traffic::measure_http(spec, secret.as_ref(), run),
+        |run| {
+            let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
+            let heard = spec.interval_ns.map(|_| hear).filter(|_| !output.talk.quiet);
+            traffic::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
+        },
         |document, look| report::measure::http(document, *look),
     )
 }

@@ -4,7 +4,7 @@
 use clap::Args;
 use model::{
     CpuSet, Nanos,
-    measure::{Common, FarProgram, Pin, SocketOptions, Transport},
+    measure::{Common, FarProgram, Pin, ServedInterval, SocketOptions, Transport},
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     counts::{Percent, within},
     spec,
 };
-use crate::exit::Failure;
+use crate::{exit::Failure, output::note};
 
 /// The window when nothing is asked for.
 const WINDOW: Nanos = Nanos(5_000_000_000);
@@ -77,6 +77,10 @@ pub struct NearArgs {
     pub threads: u32,
     #[command(flatten)]
     pub socket: SocketArgs,
+    /// Print progress at this interval to standard error, as pgbench's -P does: 1; the result has
+    /// intervals of this length [default: 1s, not printed].
+    #[arg(long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
+    pub interval: Option<Nanos>,
     /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
     #[arg(long, help_heading = "Output")]
     pub softirq: bool,
@@ -117,6 +121,23 @@ impl NearArgs {
             longest_ns: self.longest,
         })
     }
+}
+
+/// A duration; a bare number is seconds, as pgbench's.
+fn seconds(text: &str) -> Result<Nanos, String> {
+    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let text = if bare { format!("{text}s") } else { text.to_owned() };
+    text.parse().map_err(|e| format!("{e}"))
+}
+
+/// A line for an interval that is over, in pgbench's words.
+pub fn interval(i: &ServedInterval) {
+    let latency = i
+        .latency_mean_ns
+        .get()
+        .map_or_else(|| "lat - ms".to_owned(), |ns| format!("lat {:.3} ms", ns as f64 / 1e6));
+    let (end, per_s, failed) = (i.end_s, i.transactions_per_s, i.failed);
+    note(&format!("progress: {end:.1} s, {per_s:.1} tps, {latency}, {failed} failed"));
 }
 
 /// What was asked of the sockets.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 use clap::{Args, ValueEnum};
 use model::{
     Nanos,
-    measure::{PgDriver, PgInitDocument, PgProtocol, PgScript, PgSpec},
+    measure::{PgDriver, PgInitDocument, PgProtocol, PgScript, PgSpec, ServedInterval},
     units::grouped,
 };
 
@@ -13,7 +13,7 @@ use super::{
     args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, within},
-    near::NearArgs,
+    near::{NearArgs, interval},
     secret,
 };
 use crate::{
@@ -226,6 +226,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         seed: args.seed,
         variables: args.define.iter().cloned().collect::<BTreeMap<_, _>>(),
         timeout_ns: args.timeout,
+        interval_ns: args.near.interval,
         responder: args.near.responder.clone(),
         driver: args.driver.into(),
         answer_delay_ns: Nanos(0),
@@ -283,7 +284,11 @@ pub fn run(
     let secret = secret(from)?;
     conduct(
         output,
-        |run| traffic::measure_pg(spec, password, secret.as_ref(), run),
+        |run| {
+            let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
+            let heard = spec.interval_ns.map(|_| hear).filter(|_| !output.talk.quiet);
+            traffic::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
+        },
         |document, look| report::measure::pg(document, *look),
     )
 }

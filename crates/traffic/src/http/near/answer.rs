@@ -50,6 +50,7 @@ impl Near<'_> {
             recorder.receives += u64::from(self.duty.window.holds(now) && !bytes.is_empty());
             let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
                 answers += 1;
+                self.duty.member.asked.answered(now.saturating_sub(asked.due_ns));
                 recorder.record(self.duty.window, asked, now, answer.status, bytes);
             };
             let drained = match received {
@@ -127,6 +128,7 @@ impl Near<'_> {
         match conn.asked.pop_front() {
             Some(asked) => {
                 state.settled += 1;
+                self.duty.member.asked.failed();
                 state.recorder.fail(self.duty.window, asked.due_ns, now, why);
             }
             // Between responses a server may.

@@ -143,6 +143,7 @@ impl<'a> Side<'a> {
             retransmits: self.retransmits(),
             datagrams: asked.udp.then(|| self.datagrams(&flow_bytes)),
             flow_bytes,
+            modes: crate::stream::modes::of(intervals),
             intervals: intervals.clone(),
             zerocopy_copied: None,
             congestion: self.congestion(),

@@ -97,6 +97,7 @@ impl Near<'_> {
         match conn.client.running.take() {
             Some(running) => {
                 state.settled += 1;
+                self.duty.member.asked.failed();
                 state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, why);
             }
             None => state.recorder.fate.reconnects += 1,

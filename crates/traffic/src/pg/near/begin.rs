@@ -141,8 +141,12 @@ impl Near<'_> {
         let Some(running) = conn.client.running.take() else { return Ok(false) };
         conn.settled += 1;
         match result {
-            Ok(()) => state.recorder.record(self.duty.window, &running, now),
+            Ok(()) => {
+                self.duty.member.asked.answered(now.saturating_sub(running.due_ns));
+                state.recorder.record(self.duty.window, &running, now);
+            }
             Err(error) => {
+                self.duty.member.asked.failed();
                 let named = state.recorder.named(&error);
                 state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, named);
             }

@@ -146,6 +146,7 @@ impl By<'_> {
             rate_per_s: None,
             // The window ends with what is done in it.
             total: Some(1),
+            interval_ns: None,
         }
     }
 
