@@ -186,8 +186,7 @@ pub enum Section {
 /// `netwright doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  # watch this host for 5 s and diagnose it
-  netwright doctor
+    "  netwright doctor    # watch this host for 5 s and diagnose it
   netwright doctor --window 30s --for latency --name postgres
   netwright doctor --fail-on warning --json > report.json   # for a pipeline
   netwright doctor --root host.tar.zst   # someone else's host

@@ -52,9 +52,16 @@ fn traces() -> BTreeSet<String> {
     for tree in list("/sys/fs/cgroup") {
         all.extend(list(&tree).into_iter().filter(|p| p.ends_with(".slice")));
     }
-    // Other tests of this very process come and go meanwhile.
-    all.retain(|p| !p.contains(&format!("t{}-", std::process::id())) && !p.contains("nwtest-"));
+    // Other tests, of this process and of others that run beside it, come and go meanwhile.
+    all.retain(|p| !of_a_running_test(p) && !p.contains("nwtest-"));
     all
+}
+
+/// Whether the name has the `tPID-` that tests give their labs, of a process that runs.
+fn of_a_running_test(path: &str) -> bool {
+    path.split(['/', '-']).filter_map(|part| part.strip_prefix('t')).any(|pid| {
+        pid.parse::<u32>().is_ok_and(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists())
+    })
 }
 
 fn new_since(before: &BTreeSet<String>) -> BTreeSet<String> {

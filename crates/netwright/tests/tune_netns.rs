@@ -1186,7 +1186,7 @@ fn an_interface_that_is_not_there_and_two_places_for_one_answer_are_refused() {
     let of =
         |nics: &str| tune(state, &["plan", "--netns", &ns.name, "--profile", "web", "--nic", nics]);
     let (code, _, err) = of("v0,v9");
-    let told = "--nic v9: there is no such interface here; there are lo, v0, v1";
+    let told = "--nic v9: there is no such interface here; did you mean v0?";
     assert!(code == 4 && err.contains(told), "{code} {err}");
     let (code, out, err) = of("v0,v1");
     assert_eq!(code, 0, "{out}{err}");

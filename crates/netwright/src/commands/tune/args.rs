@@ -253,7 +253,7 @@ pub struct FarArgs {
   netwright tune rollback 7 --responder db1 --secret-file F
   netwright tune rollback --unfinished   # all that was cut short
   netwright tune rollback --all          # everything back
-  netwright tune rollback 7 --force      # also over what somebody else set since
+  netwright tune rollback 7 --force      # overwrites what somebody else set
 
 Exit code 1: not everything is put back; each such value is named. What somebody
 else set since is left as it is."
