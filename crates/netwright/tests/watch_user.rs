@@ -146,11 +146,11 @@ fn what_is_no_recording_is_refused_in_one_line() {
     refuses(&at("garbage"), "not a recording");
     fs::write(at("empty"), "").unwrap();
     refuses(&at("empty"), "not a recording");
-    refuses(&dir.path().display().to_string(), "not a file");
+    refuses(&dir.path().display().to_string(), "it is a folder");
     let pipe = std::ffi::CString::new(at("pipe")).unwrap();
     // SAFETY: the path ends with NUL.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-    refuses(&at("pipe"), "not a file");
+    refuses(&at("pipe"), "it is a pipe that nobody writes into");
     fs::write(
         at("json"),
         "{\"recording_version\":99,\"name\":\"x\",\"kernel\":\"y\",\"cpus\":[],\"nics\":[]}\n",
