@@ -135,8 +135,8 @@ pub enum When {
     Higher,
     /// All numbers are the same.
     Equal,
-    /// The last number, in pages, is more than a quarter of memory.
-    MostOfMemory,
+    /// The last number is more than a quarter of memory; how many bytes its unit has, `None` a page.
+    MostOfMemory(Option<u32>),
 }
 
 /// What a value of a setting is, for the performance and the safety of a host.

@@ -140,7 +140,9 @@ fn tcp_every_way_has_complete_runs() {
             let peer = run.cpu.peer.known().unwrap();
             assert!(peer.threads_ns.known().is_some_and(|ns| *ns > 0), "{peer:#?}");
             assert!(run.cpu.local.threads_ns.known().is_some_and(|ns| *ns > 0));
-            assert_eq!(run.placement.local.pinned.len(), run.threads as usize);
+            // Within one host a stream is left to the scheduler, which the result says.
+            let placement = &run.placement.local;
+            assert!(placement.pinned.is_empty() && !placement.why.is_empty(), "{placement:?}");
             let sends = run.direction == Direction::Forward;
             assert!(run.intervals.iter().all(|i| i.cwnd_bytes.is_known() == sends));
             assert!(run.intervals.iter().all(|i| i.rtt_ns.is_known() == sends));

@@ -94,12 +94,13 @@ fn compare(when: When, asked: &Asked<'_>) -> Option<String> {
             format!("{new} is below {than}")
         }),
         When::Higher => holds(beyond(asked, &new, |new, than| new > than).is_some()),
-        When::MostOfMemory => {
-            let page = i128::from(asked.page.unwrap_or(4096));
-            let bytes = new.last()?.saturating_mul(page);
+        When::MostOfMemory(unit) => {
+            let page = unit.or(asked.page.and_then(|p| p.try_into().ok())).unwrap_or(4096);
+            let bytes = new.last()?.saturating_mul(i128::from(page));
             let most = i128::from(asked.memory?) / 4;
             (bytes > most).then(|| {
-                format!("the unit is pages of {page} bytes: {bytes} bytes are more than a quarter of memory")
+                let what = if unit.is_some() { "KiB, each" } else { "pages" };
+                format!("the unit is {what} of {page} bytes: {bytes} bytes are more than a quarter of memory")
             })
         }
     }
@@ -175,6 +176,8 @@ mod tests {
             ("net.ipv4.tcp_limit_output_bytes", "262144", "4194304", Some("4194304"), Lowers),
             ("kernel.shmmax", "68719476736", "18446744073692774399", None, Lowers),
             ("kernel.sem", "250 32000 100 128", "32000 1024000000 500 32000", None, Lowers),
+            ("vm.min_free_kbytes", "99999999", "67584", None, Harmful),
+            ("vm.min_free_kbytes", "262144", "67584", None, Good),
             ("net.ipv4.tcp_low_latency", "1", "0", Some("0"), NoEffect),
             ("net.ipv4.tcp_fack", "1", "0", None, NoEffect),
             ("net.ipv4.udp_wmem_min", "8192", "4096", Some("4096"), NoEffect),

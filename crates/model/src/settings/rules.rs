@@ -177,7 +177,7 @@ pub const TCP_WMEM: &[Rule] = &[
 ];
 
 pub const TCP_MEM: &[Rule] = &[
-    rule(MostOfMemory, Harmful, "", ip_sysctl!("tcp_mem; the bound of a quarter is ours")),
+    rule(MostOfMemory(None), Harmful, "", ip_sysctl!("tcp_mem; the bound of a quarter is ours")),
     rule(Equal, Harmful, "equal values remove the pressure stage", ip_sysctl!("tcp_mem")),
     LESS,
 ];
@@ -249,12 +249,23 @@ pub const DIRTY: &[Rule] = &[rule(
     "mm/page-writeback.c dirty_ratio_handler, dirty_bytes_handler",
 )];
 
-pub const MIN_FREE: &[Rule] = &[rule(
-    Below(0, 1024),
-    Harmful,
-    "below 1024 the system is prone to deadlock under load",
-    admin!("vm", "min_free_kbytes"),
-)];
+pub const MIN_FREE: &[Rule] = &[
+    rule(
+        Below(0, 1024),
+        Harmful,
+        "below 1024 the system is prone to deadlock under load",
+        admin!("vm", "min_free_kbytes"),
+    ),
+    rule(
+        MostOfMemory(Some(1024)),
+        Harmful,
+        "",
+        admin!(
+            "vm",
+            "min_free_kbytes: too high ends the host for want of memory; the bound of a quarter is ours"
+        ),
+    ),
+];
 
 pub const IPV6_OFF: &[Rule] = &[rule(
     Above(0, 0),

@@ -78,7 +78,11 @@ fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused>
     if let Some(name) = &asked.congestion {
         // Only our own operator may have the kernel load one.
         if !connecting {
-            is_loaded(name).map_err(|e| Refused::new(Code::SetCongestion, e.to_string()))?;
+            // ENOENT is what the kernel says of one that it does not know.
+            is_loaded(name).map_err(|e| Refused {
+                errno: libc::ENOENT,
+                ..Refused::new(Code::SetCongestion, e.to_string())
+            })?;
         }
         socket.set_tcp_congestion(name.as_bytes()).map_err(|e| {
             let doing = format!("cannot use the congestion control {name:?}");
