@@ -138,6 +138,10 @@ fn sum(d: &ExplainDocument, page: &mut Page) {
                 all => format!(": {}", all.join("; ")),
             };
             page.line(Line::new().ink(Ink::Bad, "Inconclusive").text(format!("{why}.")), 2);
+            page.line(
+                Line::plain("Try again with less running beside it, or longer: --max-duration."),
+                2,
+            );
         }
     }
 }

@@ -112,6 +112,9 @@ pub struct ExplainArgs {
     /// How long the workload and the network take turns, or a server is watched.
     #[arg(long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
+    /// Measure on until the parts add up, at most so long [default: three times --duration].
+    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    pub max_duration: Option<Nanos>,
     /// The measured part of each turn.
     #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub round: Nanos,
@@ -146,6 +149,13 @@ pub struct ExplainArgs {
     pub no_pin: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl ExplainArgs {
+    /// How long workload and network take turns at most.
+    pub fn longest(&self) -> Nanos {
+        self.max_duration.unwrap_or(Nanos(self.duration.0.saturating_mul(3)))
+    }
 }
 
 /// Another path.

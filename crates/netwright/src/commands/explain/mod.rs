@@ -29,7 +29,7 @@ use self::{
     args::ExplainArgs,
     ends::Target,
     tally::Tally,
-    turns::{Pairs, Turns, at_first},
+    turns::{Lengths, Pairs, Turns, at_first},
     twin::Twin,
     verdict::Found,
     workload::{Workload, pooled},
@@ -42,6 +42,7 @@ use crate::{
 
 /// Pairs of rounds at least.
 const PAIRS: usize = 6;
+const HOUR_NS: u64 = 3_600_000_000_000;
 /// Pairs for a first guess of the service time.
 const GUESSES: usize = 3;
 
@@ -93,8 +94,14 @@ fn check(args: &ExplainArgs) -> Result<(), Failure> {
     if !(20_000_000..=10_000_000_000).contains(&args.round.0) {
         return Err(Failure::Usage("--round: from 20ms to 10s".into()));
     }
-    if args.duration.0 > 3_600_000_000_000 {
+    if args.duration.0 > HOUR_NS {
         return Err(Failure::Usage("--duration: at most 1h".into()));
+    }
+    if args.max_duration.is_some_and(|most| most.0 < args.duration.0 || most.0 > 3 * HOUR_NS) {
+        return Err(Failure::Usage(format!(
+            "--max-duration: from --duration, {}, to 3h",
+            args.duration
+        )));
     }
     Ok(())
 }
@@ -158,14 +165,19 @@ fn explain(
     let clients = args.clients.0.first().copied().unwrap_or(1);
     let share = if clients == 1 { 1 } else { 2 };
     let length = Nanos(args.duration.0 / share);
+    let lengths = Lengths { first: length, most: Nanos(args.longest().0 / share) };
     // A client that waits longer sleeps deeper, and takes longer to wake up, which is no service:
     // for one client the responder computes about as long as the server does.
     let mixed = verdict::mixed(args, &exchange);
     let matched = network.computing(verdict::guess(&first, mixed));
-    let (ones, mut broken) = Turns { network: &matched, ..turns }.pairs(1, length, PAIRS);
+    let alone = Turns { network: &matched, ..turns };
+    let (ones, mut broken) = match clients {
+        1 => alone.pairs_until(1, lengths, PAIRS, |ones| add_up(ones, ones)),
+        _ => alone.pairs(1, length, PAIRS),
+    };
     let mut all = None;
     if clients > 1 && broken.is_none() {
-        let (pairs, why) = turns.pairs(clients, length, PAIRS);
+        let (pairs, why) = turns.pairs_until(clients, lengths, PAIRS, |all| add_up(&ones, all));
         (all, broken) = (Some(pairs), why);
     }
     let levels = match broken.is_none() {
@@ -210,6 +222,11 @@ fn explain(
     }
     tally.tell(&mut document);
     Ok((document, broken))
+}
+
+/// Whether the parts add up to the whole.
+fn add_up(ones: &Pairs, all: &Pairs) -> bool {
+    stats::decompose::decompose(&ones.pairs, &all.pairs).is_some_and(|parts| parts.sum.conclusive)
 }
 
 /// What is known before three pairs of rounds are: of the workload alone, and no more than this.

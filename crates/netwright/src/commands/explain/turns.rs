@@ -89,6 +89,15 @@ pub struct Turns<'a> {
     pub tally: &'a Tally,
 }
 
+/// How long pairs are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths {
+    /// At first.
+    pub first: Nanos,
+    /// In all.
+    pub most: Nanos,
+}
+
 /// Pairs with one number of clients.
 #[derive(Debug, Default)]
 pub struct Pairs {
@@ -114,11 +123,33 @@ impl Turns<'_> {
     /// Pairs for so long, in blocks of A B B A; at least so many. What came before a failure is
     /// kept.
     pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Failure>) {
+        self.pairs_until(clients, Lengths { first: length, most: length }, least, |_| true)
+    }
+
+    /// The same; then half as long again and again, until they are `enough` or the most is over.
+    /// Looked at so seldom, for whoever looks after each pair finds one that fits by chance.
+    pub fn pairs_until(
+        &self,
+        clients: u32,
+        lengths: Lengths,
+        least: usize,
+        enough: impl Fn(&Pairs) -> bool,
+    ) -> (Pairs, Option<Failure>) {
         let (begun, mut all) = (Instant::now(), Pairs::default());
-        let mut turn = 0;
-        let what = format!("explain, {clients} client{}", if clients == 1 { "" } else { "s" });
-        while !self.over() && (turn < least || begun.elapsed().as_nanos() < u128::from(length.0)) {
-            let share = begun.elapsed().as_nanos() as f64 / length.0.max(1) as f64;
+        let (mut turn, mut length) = (0, lengths.first.0);
+        let mut what = format!("explain, {clients} client{}", if clients == 1 { "" } else { "s" });
+        while !self.over() {
+            let elapsed = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            if turn >= least && elapsed >= length {
+                if elapsed >= lengths.most.0 || enough(&all) {
+                    break;
+                }
+                if length == lengths.first.0 {
+                    what.push_str(", until the parts add up");
+                }
+                length = (length + lengths.first.0.div_ceil(2)).min(lengths.most.0);
+            }
+            let share = elapsed as f64 / length.max(1) as f64;
             (self.run.progress)(&what, share.min(1.0));
             match self.pair(clients, turn % 2 == 0) {
                 // A round that Ctrl-C cut short stands beside a whole one.
@@ -238,7 +269,50 @@ pub fn quantiles(rounds: &[Observed]) -> Quantiles {
 mod tests {
     use std::{cell::Cell, sync::atomic::AtomicBool};
 
+    use model::CpuId;
+
     use super::*;
+
+    /// A workload whose rounds take 1 ms and saw nothing.
+    struct Idle;
+
+    impl Workload for Idle {
+        fn run(&self, _: u32, _: Nanos, _: traffic::Run<'_>) -> Result<Observed, Failure> {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(Observed::nothing())
+        }
+
+        fn paced(&self, _: u64) -> Box<dyn Workload> {
+            Box::new(Self)
+        }
+
+        fn pin(&mut self, _: &[CpuId]) {}
+    }
+
+    /// How often it was asked whether the pairs are enough, and how many there were at the end.
+    fn looks(first_ms: u64, most_ms: u64, enough_at: usize) -> (usize, usize) {
+        let (stop, tally, asked) = (AtomicBool::new(false), Tally::default(), Cell::new(0));
+        let run = traffic::Run::new(&stop, &|_, _| {});
+        let turns = Turns { workload: &Idle, network: &Idle, round: Nanos(1), run, tally: &tally };
+        let lengths =
+            Lengths { first: Nanos(first_ms * 1_000_000), most: Nanos(most_ms * 1_000_000) };
+        let (pairs, why) = turns.pairs_until(1, lengths, 2, |_| {
+            asked.set(asked.get() + 1);
+            asked.get() >= enough_at
+        });
+        assert!(why.is_none());
+        (asked.get(), pairs.pairs.len())
+    }
+
+    #[test]
+    fn it_measures_on_until_the_pairs_are_enough_or_the_most_is_over() {
+        assert_eq!(looks(20, 60, 1).0, 1);
+        assert_eq!(looks(20, 60, 2).0, 2);
+        // After 20, 30, 40 and 50 ms; at 60 it is over.
+        let (asked, pairs) = looks(20, 60, 100);
+        assert!((1..=4).contains(&asked) && pairs > 2, "{asked} {pairs}");
+        assert_eq!(looks(20, 20, 100).0, 0, "the most is the first");
+    }
 
     fn nothing() -> Failure {
         Failure::Environment("no request was answered".into())
