@@ -505,6 +505,26 @@ fn a_server_that_is_killed_leaves_nothing_and_its_client_says_so() {
     assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
 }
 
+/// Whoever holds the lock when a server is killed does not keep its host from what it was.
+#[test]
+fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
+    let pair = Pair::new();
+    let fix = pair.in_the_middle(pair.serve.target());
+    // It waits for the server's end, and has the lock at once.
+    let lock = pair.state.path().join("right/lock");
+    let mut holder =
+        Command::new("flock").arg("-F").arg(&lock).args(["sleep", "60"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    pair.serve.signal(libc::SIGKILL);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(pair.rmem() != SMALL && holder.try_wait().unwrap().is_none(), "the lock is held");
+    wait_for("the old buffer", || pair.rmem() == SMALL);
+    signal(&holder, libc::SIGKILL);
+    holder.wait().unwrap();
+    signal(&fix, libc::SIGKILL);
+    fix.wait_with_output().unwrap();
+}
+
 #[test]
 fn a_wire_that_goes_dead_leaves_nothing() {
     let pair = Pair::new();

@@ -9,6 +9,7 @@ use std::{
     io::Read,
     os::unix::process::{CommandExt, ExitStatusExt},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use support::{NETWRIGHT, serve::Serve};
@@ -112,6 +113,62 @@ fn no_room_in_files_is_told() {
             assert_eq!(ended.code, Some(4), "{line}: {}", ended.said);
             assert_eq!(ended.said.lines().count(), 1, "{line}: {}", ended.said);
         }
+    }
+}
+
+/// Starts a server that is starved: it serves until it is told to end, or says in one line why not.
+fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send + Sync + 'static) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut command = Command::new(NETWRIGHT);
+    command.args(["serve", "--json", "--port", "0"]).stdin(Stdio::null());
+    command.stdout(std::fs::File::create(path("out")).unwrap());
+    command.stderr(Stdio::piped());
+    command.env("NETWRIGHT_STATE", path("state")).env_remove("NETWRIGHT_SECRET");
+    // SAFETY: only system calls are made between fork and exec.
+    unsafe { command.pre_exec(starve) };
+    let mut child = command.spawn().unwrap();
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        let address =
+            serde_json::from_str::<serde_json::Value>(read("out").lines().next().unwrap_or(""));
+        if let Ok(address) = address.map(|said| said["addresses"][0].as_str().unwrap().to_owned()) {
+            let rtt = ["measure", "rtt", &address, "--duration", "200ms"];
+            let client = Command::new(NETWRIGHT).args(rtt).output().unwrap();
+            let said = String::from_utf8_lossy(&client.stderr).into_owned();
+            assert!(matches!(client.status.code(), Some(0 | 4)), "{under}: {said}");
+            assert!(child.try_wait().unwrap().is_none(), "{under}: it ended");
+            // SAFETY: our own child, not waited for yet.
+            assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+            break child.wait().unwrap();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{under}: neither");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let served = read("out").contains("addresses");
+    let ended = Ended { code: status.code(), signal: status.signal(), said };
+    well(&ended, "serve", under);
+    assert_eq!(ended.code, Some(if served { 0 } else { 4 }), "{under}: {}", ended.said);
+    assert!(served || ended.said.lines().count() == 1, "{under}: {}", ended.said);
+}
+
+#[test]
+fn a_server_serves_or_tells_why_not() {
+    for mega in [80, 100, 130, 200] {
+        let starve = move || limit(libc::RLIMIT_AS, mega << 20);
+        serves_or_tells(&format!("with {mega} MiB of address space"), starve);
+    }
+    serves_or_tells("with files of no length", || limit(libc::RLIMIT_FSIZE, 0));
+    serves_or_tells("without threads", no_threads);
+    for most in 4..16 {
+        let starve = move || limit(libc::RLIMIT_NOFILE, most);
+        serves_or_tells(&format!("with {most} descriptors"), starve);
     }
 }
 

@@ -593,6 +593,56 @@ fn what_the_kernel_took_away_with_the_link_is_nobodys() {
     }
 }
 
+/// Where its number is taken it gets another one, which it keeps when it comes back; its values stay.
+#[test]
+fn an_interface_that_came_back_with_another_number_is_the_same() {
+    let (ns, other) = (Namespace::new(), Namespace::new());
+    let number = || ns.run("cat", &["/sys/class/net/v0/ifindex"]).trim().to_owned();
+    let values = || {
+        let files = ["mtu", "tx_queue_len", "gro_flush_timeout"];
+        ns.run("cat", &files.map(|f| format!("/sys/class/net/v0/{f}")).each_ref().map(|f| &f[..]))
+    };
+    let pair = ["link", "add", "v0", "index", "70", "type", "veth", "peer", "name", "v1"];
+    other.run("ip", &["link", "add", "d0", "index", "70", "type", "ifb"]);
+    let asks = [
+        "nic.v0.mtu=1400",
+        "nic.v0.txqueuelen=500",
+        "nic.v0.gro_flush_timeout=20us",
+        "sysctl.net.ipv4.conf.v0.rp_filter=2",
+    ];
+    // By the kernel's address, and by one that was given with the other end's number.
+    for address in [None, Some("02:00:00:00:00:70")] {
+        ns.run("ip", &pair);
+        if let Some(address) = address {
+            ns.run("ip", &["link", "set", "v0", "address", address]);
+        }
+        let (before, state) = (values(), tempfile::tempdir().unwrap());
+        let apply = [&["apply", "--netns", &ns.name, "--no-confirm"], &asks[..]].concat();
+        let (code, out, err) = tune(state.path(), &apply);
+        assert_eq!(code, 0, "{out}{err}");
+        let set = values();
+        ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
+        other.run("ip", &["link", "set", "v0", "netns", &ns.name]);
+        assert!(number() != "70" && values() == set && set != before, "{} {set}", number());
+        let (code, out, err) = tune(state.path(), &["rollback"]);
+        assert!(code == 0 && out.contains("began anew"), "{address:?}: {code} {out}{err}");
+        assert_eq!(values(), before, "{address:?}: {out}{err}");
+        let (code, out, err) = tune(state.path(), &["status"]);
+        assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
+
+        // Another one of its name and address is none of it.
+        assert_eq!(tune(state.path(), &["apply", "--netns", &ns.name, asks[0]]).0, 0);
+        let its = ns.run("cat", &["/sys/class/net/v0/address"]).trim().to_owned();
+        ns.run("ip", &["link", "del", "v0"]);
+        let anew = ["link", "add", "v0", "address", &its, "mtu", "1400", "type", "veth"];
+        ns.run("ip", &[&anew[..], &["peer", "name", "v1"]].concat());
+        let (code, out, err) = tune(state.path(), &["rollback"]);
+        assert!(code == 0 && out.contains("another interface is called v0"), "{code} {out}{err}");
+        assert!(values().starts_with("1400"), "{}", values());
+        ns.run("ip", &["link", "del", "v0"]);
+    }
+}
+
 #[test]
 fn what_a_namespace_only_shows_is_refused_by_the_plan() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -689,6 +739,13 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
             assert_eq!(code, 4, "{command}: {said}{told}");
             assert!(told.contains("000001.jsonl") && told.contains("damaged"), "{command}: {told}");
             assert!(!said.contains("Nothing of ours"), "{command}: {said}");
+        }
+        // Who uses no journal is told nothing of it.
+        for (args, told) in [(&["inspect", "--json"][..], false), (&["tune", "plan", wish], true)] {
+            let mut command = Command::new(NETWRIGHT);
+            let out = command.args(args).env("NETWRIGHT_STATE", state.path()).output().unwrap();
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(said.contains("000001.jsonl"), told, "{args:?}: {said}");
         }
     }
     fs::write(&file, whole).unwrap();
@@ -1352,7 +1409,7 @@ fn nobody_else_writes_the_journal_or_holds_the_lock() {
         set(path, bits);
     }
     assert_eq!(apply("nic.v0.mtu=1400").0, 0);
-    assert_eq!(modes(), [0o755, 0o700, 0o600, 0o600]);
+    assert_eq!(modes(), [0o700, 0o700, 0o600, 0o600]);
     let nobody =
         ["--reuid", "65534", "--clear-groups", "flock", "-s", lock.to_str().unwrap(), "true"];
     assert!(!output("setpriv", &nobody).status.success(), "nobody has the lock");

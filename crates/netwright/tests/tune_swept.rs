@@ -225,6 +225,59 @@ fn each_napi_gets_its_own_values_back() {
     );
 }
 
+/// A link that went down took its NAPIs along: they come back with what the interface's files say, and
+/// only a value of one's own is left to be put back.
+#[test]
+fn a_link_that_is_down_has_no_napi_to_put_back() {
+    let ns = queues();
+    ns.run("sh", &["-c", "ip link set v0 up; ip link set v1 up; ethtool -K v0 gro on"]);
+    let link = |to: &str| drop(ns.run("ip", &["link", "set", "v0", to]));
+    let napis = || {
+        let facts = ns.netwright_json(&["inspect", "--json"]);
+        let nics = facts["nics"].as_array().unwrap();
+        let nic = nics.iter().find(|n| n["name"] == "v0").unwrap();
+        let keys = ["defer_hard_irqs", "gro_flush_timeout_ns", "threaded"];
+        let of = |n: &Value| keys.map(|key| n[key].to_string()).join(" ");
+        nic["napis"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    ns.run("sh", &["-c", "echo 7000 > /sys/class/net/v0/gro_flush_timeout"]);
+    let before = napis();
+    assert!(before.len() == 4 && before[0].contains("7000"), "{before:?}");
+    for ask in [
+        "nic.v0.gro_flush_timeout=20us",
+        "nic.v0.napi_defer_hard_irqs=2",
+        "nic.v0.channels=rx 2 tx 2",
+        "nic.v0.features.rx-gro=off",
+        "nic.v0.mtu=1400",
+    ] {
+        let state = tempfile::tempdir().unwrap();
+        let (code, said, told) = tune(state.path(), &["apply", "--netns", &ns.name, ask]);
+        assert_eq!(code, 0, "{ask}: {said}{told}");
+        link("down");
+        for args in [&["rollback", "--dry-run"][..], &["rollback"], &["status"]] {
+            let (code, said, told) = tune(state.path(), args);
+            assert!(code == 0 && !said.contains("NAPI"), "{ask} {args:?}: {code} {said}{told}");
+        }
+        link("up");
+        assert_eq!(napis(), before, "{ask}");
+    }
+    // What the kernel writes to none: told, and put back once the link is up.
+    let (state, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let one = "nic.v0.napi.gro_flush_timeout.1=33333";
+    assert_eq!(tune(own.path(), &["apply", "--netns", &ns.name, one]).0, 0);
+    let before = napis();
+    let asks =
+        ["apply", "--netns", &ns.name, "nic.v0.gro_flush_timeout=20us", "nic.v0.threaded=on"];
+    assert_eq!(tune(state.path(), &asks).0, 0);
+    link("down");
+    let (code, said, told) = tune(state.path(), &["rollback"]);
+    let left = said.matches("no NAPI now").count();
+    assert!(code == 1 && left >= 2 && said.contains("napi.gro_flush_timeout.1"), "{said}{told}");
+    link("up");
+    let (code, said, told) = tune(state.path(), &["rollback"]);
+    assert!(code == 0 && napis() == before, "{code} {said}{told} {:?}", napis());
+}
+
 /// A value that a change moved along, set by hand since.
 struct Beside {
     asks: &'static [&'static str],

@@ -7,7 +7,7 @@ mod support;
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -164,6 +164,46 @@ fn what_is_no_recording_is_refused_in_one_line() {
         4,
         "No space",
     );
+}
+
+/// What a small file unpacks to is not held: neither one line of gigabytes nor intervals without end.
+#[test]
+#[allow(clippy::zombie_processes, reason = "wait4 waits for it")]
+fn a_bomb_is_read_in_little_memory() {
+    const MOST_KIB: i64 = 256 << 10;
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/softirq.zst");
+    let text = zstd::decode_all(fs::File::open(recording).unwrap()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (host, rest) = text.split_once('\n').unwrap();
+    let interval = rest.lines().next().unwrap();
+    let blanks = " ".repeat(1 << 20);
+    for (name, times) in [("line", 1), ("intervals", 2_000)] {
+        let path = folder.path().join(name);
+        let mut z = zstd::Encoder::new(fs::File::create(&path).unwrap(), 3).unwrap();
+        writeln!(z, "{host}").unwrap();
+        for _ in 0..times {
+            write!(z, "{interval}").unwrap();
+            (0..2_000 / times).for_each(|_| z.write_all(blanks.as_bytes()).unwrap());
+            writeln!(z).unwrap();
+        }
+        z.finish().unwrap();
+        let packed = path.metadata().unwrap().len();
+        assert!(packed < 1 << 20, "{packed} bytes unpack to 2 GB");
+        let mut command = Command::new(NETWRIGHT);
+        let replay = command.args(["watch", "--json", "--replay", path.to_str().unwrap()]);
+        let child = replay.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
+        // SAFETY: our own child, which nobody else waits for; both places outlive the call.
+        let usage = unsafe {
+            let pid = libc::pid_t::try_from(child.id()).unwrap();
+            assert_eq!(libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()), pid);
+            usage.assume_init()
+        };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 4, "{name}: {status:#x}");
+        assert!(usage.ru_maxrss < MOST_KIB, "{name}: {} KiB of memory", usage.ru_maxrss);
+        eprintln!("{name}: {} KiB of memory, {packed} bytes", usage.ru_maxrss);
+    }
 }
 
 #[test]

@@ -105,7 +105,14 @@ impl Knob for Attribute {
     }
 
     fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        host.write(&self.path(knob), value)
+        let nic = self.nic(knob);
+        let none = || self.napi.is_some() && host.napis(nic).is_ok_and(|all| all.is_empty());
+        host.write(&self.path(knob), value).map_err(|e| match none() {
+            true => TuneError::Environment(format!(
+                "{e}: {nic} has no NAPI now (its link is down, or its driver registers none)"
+            )),
+            false => e,
+        })
     }
 
     fn verify(&self, written: &str, back: &str) -> bool {

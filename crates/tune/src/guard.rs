@@ -175,7 +175,7 @@ pub fn stand(
 
 /// The lock, or none after a bound: whoever holds it must not keep a host from what it was, which the
 /// operator may be locked out of.
-fn lock_in_time(store: &Store, id: u64) -> Lock {
+pub(crate) fn lock_in_time(store: &Store, id: u64) -> Lock {
     let (mut since, mut seen) = (Instant::now(), None);
     loop {
         if let Ok(Tried::Ours(lock)) = store.try_lock() {

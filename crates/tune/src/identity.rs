@@ -150,7 +150,8 @@ impl Nics {
             let same = id.ifindex == then.ifindex && id.kind == then.kind;
             same && is_same_hardware(id, then) && !is_made_anew(n, then)
         };
-        self.all.iter().find(is_it).map(|n| &n.id)
+        let here = self.all.iter().find(is_it);
+        here.or_else(|| self.all.iter().find(|n| came_back(n, then))).map(|n| &n.id)
     }
 
     /// Where a value is that was saved.
@@ -164,6 +165,13 @@ impl Nics {
         {
             let why = format!("interrupt {irq} is no longer one of {}'s", now.name);
             return Whereabouts::Gone(why);
+        }
+        // The kernel makes these anew with the interface's place in a namespace.
+        if now.ifindex != then.ifindex && place_in(&saved.knob).is_some() {
+            return Whereabouts::Gone(format!(
+                "{} went to another network namespace and came back: this setting began anew",
+                then.name
+            ));
         }
         match called(&saved.knob, &then.name, &now.name) {
             knob if knob == saved.knob => Whereabouts::Here,
@@ -226,6 +234,18 @@ fn is_made_anew(now: &Present, then: &NicId) -> bool {
     let other_peer = matches!((is.peer, was.peer), (Some(a), Some(b)) if a != b);
     let own = is.kind.as_deref().is_some_and(|kind| OWN_ADDRESS.contains(&kind));
     other_address && (other_peer || own && now.chance_address)
+}
+
+/// Whether one without hardware is another that went to another network namespace and came back, with a new
+/// number, for its own was taken there: **source** `__dev_change_net_namespace`. It has kept its values. Its
+/// address tells it, where the kernel chose that, or the other end of a veth has kept its number.
+fn came_back(now: &Present, then: &NicId) -> bool {
+    let (is, was) = (&now.id, then);
+    let own = was.kind.as_deref().is_some_and(|kind| OWN_ADDRESS.contains(&kind));
+    let same_address = is.address.is_some() && is.address == was.address;
+    let same_end = is.peer.is_some() && is.peer == was.peer;
+    let is_other_end = was.peer.is_some() && is.peer != was.peer;
+    own && is.kind == was.kind && same_address && !is_other_end && (now.chance_address || same_end)
 }
 
 /// Whether hardware still has an interface, which this network namespace does not show: it keeps its

@@ -31,6 +31,9 @@ use crate::{
 /// Where journals are kept unless asked otherwise.
 pub const DEFAULT_STATE: &str = "/var/lib/netwright";
 
+/// What netwright keeps in a state folder.
+const OURS: [&str; 4] = ["journal", "lock", "persist.json", "fix"];
+
 /// A place for journals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
@@ -87,7 +90,7 @@ impl Store {
 
     /// Makes the folders, on disk; for nobody but this user.
     fn make(&self) -> Result<(), TuneError> {
-        private::folder(&self.state)?;
+        private::close_own(&self.state, &OURS)?;
         let folder = self.folder();
         if !private::make_folder(&folder)? {
             return Ok(());

@@ -61,7 +61,7 @@ impl From<Judgement> for Refusal {
         let Judgement { verdict, why, source } = judged;
         let kind = match verdict {
             Verdict::NoEffect => RefusedAs::NoEffect,
-            Verdict::NotUndone | Verdict::Gone => RefusedAs::Environment,
+            Verdict::Gone => RefusedAs::Environment,
             _ => RefusedAs::Harmful,
         };
         let why = match verdict {
@@ -123,6 +123,12 @@ pub trait Knob: Sync {
     fn never(&self, knob: &str) -> Option<Refusal> {
         let _ = knob;
         None
+    }
+
+    /// Whether there is no such file here, told without reading it.
+    fn is_absent(&self, host: &Host, knob: &str) -> bool {
+        let _ = (host, knob);
+        false
     }
 
     /// Why a name that is not there is not: it went with an older kernel, or it is mistyped. Asked
@@ -240,6 +246,13 @@ pub trait Knob: Sync {
     fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
         let _ = (host, knob, old);
         None
+    }
+
+    /// Whether what has the value is not there at this moment, and is made anew with the old value: nothing
+    /// is to be put back. Asked of what another knob's write disturbed, once that is undone.
+    fn is_made_anew(&self, host: &Host, knob: &str, old: &str) -> bool {
+        let _ = (host, knob, old);
+        false
     }
 
     /// Whether a value is none that somebody set, but what is there once the kernel took ours away.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Reading, SCHEMA_VERSION, settings,
+    Reading, SCHEMA_VERSION,
+    settings::{self, Verdict},
     tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
 };
 
@@ -36,9 +37,10 @@ pub struct Seen {
 pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
     let mut seen = Seen::default();
     for w in wishes {
-        let Some(knob) = knobs::find(&w.knob).filter(|k| k.never(&w.knob).is_none()) else {
+        let Some(knob) = knobs::find(&w.knob) else { continue };
+        if knob.never(&w.knob).is_some_and(|no| !is_beside_it(host, knob, &w.knob, &no)) {
             continue;
-        };
+        }
         let read = knob.read(host, &w.knob);
         if let Some(why) = read.is_err().then(|| knob.missing(host, &w.knob)).flatten() {
             seen.missing.insert(w.knob.clone(), why);
@@ -50,6 +52,13 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
         }
     }
     seen
+}
+
+/// Whether a refusal is beside the point: what cannot be undone is not on this kernel. What is there is not
+/// read: with some that is an act.
+fn is_beside_it(host: &Host, knob: &dyn Knob, name: &str, no: &Refusal) -> bool {
+    let one_way = matches!(no.verdict, Some((Verdict::NotUndone, _)));
+    one_way && knob.is_absent(host, name)
 }
 
 /// The plan: what is refused stands beside what is planned. Pure.
@@ -180,7 +189,8 @@ fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Plann
         let unknown = || Refusal::new(RefusedAs::Usage, unknown(&wish.knob));
         return Err(wish::left_whole(wish, case.facts).unwrap_or_else(unknown));
     };
-    if let Some(refusal) = knob.never(&wish.knob) {
+    if let Some(refusal) = knob.never(&wish.knob).filter(|_| !seen.values.contains_key(&wish.knob))
+    {
         return Err(refusal);
     }
     let fixed = seen.fixed.get(&wish.knob);

@@ -115,6 +115,24 @@ pub fn make_folder(path: &Path) -> Result<bool, TuneError> {
     Ok(true)
 }
 
+/// Closes a folder to others if it is there and holds nothing but `own`: one that others keep things in
+/// (somebody gave `/var/lib`) stays open to them, and what is ours in it is closed by itself.
+///
+/// # Errors
+/// As of [`folder`], and as the kernel answers.
+pub fn close_own(path: &Path, own: &[&str]) -> Result<(), TuneError> {
+    if !folder(path)? {
+        return Ok(());
+    }
+    let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
+    for entry in fs::read_dir(path).map_err(failed)? {
+        if !entry.map_err(failed)?.file_name().to_str().is_some_and(|name| own.contains(&name)) {
+            return Ok(());
+        }
+    }
+    tighten(path, &File::open(path).map_err(failed)?, FOLDER)
+}
+
 fn is_ours(path: &Path, found: &Metadata) -> Result<(), TuneError> {
     let name = path.display();
     // SAFETY: takes nothing, changes nothing.
@@ -189,6 +207,14 @@ mod tests {
         set(&folder, 0o755);
         assert!(!make_folder(&folder).unwrap());
         assert_eq!(mode(&folder), 0o700);
+        let state = folder.parent().unwrap();
+        set(state, 0o755);
+        fs::write(state.join("other"), "").unwrap();
+        close_own(state, &["journal"]).unwrap();
+        assert_eq!(mode(state), 0o755, "others keep things there");
+        fs::remove_file(state.join("other")).unwrap();
+        close_own(state, &["journal"]).unwrap();
+        assert_eq!(mode(state), 0o700);
         set(&folder, 0o777);
         let why = make_folder(&folder).unwrap_err().to_string();
         assert!(why.contains("others may write"), "{why}");

@@ -356,15 +356,18 @@ fn sets_this(rival: &Rival, knob: &str) -> bool {
 }
 
 /// What every command says before anything else, when a change was cut short or waits.
-/// `options` are those by which a command finds the same journal.
-pub fn notice(host: &Host, store: &Store, options: &str) -> Option<String> {
+/// `options` are those by which a command finds the same journal. Of a journal that cannot be read only
+/// those are told that use it (`uses`).
+pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<String> {
     let (sets, damaged) = match standing(host, store) {
         Ok(standing) => standing,
         // Whoever may not read it can do nothing about it.
         Err(TuneError::Denied(_)) => return None,
-        Err(e) => return Some(format!("which changes are in force cannot be told: {e}")),
+        Err(e) => {
+            return uses.then(|| format!("which changes are in force cannot be told: {e}"));
+        }
     };
-    if let Some(damaged) = damaged.first() {
+    if let Some(damaged) = damaged.first().filter(|_| uses) {
         return Some(format!("{damaged}; `netwright tune log{options}` lists what can be read"));
     }
     let of_set = sets.iter().rev().find_map(|(set, state)| {

@@ -10,6 +10,7 @@ use crate::{
     Host, Store, TuneError,
     apply::{Applied, Work},
     drift::Drifted,
+    guard,
     journal::Set,
     knobs,
     lock::Lock,
@@ -89,6 +90,34 @@ impl Bench {
     ) -> Result<Self, TuneError> {
         let lock = store.lock(None::<Duration>, waiting)?;
         Ok(Self { host, store, lock, by, what: what.to_owned(), never: AtomicBool::new(false) })
+    }
+
+    /// Undoes what experiments of this name (`whose` begins it) have on trial at this moment: whoever made
+    /// them was killed. With or without the lock: somebody who holds it must not keep a host for ever from
+    /// what it was.
+    ///
+    /// # Errors
+    /// What could not be undone; the others are.
+    pub fn undo_lost(host: Host, store: Store, by: By, whose: &str) -> Result<(), TuneError> {
+        let (what, never) = (whose.to_owned(), AtomicBool::new(false));
+        let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
+        let is_lost = |(s, state): &&(Set, State)| {
+            let own = s.trial.as_deref().is_some_and(|trial| trial.starts_with(whose));
+            own && *state == State::Unfinished
+        };
+        // Whoever has the lock next may put others on trial.
+        let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
+        let Some(newest) = lost.last() else { return Ok(()) };
+        bench.lock = guard::lock_in_time(&bench.store, *newest);
+        let (mut done, still) = (Ok(()), bench.sets()?);
+        for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
+            match bench.close(set) {
+                // What somebody else set since is left.
+                Ok(_) | Err(TuneError::Changed(_)) => {}
+                Err(e) => done = Err(e),
+            }
+        }
+        done
     }
 
     /// The host.

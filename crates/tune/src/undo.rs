@@ -190,8 +190,11 @@ fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
         Ok(Err(_)) => return false,
         Err(_) => return true,
     };
-    let now = knobs::find(&name).map(|k| k.read(host, &name));
-    !matches!(now, Some(Ok(now)) if now == saved.old)
+    let Some(knob) = knobs::find(&name) else { return true };
+    match knob.read(host, &name) {
+        Ok(now) => now != saved.old,
+        Err(_) => !knob.is_made_anew(host, &name, &saved.old),
+    }
 }
 
 struct Work<'a> {

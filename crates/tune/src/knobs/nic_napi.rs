@@ -194,6 +194,21 @@ impl Knob for NicNapi {
         (is_up && !has).then(|| format!("{nic} has no NAPI {which} any more"))
     }
 
+    /// With the link down there is none; one that is made gets what the interface's file says.
+    ///
+    /// **Source**: `netif_napi_add_weight_locked` and `napi_restore_config`; the interface's files are
+    /// written into a kept configuration, too.
+    fn is_made_anew(&self, host: &Host, knob: &str, old: &str) -> bool {
+        let Some((nic, setting, _)) = parts(knob) else { return false };
+        let gets = match setting.name {
+            "irq_suspend_timeout" => Ok("0".to_owned()),
+            "defer_hard_irqs" => host.text(&nic_file(nic, "napi_defer_hard_irqs")),
+            name => host.text(&nic_file(nic, name)),
+        };
+        let none = host.napis(nic).is_ok_and(|all| all.is_empty());
+        none && gets.is_ok_and(|value| value.trim() == old.trim())
+    }
+
     fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
         match self.read(host, knob) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),

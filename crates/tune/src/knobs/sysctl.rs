@@ -8,7 +8,7 @@ use model::quote;
 use model::{
     settings::{self, Asked, Verdict},
     sysctl::{Origin, Sysctl as Fact},
-    tune::{Ground, Radius, Reach},
+    tune::{Ground, Radius, Reach, RefusedAs},
 };
 use parse::sysctl_conf;
 use probe::{ReadError, ask::access};
@@ -105,16 +105,16 @@ fn steers(path: &str) -> bool {
         || path.ends_with("forward")
 }
 
-/// Refuses a file that cannot be read: the journal would have nothing to put back. **Source**: its
+/// Refuses a file that can only be written: the journal would have nothing to put back. **Source**: its
 /// mode.
-fn can_be_read(file: &str, mode: u32) -> Result<(), TuneError> {
-    match mode & 0o444 {
-        0 => Err(TuneError::Environment(format!(
+fn only_written(file: &str, mode: u32) -> Option<Refusal> {
+    (mode & 0o222 != 0 && mode & 0o444 == 0).then(|| {
+        let why = format!(
             "{file}: can only be written, so it is an act, not a setting, and nothing to undo; \
              sysctl -w does it"
-        ))),
-        _ => Ok(()),
-    }
+        );
+        Refusal::new(RefusedAs::Harmful, why)
+    })
 }
 
 impl Knob for Sysctl {
@@ -148,8 +148,15 @@ impl Knob for Sysctl {
         )
     }
 
+    fn is_absent(&self, host: &Host, knob: &str) -> bool {
+        !host.root().exists(&file(knob))
+    }
+
     fn missing(&self, host: &Host, knob: &str) -> Option<Refusal> {
-        missing::missing(host, &path(knob)?)
+        let file = file(knob);
+        let mode = access::mode(host.root(), &file).ok();
+        let act = mode.and_then(|mode| only_written(&file, mode));
+        act.or_else(|| missing::missing(host, &path(knob)?))
     }
 
     fn other_unit_counts(&self, knob: &str) -> bool {
@@ -177,7 +184,7 @@ impl Knob for Sysctl {
         }
         let hosts = "on this kernel it is the whole host's: ask for it in the host's own namespace";
         match access::mode(host.root(), &file) {
-            Ok(mode) if mode & 0o222 != 0 => can_be_read(&file, mode),
+            Ok(mode) if mode & 0o222 != 0 => Ok(()),
             Ok(_) if apart => Err(TuneError::Environment(format!(
                 "{file}: read-only in this network namespace; {hosts}"
             ))),
@@ -297,9 +304,10 @@ mod tests {
         let one_way = never("net.netfilter.nf_hooks_lwtunnel").unwrap();
         assert!(one_way.contains("cannot be undone"), "{one_way}");
         assert!(never("net.ipv6.conf.eth0.stable_secret").is_some());
-        let why = can_be_read("/proc/sys/a/b", 0o100_200).unwrap_err();
-        assert!(why.to_string().contains("/proc/sys/a/b: can only be written"), "{why}");
-        assert!(can_be_read("/proc/sys/a/b", 0o100_600).is_ok());
+        let no = only_written("/proc/sys/a/b", 0o200).unwrap();
+        assert!(no.why.contains("/proc/sys/a/b: can only be written"), "{no:?}");
+        assert_eq!(no.kind, RefusedAs::Harmful);
+        assert_eq!(only_written("/proc/sys/a/b", 0o600), None);
     }
 
     /// What this kernel has of the kind is refused before anything is written.
@@ -312,7 +320,7 @@ mod tests {
             assert_eq!(there.permissions().mode() & 0o444, 0, "{file}");
             let name = format!("sysctl.{file}");
             assert!(
-                Sysctl.never(&name).is_some() && Sysctl.settable(&Host::live(), &name).is_err()
+                Sysctl.never(&name).is_some() && Sysctl.missing(&Host::live(), &name).is_some()
             );
         }
     }

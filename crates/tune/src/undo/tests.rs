@@ -122,7 +122,7 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
     // It comes back with our value.
     tree.put("busy_poll", "2\n");
     assert_eq!(tree.left(), [("sysctl.net.core.busy_poll".to_owned(), Some("2".to_owned()))]);
-    let notice = status::notice(&tree.host(), &tree.store(), "").unwrap();
+    let notice = status::notice(&tree.host(), &tree.store(), "", false).unwrap();
     assert!(notice.contains("tune rollback 1"), "{notice}");
     // Somebody sets what was put back before: that is no business of the second try.
     tree.put("somaxconn", "7\n");
@@ -209,8 +209,9 @@ fn a_journal_that_was_cut_off_is_damage_and_one_that_was_never_begun_is_nothing(
         fs::write(&file, &whole[..cut]).unwrap();
         let e = tree.store().set(1).unwrap_err();
         assert!(e.to_string().contains("then move the file away"), "cut at {cut}: {e}");
-        let notice = status::notice(&tree.host(), &tree.store(), "").unwrap();
-        assert!(notice.contains("damaged"), "{notice}");
+        let notice = |uses| status::notice(&tree.host(), &tree.store(), "", uses);
+        assert!(notice(true).unwrap().contains("damaged"));
+        assert_eq!(notice(false), None, "who uses no journal is told nothing of it");
     }
     // Killed before its first record was whole: what is left of that is no journal.
     fs::remove_file(&file).unwrap();

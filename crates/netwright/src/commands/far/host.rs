@@ -16,7 +16,7 @@ use probe::{
     watch::OverWindow,
 };
 use traffic::serve::{Attendant, Caller, Steward};
-use tune::{Host, netns, trial::Bench, wish::Wishes};
+use tune::{Host, TuneError, netns, trial::Bench, wish::Wishes};
 
 use super::{Answer, Asked, Request, warden::Warden};
 use crate::{
@@ -117,10 +117,14 @@ impl Lent {
                 Ok(Answer::Done)
             }
             Request::Rollback { id } => {
-                self.bench()?.roll_back(id, trial::LENT).map_err(failure)?;
+                let rolled_back = self.bench()?.roll_back(id, trial::LENT);
+                let left = match rolled_back {
+                    Err(TuneError::Changed(why)) => Some(why),
+                    done => done.map(|()| None).map_err(failure)?,
+                };
                 self.tried.retain(|t| *t != id);
                 self.log.note(format!("{}: rolled change {id} back", self.caller.theirs));
-                Ok(Answer::Done)
+                Ok(left.map_or(Answer::Done, |why| Answer::Left { why }))
             }
             Request::Status => {
                 let store = trial::journal(self.state_dir.clone());

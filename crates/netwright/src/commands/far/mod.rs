@@ -92,6 +92,11 @@ pub enum Answer {
         /// Its number in the far end's journal.
         id: u64,
     },
+    /// It is rolled back, but for what somebody else set since.
+    Left {
+        /// What that is.
+        why: String,
+    },
     /// What is in force.
     Standing(Box<Status>),
     /// It is not done.

@@ -153,7 +153,11 @@ impl Far {
     /// # Errors
     /// As [`tune::trial::Bench::roll_back`].
     pub fn roll_back(&self, id: u64) -> Result<(), TuneError> {
-        self.done(&Request::Rollback { id })
+        match self.ask(&Request::Rollback { id }, Duration::ZERO).map_err(of_tune)? {
+            Answer::Done => Ok(()),
+            Answer::Left { why } => Err(TuneError::Changed(format!("{}: {why}", self.name))),
+            _ => self.odd().map_err(of_tune),
+        }
     }
 
     /// What is in force there.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::tune::{ChangeSet, Drifted, Event, HostId, Saved, State};
 use probe::facts::{self, Request};
 use tune::{
-    Host, confirm, drift,
+    Host, TuneError, confirm, drift,
     journal::Set,
     leftover,
     lock::Lock,
@@ -422,7 +422,13 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
     let far = Far::connect(name, args.far.secret_file.clone())?;
     far.begin().map_err(failure)?;
     let was_open = far.status()?.sets.iter().any(|s| s.id == id);
-    far.roll_back(id).map_err(failure)?;
+    match far.roll_back(id) {
+        Err(TuneError::Changed(left)) => {
+            note(&format!("netwright: {left}"));
+            return Ok(Done::No);
+        }
+        done => done.map_err(failure)?,
+    }
     let text = match was_open {
         true => "is rolled back: every value was put back and read again",
         false => "was rolled back before, or is gone with a reboot; nothing was written",

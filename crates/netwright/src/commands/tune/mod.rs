@@ -65,7 +65,9 @@ pub fn announce(command: &crate::args::Command) {
         _ => PlaceArgs::default(),
     };
     let options = options(&place);
-    if let Some(text) = status::notice(&Host::live(), &store(place.state_dir), &options) {
+    // Those that change a host refuse to do it beside a journal that cannot be read.
+    let uses = matches!(command, Tune(_));
+    if let Some(text) = status::notice(&Host::live(), &store(place.state_dir), &options, uses) {
         note(&format!("netwright: {text}"));
     }
 }

@@ -46,15 +46,12 @@ pub fn journal(state_dir: Option<PathBuf>) -> Store {
 /// What stands in the journal of changes that were made from afar, before the address.
 pub const LENT: &str = "netwright fix at ";
 
-/// Puts back what one who was killed had on trial; waits until the kernel has let go of the
-/// lock.
+/// Puts back what one who was killed had on trial.
 pub fn lent_and_lost(state_dir: &Path) -> Result<(), Failure> {
     let host = Host::live();
     let by = by(&host)?;
     let store = store(Some(state_dir.to_owned()));
-    let bench = Bench::open(host, store, by, "the warden", &mut |_| {}).map_err(failure)?;
-    bench.clear().map_err(failure)?;
-    Ok(())
+    Bench::undo_lost(host, store, by, LENT).map_err(failure)
 }
 
 /// This host for somebody at the other end of a connection, who does not wait for it. `state_dir`
