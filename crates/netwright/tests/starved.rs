@@ -166,10 +166,6 @@ fn a_server_serves_or_tells_why_not() {
     }
     serves_or_tells("with files of no length", || limit(libc::RLIMIT_FSIZE, 0));
     serves_or_tells("without threads", no_threads);
-    for most in 4..16 {
-        let starve = move || limit(libc::RLIMIT_NOFILE, most);
-        serves_or_tells(&format!("with {most} descriptors"), starve);
-    }
 }
 
 /// From here on the kernel makes no thread of this process and its children (EAGAIN, as beyond
