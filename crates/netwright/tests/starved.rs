@@ -141,7 +141,11 @@ fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send 
             let client = Command::new(NETWRIGHT).args(rtt).output().unwrap();
             let said = String::from_utf8_lossy(&client.stderr).into_owned();
             assert!(matches!(client.status.code(), Some(0 | 4)), "{under}: {said}");
-            assert!(child.try_wait().unwrap().is_none(), "{under}: it ended");
+            if let Some(status) = child.try_wait().unwrap() {
+                let mut why = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+                panic!("{under}: {status} after a client's test: {why}");
+            }
             // SAFETY: our own child, not waited for yet.
             assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
             break child.wait().unwrap();
