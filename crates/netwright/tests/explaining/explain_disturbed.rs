@@ -1,0 +1,326 @@
+//! `explain` of servers that change while they are looked at, stand still or are on a Unix socket:
+//! what does not add up is inconclusive and says why, and what was measured is kept.
+
+use std::{
+    io::Write,
+    net::TcpStream,
+    process::{Child, Command, Output, Stdio},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::support::{
+    NETWRIGHT,
+    http::{Nginx, Request, Server},
+    output,
+    serve::Serve,
+    tls::Authority,
+};
+use model::explain::ExplainDocument;
+
+/// Rounds that take turns with another test's say little.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn document(out: &Output) -> ExplainDocument {
+    serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)))
+}
+
+fn begin(target: &str, args: &[&str]) -> Child {
+    Command::new(NETWRIGHT)
+        .args(["explain", "--json", "--quiet", target])
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// 20 ms for each request, for 300 ms of every 900.
+fn slow_at_times(_: &Request, to: &mut TcpStream) -> bool {
+    static SINCE: OnceLock<Instant> = OnceLock::new();
+    if SINCE.get_or_init(Instant::now).elapsed().as_millis() % 900 < 300 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
+}
+
+/// Medians of rounds leave out what the mean over all rounds has: a third of them is over ten times
+/// as slow, and whichever side the median is on, it is nowhere near the mean.
+#[test]
+fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
+    let _alone = alone();
+    let server = Server::start(slow_at_times);
+    let args = ["explain", &server.url("/"), "--duration", "4s", "--round", "60ms"];
+    let out = output(NETWRIGHT, &[&args[..], &["--json"]].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stderr));
+    let sum = document(&out).sum;
+    assert!(!sum.conclusive && sum.error.abs() > sum.allowed, "{sum:?}");
+    let said = |words: &str| sum.disturbed.iter().any(|d| d.contains(words));
+    assert!(said("rounds were over 10% slower than the median"), "{sum:?}");
+    // Where others have the CPUs the network beside may have been slower by chance.
+    let why = ["points to the server", "slower, too", "not point to", "something else ran"];
+    assert!(why.iter().any(|w| said(w)), "{sum:?}");
+    let text = output(NETWRIGHT, &args);
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(text.contains("Inconclusive: ") && text.contains("10% slower"), "{text}");
+}
+
+/// An error page on a connection that the server ends; the sixth gets nothing at all.
+fn wrong_and_gone(request: &Request, to: &mut TcpStream) -> bool {
+    if request.number != 5 {
+        let page = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+        let _ = to.write_all(page);
+    }
+    false
+}
+
+#[test]
+fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
+    let _alone = alone();
+    let server = Server::start(wrong_and_gone);
+    let args = ["--duration", "600ms", "--round", "60ms", "--path", "rtt=20ms"];
+    let out = begin(&server.url("/"), &args);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    // Elsewhere TCP's handshake is a round trip more, with each request.
+    let [there] = &d.elsewhere[..] else { panic!("{:?}", d.elsewhere) };
+    assert_eq!(d.exchange.connect_round_trips, Some(1.0));
+    let reconnecting_ns = there.reconnecting_ns.unwrap();
+    assert!((reconnecting_ns / there.added_ns - 1.0).abs() < 0.05, "{there:?}");
+    let per_s = |path: &str| d.predictions.iter().find(|p| p.path == path).unwrap().predicted_per_s;
+    let cycle = 1e9 / per_s("this") + there.added_ns + there.idle_ns + reconnecting_ns;
+    assert!((per_s(&there.path) * cycle / 1e9 - 1.0).abs() < 0.01, "{there:?} {:?}", d.predictions);
+    assert_eq!(d.statuses.keys().collect::<Vec<_>>(), [&404], "{d:?}");
+    let warned = |words: &str| d.warnings.iter().any(|w| w.contains(words));
+    assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
+    assert!(warned("the server does not keep its connections: 1.00 new"), "{:?}", d.warnings);
+    assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
+    // Three segments through the kernel: no machine does that in less. How long the client waits for a
+    // CPU besides is up to whoever else runs.
+    let reconnecting = d.components.iter().find(|c| c.name == "reconnecting").unwrap();
+    assert!(reconnecting.told && reconnecting.ns > 4000.0, "{:?}", d.components);
+    for c in &d.components {
+        assert_eq!(c.share.is_some(), c.told, "{c:?}");
+    }
+}
+
+/// Says nothing for a second, once: the round within comes to nothing.
+fn silent_once(_: &Request, to: &mut TcpStream) -> bool {
+    static SINCE: OnceLock<Instant> = OnceLock::new();
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    let late = SINCE.get_or_init(Instant::now).elapsed() > Duration::from_millis(500);
+    if late && !ONCE.swap(true, Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1000));
+    }
+    to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
+}
+
+#[test]
+fn one_unlucky_round_is_left_out_and_told() {
+    let _alone = alone();
+    let server = Server::start(silent_once);
+    let out = begin(&server.url("/"), &["--duration", "600ms", "--round", "60ms"]);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    let why = d.left_out.keys().next().map_or("", String::as_str);
+    assert!(why.contains("no request was answered in 60 ms"), "{:?}", d.left_out);
+    assert!(d.warnings.iter().any(|w| w.contains("came to nothing")), "{:?}", d.warnings);
+    // Longer than a request may take is not what any figure has.
+    assert!(d.quantiles.workload_ns.max < 900_000_000, "{:?}", d.quantiles);
+}
+
+/// Too early for the network, and not for what the client saw.
+#[test]
+fn what_is_ended_before_three_pairs_says_what_it_knows() {
+    let _alone = alone();
+    let serve = Serve::start(&["--service-time", "50us"]);
+    let target = format!("rtt://{}", serve.target());
+    // Each round takes two seconds: it is in the first pair.
+    let child = begin(&target, &["--duration", "60s", "--round", "2s"]);
+    std::thread::sleep(Duration::from_millis(4500));
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) }, 0);
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains("One client has waited") && said.contains("64 B there"), "{said}");
+}
+
+/// Stopped, not ended: connections stay, and nothing comes.
+#[test]
+fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {
+    let _alone = alone();
+    let serve = Serve::start(&["--service-time", "50us"]);
+    let target = format!("rtt://{}", serve.target());
+    let explain = || begin(&target, &["--duration", "60s", "--round", "50ms"]);
+    let (waits, ended) = (explain(), explain());
+    std::thread::sleep(Duration::from_secs(6));
+    serve.signal(libc::SIGSTOP);
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(500));
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(i32::try_from(ended.id()).unwrap(), libc::SIGTERM) }, 0);
+    let outs = [waits, ended].map(|child| child.wait_with_output().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(40), "{outs:?}");
+    serve.signal(libc::SIGCONT);
+    for (out, code) in outs.iter().zip([Some(4), None]) {
+        let said = String::from_utf8_lossy(&out.stderr);
+        let d = document(out);
+        assert!(d.cut_short && d.rounds >= 3, "{d:?}");
+        let code = code.unwrap_or(i32::from(!d.sum.conclusive));
+        assert_eq!(out.status.code(), Some(code), "{said}");
+        let lines = usize::from(code == 4);
+        assert!(
+            said.lines().count() == lines && (code != 4 || said.contains("is silent")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("a.sock");
+    let server = "location / { return 200 hello; }";
+    let nginx = Nginx::start(folder.path(), &format!("listen unix:{}; {server}", socket.display()));
+    let at = socket.display().to_string().replace('/', "%2F");
+    let url = format!("http+unix://{at}/");
+    let out = begin(&url, &["--duration", "1500ms", "--round", "60ms", "--clients", "1,2"]);
+    let out = out.wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    assert!(d.responder.starts_with("unix:/"), "{}", d.responder);
+    let responder = std::path::Path::new(d.responder.trim_start_matches("unix:"));
+    assert!(!responder.exists(), "it leaves its socket");
+    assert_eq!(d.levels.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 2]);
+    // The same request by TCP, but for the name that it asks for.
+    let text = crate::support::run(
+        NETWRIGHT,
+        &[
+            "measure",
+            "http",
+            &nginx.url("/"),
+            "-H",
+            "Host: localhost",
+            "--json",
+            "--requests",
+            "10",
+        ],
+    );
+    let tcp: model::measure::HttpDocument = serde_json::from_str(&text).unwrap();
+    assert_eq!(d.exchange.request_bytes, tcp.runs[0].request_bytes / 10);
+    // nginx ends a connection now and then, and says so in a shorter response.
+    assert!(d.exchange.response_bytes.abs_diff(tcp.runs[0].response_bytes / 10) <= 3, "{d:?}");
+}
+
+/// What the cipher takes here is a part of its own; the server's is in its service, which is said.
+#[test]
+fn https_has_a_part_for_the_cipher() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path());
+    authority.signs("s", "IP:127.0.0.1", 30);
+    std::fs::write(folder.path().join("page"), "x".repeat(200_000)).unwrap();
+    let nginx = Nginx::start_tls(folder.path(), "s", "location / { }");
+    let url = nginx.url("/page");
+    let ca = folder.path().join("ca.crt").display().to_string();
+    let args = ["--duration", "1500ms", "--round", "60ms", "--ca", &ca];
+    let out = begin(&url, &args).wait_with_output().unwrap();
+    let d = document(&out);
+    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
+    let names: Vec<&str> = d.components.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["network", "tls", "service", "client"]);
+    let (sum, tls) = (d.components.iter().map(|c| c.ns).sum::<f64>(), d.components[1].ns);
+    assert!((sum - d.sum.sum_ns).abs() < 1.0 && tls > 0.0 && tls < d.sum.measured_ns, "{d:?}");
+    assert!(d.warnings.iter().any(|w| w.starts_with("this is under TLS")), "{:?}", d.warnings);
+    // Without the authority nobody is trusted.
+    let out = output(NETWRIGHT, &["explain", "--quiet", &url]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("certificate"), "{said}");
+}
+
+/// Stands before the C library: each look at the time of day says another year, forth and back, as
+/// no clock that is set would.
+const JUMPS: &str = r"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <sys/time.h>
+static long jump(void) { static long n; return (n++ % 3 - 1) * 31536000L; }
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, __func__);
+  int failed = real(id, t);
+  if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI) t->tv_sec += jump();
+  return failed;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  t->tv_sec = now.tv_sec, t->tv_usec = now.tv_nsec / 1000;
+  return 0;
+}
+time_t time(time_t *t) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (t) *t = now.tv_sec;
+  return now.tv_sec;
+}
+";
+
+/// All durations are of the clock that nobody sets. The machine's own is left alone: its time of
+/// day jumps for both ends alone.
+#[test]
+fn a_clock_that_jumps_changes_no_figure() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("jumps.c"), folder.path().join("jumps.so"));
+    std::fs::write(&source, JUMPS).unwrap();
+    let [source, library] = [source, library].map(|path| path.display().to_string());
+    crate::support::run("cc", &["-shared", "-fPIC", "-o", &library, &source, "-ldl"]);
+    let jumping = |args: &[&str]| {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args).env("LD_PRELOAD", &library);
+        command
+    };
+    let serve = ["serve", "--json", "--port", "0", "--service-time", "3ms"];
+    let serve = Serve::of(jumping(&serve));
+    let mut years = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let args = ["measure", "rtt", serve.target(), "--json", "--duration", "500ms"];
+        let begun = Instant::now();
+        let out = jumping(&args).output().unwrap();
+        let took = begun.elapsed();
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        let d: model::measure::RttDocument = serde_json::from_slice(&out.stdout).unwrap();
+        let run = &d.runs[0];
+        assert!(run.window_ns.0 >= 500_000_000 && u128::from(run.window_ns.0) < took.as_nanos());
+        // As many as there is room for, and none shorter than what each takes or longer than all.
+        assert!((1..=run.window_ns.0 / 2_990_000 + 1).contains(&run.transactions), "{run:?}");
+        assert!(run.rtt_ns.min >= 2_990_000 && run.rtt_ns.max < run.window_ns.0 * 2, "{run:?}");
+        years.insert(d.started_unix_s / 31_536_000);
+    }
+    let target = format!("rtt://{}", serve.target());
+    let args = ["explain", "--json", &target, "--duration", "1500ms", "--round", "60ms"];
+    let begun = Instant::now();
+    let out = jumping(&args).output().unwrap();
+    let d = document(&out);
+    assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+    years.insert(d.started_unix_s / 31_536_000);
+    assert!(d.injected_service_ns.is_some_and(|ns| (2_990_000.0..60e6).contains(&ns)), "{d:?}");
+    assert!(d.sum.measured_ns > 2_990_000.0 && d.sum.measured_ns < 60e6, "{:?}", d.sum);
+    // It did jump.
+    let today = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() / 31_536_000;
+    assert!(years.iter().any(|year| *year != today), "{years:?}");
+}

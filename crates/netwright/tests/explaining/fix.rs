@@ -1,0 +1,342 @@
+//! `netwright fix` on hosts with planted faults and decoys: remedies kept, decoys undone,
+//! everything else byte for byte as it was.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{
+    heeding,
+    serve::Serve,
+    tuned::{Practice, on_a_host, same},
+};
+use serde_json::Value;
+
+/// A workload made up of the host's settings: each fault costs it something, the decoys nothing.
+/// No noise, for one decoy in forty would be kept by chance, and no traffic.
+const WORKLOAD: &str = "t=1000; set -- $(cat /proc/sys/net/ipv4/tcp_rmem); \
+    test $3 -lt 1000000 && t=$((t - 400)); \
+    test $(cat /proc/sys/net/ipv4/tcp_sack) = 0 && t=$((t - 200)); \
+    grep -q '[1-9a-f]' /sys/class/net/v1/queues/rx-0/rps_cpus && t=$((t - 100)); \
+    sleep 0.01; echo tps = $t";
+const METRIC: &str = "tps=/tps = ([0-9]+)/:higher";
+
+fn plant(file: &str, value: &str) {
+    fs::write(file, value).unwrap_or_else(|e| panic!("{file}: {e}"));
+}
+
+/// A buffer far below what it was, RPS on a CPU that has enough to do, a hostile sysctl; and a
+/// short accept queue that nothing here fills.
+fn faults() {
+    plant("/proc/sys/net/ipv4/tcp_rmem", "4096 16384 65536");
+    plant("/proc/sys/net/ipv4/tcp_sack", "0");
+    plant("/sys/class/net/v1/queues/rx-0/rps_cpus", "1");
+    plant("/proc/sys/net/core/somaxconn", "64");
+}
+
+/// Beyond what doctor finds.
+const MORE: [&str; 4] =
+    ["--try", "nic.v1.queue.rx-0.rps_cpus=0", "--try", "sysctl.net.ipv4.tcp_keepalive_intvl=60"];
+
+fn fix(host: &Practice, args: &[&str]) -> Command {
+    let window = ["--window", "200ms"];
+    let window = if args.contains(&"--window") { &[][..] } else { &window };
+    host.netwright(&[&["fix"], window, args].concat())
+}
+
+fn model(host: &Practice, args: &[&str]) -> Command {
+    let fixed = ["--command", WORKLOAD, "--metric", METRIC, "--runs", "28"];
+    fix(host, &[&fixed[..], &MORE, args].concat())
+}
+
+fn complaint(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn document(out: &Output) -> Value {
+    serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", complaint(out)))
+}
+
+fn candidate<'d>(d: &'d Value, knob: &str) -> &'d Value {
+    let all = d["candidates"].as_array().unwrap();
+    let is = |c: &&Value| c["changes"].as_array().unwrap().iter().any(|c| c["knob"] == knob);
+    all.iter().find(is).unwrap_or_else(|| panic!("{knob} is no candidate: {d:#}"))
+}
+
+/// Files that differ from before.
+fn differ(
+    before: &std::collections::BTreeMap<String, String>,
+    host: &Practice,
+) -> BTreeSet<String> {
+    let now = host.print();
+    now.iter().filter(|(k, v)| before.get(*k) != Some(v)).map(|(k, _)| k.clone()).collect()
+}
+
+#[test]
+fn remedies_are_kept_and_decoys_undone() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = model(host, &["--yes", "--json"]).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        for (knob, fate) in [
+            ("sysctl.net.ipv4.tcp_rmem", "kept"),
+            ("sysctl.net.ipv4.tcp_sack", "kept"),
+            ("nic.v1.queue.rx-0.rps_cpus", "kept"),
+            ("sysctl.net.core.somaxconn", "undone"),
+            ("sysctl.net.ipv4.tcp_keepalive_intvl", "undone"),
+        ] {
+            assert_eq!(candidate(&d, knob)["fate"], fate, "{knob}: {d:#}");
+        }
+        assert_eq!(d["total"]["outcome"], "better", "{d:#}");
+        // 300 to 1000.
+        let gain = d["total"]["effect"].as_f64().unwrap();
+        assert!((gain - 7.0 / 3.0).abs() < 0.01, "{gain}");
+        let changed: BTreeSet<String> = differ(&before, host);
+        let expected = [
+            "/proc/sys/net/ipv4/tcp_rmem",
+            "/proc/sys/net/ipv4/tcp_sack",
+            "/sys/class/net/v1/queues/rx-0/rps_cpus",
+        ];
+        assert_eq!(changed, expected.map(str::to_owned).into_iter().collect(), "{d:#}");
+        // All of it is one change set, and goes with one command.
+        let id = d["kept"].as_u64().unwrap().to_string();
+        let (code, status, _) = host.tune(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&status).unwrap();
+        assert_eq!(code, 0, "{status}");
+        assert_eq!(status["sets"].as_array().unwrap().len(), 1, "{status}");
+        assert_eq!(host.tune(&["rollback", &id]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn nothing_helps_and_nothing_is_changed() {
+    on_a_host(|host| {
+        let before = host.print();
+        let args = ["--command", "echo x = 5", "--metric", "x=/x = ([0-9]+)/:higher"];
+        let args = [&args[..], &["--runs", "24", "--yes", "--json"], &MORE].concat();
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
+        assert!(d["kept"].is_null() && d["ended"] == "nothing more helps", "{d:#}");
+        let keepalive = candidate(&d, "sysctl.net.ipv4.tcp_keepalive_intvl");
+        assert_eq!(keepalive["verdict"]["outcome"], "no_difference_shown");
+        same(&before, &host.print(), "after a fix that helped nothing");
+    });
+}
+
+#[test]
+fn a_remedy_under_which_the_workload_hangs_is_undone_and_the_next_one_tried() {
+    on_a_host(|host| {
+        plant("/proc/sys/net/ipv4/tcp_sack", "0");
+        let before = host.print();
+        let workload = "k=/proc/sys/net/ipv4; test $(cat $k/tcp_keepalive_intvl) = 60 && sleep 300; \
+            sleep 0.02; echo x = $(($(cat $k/tcp_sack) + 1))";
+        let args =
+            ["--command", workload, "--metric", "x=/x = ([0-9]+)/:higher", "--yes", "--json"];
+        let tries = [
+            "--try",
+            "sysctl.net.ipv4.tcp_keepalive_intvl=60",
+            "--try",
+            "sysctl.net.ipv4.tcp_sack=1",
+        ];
+        let args = [&args[..], &tries, &["--budget", "100s"]].concat();
+        let began = Instant::now();
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert!(began.elapsed() < Duration::from_secs(70), "{:?} {d:#}", began.elapsed());
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        let hung = candidate(&d, "sysctl.net.ipv4.tcp_keepalive_intvl");
+        assert_eq!(hung["fate"], "undone", "{d:#}");
+        let why = hung["why"].as_str().unwrap();
+        assert!(why.starts_with("the workload did not end within 10 s at "), "{why}");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["fate"], "kept", "{d:#}");
+        assert_eq!(differ(&before, host).len(), 1, "{d:#}");
+    });
+}
+
+#[test]
+fn a_real_stream_is_remedied() {
+    on_a_host(|host| {
+        plant("/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096");
+        // What the practice host has set up beside is no part of this.
+        for file in ["rx-3/rps_cpus", "rx-2/rps_flow_cnt", "tx-3/xps_cpus", "tx-0/xps_cpus"] {
+            plant(&format!("/sys/class/net/v0/queues/{file}"), "0");
+        }
+        let serve = Serve::start(&[]);
+        let before = host.print();
+        // Long enough that a run through the planted fault carries something on a busy machine:
+        // one that carries nothing breaks the experiment off, as it should.
+        let url = format!("stream://{} --duration 200ms --warmup 10ms", serve.target());
+        // More than are needed: it ends when the answer is clear, and a run that others on the
+        // machine starve costs a block.
+        let args = ["--workload", &url, "--runs", "80", "--yes", "--json"];
+        let out = fix(host, &args).output().unwrap();
+        let d = document(&out);
+        assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept", "{d:#}");
+        assert_eq!(d["goal"], "bits_per_s");
+        assert!(differ(&before, host).contains("/proc/sys/net/ipv4/tcp_rmem"));
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn what_was_typed_wrong_is_said_before_the_first_measurement() {
+    on_a_host(|host| {
+        let ran = host.state.path().join("ran");
+        let command = format!("echo x = 5; touch '{}'", ran.display());
+        let args = ["--command", &command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
+        for (more, code, why) in [
+            (["--window", "20m"], 2, "--window 1200 s: the host is watched that long"),
+            (["--runs", "5"], 2, "--runs 5: 24 at least, six blocks of four runs"),
+            (["--try", "nic.eth7.mtu=1400"], 4, "--try 1: nic.eth7.mtu=1400: "),
+            (["--try", "nothing.at.all=1"], 2, "--try 1: nothing.at.all=1: "),
+            (
+                ["--try", "far:sysctl.net.core.somaxconn=8192"],
+                2,
+                "is a knob of the far end: --resp",
+            ),
+        ] {
+            let out = fix(host, &[&args[..], &more].concat()).output().unwrap();
+            let said = complaint(&out);
+            assert!(out.status.code() == Some(code) && said.contains(why), "{out:?}");
+            assert!(said.lines().count() == 1 && !ran.exists(), "{said}");
+        }
+        let out = fix(host, &["--yes"]).output().unwrap();
+        let said = complaint(&out);
+        assert!(out.status.code() == Some(2) && said.contains("or --command LINE"), "{said}");
+    });
+}
+
+#[test]
+fn a_workload_that_never_worked_is_no_answer() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        for (command, window, why) in [
+            ("sleep 3600", "200ms", "no run ended within "),
+            ("sleep 0.4; exit 3", "200ms", "the workload failed with exit code 3"),
+            // However long the host was to be watched.
+            ("exit 3", "7s", "the workload failed with exit code 3"),
+            ("echo x", "200ms", "the workload printed nothing like `x = ([0-9]+)` (metric x)"),
+        ] {
+            let args = ["--command", command, "--metric", "x=/x = ([0-9]+)/:higher", "--yes"];
+            let began = Instant::now();
+            let more = ["-q", "--budget", "8s", "--window", window];
+            let out = fix(host, &[&args[..], &more].concat()).output().unwrap();
+            assert!(began.elapsed() < Duration::from_secs(6), "{command}: {:?}", began.elapsed());
+            let said = complaint(&out);
+            assert!(out.status.code() == Some(4) && said.contains(why), "{command}: {out:?}");
+            assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{command}: {out:?}");
+        }
+        same(&before, &host.print(), "after a workload that never worked");
+    });
+}
+
+#[test]
+fn it_asks_first_and_a_dry_run_changes_nothing() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = model(host, &[]).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(out.status.code(), Some(2));
+        assert!(complaint(&out).contains("--yes lets it"), "{}", complaint(&out));
+        // Whoever says nothing wants nothing.
+        let out = model(host, &["--ask", "--json"]).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
+        let fate = |d: &Value| candidate(d, "sysctl.net.ipv4.tcp_sack")["fate"].clone();
+        assert_eq!(fate(&document(&out)), "declined");
+        let out = model(host, &["--dry-run", "--json"]).output().unwrap();
+        let d = document(&out);
+        assert_eq!((out.status.code(), &d["dry_run"]), (Some(0), &true.into()));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["why"], "would be tried");
+        let journals = fs::read_dir(host.state.path().join("journal")).unwrap().count();
+        assert_eq!(journals, 0, "a change was made");
+        let refused = ["--try", "sysctl.net.ipv4.tcp_timestamps=0", "--dry-run", "--json"];
+        let d = document(&model(host, &refused).output().unwrap());
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_timestamps")["fate"], "refused");
+        same(&before, &host.print(), "after asking");
+    });
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !there() {
+        assert!(Instant::now() < until, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: our own child, not waited for yet.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// Sends a signal while the last decoy is being tried: then something has been kept already.
+fn cut_short(host: &Practice, with: i32) -> Output {
+    let mut command = heeding(model(host, &["--yes", "--json"]), with);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let decoy = || fs::read_to_string("/proc/sys/net/ipv4/tcp_keepalive_intvl").unwrap();
+    wait_for("the decoy", || {
+        signal(&child, libc::SIGSTOP);
+        let set = decoy() == "60\n";
+        if !set {
+            signal(&child, libc::SIGCONT);
+        }
+        set
+    });
+    signal(&child, with);
+    signal(&child, libc::SIGCONT);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn kill_9_is_named_and_undone() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        cut_short(host, libc::SIGKILL);
+        let notice = || complaint(&host.netwright(&["schema", "fix"]).output().unwrap());
+        let said = notice();
+        assert!(said.contains("netwright fix was cut short, and changes "), "{said}");
+        assert!(said.contains("`netwright tune rollback --unfinished` undoes them all"), "{said}");
+        let (code, _, said) = host.tune(&["apply", "sysctl.net.core.somaxconn=8192"]);
+        assert!(code == 4 && said.contains("rollback --unfinished` first"), "{said}");
+        // What was kept until then is on trial, too: one command undoes all of it.
+        let (code, out, _) = host.tune(&["rollback", "--unfinished", "--dry-run"]);
+        assert!(code == 0 && out.contains("tcp_rmem would be 4096 16384 65536 again"), "{out}");
+        let (code, out, said) = host.tune(&["rollback", "--unfinished", "--json"]);
+        let out: Value = serde_json::from_str(&out).unwrap();
+        let sets = out["sets"].as_array().unwrap();
+        assert!(code == 0 && sets.len() >= 3, "{said} {out}");
+        assert!(sets.iter().all(|s| s["state"] == "rolled_back"), "{out}");
+        assert_eq!(out["set"], sets[0]);
+        assert!(!notice().contains("cut short"), "{}", notice());
+        let (code, out, _) = host.tune(&["rollback", "--unfinished"]);
+        assert!(code == 0 && out.contains("Nothing was cut short"), "{out}");
+        same(&before, &host.print(), "after rollback");
+    });
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_proven() {
+    on_a_host(|host| {
+        faults();
+        let before = host.print();
+        let out = cut_short(host, libc::SIGINT);
+        let d = document(&out);
+        assert_eq!(d["ended"], "ended early by hand", "{d:#}");
+        assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept");
+        assert!(!differ(&before, host).iter().any(|f| f.contains("keepalive")));
+        assert_eq!(host.tune(&["rollback"]).0, 0);
+        same(&before, &host.print(), "after rollback");
+    });
+}

@@ -1,0 +1,279 @@
+//! Both roles of iperf3's protocol against the real program (Debian package `iperf3`), in
+//! namespaces where everything that is lost or slowed down is known.
+
+use std::{
+    io::BufRead,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{NETWRIGHT, Namespace, serve::Serve};
+use serde_json::Value;
+
+/// Where the far end is, in a namespace of its own.
+const FAR: &str = "10.77.0.2";
+
+/// Two namespaces with a wire between them.
+struct Pair {
+    near: Namespace,
+    far: Namespace,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (near, far) = (Namespace::new(), Namespace::new());
+        near.run("ip", &["link", "add", "w", "type", "veth", "peer", "w", "netns", &far.name]);
+        for (ns, address) in [(&near, "10.77.0.1/24"), (&far, "10.77.0.2/24")] {
+            ns.run("ip", &["addr", "add", address, "dev", "w"]);
+            ns.run("ip", &["link", "set", "w", "up"]);
+            // Each datagram is a packet of its own, and a packet is no longer than the wire's.
+            ns.run("ethtool", &["-K", "w", "tso", "off", "gso", "off", "gro", "off"]);
+        }
+        Self { near, far }
+    }
+
+    /// The wire carries 40 Mbit/s in that direction; what does not wait in 32 KiB is dropped.
+    fn slow(ns: &Namespace) {
+        let tbf = "qdisc replace dev w root tbf rate 40mbit burst 10kb limit 32kb";
+        ns.run("tc", &tbf.split(' ').collect::<Vec<_>>());
+    }
+
+    /// How many datagrams were dropped on their way to the far end: by the wire, and on a busy
+    /// host by a receiver that had no room left.
+    fn dropped(&self) -> u64 {
+        let text = self.near.run("tc", &["-s", "-j", "qdisc", "show", "dev", "w"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        all[0]["drops"].as_u64().unwrap() + no_room(&self.far)
+    }
+
+    /// `netwright serve --iperf3` at the far end.
+    fn serve(&self) -> Serve {
+        self.serve_with(&[])
+    }
+
+    fn serve_with(&self, words: &[&str]) -> Serve {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.far.name, NETWRIGHT, "serve", "--json"]);
+        command.args(["--port", "0", "--bind", FAR, "--open", "--iperf3"]).args(words);
+        let serve = Serve::of(command);
+        // It listens before it says so; the line about iperf3 comes second.
+        self.await_listener();
+        serve
+    }
+
+    /// `iperf3 -s` at the far end.
+    fn stock(&self) -> Stock {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.far.name, "iperf3", "-s"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.await_listener();
+        Stock(child)
+    }
+
+    fn await_listener(&self) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while self.far.run("ss", &["-Hltn", "sport = :5201"]).is_empty() {
+            assert!(Instant::now() < until, "nobody listens on 5201");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The stock client's JSON.
+    fn iperf3(&self, words: &str) -> Value {
+        let mut args = vec!["60", "iperf3", "-J", "-c", FAR];
+        args.extend(words.split(' '));
+        let text = self.near.run("timeout", &args);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(value.get("error").is_none(), "{words}: {value:#}");
+        value
+    }
+
+    /// The first run of `netwright measure stream --peer iperf3`.
+    fn measure(&self, words: &str) -> Value {
+        let mut args = vec!["measure", "stream", FAR, "--peer", "iperf3", "--json", "--quiet"];
+        args.extend(words.split(' '));
+        let document = self.near.netwright_json(&args);
+        document["runs"][0].clone()
+    }
+}
+
+/// Datagrams for which receivers had no room.
+fn no_room(ns: &Namespace) -> u64 {
+    let snmp = ns.run("cat", &["/proc/net/snmp"]);
+    let udp: Vec<&str> = snmp.lines().filter(|l| l.starts_with("Udp: ")).collect();
+    let at = udp[0].split(' ').position(|w| w == "RcvbufErrors").unwrap();
+    udp[1].split(' ').nth(at).unwrap().parse().unwrap()
+}
+
+/// Ended when dropped. (`ip netns exec` becomes the program.)
+struct Stock(Child);
+
+impl Drop for Stock {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn count(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {path}: {value:#}"))
+}
+
+fn rate(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path}: {value:#}"))
+}
+
+/// Of the wire's 40 Mbit/s with 1514 bytes a packet, at most 1448 carry TCP's payload; the
+/// beginning and what waits at the end take their part.
+fn is_the_wires(rate: f64) {
+    assert!((0.85..=1.0).contains(&(rate / 40e6)), "{rate} over a wire of 40 Mbit/s");
+}
+
+#[test]
+fn a_stock_client_hears_from_us_of_every_datagram_that_was_dropped() {
+    let pair = Pair::new();
+    let _serve = pair.serve();
+    Pair::slow(&pair.near);
+    // Nothing lost on a wire that is fast enough.
+    let value = pair.iperf3("-u -b 5M -l 1000 -t 1");
+    let (sent, received) =
+        (count(&value, "/end/sum_sent/packets"), count(&value, "/end/sum_received/packets"));
+    assert_eq!((sent, count(&value, "/end/sum/lost_packets")), (received, pair.dropped()));
+    for words in ["-u -b 80M -l 1200 -t 2", "-u -b 80M -l 1200 -t 1 -P 3 --udp-counters-64bit"] {
+        let before = pair.dropped();
+        let value = pair.iperf3(words);
+        let dropped = pair.dropped() - before;
+        let lost = count(&value, "/end/sum/lost_packets");
+        assert!(dropped > 100, "{words}: only {dropped} were dropped");
+        assert_eq!(lost, dropped, "{words}");
+        let (sent, received) =
+            (count(&value, "/end/sum_sent/bytes"), count(&value, "/end/sum_received/bytes"));
+        assert_eq!(sent - received, lost * 1200, "{words}");
+    }
+}
+
+#[test]
+fn a_stock_client_hears_from_us_what_its_receiver_had_no_room_for() {
+    let ns = Namespace::new();
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &ns.name, NETWRIGHT, "serve", "--json", "--port", "0"]);
+    command.args(["--bind", "127.0.0.1", "--iperf3"]);
+    let _serve = Serve::of(command);
+    let words = "60 iperf3 -J -c 127.0.0.1 -u -b 0 -l 30000 -w 32K -t 1";
+    let value: Value =
+        serde_json::from_str(&ns.run("timeout", &words.split(' ').collect::<Vec<_>>())).unwrap();
+    let dropped = no_room(&ns);
+    assert!(dropped > 0, "{value:#}");
+    assert_eq!(count(&value, "/end/sum/lost_packets"), dropped);
+}
+
+#[test]
+fn a_stock_clients_tcp_has_the_wires_rate_both_ways() {
+    let pair = Pair::new();
+    let _serve = pair.serve();
+    Pair::slow(&pair.near);
+    Pair::slow(&pair.far);
+    for words in ["-t 3 -O 1", "-t 3 -O 1 -R", "-t 3 -O 1 -P 4"] {
+        let value = pair.iperf3(words);
+        is_the_wires(rate(&value, "/end/sum_received/bits_per_second"));
+        // A full queue drops: the sender's kernel, here or at our end, sent again.
+        let lines = value["intervals"].as_array().unwrap();
+        let again = |i: &Value| i["sum"]["retransmits"].as_u64().unwrap_or(0);
+        let during: u64 = lines.iter().map(again).sum();
+        assert!(count(&value, "/end/sum_sent/retransmits") + during > 0, "{words}: {value:#}");
+    }
+}
+
+#[test]
+fn we_count_what_was_dropped_on_the_way_to_a_stock_server() {
+    let pair = Pair::new();
+    let _stock = pair.stock();
+    Pair::slow(&pair.near);
+    let before = pair.dropped();
+    let run = pair.measure("--udp --rate 80Mbit --message 1200 --duration 2s --warmup 0s");
+    let dropped = pair.dropped() - before;
+    assert!(dropped > 100, "only {dropped} were dropped");
+    assert_eq!(count(&run, "/datagrams/lost"), dropped, "{run:#}");
+    let received = count(&run, "/datagrams/received");
+    assert_eq!(count(&run, "/bytes"), received * 1200);
+    assert!((rate(&run, "/bits_per_s") / 40e6 - 1200.0 / 1242.0).abs() < 0.05, "{run:#}");
+}
+
+#[test]
+fn we_see_the_wires_rate_to_and_from_a_stock_server() {
+    let pair = Pair::new();
+    let _stock = pair.stock();
+    Pair::slow(&pair.near);
+    Pair::slow(&pair.far);
+    for direction in ["forward", "reverse"] {
+        let run = pair.measure(&format!("--direction {direction} --duration 3s --warmup 1s"));
+        is_the_wires(rate(&run, "/bits_per_s"));
+        assert!(count(&run, "/retransmits") > 0, "{run:#}");
+        let lines = run["intervals"].as_array().unwrap();
+        assert_eq!(lines.len(), 3);
+        for line in lines {
+            // An interval may have some of what its neighbours wait for.
+            let share = rate(line, "/bits_per_s") / 40e6;
+            assert!((0.5..=1.3).contains(&share), "{line:#}");
+        }
+    }
+}
+
+#[test]
+fn a_result_of_a_stock_server_is_measured_again_by_the_same_protocol() {
+    let pair = Pair::new();
+    let _stock = pair.stock();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("first.json");
+    let file = file.to_str().unwrap();
+    let first = "measure stream 10.77.0.2 --peer iperf3 --duration 300ms --warmup 0s --json";
+    let first = format!("{first} --rate 10Mbit --output {file}");
+    pair.near.run(NETWRIGHT, &first.split(' ').collect::<Vec<_>>());
+    let again = pair.near.netwright_json(&["measure", "--again", file, "--json"]);
+    assert_eq!(again["peer"]["program"], "iperf3");
+    assert_eq!(again["request"]["rate"], 10_000_000);
+    assert_eq!(again["runs"][0]["bytes"].as_u64().map(|b| b > 100_000), Some(true), "{again:#}");
+}
+
+#[test]
+fn a_host_that_falls_silent_in_the_midst_is_forgotten() {
+    let pair = Pair::new();
+    let mut serve = pair.serve_with(&["--idle", "2s"]);
+    let mut client = Command::new("ip");
+    client.args(["netns", "exec", &pair.near.name]);
+    // Itself, not something that holds it, is to be killed: without a server it spins.
+    client.args(["setpriv", "--pdeathsig", "KILL", "iperf3", "-c", FAR]);
+    client.args("-u -R -b 1M -t 60".split(' '));
+    let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let client = Stock(client);
+    await_event(&mut serve, "started");
+    // Not a word more from there, not even a reset.
+    pair.near.run("ip", &["route", "add", "blackhole", FAR]);
+    let why = await_event(&mut serve, "broken")["why"].clone();
+    drop(client);
+    pair.near.run("ip", &["route", "del", "blackhole", FAR]);
+    assert!(why.as_str().unwrap().contains("control connection"), "{why}");
+    assert!(count(&pair.iperf3("-t 1"), "/end/sum_received/bytes") > 0);
+}
+
+/// The next event of that name.
+fn await_event(serve: &mut Serve, name: &str) -> Value {
+    loop {
+        let mut line = String::new();
+        assert!(serve.events.read_line(&mut line).unwrap() > 0, "serve ended");
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if event["event"] == name {
+            return event;
+        }
+        assert_ne!(event["event"], "finished", "{event}");
+    }
+}
+
+#[test]
+fn beyond_loopback_a_stock_client_is_only_served_when_all_are() {
+    let pair = Pair::new();
+    let out = pair.far.output(NETWRIGHT, &["serve", "--bind", FAR, "--iperf3"]);
+    assert_eq!(out.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(text.contains("--iperf3 beyond loopback needs --open"), "{text}");
+}

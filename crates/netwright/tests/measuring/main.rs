@@ -1,0 +1,22 @@
+//! Measurements and the server that answers them, against injected truth and real programs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod iperf3;
+mod measure_bad_ends;
+mod measure_connect;
+mod measure_http;
+mod measure_http_ends;
+mod measure_https;
+mod measure_pg;
+mod measure_pg_tls;
+mod measure_rtt;
+mod pg_script;
+mod qperf;
+mod serve_attacked;
+mod serve_hostile;
+mod serve_mutated;
+mod stream;
+
+#[path = "../support/mod.rs"]
+mod support;

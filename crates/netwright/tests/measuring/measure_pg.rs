@@ -1,0 +1,779 @@
+//! PostgreSQL transactions against a real server, which counts them too.
+
+use std::{
+    path::Path,
+    process::{Command, Output, Stdio},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::support::{
+    NETWRIGHT,
+    postgres::{Postgres, Setup},
+    serve::Serve,
+};
+use model::measure::{PgDocument, PgInitDocument, PgRun};
+
+/// One server for the tests that leave it as it is.
+static SERVER: LazyLock<Postgres> = LazyLock::new(Postgres::start);
+
+/// A database of a test's own.
+struct Database {
+    server: &'static Postgres,
+    name: String,
+    url: String,
+}
+
+impl Database {
+    fn new(sql: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let server = &*SERVER;
+        let name = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        server.sql(&format!("create database {name}"));
+        let url = format!("postgres://postgres@127.0.0.1:{}/{name}", server.port);
+        let own = Self { server, name, url };
+        own.sql(sql);
+        own
+    }
+
+    /// With pgbench's tables, made by pgbench.
+    fn with_tables() -> Self {
+        let own = Self::new("");
+        let mut pgbench = own.server.tool("pgbench");
+        let out = pgbench.args(["-i", "-q", "-s", "1", &own.name]).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        own
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        let out = self
+            .server
+            .tool("psql")
+            .args(["-v", "ON_ERROR_STOP=1", "-XAtqc", sql, "-d", &self.name])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{sql}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    fn measure(&self, args: &[&str]) -> PgDocument {
+        document(&measure(&[&[self.url.as_str()], args].concat()))
+    }
+
+    fn one(&self, args: &[&str]) -> PgRun {
+        let mut document = self.measure(args);
+        assert!(!document.cut_short, "{args:?}");
+        let run = document.runs.remove(0);
+        sound(&run);
+        run
+    }
+}
+
+/// `netwright measure pg --json`, without what this process's environment says of servers.
+fn measure(args: &[&str]) -> Output {
+    command(&[&["--json"], args].concat()).output().unwrap()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(NETWRIGHT);
+    for (key, _) in std::env::vars_os() {
+        if key.to_string_lossy().starts_with("PG") {
+            command.env_remove(key);
+        }
+    }
+    command.env("HOME", "/nonexistent").args(["measure", "pg"]).args(args);
+    command
+}
+
+fn document(out: &Output) -> PgDocument {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// What holds of every run.
+fn sound(run: &PgRun) {
+    // By schedule the times also have those that ended after the window.
+    let late = if run.target_per_s.is_some() { run.clients } else { 0 };
+    let times = run.transactions..=run.transactions + u64::from(late);
+    assert!(times.contains(&run.latency_ns.count), "{run:?}");
+    assert_eq!(run.failures.values().sum::<u64>(), run.failed);
+    assert_eq!(run.scripts.iter().map(|s| s.transactions).sum::<u64>(), run.transactions);
+    let (with, without) =
+        (run.transactions_per_s_with_connecting, run.transactions_per_s_without_connecting);
+    assert!(with <= run.transactions_per_s && run.transactions_per_s <= without, "{run:?}");
+}
+
+#[test]
+fn what_a_script_or_an_option_lacks_is_said() {
+    let own = Database::new("");
+    let unset = script("select :who;\n");
+    let division = script("\\set x 1 + :who\nselect :x;\n");
+    for (args, code, words) in [
+        (&["--script", path(&unset)][..], 4, "--define who="),
+        (&["--script", path(&division)], 2, "--define who="),
+        (&["--congestion", "nosuch"], 2, "this kernel has"),
+        (&["--driver", "pgbench", "--pipeline"], 2, "startpipeline"),
+        (&["--driver", "pgbench", "--duration", "2500ms"], 2, "--duration 3s"),
+        (&["--threads", "2"], 2, "1 client cannot"),
+        (&["--init", "--clients", "4"], 2, "--clients"),
+    ] {
+        let out = measure(&[&[own.url.as_str()], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    // By the real pgbench the file is named, too.
+    let fails = script("select 1/0;\n");
+    let name = path(&fails);
+    let out = measure(&[&own.url, "--driver", "pgbench", "--script", name, "--duration", "1s"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains(&format!("{name}: ")), "{said}");
+}
+
+#[test]
+fn transactions_that_send_the_server_nothing_are_told() {
+    let own = Database::new("");
+    let (silent, asks) = (script("\\sleep 1 ms\n"), script("\\sleep 1 ms\nselect 1;\n"));
+    let of = |args: &[&str]| {
+        let run = own.one(&[&["--duration", "1s"], args].concat());
+        assert!(run.transactions > 0, "{run:?}");
+        let about = run.warnings.iter().filter(|w| w.contains("statement") || w.contains("answer"));
+        about.cloned().collect::<Vec<_>>().join("; ")
+    };
+    for driver in ["netwright", "pgbench"] {
+        let said = of(&["--driver", driver, "--script", path(&silent)]);
+        assert!(said.starts_with("no transaction sent the server a statement"), "{said}");
+        assert!(!said.contains("no answer"), "{said}");
+        let said = of(&["--driver", driver, "--script", path(&silent), "--script", path(&asks)]);
+        assert!(said.contains(" transactions sent the server no statement ("), "{said}");
+        assert_eq!(of(&["--driver", driver, "--script", path(&asks)]), "");
+    }
+}
+
+/// A script file of the test's own.
+fn script(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().unwrap()
+}
+
+#[test]
+fn the_history_has_as_many_rows_as_transactions_were_counted() {
+    let own = Database::with_tables();
+    let mut counted = 0;
+    for args in [
+        &["--protocol", "simple"][..],
+        &["--protocol", "extended", "--threads", "2"],
+        &["--protocol", "prepared"],
+        &["--protocol", "prepared", "--pipeline"],
+        &["--protocol", "prepared", "--connect-each"],
+        &["--protocol", "simple", "--rate", "500"],
+    ] {
+        let all = ["--script", "tpcb-like", "--transactions", "101", "--clients", "3"];
+        // Against deadlocks of the server's own: none with one statement at a time.
+        let run = own.one(&[&all, args].concat());
+        assert_eq!((run.transactions, run.failed, run.unfinished), (101, 0, 0), "{args:?}");
+        assert_eq!(run.statements.get(), Some(101 * 7), "{args:?}");
+        // One that connects slowly may come too late for a part of them.
+        let connects = if run.connect_each { 101..=101 } else { 1..=3 };
+        assert!(connects.contains(&run.connect_ns.count), "{args:?}: {:?}", run.connect_ns);
+        counted += run.transactions;
+        assert_eq!(own.sql("select count(*) from pgbench_history"), counted.to_string());
+    }
+    let sums = own.sql(
+        "select (select sum(delta) from pgbench_history) = (select sum(abalance) from \
+         pgbench_accounts), (select sum(tbalance) from pgbench_tellers) = (select sum(bbalance) \
+         from pgbench_branches), count(distinct aid) > 300 from pgbench_history",
+    );
+    assert_eq!(sums, "t|t|t");
+}
+
+#[test]
+fn the_tables_are_as_pgbench_makes_them_and_pgbench_works_on_them() {
+    let (theirs, ours) =
+        (Database::with_tables(), Database::new("create table pgbench_tellers ()"));
+    let out = command(&[&ours.url, "--init", "--scale", "1"]).output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.starts_with("Made pgbench's tables of scale 1: 100,000 accounts"), "{text}");
+    // In the place of those that are there, as JSON.
+    let out = measure(&[&ours.url, "--init"]);
+    let made: PgInitDocument = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((made.kind.as_str(), made.scale, made.accounts), ("pg_init", 1, 100_000));
+    assert!(made.copy_ns.0 + made.keys_ns.0 <= made.took_ns.0 && made.copy_ns.0 > 0, "{made:?}");
+    assert!(made.peer.program.starts_with("PostgreSQL ") && made.warnings.is_empty(), "{made:?}");
+    for sql in [
+        "select relname, reloptions, relkind from pg_class where relname like 'pgbench%' order by 1",
+        "select attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull from \
+         pg_attribute where attrelid::regclass::text like 'pgbench%' and attnum > 0 order by \
+         attrelid::regclass::text, attnum",
+        "select md5(string_agg(a::text, '|' order by aid)) from pgbench_accounts a",
+        "select string_agg(t::text, '|' order by tid) from pgbench_tellers t",
+        "select string_agg(b::text, '|' order by bid) from pgbench_branches b",
+        "select count(*) from pgbench_history",
+    ] {
+        assert_eq!(ours.sql(sql), theirs.sql(sql), "{sql}");
+    }
+    let mut pgbench = ours.server.tool("pgbench");
+    let out = pgbench.args(["-t", "50", "-c", "2", &ours.name]).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let run = ours.one(&["--script", "tpcb-like", "--transactions", "50"]);
+    assert_eq!(run.failed, 0);
+    assert_eq!(ours.sql("select count(*) from pgbench_history"), "150");
+}
+
+#[test]
+fn scripts_are_chosen_by_weight_and_compute_as_they_say() {
+    let own = Database::new("create table seen (client int, n bigint, big bool)");
+    let text = "\\set n random(1, 10) * :factor\n\\if :n > 500\n\\set big true\n\\else\n\
+                \\set big false\n\\endif\nselect :n + 1 as next, 'x' as word \\gset my_\n\
+                insert into seen values (:client_id, :my_next - 1, :big);\n";
+    let file = script(text);
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--define", "factor=100", "--transactions", "400", "--clients", "4"];
+        let weighted = [&format!("{}@3", path(&file)), "select1@1"];
+        let more = ["--protocol", protocol, "--script", weighted[0], "--script", weighted[1]];
+        let run = own.one(&[&args[..], &more].concat());
+        assert_eq!(run.transactions, 400, "{protocol}");
+        let seen = own.sql(
+            "with d as (delete from seen returning *) select count(*), max(client) < 4, \
+             bool_and(big = (n > 500)), min(n % 100), count(distinct n) from d",
+        );
+        let of_script = run.scripts[0].transactions;
+        assert_eq!(seen, format!("{of_script}|t|t|0|10"), "{protocol}");
+        assert!((240..360).contains(&of_script), "{of_script} of 400 at 3 to 1");
+    }
+}
+
+#[test]
+fn a_servers_sleep_and_a_scripts_are_recovered() {
+    let own = Database::new("");
+    let at_server = script("select 1;\nselect pg_sleep(0.02);\n");
+    let args = ["--script", path(&at_server), "--transactions", "40", "--clients", "2"];
+    let run = own.one(&[&args[..], &["--per-statement"]].concat());
+    // Of a busy machine the smallest: what else it does only adds.
+    assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
+    let [quick, slow] = &run.scripts[0].statements[..] else { panic!("{:?}", run.scripts) };
+    assert!(quick.latency_ns.min < 10_000_000, "{quick:?}");
+    assert!((20_000_000..30_000_000).contains(&slow.latency_ns.min), "{slow:?}");
+    assert_eq!((slow.latency_ns.count, slow.sql.as_str()), (40, "select pg_sleep(0.02)"));
+    let here = script("\\sleep 20 ms\nselect 1;\n");
+    let run = own.one(&["--script", path(&here), "--transactions", "40", "--per-statement"]);
+    assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
+    assert!(run.scripts[0].statements[0].latency_ns.min < 10_000_000);
+}
+
+#[test]
+fn a_stall_is_seen_by_all_the_transactions_that_the_schedule_had_in_it() {
+    let own = Database::new("create sequence s");
+    let stalls = script("select pg_sleep(case when nextval('s') = 200 then 0.5 else 0 end);\n");
+    let run = own.one(&["--script", path(&stalls), "--rate", "200", "--duration", "3s"]);
+    // On a busy machine the window ends late, and the last ones may not have been begun by then.
+    let due = run.window_ns.0 as f64 * 200.0 / 1e9;
+    let told = run.transactions + run.not_begun.known().unwrap() + run.unfinished;
+    assert!((told as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
+    assert!(run.latency_ns.p90 > 100_000_000, "{:?}", run.latency_ns);
+    assert!(run.latency_ns.max >= 490_000_000, "{:?}", run.latency_ns);
+    let sent = run.latency_from_send_ns.as_ref().unwrap();
+    assert!(sent.p90 < run.latency_ns.p90 / 2, "from sending a single one shows it: {sent:?}");
+    assert_eq!(run.failed, 0);
+}
+
+#[test]
+fn by_schedule_a_server_is_as_fast_as_it_is_however_much_is_asked() {
+    let own = Database::new("");
+    let sleeps = script("select pg_sleep(0.01);\n");
+    let args = [own.url.as_str(), "--script", path(&sleeps), "--clients", "2"];
+    crate::support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|more| {
+        serde_json::to_value(document(&measure(&[&args, more].concat()))).unwrap()
+    });
+}
+
+#[test]
+fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
+    let conf = "max_connections = 12\nsuperuser_reserved_connections = 3\n";
+    let server = Postgres::with(&Setup { conf, ..Setup::default() });
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
+    for more in [&[][..], &["--rate", "20"]] {
+        let args = [&url, "--script", "select1", "--clients", "30", "--duration", "500ms"];
+        let run = document(&measure(&[&args, more].concat())).runs.remove(0);
+        assert!(run.transactions > 0, "{run:?}");
+        let said = run.warnings.join("; ");
+        assert!(said.contains("× 53300: sorry, too many clients already"), "{more:?}: {said}");
+        assert!(said.contains("of 30 clients were not connected"), "{more:?}: {said}");
+        // The server takes 12 at most, and one may be a client's that has just gone.
+        let served = said.split(" of 30 clients had no answer").next().unwrap_or_default();
+        let silent = served.rsplit(' ').next().unwrap_or_default().parse::<u32>();
+        assert!(silent.is_ok_and(|n| (18..30).contains(&n)), "{more:?}: {said}");
+    }
+}
+
+#[test]
+fn serialization_failures_count_or_are_tried_again() {
+    let own = Database::new("create table one (n bigint); insert into one values (0)");
+    let file = script(
+        "begin isolation level repeatable read;\nselect n from one;\n\\sleep 1 ms\n\
+         update one set n = n + 1;\nend;\n",
+    );
+    let base =
+        ["--script", path(&file), "--transactions", "200", "--clients", "4", "--warmup", "1s"];
+    let run = own.one(&base);
+    assert!(run.failed > 0 && run.retried == 0, "{run:?}");
+    assert_eq!(run.failures.keys().count(), 1, "{:?}", run.failures);
+    assert!(run.failures.keys().all(|why| why.starts_with("40001: ")), "{:?}", run.failures);
+    assert_eq!(run.transactions + run.failed, 200);
+    assert_eq!(own.sql("select n from one"), run.transactions.to_string());
+    let all = own.one(&[&base[..], &["--max-tries", "0", "--protocol", "prepared"]].concat());
+    assert_eq!((all.transactions, all.failed), (200, 0), "{:?}", all.failures);
+    assert!(all.retries >= all.retried && all.retried > 0);
+    let n = (run.transactions + all.transactions).to_string();
+    assert_eq!(own.sql("select n from one"), n);
+}
+
+#[test]
+fn statements_that_fail_now_and_then_count_by_their_sqlstate() {
+    let own = Database::new("create sequence s");
+    let file = script("begin;\nselect 1 / (nextval('s') % 4);\nend;\n");
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--script", path(&file), "--transactions", "100", "--protocol", protocol];
+        let run = own.one(&args);
+        assert_eq!((run.transactions, run.failed), (75, 25), "{protocol}");
+        assert_eq!(run.failures.get("22012: division by zero"), Some(&25), "{:?}", run.failures);
+    }
+}
+
+#[test]
+fn the_server_asks_for_passwords_and_gets_them() {
+    let server = Postgres::with(&Setup {
+        hba: "host all scram 127.0.0.1/32 scram-sha-256\nhost all old 127.0.0.1/32 md5\n\
+              host all plain 127.0.0.1/32 password\nlocal all scram scram-sha-256",
+        ..Setup::default()
+    });
+    server.sql(
+        "create role scram login password 'se c:ret\\'; create role plain login password 'p'; \
+         set password_encryption = 'md5'; create role old login password 'alt'",
+    );
+    let port = server.port.to_string();
+    let url = |user: &str| format!("pg://{user}@127.0.0.1:{port}/postgres");
+    let try_out = |target: &str, env: &[(&str, &str)]| {
+        let mut command = command(&[target, "--script", "select1", "--transactions", "20"]);
+        command.args(["--clients", "2", "--json"]).envs(env.iter().copied());
+        command.output().unwrap()
+    };
+    for (target, password) in [
+        (url("scram"), "se c:ret\\"),
+        (url("old"), "alt"),
+        (url("plain"), "p"),
+        (format!("host={} port={port} user=scram", server.folder().display()), "se c:ret\\"),
+    ] {
+        let target = target.replace("user=scram", "user=scram dbname=postgres");
+        let out = document(&try_out(&target, &[("PGPASSWORD", password)]));
+        assert_eq!((out.runs[0].transactions, out.runs[0].failed), (20, 0));
+        for wrong in [&[("PGPASSWORD", "wrong")][..], &[]] {
+            let out = try_out(&target, wrong);
+            let text = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(3), "{target} {wrong:?}: {text}");
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert!(text.contains("password"), "{text}");
+        }
+    }
+    // In the string itself: taken, and in no result.
+    let typed = url("scram").replace("scram@", "scram:se%20c%3Aret%5C@");
+    let out = try_out(&typed, &[]);
+    assert_eq!(document(&out).runs[0].transactions, 20);
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(!text.contains("c:ret") && !text.contains("se%20c"), "a password is in the result");
+    let file = script(&format!("127.0.0.1:{port}:*:old:alt\n"));
+    let env = [("PGPASSFILE", path(&file)), ("PGUSER", "old"), ("PGPORT", &port)];
+    let out = document(&try_out("host=127.0.0.1 dbname=postgres", &env));
+    assert_eq!(out.runs[0].transactions, 20);
+}
+
+#[test]
+fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_count() {
+    let mut server = Postgres::start();
+    let child = command(&[&server.url("postgres"), "--json", "--script", "select1"])
+        .args(["--duration", "6s", "--clients", "2", "--protocol", "prepared"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    server.stop();
+    server.run();
+    let document = document(&child.wait_with_output().unwrap());
+    let run = &document.runs[0];
+    sound(run);
+    assert!(run.failed > 0, "{:?}", run.failures);
+    let named = |what: &str| run.failures.keys().any(|why| why.contains(what));
+    assert!(named("ECONNREFUSED") || named("57P0"), "{:?}", run.failures);
+    assert!(run.connect_ns.count >= 4, "each client was connected twice: {:?}", run.connect_ns);
+    assert!(run.transactions > 20 && !document.cut_short);
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    let own = Database::new("");
+    let child = command(&[&own.url, "--json", "--script", "select1", "--duration", "60s"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(2000));
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    let document = document(&child.wait_with_output().unwrap());
+    assert!(document.cut_short && document.runs[0].transactions > 0);
+}
+
+/// What holds of every run of pgbench: its log's transactions are those that it reports, else
+/// there were a warning.
+fn by_pgbench(document: &PgDocument) -> &PgRun {
+    let run = &document.runs[0];
+    sound(run);
+    // Of connections its latencies lack, and of nothing else.
+    let said: Vec<&String> = run.warnings.iter().filter(|w| w.contains("pgbench")).collect();
+    assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
+    assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
+    assert!(!document.cut_short, "{run:?}");
+    let driver = document.driver.as_deref().unwrap();
+    assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
+    // What it does not tell is no zero.
+    assert!(run.moved.why_not().is_some() && run.statements.why_not().is_some(), "{run:?}");
+    assert!(run.cpu.local.threads_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{:?}", run.cpu);
+    run
+}
+
+#[test]
+fn the_real_pgbench_makes_the_same_result() {
+    let own = Database::with_tables();
+    let rows = |table: &str| own.sql(&format!("select count(*) from {table}"));
+    let pgbench =
+        |args: &[&str]| own.measure(&[&["--driver", "pgbench", "--clients", "4"], args].concat());
+    let mut counted = 0;
+    for (args, each) in [
+        (&["--protocol", "simple"][..], false),
+        (&["--protocol", "prepared", "--threads", "2"], false),
+        (&["--protocol", "extended", "--connect-each"], true),
+        (&["--rate", "400", "--seed", "7", "--max-tries", "3"], false),
+    ] {
+        let all = ["--script", "tpcb-like", "--transactions", "100"];
+        let document = pgbench(&[&all, args].concat());
+        let run = by_pgbench(&document);
+        assert_eq!((run.transactions, run.failed, run.connect_each), (100, 0, each), "{args:?}");
+        counted += run.transactions;
+        // The server counted them too.
+        assert_eq!(rows("pgbench_history"), counted.to_string(), "{args:?}");
+        assert!(run.latency_ns.min > 0 && run.latency_ns.p50 <= run.latency_ns.max);
+        assert_eq!(run.send_lag_ns.is_some(), args.contains(&"--rate"));
+    }
+    // Scripts by weight, variables, one of our own, and a duration.
+    let files = [script("insert into a values (:v);\n"), script("insert into b values (:v);\n")];
+    own.sql("create table a (n int); create table b (n int)");
+    let (a, b) = (format!("{}@3", path(&files[0])), format!("{}@1", path(&files[1])));
+    let args = ["--script", &a, "--script", &b, "--script", "select1@1", "--define", "v=5"];
+    let document = pgbench(&[&args[..], &["--duration", "1s"]].concat());
+    let run = by_pgbench(&document);
+    let of: Vec<u64> = run.scripts.iter().map(|s| s.transactions).collect();
+    assert_eq!(own.sql("select count(*) from a where n = 5"), of[0].to_string());
+    assert_eq!(rows("b"), of[1].to_string());
+    assert!(of[0] > of[1] && of[2] > 0, "{of:?}");
+    // The rate is pgbench's own: of about a second.
+    let s = run.window_ns.0 as f64 / 1e9;
+    assert!((run.transactions as f64 / s / run.transactions_per_s - 1.0).abs() < 1e-6);
+    assert!((0.5..20.0).contains(&s), "{s}");
+    assert!(run.latency_p50_interval_ns.is_some() || run.transactions < 1000, "{run:?}");
+}
+
+#[test]
+fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
+    let own = Database::new("");
+    let sleeps = script("select pg_sleep(0.005);\n");
+    let document = own.measure(&[
+        "--driver",
+        "pgbench",
+        "--clients",
+        "2",
+        "--script",
+        path(&sleeps),
+        "--transactions",
+        "60",
+    ]);
+    let run = by_pgbench(&document);
+    // The same once more by hand: of a sleep both know the mean.
+    let mut tool = own.server.tool("pgbench");
+    let file = format!("--file={}", path(&sleeps));
+    let out = tool.args(["-n", "-c", "2", "-t", "30", &file, &own.name]).output().unwrap();
+    let report = String::from_utf8_lossy(&out.stdout).into_owned();
+    let of = |name: &str| -> f64 {
+        let line = report.lines().find_map(|l| l.strip_prefix(name)).expect(&report);
+        line.split(' ').find_map(|w| w.parse().ok()).expect(&report)
+    };
+    let theirs_ns = of("latency average =") * 1e6;
+    assert!(run.latency_ns.min >= 5_000_000 && theirs_ns >= 5e6, "{report}");
+    let ours_per_s = 2e9 / run.latency_ns.mean;
+    // The closed loop's law ties both of its own figures, and ours.
+    assert!((run.transactions_per_s / ours_per_s - 1.0).abs() < 0.2, "{run:?}");
+    assert!((of("tps =") / (2e9 / theirs_ns) - 1.0).abs() < 0.2, "{report}");
+    // More than two sleepers can: how late it was it says, and not what was left.
+    let all = ["--driver", "pgbench", "--clients", "2", "--script", path(&sleeps)];
+    let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
+    let run = &document.runs[0];
+    assert!(run.not_begun.known().is_none() && run.behind_ns.is_none(), "{run:?}");
+    let said = run.warnings.iter().find(|w| w.contains("--rate 1000 was not kept"));
+    let said = said.unwrap_or_else(|| panic!("{:?}", run.warnings));
+    assert!(said.contains("by pgbench they began ") && said.contains("late in the mean"), "{said}");
+    let document = own.measure(&[&all[..], &["--rate", "20", "--duration", "1s"]].concat());
+    let said = &document.runs[0].warnings;
+    assert!(said.iter().all(|w| !w.contains("was not kept")), "{said:?}");
+}
+
+#[test]
+fn pgbench_fails_and_is_ended_as_it_should() {
+    let own = Database::new("create table once (n int primary key)");
+    let (twice, missing) =
+        (script("insert into once values (1);\n"), script("select * from nowhere;\n"));
+    let pgbench = |args: &[&str]| {
+        let all = ["--driver", "pgbench", &own.url, "--quiet"];
+        measure(&[&all[..], args].concat())
+    };
+    // Its error, with what was measured until then.
+    let out = pgbench(&["--script", path(&twice), "--transactions", "20"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(4) && said.contains("duplicate key"), "{said}");
+    let kept: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(kept.cut_short && kept.runs[0].transactions == 1, "{kept:?}");
+    for (args, code, says) in [
+        (&["--script", path(&missing)][..], 4, "nowhere"),
+        (&["--pipeline", "--protocol", "prepared", "--per-statement"], 2, "--per-statement"),
+        (&["--warmup", "1s"], 2, "--warmup"),
+        (&["--duration", "1500ms"], 2, "whole seconds"),
+        (&["--clients", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
+        (&["--confidence", "2%"], 2, "--confidence"),
+    ] {
+        let out = pgbench(&[&["--script", "select1"], args].concat());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
+    }
+    // Ctrl-C ends the pgbench that was begun, and prints what it had logged.
+    let args = [&own.url, "--json", "--quiet", "--driver", "pgbench", "--script", "select1"];
+    let child = command(&[&args[..], &["--duration", "60s"]].concat())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    let begun = std::time::Instant::now();
+    let theirs = loop {
+        let of = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output();
+        let of = String::from_utf8(of.unwrap().stdout).unwrap().trim().to_owned();
+        if !of.is_empty() || begun.elapsed() > Duration::from_secs(30) {
+            break of;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    std::thread::sleep(Duration::from_millis(2000));
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    let document = document(&child.wait_with_output().unwrap());
+    assert!(document.cut_short && document.runs[0].transactions > 0, "{document:?}");
+    assert!(document.runs[0].warnings.iter().any(|w| w.contains("was ended")));
+    assert!(!theirs.is_empty() && !Path::new(&format!("/proc/{theirs}")).exists(), "{theirs}");
+}
+
+#[test]
+fn a_lone_semicolon_is_a_statement_as_it_is_to_pgbench() {
+    let own = Database::new("");
+    let file = script("select 1;\n;\nselect 2;;\n");
+    let mut tool = own.server.tool("pgbench");
+    let named = format!("--file={}", path(&file));
+    let out = tool.args(["-n", "-t", "5", "-r", &named, &own.name]).output().unwrap();
+    let report = String::from_utf8_lossy(&out.stdout).into_owned();
+    // Each of its statements has a line, below a heading.
+    let theirs = report.lines().skip_while(|l| !l.starts_with("statement latencies")).skip(1);
+    let theirs = theirs.filter(|l| !l.trim().is_empty()).count();
+    assert!(out.status.success() && theirs >= 2, "{report}");
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = ["--script", path(&file), "--transactions", "10", "--per-statement"];
+        let run = own.one(&[&args[..], &["--protocol", protocol]].concat());
+        assert_eq!((run.transactions, run.failed), (10, 0), "{protocol}");
+        assert_eq!(run.scripts[0].statements.len(), theirs, "{protocol}: {report}");
+        assert_eq!(run.statements.get(), Some(10 * theirs as u64), "{protocol}");
+    }
+}
+
+#[test]
+fn a_responder_beside_the_server_tells_what_its_host_did() {
+    let (own, responder) = (Database::new(""), Serve::start(&[]));
+    for (driver, duration, clients, runs) in
+        [("netwright", "400ms", "1,2", 2), ("pgbench", "1s", "1", 1)]
+    {
+        let args = ["--script", "select1", "--duration", duration, "--driver", driver];
+        let look = ["--responder", responder.target(), "--clients", clients];
+        let document = own.measure(&[&args[..], &look].concat());
+        assert_eq!(document.runs.len(), runs, "it looks on at every run");
+        for run in &document.runs {
+            let far = run.cpu.peer.known().expect("the far end's CPU");
+            assert!(far.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{far:?}");
+            assert!(far.threads_ns.known().is_none(), "the server's are not the responder's");
+            let longer = far.window_ns.0 as f64 / run.cpu.local.window_ns.0 as f64;
+            assert!((0.5..2.0).contains(&longer), "{far:?} {:?}", run.cpu.local);
+            assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
+        }
+    }
+    let few = ["--script", "select1", "--transactions", "50"];
+    let run = own.one(&few);
+    assert!(serde_json::to_string(&run.cpu.peer).unwrap().contains("--responder"));
+    let elsewhere = Serve::start(&["--bind", "127.0.0.2"]);
+    let run = own.one(&[&few[..], &["--responder", elsewhere.target()]].concat());
+    let told = run.warnings.iter().any(|w| w.contains("is not at the server's"));
+    assert!(told, "{:?}", run.warnings);
+    let nobody = [own.url.as_str(), "--responder", "127.0.0.1:1"];
+    let out = measure(&[&nobody[..], &few].concat());
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(4) && said.contains("netwright serve"), "{said}");
+}
+
+#[test]
+fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
+    let own = Database::new("");
+    let round = ["--script", "select1", "--duration", "300ms", "--warmup", "50ms"];
+    // So narrow that it never gets there: as many rounds as there is time for.
+    let narrow = ["--confidence", "0.1%", "--longest", "1500ms"];
+    let run = own.one(&[&round[..], &narrow].concat());
+    let width = |run: &PgRun| {
+        let interval = run.latency_p50_interval_ns.as_ref()?;
+        Some((interval.high - interval.low) / 2.0 / interval.value)
+    };
+    let told = |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.starts_with(what));
+    let reached = width(&run).is_some_and(|w| w <= 0.001);
+    assert!(told(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
+    assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
+    // So wide that it gets there, unless the machine changes all the time.
+    let run = own.one(&[&round[..], &["--confidence", "50%", "--longest", "30s"]].concat());
+    let reached = width(&run).is_some_and(|w| w <= 0.5);
+    assert_ne!(told(&run, "±50% was not reached"), reached, "{run:?}");
+    let both = [own.url.as_str(), "--confidence", "2%", "--transactions", "5"];
+    assert_eq!(measure(&both).status.code(), Some(2));
+}
+
+#[test]
+fn a_result_is_run_again_and_reads_well() {
+    let own = Database::new("create sequence s");
+    let count = script("select nextval('s');\n");
+    let (folder, args) = (tempfile::tempdir().unwrap(), ["--transactions", "100"]);
+    let file = folder.path().join("result.json");
+    let file = file.to_str().unwrap();
+    let more = ["--script", path(&count), "--clients", "1,2", "--output", file];
+    let out = measure(&[&[own.url.as_str()], &args[..], &more].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = crate::support::run(NETWRIGHT, &["measure", "--again", file]);
+    assert_eq!(own.sql("select last_value from s"), "400");
+    for part in ["over TCP to postgres://", "LATENCY P50", "CPU PER TRANSACTION", "CLIENTS"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line() {
+    let own = Database::new("create table locked (); create role guest login");
+    let url = own.url.as_str();
+    let guest = own.url.replace("postgres@", "guest@");
+    // A port of no server: one that was just free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("postgres://{free}/");
+    let nobase = own.url.replace(&own.name, "nobase");
+    let broken = script("select 1;\n\\set n 1 +\n");
+    let open = script("begin;\nselect 1;\n");
+    let wrong = script("select 1;\nselect nothing from nowhere;\n");
+    let denied = script("select * from locked;\n");
+    let zero = script("\\set n 0\n\\set m 1 / :n\n");
+    let at = |file: &tempfile::NamedTempFile, place: &str| format!("{}:{place}", path(file));
+    for (args, code, says) in [
+        (&["db1"][..], 2, "postgres://USER@HOST:PORT/DATABASE".to_owned()),
+        (&["postgres://a/?sslmode=on"], 2, "write disable, allow".into()),
+        (&[url, "--script", path(&broken)], 2, at(&broken, "2:")),
+        (&[url, "--script", path(&open)], 2, at(&open, "2: it ends within a transaction")),
+        (&[url, "--script", path(&zero)], 2, at(&zero, "2: \\set m: division by zero")),
+        (&[url, "--script", path(&wrong)], 4, at(&wrong, "2:21: select nothing from nowhere: ")),
+        (&[url, "--script", path(&wrong), "--protocol", "prepared"], 4, "(42P01)".into()),
+        (&[&guest, "--script", path(&denied)], 3, "permission denied".into()),
+        (&[url, "--script", "tpcb"], 4, "nor a built-in".into()),
+        (&[url, "--script", "select-only"], 4, "--init".into()),
+        (&[url, "--script", "select1", "--clients", "1", "--threads", "2"], 2, "2 threads".into()),
+        (&[url, "--script", "select1", "--pipeline"], 2, "--protocol".into()),
+        (&[&nobody], 4, "connection refused".into()),
+        (&["host=/nonexistent"], 4, "no server listens there".into()),
+        (&["postgres://no-such-host.invalid/"], 4, "does not resolve".into()),
+        (&[&nobase, "--script", "select1"], 4, "\"nobase\" does not exist".into()),
+    ] {
+        let out = command(args).args(["--duration", "1s"]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {text}");
+        assert!(text.contains(&says), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn each_second_is_told_while_it_goes_on_and_in_the_result() {
+    let own = Database::new("");
+    let args = [own.url.as_str(), "--script", "select1", "--duration", "3s", "--clients", "2"];
+    let out = command(&[&args[..], &["--json", "-P", "1"]].concat()).output().unwrap();
+    let document = document(&out);
+    let run = &document.runs[0];
+    let said = String::from_utf8_lossy(&out.stderr);
+    let lines: Vec<&str> = said.lines().filter(|l| l.starts_with("progress: ")).collect();
+    assert_eq!((lines.len(), run.intervals.len()), (3, 3), "{said}");
+    assert!(lines[0].starts_with("progress: 1.") && lines[0].ends_with(", 0 failed"), "{said}");
+    let sum: u64 = run.intervals.iter().map(|i| i.transactions).sum();
+    // Between the first look and the window's opening, and at its end, a few more are done.
+    assert!(sum.abs_diff(run.transactions) <= run.transactions / 50 + 50, "{sum} {run:?}");
+    for i in &run.intervals {
+        assert!((0.8..1.3).contains(&(i.end_s - i.start_s)), "{i:?}");
+        // Little's law: two clients are always at one transaction each.
+        let busy = i.latency_mean_ns.get().unwrap() as f64 / 1e9 * i.transactions_per_s;
+        assert!((1.0..2.1).contains(&busy), "{i:?}");
+    }
+    // Not asked for: in the result alone.
+    let out = command(&[&args[..], &["--json"]].concat()).output().unwrap();
+    assert!(!String::from_utf8_lossy(&out.stderr).contains("progress"));
+    let failing = script("select 1 / 0;\n");
+    let args = [own.url.as_str(), "--script", path(&failing), "--duration", "1s", "--json"];
+    let out = command(&args).output().unwrap();
+    let document: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
+    for i in &document.runs[0].intervals {
+        assert!(i.failed > 0 && i.transactions == 0 && i.latency_mean_ns.get().is_none(), "{i:?}");
+    }
+}
+
+#[test]
+fn a_server_of_another_kind_is_recognised() {
+    use crate::support::http::{Request, Server};
+    let server = Server::start(|_: &Request, to| {
+        use std::io::Write;
+        let _ = to.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        false
+    });
+    let address = server.url("").replace("http://", "postgres://u@");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ssh = format!("postgres://u@{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::Write;
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    });
+    for (url, says) in [(ssh, "none of PostgreSQL's"), (address, "")] {
+        let out = command(&[&format!("{url}?connect_timeout=1")]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(4), "{text}");
+        assert!(text.contains(says) && text.lines().count() == 1, "{text}");
+    }
+}

@@ -1,0 +1,292 @@
+//! Round trips against truths that are injected: a service time, a delay and loss on the wire,
+//! a stall, migrations; and what a user sees around them.
+
+use std::{
+    process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::support::{NETWRIGHT, needs_root, output, run, serve::Serve};
+use lab::{pair::PairSpec, testing::TestLab};
+use model::{Nanos, measure::RttDocument};
+
+/// For tests on a wire of their own: each takes the machine for what it carries.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn rtt(target: &str, args: &[&str]) -> RttDocument {
+    let all = [&["measure", "rtt", target, "--json"], args].concat();
+    serde_json::from_str(&run(NETWRIGHT, &all)).unwrap()
+}
+
+fn p50(document: &RttDocument) -> u64 {
+    document.runs[0].rtt_ns.p50
+}
+
+#[test]
+fn a_service_time_shows_as_itself() {
+    const SERVICE_NS: u64 = 300_000;
+    let (plain, slow) = (Serve::start(&[]), Serve::start(&["--service-time", "300us"]));
+    let args = ["--duration", "700ms", "--wait", "spin-then-block"];
+    // Interleaved, so that what else the machine does falls on both.
+    let (mut without, mut with) = (vec![], vec![]);
+    for _ in 0..3 {
+        without.push(p50(&rtt(plain.target(), &args)));
+        with.push(p50(&rtt(slow.target(), &args)));
+    }
+    without.sort_unstable();
+    with.sort_unstable();
+    let added = with[1].saturating_sub(without[1]);
+    assert!(
+        (SERVICE_NS * 9 / 10..=SERVICE_NS * 13 / 10).contains(&added),
+        "{added} ns added: {without:?} {with:?}"
+    );
+}
+
+#[test]
+fn a_delay_and_loss_on_the_wire_show_as_themselves() {
+    needs_root();
+    let _alone = alone();
+    let spec = PairSpec {
+        queues: 1,
+        delay: Some(Nanos(2_000_000)),
+        loss: 0.05,
+        program: Some(NETWRIGHT.into()),
+        ..PairSpec::default()
+    };
+    let lab = TestLab::pair(&spec).unwrap();
+    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &far).unwrap());
+    let target = serve.target();
+    let near = |args: &[&str]| -> RttDocument {
+        let all =
+            [&[NETWRIGHT, "measure", "rtt", target, "--json", "--duration", "4s"], args].concat();
+        let out = lab.output("left", &all).unwrap();
+        assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let udp = near(&["--udp", "--flows", "20", "--timeout", "100ms"]);
+    let run = &udp.runs[0];
+    assert!(run.rtt_ns.min >= 3_980_000, "{:?}", run.rtt_ns);
+    assert!((4_000_000..7_000_000).contains(&run.rtt_ns.p50), "{:?}", run.rtt_ns);
+    // Lost either way: 1 − 0.95² = 9.75%. Losers wait 25 times as long, so of 20 flows there
+    // are some thousand requests; five standard deviations are 5 points.
+    let asked = run.lost + run.transactions;
+    let share = run.lost as f64 / asked as f64;
+    assert!(asked > 800, "{run:?}");
+    assert!((0.05..0.15).contains(&share), "{} of {asked} lost", run.lost);
+    // TCP sends again: nothing is lost, but p99 shows the retransmission's timer.
+    let tcp = near(&["--flows", "20"]);
+    let run = &tcp.runs[0];
+    assert_eq!(run.lost, 0);
+    assert!(run.rtt_ns.p99 >= 20_000_000, "{:?}", run.rtt_ns);
+    let again = run.evidence.local.get("Tcp.RetransSegs").copied().unwrap_or_default()
+        + run.evidence.peer.get("Tcp.RetransSegs").copied().unwrap_or_default();
+    assert!(again > 0, "{:?}", run.evidence);
+}
+
+#[test]
+fn by_schedule_a_wire_carries_what_it_can_however_much_is_asked() {
+    needs_root();
+    let _alone = alone();
+    let spec = PairSpec {
+        queues: 1,
+        delay: Some(Nanos(5_000_000)),
+        program: Some(NETWRIGHT.into()),
+        ..PairSpec::default()
+    };
+    let lab = TestLab::pair(&spec).unwrap();
+    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &far).unwrap());
+    // Two requests at once, 10 ms there and back.
+    let near = [NETWRIGHT, "measure", "rtt", serve.target(), "--json", "--flows", "2"];
+    crate::support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|args| {
+        let out = lab.output("left", &[&near, args].concat()).unwrap();
+        assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    });
+}
+
+#[test]
+fn a_stall_shows_in_open_loop_as_often_as_it_hit() {
+    const STALL: Duration = Duration::from_millis(150);
+    let serve = Serve::start(&[]);
+    let measure = |args: &[&str]| -> RttDocument {
+        let child = Command::new(NETWRIGHT)
+            .args(["measure", "rtt", serve.target(), "--json", "--duration", "2s", "--no-pin"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1200));
+        serve.signal(libc::SIGSTOP);
+        std::thread::sleep(STALL);
+        serve.signal(libc::SIGCONT);
+        let out = child.wait_with_output().unwrap();
+        assert!(out.status.success());
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    // 1,000 a second for 2 s: 150 of 2,000 fall into the stall, 7.5%, and wait for its end,
+    // half of it on average.
+    let open = measure(&["--rate", "1000", "--flows", "4", "--outstanding", "256"]);
+    let q = &open.runs[0].rtt_ns;
+    assert!((1_950..=2_050).contains(&q.count), "{q:?}");
+    assert!(q.max >= 145_000_000, "{q:?}");
+    assert!(q.p99 >= 110_000_000, "7.5% were in the stall, so 1% waited 130 ms: {q:?}");
+    assert!(q.p50 < 20_000_000, "{q:?}");
+    // With one request outstanding the rest wait in the generator, and count from their time.
+    let few = measure(&["--rate", "1000", "--flows", "1"]);
+    assert!(few.runs[0].rtt_ns.p99 >= 110_000_000, "{:?}", few.runs[0]);
+    let lag = few.runs[0].send_lag_ns.as_ref().unwrap();
+    assert!(lag.p99 >= 100_000_000, "the lag is shown apart: {lag:?}");
+    // The closed loop asks once, and so sees it once.
+    let closed = measure(&[]);
+    let q = &closed.runs[0].rtt_ns;
+    assert!(q.max >= 145_000_000 && q.p99 < 100_000_000, "{q:?}");
+}
+
+/// Threads of a process whose name begins so.
+fn threads(pid: u32, name: &str) -> Vec<i32> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return vec![] };
+    tasks
+        .filter_map(|t| t.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|tid: &i32| {
+            let comm = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
+            comm.is_ok_and(|c| c.starts_with(name))
+        })
+        .collect()
+}
+
+#[test]
+fn forced_migrations_are_counted() {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    assert_ne!(online.trim(), "0", "this test needs two CPUs");
+    let serve = Serve::start(&[]);
+    let child = Command::new(NETWRIGHT)
+        .args(["measure", "rtt", serve.target(), "--json", "--duration", "2s"])
+        .args(["--warmup", "1s", "--cpu", "0", "--peer-cpu", "1"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let tid = loop {
+        match threads(child.id(), "nw-near").first() {
+            Some(tid) => break *tid,
+            None => assert!(begun.elapsed() < Duration::from_secs(5), "no measuring thread"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // Well within the window, which begins a second after the threads do.
+    std::thread::sleep(Duration::from_millis(1500));
+    const MOVES: u64 = 20;
+    for n in 0..MOVES {
+        let cpu = if n % 2 == 0 { "1" } else { "0" };
+        run("taskset", &["-cp", cpu, &tid.to_string()]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let out = child.wait_with_output().unwrap();
+    let document: RttDocument = serde_json::from_slice(&out.stdout).unwrap();
+    let place = &document.runs[0].placement.local;
+    assert_eq!(place.pinned.len(), 1);
+    let counted = place.migrations.get().unwrap();
+    assert!((MOVES..=MOVES + 2).contains(&counted), "{place:?}");
+    assert_eq!(place.ran_on.len(), 2, "{place:?}");
+}
+
+#[test]
+fn softirq_time_is_in_the_evidence_of_the_end_that_was_asked() {
+    needs_root();
+    let far = Serve::start(&[]);
+    let moved = |args: &[&str]| {
+        let args = [&["--duration", "500ms", "--wait", "block"], args].concat();
+        let document = rtt(far.target(), &args);
+        let window = document.runs[0].window_ns.0;
+        (document.runs[0].evidence.clone(), window)
+    };
+    let softirq = |all: &model::measure::Moved| -> u64 {
+        let contexts = ["syscall", "irq_on_task", "idle", "ksoftirqd"];
+        contexts.iter().filter_map(|c| all.get(&format!("softirq_ns.{c}"))).sum()
+    };
+    let (with, window) = moved(&["--softirq"]);
+    // Over loopback each message is received in a softirq of its sender's system call.
+    let syscall = with.local["softirq_ns.syscall"];
+    let all = softirq(&with.local);
+    assert!(syscall * 2 > all, "{with:?}");
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    assert!(all < window * cpus, "{all} ns in a window of {window}");
+    let each = syscall as f64 / with.local["softirq.NET_RX"] as f64;
+    assert!((500.0..100_000.0).contains(&each), "{each} ns a NET_RX softirq");
+    assert_eq!(softirq(&with.peer), 0);
+    assert_eq!(softirq(&moved(&[]).0.local), 0);
+}
+
+#[test]
+fn it_runs_again_from_its_own_result() {
+    let serve = Serve::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("first.json");
+    let path = file.to_str().unwrap();
+    let args = ["--request", "16..64*2", "--response", "1", "--duration", "50ms", "-o", path];
+    let all = [&["measure", "rtt", serve.target(), "--json"], &args[..]].concat();
+    assert_eq!(run(NETWRIGHT, &all), "");
+    let read = |text: &str| -> RttDocument { serde_json::from_str(text).unwrap() };
+    let first = read(&std::fs::read_to_string(&file).unwrap());
+    let second = read(&run(NETWRIGHT, &["measure", "--again", path, "--json"]));
+    assert_eq!(first.request, second.request);
+    let sizes = |d: &RttDocument| -> Vec<_> {
+        d.runs.iter().map(|r| (r.request_bytes, r.response_bytes)).collect()
+    };
+    assert_eq!(sizes(&second), [(16, 1), (32, 1), (64, 1)]);
+    assert_eq!(sizes(&first), sizes(&second));
+    std::fs::write(&file, "{\"kind\":\"poem\"}").unwrap();
+    let out = output(NETWRIGHT, &["measure", "--again", path]);
+    assert_eq!(out.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("no result of"), "{out:?}");
+}
+
+#[test]
+fn ctrl_c_ends_it_early_and_it_still_reports() {
+    let serve = Serve::start(&[]);
+    let child = Command::new(NETWRIGHT)
+        .args(["measure", "rtt", serve.target(), "--json", "--duration", "1h"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    // SAFETY: our own child.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(0));
+    let document: RttDocument = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(document.cut_short);
+    assert!(document.runs[0].transactions > 100);
+    assert!(document.runs[0].window_ns.0 < 3_000_000_000);
+}
+
+#[test]
+fn a_server_beyond_loopback_makes_up_a_secret_that_is_needed() {
+    let ns = crate::support::Namespace::new();
+    ns.run("ip", &["link", "add", "d0", "type", "veth", "peer", "name", "d1"]);
+    ns.run("ip", &["addr", "add", "10.45.0.1/24", "dev", "d0"]);
+    ns.run("ip", &["link", "set", "d0", "up"]);
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &ns.name, NETWRIGHT, "serve", "--json", "--port", "0"]);
+    command.args(["--bind", "10.45.0.1"]);
+    let serve = Serve::of(command);
+    let secret = serve.secret.clone().expect("it makes one up");
+    let near = |secret: &str| {
+        let env = format!("NETWRIGHT_SECRET={secret}");
+        let args =
+            [&env, NETWRIGHT, "measure", "rtt", serve.target(), "--duration", "50ms", "--json"];
+        ns.output("env", &args)
+    };
+    for (given, code) in [(secret.as_str(), 0), ("not the secret", 3), ("", 3)] {
+        let out = near(given);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        assert_eq!(String::from_utf8_lossy(&out.stderr).lines().count(), usize::from(code > 0));
+    }
+}

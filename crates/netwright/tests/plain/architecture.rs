@@ -1,0 +1,132 @@
+//! The shape of the house: imports point downward, pure crates stay pure, folder = package.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Each crate and what it may import; no crate imports upward.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("parse", &["model"]),
+    ("stats", &["model"]),
+    ("diagnose", &["model", "stats"]),
+    ("report", &["model"]),
+    ("probe", &["model", "parse"]),
+    ("traffic", &["model", "stats", "probe"]),
+    ("lab", &["model"]),
+    ("tune", &["model", "parse", "probe"]),
+    ("prove", &["model", "stats", "probe", "tune"]),
+    (
+        "netwright",
+        &[
+            "model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab", "tune",
+            "prove",
+        ],
+    ),
+];
+
+/// Crates without files, processes, network or clock.
+const PURE: &[&str] = &["model", "parse", "stats", "diagnose", "report"];
+
+/// Outside libraries that would bring I/O into a pure crate by the back door are refused: a
+/// pure crate's dependencies are named here.
+const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];
+
+fn crates() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// `[dependencies]` of a manifest: the part that ships.
+fn dependencies(manifest: &str) -> Vec<String> {
+    manifest
+        .split("\n[")
+        .find(|section| section.starts_with("dependencies]"))
+        .into_iter()
+        .flat_map(str::lines)
+        .skip(1)
+        .filter_map(|l| l.split(['.', '=', ' ']).next())
+        .filter(|n| !n.is_empty() && !n.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn manifests() -> BTreeMap<String, String> {
+    fs::read_dir(crates())
+        .unwrap()
+        .map(|e| e.unwrap())
+        .filter(|e| e.path().is_dir())
+        .map(|e| {
+            let text = fs::read_to_string(e.path().join("Cargo.toml")).unwrap();
+            (e.file_name().into_string().unwrap(), text)
+        })
+        .collect()
+}
+
+#[test]
+fn every_folder_is_its_package_and_imports_only_downward() {
+    let all = manifests();
+    assert!(all.len() >= 6, "found only {:?}", all.keys());
+    for (folder, manifest) in &all {
+        assert!(manifest.contains(&format!("name = \"{folder}\"")), "{folder} has another name");
+        let (_, allowed) = MAY_IMPORT
+            .iter()
+            .find(|(name, _)| name == folder)
+            .unwrap_or_else(|| panic!("{folder} is not in the table of imports"));
+        for dependency in dependencies(manifest).iter().filter(|d| all.contains_key(*d)) {
+            assert!(allowed.contains(&dependency.as_str()), "{folder} imports {dependency} upward");
+        }
+    }
+}
+
+#[test]
+fn pure_crates_ban_the_outside_world() {
+    let all = manifests();
+    let rules = fs::read_to_string(crates().join("pure.clippy.toml")).unwrap();
+    for ban in ["std::fs::read", "std::process::Command::new", "std::time::Instant::now"] {
+        assert!(rules.contains(ban), "the purity rules no longer ban {ban}");
+    }
+    for name in PURE.iter().filter(|n| all.contains_key(**n)) {
+        let own = crates().join(name).join("clippy.toml");
+        assert_eq!(
+            fs::read_link(&own).ok().as_deref(),
+            Some(Path::new("../pure.clippy.toml")),
+            "{name} does not take the purity rules"
+        );
+        for dependency in dependencies(all.get(*name).unwrap()) {
+            assert!(
+                all.contains_key(&dependency) || PURE_MAY_USE.contains(&dependency.as_str()),
+                "{name} is pure and may not use {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_probe_reads_the_host() {
+    // The binary reads through probe; what it writes are its own output files.
+    for (folder, banned) in [
+        (
+            "netwright",
+            ["std::fs::read_to_string(\"/proc", "std::fs::read(\"/proc", "read_dir(\"/sys"],
+        ),
+        ("report", ["std::fs", "std::net", "std::process"]),
+        ("diagnose", ["std::fs", "std::net", "std::process"]),
+    ] {
+        for file in sources(&crates().join(folder).join("src")) {
+            let text = fs::read_to_string(&file).unwrap();
+            for b in banned {
+                assert!(!text.contains(b), "{} uses {b}", file.display());
+            }
+        }
+    }
+}
+
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+        if entry.is_dir() {
+            files.extend(sources(&entry));
+        } else if entry.extension().is_some_and(|e| e == "rs") {
+            files.push(entry);
+        }
+    }
+    files
+}

@@ -1,0 +1,190 @@
+//! The documents against the code: nothing that is read or judged is left out, no link is
+//! broken, nothing names a place outside the repository.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Component, Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn support() -> String {
+    text(&repository().join("docs/support.md"))
+}
+
+/// Every property name anywhere in a schema.
+fn properties(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(Value::Object(own)) = map.get("properties") {
+                names.extend(own.keys().cloned());
+            }
+            map.values().for_each(|v| properties(v, names));
+        }
+        Value::Array(list) => list.iter().for_each(|v| properties(v, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_fact_is_listed() {
+    let schema = text(&repository().join("docs/schema/inspect.json"));
+    let mut names = BTreeSet::new();
+    properties(&serde_json::from_str(&schema).unwrap(), &mut names);
+    assert!(names.len() > 150, "only {} properties in the schema", names.len());
+    let listed = support();
+    let missing: Vec<_> = names.iter().filter(|n| !listed.contains(&format!("`{n}`"))).collect();
+    assert!(missing.is_empty(), "docs/support.md says nothing of {missing:?}");
+}
+
+#[test]
+fn every_rule_is_listed_once_with_its_cases() {
+    let root = repository();
+    let listed = support();
+    let rules: Vec<String> = fs::read_dir(root.join("crates/diagnose/src/rules"))
+        .unwrap()
+        .filter_map(|e| Some(e.unwrap().path().file_stem()?.to_str()?.to_owned()))
+        .filter(|name| name != "mod")
+        .collect();
+    assert!(rules.len() > 30, "only {rules:?}");
+    for rule in rules {
+        let row = format!("[`{rule}`](../crates/diagnose/tests/golden/{rule})");
+        assert_eq!(listed.matches(&row).count(), 1, "docs/support.md: no single row {row}");
+    }
+}
+
+#[test]
+fn every_knob_is_listed_once() {
+    let listed = support();
+    let folder = repository().join("crates/tune/src/knobs");
+    let files = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_file());
+    let knobs: Vec<String> =
+        files.map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert!(knobs.len() > 10, "only {knobs:?}");
+    for knob in knobs {
+        let row = format!("| `{knob}` |");
+        assert_eq!(listed.matches(&row).count(), 1, "docs/support.md: no single row {row}");
+    }
+}
+
+/// README, changelog and everything written under `docs` and beside the fixtures.
+fn documents() -> Vec<PathBuf> {
+    let root = repository();
+    let mut found: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md"].iter().map(|f| root.join(f)).filter(|p| p.exists()).collect();
+    let mut folders = vec![root.join("docs"), root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                found.push(path);
+            }
+        }
+    }
+    assert!(found.len() > 5, "only {found:?}");
+    found
+}
+
+/// What a Markdown text links to.
+fn links(text: &str) -> Vec<String> {
+    let ends = text.match_indices("](").map(|(at, m)| &text[at + m.len()..]);
+    ends.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
+}
+
+/// A heading's anchor as the forges make it.
+fn anchor(heading: &str) -> String {
+    heading
+        .trim_start_matches('#')
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+fn has_anchor(document: &str, wanted: &str) -> bool {
+    document.lines().filter(|l| l.starts_with('#')).any(|l| anchor(l) == wanted)
+}
+
+/// The path with `..` taken out; `None` when it leaves the repository.
+fn inside(path: &Path, root: &Path) -> Option<PathBuf> {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            other => clean.push(other),
+        }
+    }
+    clean.starts_with(root).then_some(clean)
+}
+
+#[test]
+fn no_link_is_broken_or_leads_outside() {
+    let root = repository();
+    let mut followed = 0;
+    for document in documents() {
+        let own = text(&document);
+        for link in links(&own) {
+            if link.starts_with("http://") || link.starts_with("https://") {
+                continue;
+            }
+            let at = format!("{}: ({link})", document.display());
+            let (file, fragment) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() {
+                document.clone()
+            } else {
+                assert!(!file.starts_with('/'), "{at} is absolute");
+                let path = document.parent().unwrap().join(file);
+                inside(&path, &root).unwrap_or_else(|| panic!("{at} leaves the repository"))
+            };
+            assert!(target.exists(), "{at} leads nowhere");
+            assert!(fragment.is_empty() || has_anchor(&text(&target), fragment), "{at}: no anchor");
+            followed += 1;
+        }
+    }
+    assert!(followed > 30, "only {followed} links were followed");
+}
+
+#[test]
+fn nothing_names_a_place_of_whoever_wrote_it() {
+    for document in documents() {
+        let text = text(&document);
+        for place in ["/work/", "/root/", "/home/", "../shared"] {
+            assert!(!text.contains(place), "{} names {place}", document.display());
+        }
+    }
+}
+
+/// The experiments that the pages name are ones that `prove` takes.
+#[test]
+fn shipped_experiments_are_understood() {
+    let folder = repository().join("docs/lab");
+    let files = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path());
+    let files: Vec<PathBuf> =
+        files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    for file in files {
+        let mut peek = Command::new(env!("CARGO_BIN_EXE_netwright"));
+        peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
+        let out = peek.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        // There is no record yet; a mistake in the file would be 2.
+        assert_eq!(out.status.code(), Some(4), "{}: {said}", file.display());
+    }
+}

@@ -1,0 +1,10 @@
+//! What needs no root, no server and no guest: the code's shape, the documents, captured hosts.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod architecture;
+mod captured;
+mod docs;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,208 @@
+//! Faults at single sockets, planted for real, and what looks like them: `doctor` names the socket,
+//! its process and what helps.
+
+use std::{
+    net::UdpSocket,
+    os::fd::AsRawFd,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use crate::support::{NETWRIGHT, Namespace, needs_root};
+use lab::{pair::PairSpec, testing::TestLab};
+use model::Nanos;
+use serde_json::Value;
+
+/// A thread within a namespace, until it is dropped.
+struct Inside {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Inside {
+    fn run(ns: &Namespace, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let (stop, path) = (Arc::new(AtomicBool::new(false)), format!("/run/netns/{}", ns.name));
+        let ended = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let space = std::fs::File::open(path).unwrap();
+            // SAFETY: an open descriptor; only this thread changes its namespace.
+            assert_eq!(unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+            work(&ended);
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Sends so many datagrams at once, again after each pause.
+fn send(ns: &Namespace, at_once: usize, pause: Duration) -> Inside {
+    Inside::run(ns, move |stop| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..at_once {
+                let _ = socket.send_to(&[0; 1000], "127.0.0.1:9999");
+            }
+            thread::sleep(pause);
+        }
+    })
+}
+
+fn finding<'a>(d: &'a Value, rule: &str) -> Option<&'a Value> {
+    d["findings"].as_array().unwrap().iter().find(|f| f["rule"] == rule)
+}
+
+fn doctor(ns: &Namespace) -> Value {
+    ns.netwright_json(&["doctor", "--window", "4s", "--no-bpf", "--json"])
+}
+
+/// Knobs of a finding's changes.
+fn knobs(f: &Value) -> Vec<&str> {
+    let all = f["changes"].as_array().unwrap().iter().map(|c| c["knob"].as_str().unwrap());
+    all.filter(|knob| !knob.is_empty()).collect()
+}
+
+#[test]
+fn a_socket_that_nobody_reads_is_named_and_no_buffer_is_proposed() {
+    let ns = Namespace::new();
+    let _holder = Inside::run(&ns, |stop| {
+        let _never_read = UdpSocket::bind("127.0.0.1:9999").unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let _sender = send(&ns, 20, Duration::from_millis(5));
+    // Full before the window begins.
+    thread::sleep(Duration::from_millis(500));
+    let d = doctor(&ns);
+    let f = finding(&d, "udp_receive_drops").unwrap_or_else(|| panic!("{d:#}"));
+    assert_eq!((&f["severity"], &f["confidence"]), (&"critical".into(), &"high".into()), "{f:#}");
+    assert_eq!(f["subject"], "127.0.0.1:9999");
+    let says = f["explanation"].as_str().unwrap();
+    assert!(says.contains("is not reading") && says.contains("this lasts"), "{says}");
+    let owner = format!("[{}]", std::process::id());
+    assert!(says.contains(&owner), "{says}");
+    assert!(says.contains("A larger buffer does not help"), "{says}");
+    assert_eq!(knobs(f), [] as [&str; 0], "{f:#}");
+}
+
+/// The look-alike: the same counter grows, and a larger buffer does help.
+#[test]
+fn bursts_at_a_socket_that_is_read_are_told_from_that() {
+    let ns = Namespace::new();
+    let _reader = Inside::run(&ns, |stop| {
+        let socket = UdpSocket::bind("127.0.0.1:9999").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 2000];
+        while !stop.load(Ordering::Relaxed) {
+            while socket.recv(&mut buffer).is_ok() {}
+            thread::sleep(Duration::from_millis(40));
+        }
+    });
+    let _sender = send(&ns, 4_000, Duration::from_millis(1_300));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let says = loop {
+        let d = doctor(&ns);
+        let f = finding(&d, "udp_receive_drops").unwrap_or_else(|| panic!("{d:#}"));
+        let says = f["explanation"].as_str().unwrap().to_owned();
+        let asks = f["changes"].to_string();
+        // On a busy machine a burst may be seen at most of the readings by chance.
+        if says.contains("come in bursts") {
+            assert!(asks.contains("set SO_RCVBUF to"), "{f:#}");
+            break says;
+        }
+        assert!(!says.contains("is not reading"), "{f:#}");
+        assert!(Instant::now() < deadline, "{f:#}");
+    };
+    assert!(says.contains(&format!("[{}]", std::process::id())), "{says}");
+}
+
+/// `iperf3` from the left host to the right one, ended on drop.
+struct Iperf([Child; 2]);
+
+impl Iperf {
+    fn start(lab: &TestLab, more: &[&str]) -> Self {
+        let begin = |host, args: &[&str]| {
+            let mut command: Command = lab.command(host, args).unwrap();
+            command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+        };
+        let server = begin("right", &["iperf3", "-s", "-1"]);
+        thread::sleep(Duration::from_millis(700));
+        let client = ["iperf3", "-c", "10.99.0.2", "-t", "30"];
+        Self([begin("left", &[&client[..], more].concat()), server])
+    }
+}
+
+impl Drop for Iperf {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn doctor_of(lab: &TestLab) -> Value {
+    let args = [NETWRIGHT, "doctor", "--window", "4s", "--no-bpf", "--json"];
+    let out = lab.output("left", &args).unwrap();
+    assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+fn path(delay_us: u64, loss: f64) -> TestLab {
+    needs_root();
+    let spec = PairSpec {
+        queues: 1,
+        delay: (delay_us > 0).then_some(Nanos(delay_us * 1_000)),
+        loss,
+        program: Some(NETWRIGHT.into()),
+        ..PairSpec::default()
+    };
+    TestLab::pair(&spec).unwrap()
+}
+
+#[test]
+fn a_small_buffer_over_a_long_path_is_what_limits() {
+    let lab = path(5_000, 0.0);
+    let _running = Iperf::start(&lab, &["-w", "64K"]);
+    thread::sleep(Duration::from_secs(1));
+    let d = doctor_of(&lab);
+    let f = finding(&d, "buffer_below_bdp").unwrap_or_else(|| panic!("{d:#}"));
+    assert_eq!(f["severity"], "warning");
+    let evidence = f["evidence"].to_string();
+    assert!(evidence.contains("10.99.0.2:5201") && evidence.contains("iperf3["), "{f:#}");
+    assert!(!d.to_string().contains("not known → "), "{d:#}");
+}
+
+/// The look-alike: the kernel's own buffers on a short path; the CPUs limit.
+#[test]
+fn a_short_path_with_the_kernels_buffers_is_clear() {
+    let lab = path(0, 0.0);
+    let _running = Iperf::start(&lab, &[]);
+    thread::sleep(Duration::from_secs(1));
+    let d = doctor_of(&lab);
+    assert!(finding(&d, "buffer_below_bdp").is_none(), "{d:#}");
+    let clear = d["clear"].as_array().unwrap().iter().find(|c| c["rule"] == "buffer_below_bdp");
+    assert!(clear.is_some(), "{d:#}");
+}
+
+#[test]
+fn retransmits_name_the_peer() {
+    let lab = path(1_000, 0.05);
+    let _running = Iperf::start(&lab, &[]);
+    thread::sleep(Duration::from_secs(1));
+    let d = doctor_of(&lab);
+    let f = finding(&d, "retransmits").unwrap_or_else(|| panic!("{d:#}"));
+    let evidence = f["evidence"].to_string();
+    assert!(evidence.contains("sent again to 10.99.0.2, iperf3["), "{f:#}");
+}

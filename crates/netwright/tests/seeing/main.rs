@@ -1,0 +1,33 @@
+//! What is seen of a host, and what every command says: `inspect`, `snapshot`, `watch`, `doctor`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod cli;
+mod doctor_sockets;
+mod given;
+mod schema;
+mod snapshot;
+mod starved;
+mod watch_movement;
+mod watch_robust;
+mod watch_softirq;
+mod watch_user;
+mod watch_view;
+mod watch_waits;
+mod world_cpu;
+mod world_irq;
+mod world_links;
+mod world_nic;
+mod world_process;
+mod world_rival;
+mod world_sysctl;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+/// What `src/exit.rs`, which the module `cli` tries, needs of the program.
+mod output {
+    pub fn note(line: &str) {
+        eprintln!("{line}");
+    }
+}

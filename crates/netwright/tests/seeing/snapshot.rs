@@ -1,0 +1,364 @@
+//! A capture of a real host against the live host and the classic tools: the same facts from
+//! the archive, from the unpacked tree, and after redaction nothing that names anybody.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use crate::support::{NETWRIGHT, Namespace, needs_root, output, run};
+use serde_json::Value;
+
+/// Keys of `inspect --json` whose values change between two looks at the same host. All others
+/// must be the same from a capture as live.
+const VOLATILE: [&str; 22] = [
+    // Counters and gauges.
+    "accept_queue",
+    "backlog_len",
+    "backlog_bytes",
+    "backlog_packets",
+    "counts",
+    "cpu_ticks",
+    "current_khz",
+    "driver_stats",
+    "drops",
+    "last_cpu",
+    "memory_by_node",
+    "memory_free_bytes",
+    "migrations",
+    "overlimits",
+    "processed",
+    "requeues",
+    "sent_bytes",
+    "sent_packets",
+    "statistics",
+    "time_squeeze",
+    "uptime_s",
+    // Other suites make and remove namespaces and processes meanwhile.
+    "namespaces",
+];
+
+fn without_volatile(value: &mut Value) {
+    // What could not be read of them comes and goes with them.
+    let elsewhere = |v: &Value| v["what"] == "links of other network namespaces";
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !VOLATILE.contains(&key.as_str()));
+            map.values_mut().for_each(without_volatile);
+        }
+        Value::Array(all) => {
+            all.retain(|v| !elsewhere(v));
+            all.iter_mut().for_each(without_volatile);
+        }
+        _ => {}
+    }
+}
+
+fn differences(at: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) => {
+            for key in x.keys().chain(y.keys()).collect::<BTreeSet<_>>() {
+                let of =
+                    |m: &serde_json::Map<String, Value>| m.get(key).cloned().unwrap_or_default();
+                differences(&format!("{at}.{key}"), &of(x), &of(y), out);
+            }
+        }
+        (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
+            for (i, (x, y)) in x.iter().zip(y).enumerate() {
+                differences(&format!("{at}[{i}]"), x, y, out);
+            }
+        }
+        _ if a != b => out.push(format!("{at}: {a} is not {b}")),
+        _ => {}
+    }
+}
+
+fn same(what: &str, mut a: Value, mut b: Value) {
+    without_volatile(&mut a);
+    without_volatile(&mut b);
+    let mut out = Vec::new();
+    differences(what, &a, &b, &mut out);
+    assert!(out.is_empty(), "{}", out.join("\n"));
+}
+
+/// A namespace with devices of several kinds and addresses of both families.
+fn busy_namespace() -> Namespace {
+    let ns = Namespace::new();
+    let ip = |args: &str| ns.run("ip", &args.split(' ').collect::<Vec<_>>());
+    ip(
+        "link add nwa numrxqueues 2 numtxqueues 2 type veth peer name nwb numrxqueues 2 numtxqueues 2",
+    );
+    ip("link add nwbr address 02:4e:57:aa:bb:01 type bridge");
+    ip("link set nwa master nwbr");
+    ip("link add nwd link nwb address 02:4e:57:aa:bb:02 type macvlan mode bridge");
+    for up in ["nwa", "nwb", "nwbr", "nwd"] {
+        ip(&format!("link set {up} up"));
+    }
+    ip("addr add 10.77.66.55/24 dev nwb");
+    ip("addr add 10.77.66.56/24 dev nwb");
+    ip("addr add fd12:3456:789a::77/64 dev nwd nodad");
+    settle(&ns);
+    ns
+}
+
+/// The kernel tells a link's state, and gives it its own address, up to a second late.
+fn settle(ns: &Namespace) {
+    for _ in 0..100 {
+        let links = ns.run("ip", &["-o", "link"]);
+        let addresses = ns.run("ip", &["-o", "-6", "addr"]);
+        let waiting = links.lines().any(|l| !l.contains(": lo:") && !l.contains("state UP"));
+        if !waiting && !addresses.contains("tentative") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("the devices do not come up: {}", ns.run("ip", &["link"]));
+}
+
+/// A process with a telling command line and a listening socket, killed by its id when dropped.
+struct Server(Child);
+
+const SECRET: &str = "--customer=acme-industries-4711";
+const LISTEN: &str = "import socket,time\ns=socket.create_server(('10.77.66.55', 5433))\nprint('up', flush=True)\ntime.sleep(600)";
+
+impl Server {
+    fn start(ns: &Namespace) -> Self {
+        let mut child = Command::new("ip")
+            .args(["netns", "exec", &ns.name, "/usr/bin/python3", "-c", LISTEN, SECRET])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0u8; 3];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn path(p: &Path) -> &str {
+    p.to_str().unwrap()
+}
+
+fn unpacked(archive: &Path, folder: &Path) -> PathBuf {
+    let tree = folder.join("tree");
+    fs::create_dir(&tree).unwrap();
+    run("tar", &["--zstd", "-xf", path(archive), "-C", path(&tree)]);
+    tree
+}
+
+#[test]
+fn a_capture_says_what_the_live_host_says() {
+    let ns = busy_namespace();
+    let server = Server::start(&ns);
+    let pid = server.0.id().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("host.tar.zst");
+    ns.run(NETWRIGHT, &["snapshot", "-o", path(&archive), "--window", "300ms", "--pid", &pid]);
+    let live = ns.netwright_json(&["inspect", "--json", "--pid", &pid]);
+    assert!(live["nics"].as_array().unwrap().len() >= 5, "the namespace's own devices");
+    assert!(!live["listeners"].as_array().unwrap().is_empty());
+
+    // Read outside the namespace: nothing may come from the reader's own host.
+    let read = |root: &Path| -> Value {
+        let args = ["inspect", "--json", "--root", path(root), "--pid", &pid];
+        serde_json::from_str(&run(NETWRIGHT, &args)).unwrap()
+    };
+    let from_archive = read(&archive);
+    same("archive", from_archive.clone(), live);
+    let tree = unpacked(&archive, folder.path());
+    let from_tree = read(&tree);
+    // Volatile values too: they were recorded once.
+    let mut out = Vec::new();
+    differences("tree", &from_tree, &from_archive, &mut out);
+    assert!(out.is_empty(), "{}", out.join("\n"));
+
+    let doctor = |root: &Path| {
+        let out = output(NETWRIGHT, &["doctor", "--json", "--root", path(root)]);
+        assert!(out.status.code().is_some_and(|c| c < 2), "{out:?}");
+        let mut said: Value = serde_json::from_slice(&out.stdout).unwrap();
+        said["source"].as_object_mut().unwrap().remove("path");
+        said
+    };
+    let mut out = Vec::new();
+    differences("doctor", &doctor(&archive), &doctor(&tree), &mut out);
+    assert!(out.is_empty(), "{}", out.join("\n"));
+}
+
+/// What names this host, as the classic tools show it.
+fn names_of(ns: &Namespace, host: &str) -> BTreeSet<String> {
+    let links: Value = serde_json::from_str(&ns.run("ip", &["-j", "addr"])).unwrap();
+    let mut names = BTreeSet::from([host.to_owned(), SECRET.to_owned(), "acme".to_owned()]);
+    for link in links.as_array().unwrap() {
+        names.extend(link["address"].as_str().map(str::to_owned));
+        for a in link["addr_info"].as_array().unwrap() {
+            names.insert(a["local"].as_str().unwrap().to_owned());
+        }
+    }
+    for everybodys in ["127.0.0.1", "::1", "00:00:00:00:00:00"] {
+        names.remove(everybodys);
+    }
+    names
+}
+
+fn every_file(folder: &Path, all: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        all.push(entry.path());
+        if entry.file_type().unwrap().is_dir() {
+            every_file(&entry.path(), all);
+        }
+    }
+}
+
+#[test]
+fn redaction_leaves_no_name_in_any_byte() {
+    const HOST: &str = "quebec-db-07";
+    let ns = busy_namespace();
+    let server = Server::start(&ns);
+    let pid = server.0.id().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let capture = |redact: &str, name: &str| {
+        let archive = folder.path().join(name);
+        // A host name of its own, so that the test does not rename the machine.
+        let script = format!(
+            "hostname {HOST}.acme.example && exec {NETWRIGHT} snapshot -o {} --window 200ms --pid {pid} {redact}",
+            path(&archive)
+        );
+        ns.run("unshare", &["--uts", "sh", "-c", &script]);
+        archive
+    };
+    let names = names_of(&ns, HOST);
+    assert!(names.len() >= 8, "{names:?}");
+    let leaks = |archive: &Path, folder: &Path| -> BTreeSet<String> {
+        let tree = unpacked(archive, folder);
+        let mut files = Vec::new();
+        every_file(&tree, &mut files);
+        let mut found = BTreeSet::new();
+        for file in files {
+            let mut bytes = path(file.strip_prefix(&tree).unwrap()).as_bytes().to_vec();
+            if let Ok(target) = fs::read_link(&file) {
+                bytes.extend(path(&target).bytes());
+            } else if file.is_file() {
+                bytes.extend(fs::read(&file).unwrap());
+            }
+            let text = String::from_utf8_lossy(&bytes).to_lowercase();
+            found.extend(names.iter().filter(|n| text.contains(&n.to_lowercase())).cloned());
+        }
+        found
+    };
+    let plain = capture("", "plain.tar.zst");
+    let of_plain = tempfile::tempdir().unwrap();
+    let seen = leaks(&plain, of_plain.path());
+    assert_eq!(seen, names, "without --redact everything is there: the search can find");
+    let redacted = capture("--redact", "redacted.tar.zst");
+    let of_redacted = tempfile::tempdir().unwrap();
+    assert_eq!(leaks(&redacted, of_redacted.path()), BTreeSet::new());
+
+    // The machine is the same.
+    let read = |root: &Path| -> Value {
+        serde_json::from_str(&run(NETWRIGHT, &["inspect", "--json", "--root", path(root)])).unwrap()
+    };
+    let (old, new) = (read(&plain), read(&redacted));
+    for key in ["cpus", "caches", "numa_nodes", "sysctls", "irqs", "idle_states", "storage"] {
+        same(key, new[key].clone(), old[key].clone());
+    }
+    let nics = |v: &Value| -> Vec<Value> {
+        let mut nics = v["nics"].as_array().unwrap().clone();
+        for nic in &mut nics {
+            let nic = nic.as_object_mut().unwrap();
+            nic.remove("mac");
+            nic.remove("addresses");
+        }
+        nics
+    };
+    same("nics", nics(&new).into(), nics(&old).into());
+    assert_ne!(old["nics"], new["nics"]);
+}
+
+#[test]
+fn lstopo_reads_an_unpacked_capture() {
+    needs_root();
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("host.tar.zst");
+    run(NETWRIGHT, &["snapshot", "-o", path(&archive), "--window", "100ms"]);
+    let tree = unpacked(&archive, folder.path());
+    let args = ["--of", "console", "--no-io", "--no-collapse"];
+    let objects = |text: &str| -> Vec<String> {
+        // The first line names the machine and its memory, which lstopo asks the live system.
+        text.lines().skip(1).map(|l| l.trim().to_owned()).collect()
+    };
+    let live = run("lstopo-no-graphics", &args);
+    let captured =
+        Command::new("lstopo-no-graphics").args(args).env("HWLOC_FSROOT", &tree).output().unwrap();
+    assert!(captured.status.success());
+    assert_eq!(objects(&String::from_utf8_lossy(&captured.stdout)), objects(&live));
+}
+
+/// A small file system, unmounted when dropped.
+struct Tiny(tempfile::TempDir);
+
+impl Tiny {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        run("mount", &["-t", "tmpfs", "-o", "size=16k", "tmpfs", path(folder.path())]);
+        Self(folder)
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).output();
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_leaves_nothing() {
+    needs_root();
+    let tiny = Tiny::new();
+    let archive = tiny.0.path().join("host.tar.zst");
+    let out = output(NETWRIGHT, &["snapshot", "-q", "-o", path(&archive), "--window", "100ms"]);
+    assert_eq!(out.status.code(), Some(4), "{out:?}");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert_eq!(fs::read_dir(tiny.0.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn an_unprivileged_capture_reads_back_as_it_was() {
+    let ns = busy_namespace();
+    // Whose it is nobody but root may see, whatever this host has mounted.
+    let _server = Server::start(&ns);
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
+    // The build folder may be closed to others, the test's own is open.
+    let binary = folder.path().join("netwright");
+    fs::copy(NETWRIGHT, &binary).unwrap();
+    let archive = folder.path().join("host.tar.zst");
+    let nobody = |args: &[&str]| {
+        let mut all = vec!["--reuid=65534", "--regid=65534", "--clear-groups", path(&binary)];
+        all.extend(args);
+        ns.run("setpriv", &all)
+    };
+    nobody(&["snapshot", "-o", path(&archive), "--window", "100ms"]);
+    let live: Value = serde_json::from_str(&nobody(&["inspect", "--json"])).unwrap();
+    // Root reads it; what was not permitted then is not permitted in it.
+    let text = run(NETWRIGHT, &["inspect", "--json", "--root", path(&archive)]);
+    let captured: Value = serde_json::from_str(&text).unwrap();
+    assert!(captured["listeners"][0]["pids"].get("denied").is_some(), "{}", captured["listeners"]);
+    let without_counts = |mut v: Value| {
+        // How many processes there were to be kept from.
+        let unread = v["unread"].as_array_mut().unwrap();
+        unread.retain(|u| !u["what"].as_str().unwrap().starts_with("network namespace"));
+        v
+    };
+    same("unprivileged", without_counts(captured), without_counts(live));
+}

@@ -1,0 +1,303 @@
+//! `watch` against truths that are injected: a thread that moves so many times, messages of
+//! known size, segments that a narrow wire drops.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    mem,
+    net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{NETWRIGHT, Namespace, needs_root, run, serve::Serve};
+use model::{
+    Reading,
+    measure::{RttDocument, Transport},
+    watch::{Messages, WatchInterval},
+};
+
+/// A `netwright watch --json` at work.
+struct Watching {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watching {
+    /// Begins, and waits for the first interval: from then on everything is seen.
+    fn start(args: &[&str]) -> Self {
+        needs_root();
+        let mut command = Command::new(NETWRIGHT);
+        command.args(["watch", "--json", "--interval", "250ms", "--duration", "120s"]).args(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut this = Self { child, lines };
+        this.next();
+        this
+    }
+
+    fn next(&mut self) -> WatchInterval {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
+    }
+
+    /// All intervals from the first until the one that began after now.
+    fn rest(&mut self) -> Vec<WatchInterval> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let mut all = vec![];
+        loop {
+            let one = self.next();
+            let begun = one.ended_unix_ns.0 as f64 - one.interval_s * 1e9;
+            let after = begun > now.as_nanos() as f64;
+            all.push(one);
+            if after {
+                return all;
+            }
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn known<T>(reading: &Reading<T>) -> &T {
+    reading.known().unwrap_or_else(|| panic!("{:?}", reading.why_not()))
+}
+
+fn run_on(cpu: usize) {
+    // SAFETY: an all-zero set is valid, and so is the number of a CPU that is online; 0 is the
+    // calling thread.
+    let done = unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, mem::size_of_val(&set), &raw const set)
+    };
+    assert_eq!(done, 0, "this test needs CPUs 0 and 1: {}", std::io::Error::last_os_error());
+}
+
+fn own_tid() -> u32 {
+    // SAFETY: takes nothing, gives a number.
+    u32::try_from(unsafe { libc::gettid() }).unwrap()
+}
+
+/// The kernel's own count; none where it was built without.
+fn nr_migrations(tid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/sched")).ok()?;
+    let line = text.lines().find(|l| l.starts_with("se.nr_migrations"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+#[test]
+fn a_thread_that_is_sent_to_and_fro_is_counted_exactly() {
+    const MOVES: u64 = 300;
+    run_on(0);
+    let mut watching = Watching::start(&[]);
+    let tid = own_tid();
+    let before = nr_migrations(tid);
+    for n in 1..=MOVES {
+        run_on(usize::from(n % 2 == 1));
+    }
+    let counted = nr_migrations(tid).zip(before).map(|(now, then)| now - then);
+    let intervals = watching.rest();
+    let mine = || intervals.iter().flat_map(|i| known(&i.movers)).filter(|m| m.tid == tid);
+    assert_eq!(mine().map(|m| m.migrations).sum::<u64>(), MOVES);
+    assert!(mine().all(|m| m.pid.get() == Some(std::process::id())));
+    let ways = |from, to| {
+        let of = mine().flat_map(|m| &m.ways).filter(|w| (w.from.0, w.to.0) == (from, to));
+        of.map(|w| w.count).sum::<u64>()
+    };
+    assert_eq!((ways(0, 1), ways(1, 0)), (MOVES / 2, MOVES / 2));
+    if let Some(counted) = counted {
+        assert_eq!(counted, MOVES, "the kernel's own count");
+    }
+}
+
+/// A process's messages by its pid, all intervals together: the port with the most calls.
+fn busiest(intervals: &[WatchInterval], pid: u32, transport: Transport) -> Messages {
+    let all = intervals.iter().flat_map(|i| known(&i.messages));
+    let mut sums: Vec<Messages> = vec![];
+    for one in all.filter(|m| m.pid == pid && m.transport == transport) {
+        match sums.iter_mut().find(|s| s.port == one.port) {
+            None => sums.push(one.clone()),
+            Some(sum) => {
+                sum.sends += one.sends;
+                sum.sent_bytes += one.sent_bytes;
+                sum.receives += one.receives;
+                sum.received_bytes += one.received_bytes;
+                sum.exchanges += one.exchanges;
+                let both = (sum.received_elsewhere.get(), one.received_elsewhere.get());
+                sum.received_elsewhere = match both {
+                    (Some(a), Some(b)) => Reading::Known(a + b),
+                    _ => Reading::absent("of an interval"),
+                };
+            }
+        }
+    }
+    sums.into_iter().max_by_key(|s| s.sends + s.receives).expect("no messages of this process")
+}
+
+fn mean(bytes: u64, calls: u64) -> f64 {
+    bytes as f64 / calls as f64
+}
+
+#[test]
+fn sizes_and_exchanges_are_those_of_the_traffic() {
+    for (transport, args) in [(Transport::Tcp, &[][..]), (Transport::Udp, &["--udp"])] {
+        let mut watching = Watching::start(&["--messages", "always"]);
+        let serve = Serve::start(&["--open"]);
+        let sizes = ["--request", "300", "--response", "1000", "--warmup", "0ms"];
+        let place = ["--duration", "1s", "--cpu", "0", "--peer-cpu", "1"];
+        let measure = [&["measure", "rtt", serve.target(), "--json"], &sizes[..], &place, args];
+        let command = Command::new(NETWRIGHT).args(measure.concat()).stdout(Stdio::piped()).spawn();
+        let client = command.unwrap();
+        let pid = client.id();
+        let out = client.wait_with_output().unwrap();
+        let document: RttDocument = serde_json::from_slice(&out.stdout).unwrap();
+        let intervals = watching.rest();
+        let server = busiest(&intervals, serve.pid().unsigned_abs(), transport);
+        let client = busiest(&intervals, pid, transport);
+        assert_eq!(server.port, client.port, "{transport:?}: one service, one port");
+        assert!(known(&server.port) > &0);
+        // A greeting of some bytes is among a thousand messages.
+        for (bytes, calls, size) in [
+            (server.received_bytes, server.receives, 300.0),
+            (server.sent_bytes, server.sends, 1000.0),
+            (client.sent_bytes, client.sends, 300.0),
+            (client.received_bytes, client.receives, 1000.0),
+        ] {
+            assert!((mean(bytes, calls) / size - 1.0).abs() < 0.01, "{server:?} {client:?}");
+        }
+        let transactions = document.runs[0].transactions;
+        assert!(transactions > 100, "{transactions}");
+        // Those before and after the window are exchanges, too.
+        let more = server.exchanges as f64 / transactions as f64;
+        assert!((0.99..1.5).contains(&more), "{transactions}: {server:?}");
+        // On loopback the sender's CPU has the packet: with the ends on two CPUs, always another.
+        let elsewhere = *known(&server.received_elsewhere) as f64 / server.receives as f64;
+        assert!(elsewhere > 0.9, "{server:?}");
+    }
+}
+
+/// `n` exchanges of 300 bytes against 1,000 on two connected sockets of this process.
+fn exchange<S: Read + Write + Send>(mut client: S, mut server: S, n: u64) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..n {
+                server.read_exact(&mut [0; 300]).unwrap();
+                server.write_all(&[2; 1000]).unwrap();
+            }
+        });
+        for _ in 0..n {
+            client.write_all(&[1; 300]).unwrap();
+            client.read_exact(&mut [0; 1000]).unwrap();
+        }
+    });
+}
+
+#[test]
+fn every_call_is_counted() {
+    const N: u64 = 2_000;
+    let mut watching = Watching::start(&["--messages", "always"]);
+    // A port that the kernel chose, like the client's.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    drop(listener);
+    exchange(client, server, N);
+    let (a, b) = UnixStream::pair().unwrap();
+    exchange(a, b, N);
+    let intervals = watching.rest();
+    for transport in [Transport::Tcp, Transport::Unix] {
+        let all = busiest(&intervals, std::process::id(), transport);
+        assert_eq!((all.sends, all.sent_bytes), (2 * N, 1300 * N), "{transport:?}");
+        assert_eq!(all.received_bytes, 1300 * N, "{transport:?}");
+        assert!(all.receives >= 2 * N, "{all:?}");
+        // The server's all, the client's from the second on.
+        assert_eq!(all.exchanges, 2 * N - 1, "{transport:?}");
+        match transport {
+            Transport::Tcp => assert_eq!(all.port, Reading::Known(port)),
+            _ => assert!(!all.port.is_known() && !all.received_elsewhere.is_known()),
+        }
+    }
+}
+
+/// Two namespaces, and a wire whose queue holds a few frames.
+fn narrow_wire() -> (Namespace, Namespace) {
+    let (left, right) = (Namespace::new(), Namespace::new());
+    let words = format!("-n {} link add w0 type veth peer name w0 netns {}", left.name, right.name);
+    run("ip", &words.split(' ').collect::<Vec<_>>());
+    for (side, n) in [(&left, 1), (&right, 2)] {
+        side.run("ip", &["address", "add", &format!("10.98.9.{n}/24"), "dev", "w0"]);
+        let six = format!("fd98:9::{n}/64");
+        side.run("ip", &["address", "add", &six, "dev", "w0", "nodad"]);
+        side.run("ip", &["link", "set", "w0", "up"]);
+    }
+    let words = "qdisc replace dev w0 root tbf rate 50mbit burst 16k limit 20k";
+    left.run("tc", &words.split(' ').collect::<Vec<_>>());
+    (left, right)
+}
+
+fn retransmitted(space: &Namespace) -> u64 {
+    let text = space.run("cat", &["/proc/net/snmp"]);
+    let lines: Vec<Vec<&str>> =
+        text.lines().filter(|l| l.starts_with("Tcp: ")).map(|l| l.split(' ').collect()).collect();
+    let at = lines[0].iter().position(|w| *w == "RetransSegs").unwrap();
+    lines[1][at].parse().unwrap()
+}
+
+#[test]
+fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
+    for (address, near, far) in
+        [("10.98.9.2", "10.98.9.1:", "10.98.9.2:"), ("fd98:9::2", "[fd98:9::1]:", "[fd98:9::2]:")]
+    {
+        let (left, right) = narrow_wire();
+        let mut watching = Watching::start(&[]);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &right.name, NETWRIGHT, "serve", "--json", "--port", "0"]);
+        command.args(["--bind", address, "--open"]);
+        let serve = Serve::of(command);
+        let args = ["measure", "stream", serve.target(), "--json", "--duration", "2s"];
+        left.netwright_json(&args);
+        drop(serve);
+        // The last of it may be sent again after the end.
+        let (mut total, until) = (retransmitted(&left), Instant::now() + Duration::from_secs(20));
+        let mut intervals = vec![];
+        loop {
+            intervals.extend(watching.rest());
+            let now = retransmitted(&left);
+            if mem::replace(&mut total, now) == now || Instant::now() > until {
+                break;
+            }
+        }
+        let all = intervals.iter().flat_map(|i| known(&i.retransmits));
+        let ours = all.filter(|r| r.local.starts_with(near));
+        let seen: u64 = ours
+            .map(|r| {
+                assert!(r.remote.starts_with(far), "{r:?}");
+                r.segments
+            })
+            .sum();
+        assert!(total > 10, "the wire dropped next to nothing: {total}");
+        assert_eq!(seen, total, "over {address}");
+    }
+}
+
+#[test]
+fn without_programs_each_part_says_why_it_is_missing() {
+    let mut watching = Watching::start(&["--no-bpf"]);
+    let one = watching.next();
+    for why in [one.movers.why_not(), one.messages.why_not(), one.retransmits.why_not()] {
+        assert_eq!(why, Some("eBPF is switched off (--no-bpf)"));
+    }
+    assert!(one.samples.is_known());
+    // Counters there may be or not; where not, it is said why.
+    for why in one.cpus.iter().filter_map(|c| c.ipc.why_not()) {
+        assert!(why.starts_with("performance counters: "), "{why}");
+    }
+}

@@ -1,0 +1,409 @@
+//! Softirq time as `netwright watch` tells it, beside what bpftrace sees of the same tracepoints
+//! in the same window under the same traffic.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::Mutex,
+    thread::sleep,
+    time::Duration,
+};
+
+use crate::support::{NETWRIGHT, Namespace, needs_root};
+use serde_json::Value;
+
+/// One comparison at a time: each brings its own traffic.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A process that ends with its test.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let name = command.get_program().to_string_lossy().into_owned();
+        Self(command.spawn().unwrap_or_else(|e| panic!("{name}: {e}; `make test-deps`")))
+    }
+
+    fn out(&mut self) -> BufReader<ChildStdout> {
+        BufReader::new(self.0.stdout.take().expect("it is piped"))
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: our own child, not waited for yet.
+        unsafe { libc::kill(i32::try_from(self.0.id()).unwrap(), signal) };
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two namespaces on a veth pair, in which packets are polled as from a NIC.
+struct Pair {
+    near: Namespace,
+    far: Namespace,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (near, far) = (Namespace::new(), Namespace::new());
+        let peer = ["type", "veth", "peer", "name", "nwb", "netns", &far.name];
+        near.run("ip", &[&["link", "add", "nwa"][..], &peer].concat());
+        for (ns, dev, address) in [(&near, "nwa", "10.91.0.1/24"), (&far, "nwb", "10.91.0.2/24")] {
+            ns.run("ip", &["address", "add", address, "dev", dev]);
+            // What was segmented or joined once is handed over without polling.
+            ns.run("ethtool", &["-K", dev, "gro", "on", "tso", "off"]);
+            ns.run("ip", &["link", "set", dev, "up"]);
+        }
+        Self { near, far }
+    }
+
+    /// Writes a setting of the far end's device.
+    fn set(&self, file: &str, value: &str) {
+        self.far.run("sh", &["-c", &format!("echo {value} > /sys/class/net/nwb/{file}")]);
+    }
+
+    /// iperf3 from near to far.
+    fn traffic(&self, args: &[&str]) -> [Running; 2] {
+        iperf3(&self.far.name, &self.near.name, "10.91.0.2", args)
+    }
+}
+
+fn iperf3(server: &str, client: &str, address: &str, args: &[&str]) -> [Running; 2] {
+    let inside = |ns: &str| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", ns, "iperf3", "-p", "5991"]).stdout(Stdio::null());
+        command.stderr(Stdio::null());
+        command
+    };
+    let server = Running::start(inside(server).args(["-s", "-1"]));
+    sleep(Duration::from_millis(500));
+    let client = Running::start(inside(client).args(["-c", address, "-t", "60"]).args(args));
+    sleep(Duration::from_millis(500));
+    [server, client]
+}
+
+/// Time of softirqs since it began, a line each 50 ms, and at its end by the stacks of one in
+/// eight. The clock is read first in each program, so that what the two programs take, ours and
+/// this one, is in both ends of an interval.
+fn script() -> String {
+    let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    let last: u32 = cpus.trim().rsplit(['-', ',']).next().unwrap().parse().unwrap();
+    let sum: Vec<String> = (0..=last).map(|c| format!("@ns[{c}]")).collect();
+    format!(
+        "tracepoint:irq:softirq_entry {{ $n = nsecs; @s[cpu] = $n; }}
+         tracepoint:irq:softirq_exit {{
+           $n = nsecs; $b = @s[cpu];
+           if ($b) {{
+             @ns[cpu] = @ns[cpu] + $n - $b; @s[cpu] = 0;
+             if (rand % 8 == 0) {{ @by[pid, comm, kstack(6)] = sum($n - $b); }}
+           }}
+         }}
+         interval:ms:50 {{ printf(\"T %llu %llu\\n\", nsecs, {}); }}
+         END {{ clear(@s); clear(@ns); }}",
+        sum.join(" + ")
+    )
+}
+
+/// What bpftrace said.
+struct Truth {
+    /// When, since 1970, and softirq time until then; ns.
+    totals: Vec<(f64, f64)>,
+    /// Share of system calls' softirqs in those of tasks.
+    own: f64,
+}
+
+impl Truth {
+    /// Softirq time until then, between the two nearest lines.
+    fn at(&self, when: f64) -> f64 {
+        let after = self.totals.iter().position(|(t, _)| *t >= when).expect("a line after it");
+        let ((t0, v0), (t1, v1)) = (self.totals[after - 1], self.totals[after]);
+        v0 + (v1 - v0) * (when - t0) / (t1 - t0)
+    }
+
+    fn parse(text: &str, offset: f64) -> Self {
+        let mut totals = vec![];
+        let (mut own, mut interrupts) = (0.0, 0.0);
+        let mut stack: Option<String> = None;
+        for line in text.lines() {
+            if let Some(line) = line.strip_prefix("T ") {
+                let (at, total) = line.split_once(' ').unwrap();
+                totals.push((at.parse::<f64>().unwrap() + offset, total.parse().unwrap()));
+            } else if line.starts_with("@by[") {
+                stack = Some(line.to_owned());
+            } else if let Some(text) = &mut stack {
+                text.push_str(line);
+                let Some((_, ns)) = line.split_once("]: ") else { continue };
+                let ns: f64 = ns.parse().unwrap();
+                match text {
+                    t if t.starts_with("@by[0,") || t.contains("ksoftirqd") => {}
+                    // At the end of an interrupt, not `__traceiter_softirq_exit`.
+                    t if t.replace("softirq_exit", "").contains("irq_exit") => interrupts += ns,
+                    _ => own += ns,
+                }
+                stack = None;
+            }
+        }
+        Self { totals, own: own / (own + interrupts) }
+    }
+}
+
+/// What `watch` said.
+struct Told {
+    /// Of all CPUs, over the window.
+    total: f64,
+    own: f64,
+    begin: f64,
+    end: f64,
+    last: Value,
+}
+
+fn told(lines: &[Value]) -> Told {
+    let ended = |v: &Value| v["ended_unix_ns"].as_u64().unwrap() as f64;
+    let (first, rest) = lines.split_first().unwrap();
+    let mut by: BTreeMap<&str, f64> = BTreeMap::new();
+    for context in ["syscall", "irq_on_task", "idle", "ksoftirqd"] {
+        let cpus = rest.iter().flat_map(|l| l["cpus"].as_array().unwrap());
+        let vectors = cpus.flat_map(|c| c["softirq_ns"][context].as_object().unwrap().values());
+        by.insert(context, vectors.map(|n| n.as_f64().unwrap()).sum());
+    }
+    Told {
+        total: by.values().sum(),
+        own: by["syscall"] / (by["syscall"] + by["irq_on_task"]),
+        begin: ended(first),
+        end: ended(rest.last().unwrap()),
+        last: rest.last().unwrap().clone(),
+    }
+}
+
+/// Runs a script in a mount namespace of its own, where the tracepoints that it names can be seen:
+/// not every host has tracefs mounted.
+const BPFTRACE: &str =
+    "[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+exec bpftrace -e \"$0\"";
+
+/// Both at once over 3 s. Ours first: see [`script`].
+fn both() -> (Told, Truth) {
+    let mut watch = Running::start(
+        Command::new(NETWRIGHT)
+            .args(["watch", "--json", "--duration", "60s"])
+            .stdout(Stdio::piped()),
+    );
+    let mut lines =
+        watch.out().lines().map(|l| serde_json::from_str::<Value>(&l.unwrap()).unwrap());
+    lines.next().expect("an interval");
+    let mut bpftrace = Running::start(
+        Command::new("unshare")
+            .args(["--mount", "sh", "-c", BPFTRACE, &script()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
+    let mut truth = bpftrace.out();
+    let mut text = String::new();
+    while !text.contains("T ") {
+        assert!(truth.read_line(&mut text).unwrap() > 0, "bpftrace: {text}");
+    }
+    let offset = clock(libc::CLOCK_REALTIME) - clock(libc::CLOCK_MONOTONIC);
+    lines.next().expect("the interval in which it began");
+    let seen: Vec<Value> = lines.by_ref().take(4).collect();
+    sleep(Duration::from_millis(300));
+    bpftrace.signal(libc::SIGINT);
+    for line in truth.lines() {
+        text.push_str(&line.unwrap());
+        text.push('\n');
+    }
+    (told(&seen), Truth::parse(&text, offset))
+}
+
+fn clock(id: libc::clockid_t) -> f64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a variable of ours.
+    unsafe { libc::clock_gettime(id, &raw mut t) };
+    t.tv_sec as f64 * 1e9 + t.tv_nsec as f64
+}
+
+/// At most three comparisons, judged by their medians; the first that is right is enough. The
+/// split of contexts may be off by so many percentage points.
+fn agree(what: &str, most_points: f64) -> Value {
+    let (mut ratios, mut points) = (vec![], vec![]);
+    loop {
+        let (told, truth) = both();
+        let theirs = truth.at(told.end) - truth.at(told.begin);
+        ratios.push(told.total / theirs);
+        points.push(100.0 * (told.own - truth.own));
+        println!(
+            "{what}: {:.1} ms, bpftrace {:.1} ms, ratio {:.4}; own {:.1}%, by stacks {:.1}%",
+            told.total / 1e6,
+            theirs / 1e6,
+            told.total / theirs,
+            100.0 * told.own,
+            100.0 * truth.own
+        );
+        let right = (median(&ratios) - 1.0).abs() <= 0.03 && median(&points).abs() <= most_points;
+        if right {
+            return told.last;
+        }
+        assert!(ratios.len() < 3, "{what}: ratios {ratios:?}, points {points:?}");
+    }
+}
+
+fn median(of: &[f64]) -> f64 {
+    let mut sorted = of.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+fn napi<'a>(interval: &'a Value, nic: &str) -> Vec<&'a Value> {
+    interval["napi"].as_array().unwrap().iter().filter(|n| n["nic"] == nic).collect()
+}
+
+fn sum(of: &[&Value], key: &str) -> u64 {
+    of.iter().flat_map(|n| n["cpus"].as_array().unwrap()).filter_map(|c| c[key].as_u64()).sum()
+}
+
+#[test]
+fn a_stream_over_loopback() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let ns = Namespace::new();
+    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &[]);
+    let last = agree("TCP stream", 3.0);
+    assert!(sum(&napi(&last, "backlog"), "packets") > 1000, "{}", last["napi"]);
+}
+
+#[test]
+fn small_packets_over_loopback() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let ns = Namespace::new();
+    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
+    let last = agree("UDP, 64 bytes", 3.0);
+    let payers = last["payers"].as_array().unwrap();
+    // Not of the backlog's time: that is of other tests' packets, too.
+    let paid = |key: &str| -> u64 {
+        let sender = payers.iter().filter(|p| p["name"] == "iperf3");
+        sender.map(|p| p[key].as_u64().unwrap()).sum()
+    };
+    let (own, stolen) = (paid("own_softirq_ns"), paid("stolen_softirq_ns"));
+    assert!(
+        own > 10_000_000 && own > 4 * stolen,
+        "the sender pays for its packets: {own}, {stolen}"
+    );
+}
+
+#[test]
+fn packets_handed_to_another_cpu() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let pair = Pair::new();
+    pair.set("queues/rx-0/rps_cpus", "2");
+    // From CPU 0: a CPU that is to hand its packets to itself hands over none.
+    let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0"]);
+    let last = agree("RPS", 3.0);
+    let rps = last["cpus"][1]["received_rps"].as_u64();
+    assert!(rps.unwrap_or(0) > 0, "CPU 1 was handed packets: {rps:?}");
+}
+
+#[test]
+fn threads_that_poll() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let pair = Pair::new();
+    pair.set("threaded", "1");
+    let _traffic = pair.traffic(&[]);
+    let last = agree("threaded NAPI", 3.0);
+    let far = napi(&last, "nwb");
+    assert_eq!(far.len(), 1, "{far:?}");
+    assert_eq!(far[0]["threaded"], true, "{far:?}");
+    let (polls, outside) = (sum(&far, "polls"), sum(&far, "polls_outside_softirq"));
+    assert!(polls > 100 && polls == outside, "all by its thread: {far:?}");
+    let cpus = last["cpus"].as_array().unwrap();
+    let of = |c: &Value| c["softirq_ns"]["threaded"]["net_rx"].as_u64().expect("it is known");
+    let threaded: u64 = cpus.iter().map(of).sum();
+    assert!(threaded > 0 && threaded == sum(&far, "ns"), "{threaded} in {far:?}");
+}
+
+/// Two at once: one that sees all, one that sees a part and scales it.
+#[test]
+fn what_is_seen_in_part_is_scaled_to_the_whole() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let ns = Namespace::new();
+    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
+    let watch = |when: &str| {
+        Running::start(
+            Command::new(NETWRIGHT)
+                .args(["watch", "--json", "--duration", "60s", "--softirq", when])
+                .stdout(Stdio::piped()),
+        )
+    };
+    let (mut part, mut all) = (watch("auto"), watch("always"));
+    let lines = |watch: &mut Running| {
+        let lines = watch.out().lines();
+        lines.skip(1).take(7).map(|l| serde_json::from_str(&l.unwrap()).unwrap()).collect()
+    };
+    let (part, all): (Vec<Value>, Vec<Value>) = (lines(&mut part), lines(&mut all));
+    let own = |v: &Value| {
+        let cpus = v["cpus"].as_array().unwrap().iter();
+        let ns: f64 = cpus.map(|c| c["softirq_ns"]["syscall"]["net_rx"].as_f64().unwrap()).sum();
+        ns / v["interval_s"].as_f64().unwrap()
+    };
+    let mut shares = part.iter().map(|v| v["softirq_observed_share"].as_f64().unwrap());
+    let seen: Vec<f64> = shares.by_ref().collect();
+    assert!(seen.iter().all(|s| (0.001..0.9).contains(s)), "of so many packets a part: {seen:?}");
+    assert!(all.iter().all(|v| v["softirq_observed_share"] == 1.0));
+    let polls = |v: &Value| sum(&napi(v, "backlog"), "polls");
+    assert!(polls(&part[0]) < polls(&all[0]), "{} {}", polls(&part[0]), polls(&all[0]));
+    let each = |of: &[Value]| median(&of.iter().map(own).collect::<Vec<_>>());
+    let ratio = each(&part) / each(&all);
+    println!("seen {seen:.3?}, {:.3} of what there was", ratio);
+    assert!((0.6..1.6).contains(&ratio), "{ratio}");
+}
+
+/// A process that never sleeps, on the CPU to which packets of others are handed.
+#[test]
+fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
+    needs_root();
+    let _alone = ALONE.lock();
+    let pair = Pair::new();
+    pair.set("queues/rx-0/rps_cpus", "2");
+    let spin = ["-n", "-10", "taskset", "-c", "1", "bash", "-c", "while :; do :; done"];
+    let bystander = Running::start(Command::new("nice").args(spin));
+    let id = bystander.0.id();
+    let mut watch = Running::start(
+        Command::new(NETWRIGHT)
+            .args(["watch", "--json", "--duration", "60s", "--pid", &id.to_string()])
+            .stdout(Stdio::piped()),
+    );
+    let mut lines =
+        watch.out().lines().map(|l| serde_json::from_str::<Value>(&l.unwrap()).unwrap());
+    lines.next().expect("an interval");
+    let quiet = paid(&lines.next().expect("an interval without packets"));
+    let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0,0"]);
+    // The first began before; of the next the best counts, for others come upon that CPU, too.
+    let (mut shares, mut most) = (vec![], 0.0f64);
+    for one in lines.skip(2).take(5) {
+        // Interrupts come upon it as upon all that runs there: by its share of the CPU.
+        let upon = &one["cpus"][1]["softirq_ns"]["irq_on_task"];
+        let upon: f64 = upon.as_object().unwrap().values().map(|n| n.as_f64().unwrap()).sum();
+        let ran = one["samples"]["threads"].as_array().unwrap().iter();
+        let ran = ran.filter(|t| t["pid"] == id).map(|t| t["cpu_ns"].as_f64().unwrap());
+        let its = ran.sum::<f64>() / 1e9 / one["interval_s"].as_f64().unwrap();
+        shares.push(paid(&one) / (upon * its));
+        most = most.max(paid(&one));
+    }
+    println!("it paid {shares:.2?} of what it should have; {most} ns, {quiet} ns in quiet");
+    assert!(most > 3.0 * quiet && most > 1e6, "{most} ns, {quiet} ns in quiet");
+    assert!(shares.iter().any(|s| (0.7..1.3).contains(s)), "{shares:?}");
+}
+
+/// What softirqs of interrupts took from the process that is followed.
+fn paid(interval: &Value) -> f64 {
+    let payers = interval["payers"].as_array().unwrap();
+    payers.iter().map(|p| p["stolen_softirq_ns"].as_f64().unwrap()).sum()
+}

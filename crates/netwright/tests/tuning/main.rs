@@ -1,0 +1,14 @@
+//! Changes and their undoing, in namespaces of this host.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod far_tune;
+mod tune;
+mod tune_crash;
+mod tune_netns;
+mod tune_persist;
+mod tune_swept;
+mod tune_tuned;
+
+#[path = "../support/mod.rs"]
+mod support;

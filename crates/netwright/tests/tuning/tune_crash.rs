@@ -1,0 +1,132 @@
+//! `kill -9` at every system call that writes, enumerated: after each the next command restores
+//! the host exactly. In a namespace of the test's own.
+
+use crate::support::{
+    traced::{self, End, Then},
+    tuned::{on_a_host, same},
+};
+
+#[test]
+fn apply_killed_at_every_write_is_undone_exactly() {
+    on_a_host(|host| {
+        let changes = host.changes();
+        assert!(changes.len() >= 20);
+        let before = host.print();
+        let mut args = vec!["apply", "--no-confirm"];
+        args.extend(changes.iter().map(String::as_str));
+        let (mut points, mut disturbed, mut unfinished) = (0, 0, 0);
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let at = points + 1;
+            let end = traced::tune(state.path(), &args, &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let after = host.print();
+            disturbed += usize::from(after != before);
+            let when = format!("killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
+            unfinished += usize::from(out.contains("is rolled back"));
+            same(&before, &host.print(), &when);
+            if let End::Exited(code) = end {
+                assert_eq!(code, 0, "apply itself failed");
+                assert_ne!(after, before, "it changed nothing");
+                break;
+            }
+            points = at;
+        }
+        println!("{points} points, at {disturbed} of them the host was changed");
+        // An announcement, an opening and a write each at the least, and most in the middle.
+        assert!(points >= 4 * changes.len(), "only {points} points");
+        assert!(disturbed >= 3 * changes.len(), "only {disturbed} in the middle");
+        assert!(unfinished >= disturbed);
+    });
+}
+
+#[test]
+fn rollback_killed_at_every_write_is_completed_exactly() {
+    on_a_host(|host| {
+        let some: Vec<String> = host
+            .changes()
+            .into_iter()
+            .filter(|c| {
+                ["ip_forward", "somaxconn", "channels", "v0.mtu", "rx-0.rps", "tx-1", "process"]
+                    .iter()
+                    .any(|k| c.contains(k))
+            })
+            .collect();
+        let before = host.print();
+        let mut args = vec!["apply", "--no-confirm"];
+        args.extend(some.iter().map(String::as_str));
+        let mut points = 0;
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let (code, out, err) = host.tune_in(state.path(), &args);
+            assert_eq!(code, 0, "{out}{err}");
+            assert_ne!(host.print(), before);
+            let (code, out, err) = host.tune_in(state.path(), &["status"]);
+            assert_eq!(code, 0, "nobody changed anything since: {out}{err}");
+            let at = points + 1;
+            let end = traced::tune(state.path(), &["rollback"], &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let when = format!("rollback killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
+            same(&before, &host.print(), &when);
+            if end != End::Killed {
+                assert_eq!(end, End::Exited(0));
+                break;
+            }
+            points = at;
+        }
+        assert!(points >= 3 * some.len(), "only {points} points");
+    });
+}
+
+/// What somebody else set while the change was in force is theirs, wherever the undoing is cut short; by
+/// `--force` all is as it was.
+#[test]
+fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
+    const FILE: &str = "/proc/sys/net/ipv4/tcp_fin_timeout";
+    on_a_host(|host| {
+        let before = host.print();
+        let wishes =
+            ["nic.v0.mtu=1400", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v1.txqueuelen=500"];
+        let apply = [&["apply", "--no-confirm"], &wishes[..]].concat();
+        let mut points = 0;
+        loop {
+            let state = tempfile::tempdir().unwrap();
+            let (code, out, err) = host.tune_in(state.path(), &apply);
+            assert_eq!(code, 0, "{out}{err}");
+            std::fs::write(FILE, "47").unwrap();
+            let at = points + 1;
+            let end = traced::tune(state.path(), &["rollback"], &mut |n| {
+                if n == at { Then::Kill } else { Then::GoOn }
+            });
+            let when = format!("killed at write {at}");
+            let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
+            let named =
+                code == 1 && out.contains("is 47, neither ours (30) nor the old value (60)");
+            let ended = code == 0 && out.contains("Nothing of ours");
+            assert!(named || ended, "{when}: {code} {out}{err}");
+            assert_eq!(std::fs::read_to_string(FILE).unwrap(), "47\n", "{when}");
+            let (_, log, _) = host.tune_in(state.path(), &["log"]);
+            assert!(
+                log.contains("tcp_fin_timeout: 47, which somebody set since, was left"),
+                "{when}: {log}"
+            );
+            let (code, out, err) = host.tune_in(state.path(), &["rollback", "1", "--force"]);
+            assert_eq!(code, 0, "{when}: {out}{err}");
+            same(&before, &host.print(), &when);
+            if end != End::Killed {
+                assert_eq!(end, End::Exited(1), "somebody's value was left");
+                break;
+            }
+            points = at;
+        }
+        assert!(points >= 3 * wishes.len(), "only {points} points");
+    });
+}

@@ -1,0 +1,256 @@
+//! Both ends in one process over loopback and Unix sockets, and ends that misbehave.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use model::{
+    Nanos,
+    measure::{Common, Engine, FarProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
+};
+use traffic::{
+    Error, Run, Secret,
+    serve::{Limits, Listen, Options, Server},
+};
+
+struct Far {
+    stop: Arc<AtomicBool>,
+    target: String,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Far {
+    fn start(options: Options) -> Self {
+        let server = Server::bind(options).unwrap();
+        let target = match server.listening().first().unwrap() {
+            Listen::Tcp(a) => a.to_string(),
+            Listen::Unix(p) => format!("unix:{}", p.display()),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        let thread = std::thread::spawn(move || server.run(&flag, &|_| {}).unwrap());
+        Self { stop, target, thread: Some(thread) }
+    }
+
+    fn loopback() -> Self {
+        Self::start(options(Listen::Tcp("127.0.0.1:0".parse().unwrap())))
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+fn options(listen: Listen) -> Options {
+    Options {
+        listen: vec![listen],
+        data_ports: None,
+        secret: None,
+        limits: Limits::default(),
+        service_ns: Nanos(0),
+        pin: Pin::No,
+        steward: None,
+    }
+}
+
+fn spec(target: &str, transport: Transport) -> RttSpec {
+    RttSpec {
+        common: Common {
+            target: target.into(),
+            far: FarProgram::Netwright,
+            transport,
+            family: None,
+            bind: None,
+            duration_ns: Nanos(200_000_000),
+            warmup_ns: Nanos(20_000_000),
+            cooldown_ns: Nanos(20_000_000),
+            wait: Wait::Block,
+            peer_wait: Wait::Block,
+            pin: Pin::No,
+            peer_pin: Pin::No,
+            threads: 1,
+            socket: SocketOptions::default(),
+            confidence_per_mille: None,
+            longest_ns: Nanos(60_000_000_000),
+        },
+        request_bytes: vec![64],
+        response_bytes: vec![],
+        flows: vec![1],
+        outstanding: 1,
+        rate_per_s: None,
+        timeout_ns: Nanos(200_000_000),
+        wait_split: false,
+        service_ns: None,
+        think_ns: None,
+        peer_threads: None,
+        engine: Engine::Auto,
+    }
+}
+
+fn measure(spec: &RttSpec, secret: Option<&Secret>) -> Result<Vec<RttRun>, Error> {
+    let stop = AtomicBool::new(false);
+    let run = Run::new(&stop, &|_, _| {});
+    let measured = traffic::measure_rtt(spec, secret, run)?;
+    assert_eq!(measured.broken, None);
+    Ok(measured.document.runs)
+}
+
+fn sane(run: &RttRun) {
+    assert!(run.transactions > 20, "{run:?}");
+    assert_eq!(run.rtt_ns.count, run.transactions);
+    let q = &run.rtt_ns;
+    assert!(q.min > 500 && q.min <= q.p50 && q.p50 <= q.p99 && q.p99 <= q.max, "{q:?}");
+    assert_eq!((run.lost, run.late), (0, 0));
+}
+
+#[test]
+fn every_transport_wait_and_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Listen::Unix(folder.path().join("far"));
+    let ends = [
+        (Far::loopback(), vec![Transport::Tcp, Transport::Udp]),
+        (
+            Far::start(options(Listen::Tcp("[::1]:0".parse().unwrap()))),
+            vec![Transport::Tcp, Transport::Udp],
+        ),
+        (Far::start(options(path)), vec![Transport::Unix]),
+    ];
+    for (far, transports) in &ends {
+        for transport in transports {
+            let mut s = spec(&far.target, *transport);
+            s.request_bytes = vec![1, 3000];
+            s.flows = vec![1, 5];
+            for run in measure(&s, None).unwrap() {
+                sane(&run);
+            }
+            (s.response_bytes, s.request_bytes) = (vec![1, 40_000], vec![700]);
+            (s.common.threads, s.outstanding, s.flows) = (2, 3, vec![5]);
+            (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::SpinThenBlock);
+            for run in measure(&s, None).unwrap() {
+                sane(&run);
+            }
+            (s.rate_per_s, s.response_bytes) = (Some(2000), vec![]);
+            for run in measure(&s, None).unwrap() {
+                assert!((250..=450).contains(&run.transactions), "{}", run.transactions);
+                // The times also have those that were due in the window and ended after it.
+                let times = run.transactions..=run.transactions + 15;
+                assert_eq!(run.send_lag_ns.as_ref().unwrap().count, run.rtt_ns.count);
+                assert!(times.contains(&run.rtt_ns.count), "{run:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_demanded_proved_and_refused() {
+    let mut o = options(Listen::Tcp("127.0.0.1:0".parse().unwrap()));
+    o.secret = Some(Secret::new("correct horse").unwrap());
+    let far = Far::start(o);
+    let s = spec(&far.target, Transport::Tcp);
+    let e = measure(&s, None).unwrap_err();
+    assert!(matches!(&e, Error::Denied(w) if w.contains("--secret-file")), "{e}");
+    let e = measure(&s, Some(&Secret::new("wrong horse").unwrap())).unwrap_err();
+    assert!(matches!(&e, Error::Denied(w) if w.contains("not the one")), "{e}");
+    sane(&measure(&s, Some(&Secret::new("correct horse").unwrap())).unwrap()[0]);
+}
+
+#[test]
+fn a_thread_that_computes_between_two_requests_asks_as_much_less_often() {
+    const THINK: u64 = 2_000_000;
+    let far = Far::loopback();
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let mut s = spec(&far.target, transport);
+        s.think_ns = Some(Nanos(THINK));
+        // A thread for each flow here, one for all of them there; then one here, too.
+        for threads in [3, 1] {
+            (s.flows, s.common.threads, s.peer_threads) = (vec![3], threads, Some(1));
+            for run in measure(&s, None).unwrap() {
+                assert_eq!((run.threads, run.lost), (threads, 0));
+                // No thread does more in the window than fit, of which it may bring one along.
+                let most = u64::from(threads) * (run.window_ns.0 / THINK + 1);
+                assert!((3..=most).contains(&run.transactions), "{} of {most}", run.transactions);
+                // Where no other flow's thread computes meanwhile it is answered in less.
+                assert!(threads == 1 || run.rtt_ns.min < THINK, "{:?}", run.rtt_ns);
+            }
+        }
+        s.peer_threads = Some(0);
+        assert!(matches!(measure(&s, None).unwrap_err(), Error::Usage(_)));
+    }
+}
+
+/// Runs with one engine at both ends.
+fn engine_runs(far: &Far, transport: Transport, engine: Engine, change: impl Fn(&mut RttSpec)) {
+    let mut s = spec(&far.target, transport);
+    s.engine = engine;
+    change(&mut s);
+    let named = match engine {
+        Engine::IoUring => "io_uring here, io_uring there",
+        _ => "epoll here, epoll there",
+    };
+    for run in measure(&s, None).unwrap() {
+        assert_eq!(run.engine, named, "{:?}", run.warnings);
+        sane(&run);
+        // Little's law (1961): as many are under way as rate times time, loosely, for the ends
+        // of the window count and a loaded machine starves flows. Far fewer are flows that stand.
+        let (flows, mean) = (f64::from(run.flows * run.outstanding), run.rtt_ns.mean);
+        let under_way = run.transactions_per_s * mean / 1e9;
+        let short = mean < 0.05 * run.window_ns.0 as f64;
+        let plausible = !short || (0.2..=2.0).contains(&(under_way / flows));
+        assert!(plausible, "{under_way} of {flows} under way: {engine:?} {run:?}");
+    }
+}
+
+#[test]
+fn both_engines_move_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Listen::Unix(folder.path().join("far"));
+    let ends = [(Far::loopback(), Transport::Tcp), (Far::start(options(path)), Transport::Unix)];
+    for (far, transport) in &ends {
+        for engine in [Engine::Epoll, Engine::IoUring] {
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.flows) = (vec![1, 700, 40_000], vec![5, 200]);
+            });
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.response_bytes) = (vec![700], vec![1, 40_000]);
+                (s.common.threads, s.outstanding, s.flows) = (2, 3, vec![12]);
+                (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::Spin);
+            });
+            // More than the sockets have room for: sends end in the middle.
+            engine_runs(far, *transport, engine, |s| {
+                (s.request_bytes, s.response_bytes) = (vec![60_000], vec![50_000]);
+                (s.outstanding, s.flows) = (4, vec![3]);
+                s.common.socket.buffer_bytes = Some(model::Bytes(8192));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_dies_is_one_line_with_both_engines() {
+    for engine in [Engine::Epoll, Engine::IoUring] {
+        let far = Far::loopback();
+        let mut s = spec(&far.target, Transport::Tcp);
+        (s.engine, s.flows, s.common.duration_ns) = (engine, vec![20], Nanos(20_000_000_000));
+        let begun = std::time::Instant::now();
+        let death = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            drop(far);
+        });
+        let stop = AtomicBool::new(false);
+        let run = Run::new(&stop, &|_, _| {});
+        let broken = match traffic::measure_rtt(&s, None, run) {
+            Ok(measured) => measured.broken.unwrap(),
+            Err(e) => e,
+        };
+        assert!(matches!(&broken, Error::Environment(w) if w.lines().count() == 1), "{broken}");
+        assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
+        death.join().unwrap();
+    }
+}
