@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Confidence, CpuSet, NumaNode, Severity, process::Process};
+use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic, process::Process};
 
 use crate::{
     Case, Rule, queues,
@@ -33,6 +33,8 @@ const HOME: f64 = 0.70;
 const LEAST_SOFTIRQ: f64 = 0.05;
 /// CPU share below which a thread does not count. Our proposal.
 const LEAST_THREAD: f64 = 0.05;
+/// Share of all received packets from which a NIC's interrupts are moved. Our proposal.
+const TAKES_PART: f64 = 0.10;
 /// Processes shown.
 const SHOWN: usize = 4;
 const RISK: &str = "memory already allocated stays remote";
@@ -222,11 +224,16 @@ fn together(
     (groups.iter().map(|g| seats::place(g, &target, RISK)).collect(), String::new())
 }
 
-/// Interrupts of busy queues from one node to another, a CPU for each.
+/// Interrupts of the NICs with a share of the traffic from one node to another, a CPU for each queue: what
+/// is idle feeds nobody.
 fn interrupts(case: &Case<'_>, from: NumaNode, to: NumaNode) -> Vec<Proposal> {
     let (away, pool) = (case.node_cpus(from), spread::candidates(case, Some(to)));
     let (mut moves, mut taken) = (vec![], BTreeMap::new());
-    for nic in queues::running_physical(case) {
+    let nics = queues::running_physical(case);
+    let received = |nic: &Nic| case.nic_statistic(&nic.name, "rx_packets");
+    let all: u64 = nics.iter().filter_map(|nic| received(nic).ok()).sum();
+    let idle = |nic: &Nic| received(nic).is_ok_and(|n| (n as f64) < all as f64 * TAKES_PART);
+    for nic in nics.into_iter().filter(|nic| !idle(nic)) {
         let Ok(queues) = queues::queue_irqs(case, nic) else { continue };
         let is_there = |q: &&queues::QueueIrq<'_>| {
             let cpus = queues::irq_cpus(case, q.irq);

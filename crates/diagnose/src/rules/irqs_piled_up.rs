@@ -91,7 +91,10 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let (pile, others): (Vec<_>, Vec<_>) =
         grown.into_iter().partition(|g| g.main_cpu() == Some(cpu));
     let busy_queues = pile.len() + others.len();
-    if share <= PILE || pile.len() < 2 || busy_queues < LEAST_IRQS {
+    let pool = pool(case, nic, cpu);
+    // As few as there can be on each of them: two of four queues, where the node has two CPUs.
+    let even = pool.len() > 1 && pile.len() <= busy_queues.div_ceil(pool.len());
+    if share <= PILE || pile.len() < 2 || busy_queues < LEAST_IRQS || even {
         let text = format!(
             "{name}: CPU {cpu} takes {} of the interrupts of {} with traffic, {} of them its own",
             text::percent(share),
@@ -101,7 +104,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return clear(text, [&queues::all_rx_irqs(case, nic), &case.samples()?.irqs]);
     }
     let load = load::load(case, cpu)?;
-    Ok(finding(case, nic, &Pile { cpu, share, rate, load, pile, others }))
+    Ok(finding(case, nic, &Pile { cpu, share, rate, load, pile, others, pool }))
 }
 
 struct Pile<'a> {
@@ -111,6 +114,7 @@ struct Pile<'a> {
     load: Load,
     pile: Vec<Grown<'a>>,
     others: Vec<Grown<'a>>,
+    pool: Vec<CpuId>,
 }
 
 fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
@@ -162,7 +166,7 @@ fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
             format!("/proc/interrupts, /proc/irq/{}/effective_affinity_list", g.queue.irq.irq),
         );
     }
-    let (changes, note) = moves(case, nic, p);
+    let (changes, note) = moves(case, p);
     draft
         .add(&note)
         .changes(changes)
@@ -171,8 +175,20 @@ fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
         .found()
 }
 
-/// Every interrupt of the pile but those of the busiest queue number goes to another CPU.
-fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Proposal>, String) {
+/// The CPUs that may serve the NIC's queues.
+fn pool(case: &Case<'_>, nic: &Nic, cpu: CpuId) -> Vec<CpuId> {
+    // Application and softirq on one node matters more than the NIC's own node.
+    let node = if spread::processes_live_with(case, &[cpu].into_iter().collect()) {
+        case.node_of(cpu)
+    } else {
+        nic.numa_node.get()
+    };
+    spread::candidates(case, node)
+}
+
+/// Every interrupt of the pile but those of the busiest queue number goes to the CPU with the fewest, which
+/// may be the pile's own.
+fn moves(case: &Case<'_>, p: &Pile<'_>) -> (Vec<Proposal>, String) {
     let mut pile: Vec<&Grown<'_>> = p.pile.iter().collect();
     pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));
     let managed: Vec<_> = pile
@@ -189,19 +205,12 @@ fn moves(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> (Vec<Proposal>, String) {
             text::irqs(&managed)
         )
     };
-    let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).collect();
-    let away: CpuSet = [p.cpu].into_iter().collect();
-    // Application and softirq on one node matters more than the NIC's own node.
-    let node = if spread::processes_live_with(case, &away) {
-        case.node_of(p.cpu)
-    } else {
-        nic.numa_node.get()
-    };
-    let mut pool = spread::candidates(case, node);
-    pool.retain(|c| !away.contains(*c));
+    let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).chain([p.cpu]).collect();
     let stays = pile.first().and_then(|g| g.queue.number());
     let movable = pile.iter().map(|g| &g.queue).filter(|q| q.number() != stays);
     let movable: Vec<_> = movable.filter(|q| !managed.contains(&q.irq.irq)).collect();
     let mut taken = taken.iter().map(|c| (c, 1)).collect();
-    (spread::moves(case, &movable, &pool, &mut taken), note)
+    let mut moves = spread::moves(case, &movable, &p.pool, &mut taken);
+    moves.retain(|m| !m.as_ref().is_ok_and(|m| m.new == p.cpu.to_string()));
+    (moves, note)
 }

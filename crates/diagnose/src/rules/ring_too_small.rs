@@ -31,7 +31,7 @@ pub static RULE: Rule = Rule {
 /// `/sys/class/net/X/statistics` that mean "no descriptor free".
 const STATISTICS: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors"];
 /// Names that drivers give to the same event in `ethtool -S`.
-const DRIVER: [&str; 9] = [
+const DRIVER: [&str; 10] = [
     "rx_missed_errors",
     "rx_fifo_errors",
     "rx_no_buffer_count",
@@ -41,12 +41,20 @@ const DRIVER: [&str; 9] = [
     "rx_nobuf",
     "rx_missed",
     "port.rx_discards",
+    "pkts rx OOB",
 ];
 /// The kernel's own name per queue, since 6.9.
 const QUEUE: &str = "rx-hw-drop-overruns";
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
+}
+
+/// Whether a driver's counter means that. vmxnet3 indents its names and gives each queue's again, which
+/// [`model::samples`] tells as `NAME#2`.
+fn of_driver(name: &str) -> bool {
+    let own = name.split_once('#').map_or(name, |(own, _)| own);
+    DRIVER.contains(&own.trim())
 }
 
 struct Lost {
@@ -66,7 +74,7 @@ fn counters_read(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
         need(&format!("ethtool -S {}", nic.name), &sample.driver_stats)?;
     }
     for (name, d) in sample.driver_stats.known().into_iter().flatten() {
-        if DRIVER.contains(&name.as_str()) {
+        if of_driver(name) {
             need(name, d)?;
         }
     }
@@ -96,8 +104,8 @@ fn lost(case: &Case<'_>, nic: &Nic) -> Result<(Vec<Lost>, usize), Missing> {
         }
     }
     for (name, d) in sample.driver_stats.known().into_iter().flatten() {
-        if DRIVER.contains(&name.as_str()) {
-            look(name.clone(), d, format!("ethtool -S {}", nic.name));
+        if of_driver(name) {
+            look(name.trim().to_owned(), d, format!("ethtool -S {}", nic.name));
         }
     }
     for q in sample.queues.known().into_iter().flatten() {

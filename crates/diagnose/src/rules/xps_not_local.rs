@@ -93,6 +93,13 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     {
         return Err(Missing(format!("node of CPU {cpu}: not known")));
     }
+    let places: Vec<_> = rows.iter().map(|r| (r.queue, r.irq_cpus.clone())).collect();
+    let map = spread::nearest_queues(case, &places);
+    if strays.iter().all(|r| map.get(&r.queue) == Some(&r.xps)) {
+        let text =
+            format!("{name}: every CPU uses the nearest queue that the interrupts' places allow");
+        return clear(text, [&read]);
+    }
     let busy = strays.iter().any(|r| r.rate >= BUSY_IRQ_PER_S);
     let mut draft = Draft::new(
         name,
@@ -123,8 +130,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("/sys/class/net/{name}/queues/{}/xps_cpus, /proc/interrupts", r.queue),
         );
     }
-    let places: Vec<_> = rows.iter().map(|r| (r.queue, r.irq_cpus.clone())).collect();
-    let map = spread::nearest_queues(case, &places);
     for r in rows {
         let Some(new) = map.get(&r.queue).filter(|new| **new != r.xps) else { continue };
         let mask = new.to_hex_mask();
