@@ -1,5 +1,7 @@
 //! The promises, kept on made-up hosts that drift, remember, jump and stumble.
 
+mod fix;
+
 use model::prove::Direction;
 
 use super::{
