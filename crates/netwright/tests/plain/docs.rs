@@ -188,3 +188,44 @@ fn shipped_experiments_are_understood() {
         assert_eq!(out.status.code(), Some(4), "{}: {said}", file.display());
     }
 }
+
+/// What a row of the table of rules says last, in backquotes: `SUITE::TEST`.
+fn tests_named(row: &str) -> Vec<&str> {
+    let proven = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
+    proven.split('`').skip(1).step_by(2).collect()
+}
+
+/// How each rule was proven: every test named exists, every planted fault is named by a rule.
+#[test]
+fn every_rule_says_how_it_was_proven() {
+    let (support, tests) = (support(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
+    let folders = fs::read_dir(&tests).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir());
+    let folders: Vec<PathBuf> = folders.collect();
+    let rules = support.split("\n## Rules\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows: Vec<&str> = rules.lines().filter(|l| l.contains("tests/golden/")).collect();
+    assert!(rows.len() > 30, "only {} rows", rows.len());
+    let mut named = BTreeSet::new();
+    for row in rows {
+        let all = tests_named(row);
+        let said = ["planted: `", "guest: `", "captured host: `"].iter().any(|k| row.contains(k));
+        let alone = row.contains("made-up document only |") || row.contains("by hand |");
+        assert!(if said { !all.is_empty() } else { all.is_empty() && alone }, "{row}");
+        for test in all {
+            let (suite, name) = test.split_once("::").unwrap_or_else(|| panic!("{test}"));
+            let file = folders.iter().map(|f| f.join(format!("{suite}.rs"))).find(|f| f.is_file());
+            let file = file.unwrap_or_else(|| panic!("no suite {suite}: {row}"));
+            assert!(text(&file).contains(&format!("#[test]\nfn {name}()")), "no {test}: {row}");
+            named.insert(test.to_owned());
+        }
+    }
+    // A planted fault is a test that holds a figure or a subject of a finding; look-alikes do not.
+    for suite in ["planted_queues", "planted_settings"] {
+        let source = text(&tests.join(format!("seeing/{suite}.rs")));
+        for test in source.split("#[test]\nfn ").skip(1) {
+            let name = test.split('(').next().unwrap();
+            let planted = test.split("\n}\n").next().unwrap().contains("figure(");
+            let listed = named.contains(&format!("{suite}::{name}"));
+            assert_eq!(planted, listed, "{suite}::{name} in the table of rules");
+        }
+    }
+}

@@ -3,47 +3,19 @@
 
 use std::{
     net::UdpSocket,
-    os::fd::AsRawFd,
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
+    sync::atomic::Ordering,
+    thread,
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, Namespace, needs_root};
+use crate::support::{
+    NETWRIGHT, Namespace, needs_root,
+    planted::{Inside, finding},
+};
 use lab::{pair::PairSpec, testing::TestLab};
 use model::Nanos;
 use serde_json::Value;
-
-/// A thread within a namespace, until it is dropped.
-struct Inside {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Inside {
-    fn run(ns: &Namespace, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
-        let (stop, path) = (Arc::new(AtomicBool::new(false)), format!("/run/netns/{}", ns.name));
-        let ended = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let space = std::fs::File::open(path).unwrap();
-            // SAFETY: an open descriptor; only this thread changes its namespace.
-            assert_eq!(unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
-            work(&ended);
-        });
-        Self { stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
 
 /// Sends so many datagrams at once, again after each pause.
 fn send(ns: &Namespace, at_once: usize, pause: Duration) -> Inside {
@@ -56,10 +28,6 @@ fn send(ns: &Namespace, at_once: usize, pause: Duration) -> Inside {
             thread::sleep(pause);
         }
     })
-}
-
-fn finding<'a>(d: &'a Value, rule: &str) -> Option<&'a Value> {
-    d["findings"].as_array().unwrap().iter().find(|f| f["rule"] == rule)
 }
 
 fn doctor(ns: &Namespace) -> Value {

@@ -16,6 +16,7 @@ pub mod beyond;
 pub mod capture;
 pub mod hostile;
 pub mod http;
+pub mod planted;
 pub mod postgres;
 pub mod serve;
 pub mod through;

@@ -1,0 +1,195 @@
+//! Faults planted in network namespaces, and how far `doctor` sees them.
+
+use std::{
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::fd::AsRawFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::{NETWRIGHT, Namespace};
+
+/// A thread within a namespace, until it is dropped.
+pub struct Inside {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Inside {
+    /// Runs `work` there; it must end soon after its flag is set.
+    pub fn run(ns: &Namespace, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let (stop, path) = (Arc::new(AtomicBool::new(false)), format!("/run/netns/{}", ns.name));
+        let ended = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let space = std::fs::File::open(path).unwrap();
+            // SAFETY: an open descriptor; only this thread changes its namespace.
+            assert_eq!(unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+            work(&ended);
+        });
+        Self { stop, thread: Some(thread) }
+    }
+
+    /// Calls `step` there once every `pause`.
+    pub fn every(ns: &Namespace, pause: Duration, mut step: impl FnMut() + Send + 'static) -> Self {
+        Self::run(ns, move |stop| {
+            while !stop.load(Ordering::Relaxed) {
+                step();
+                thread::sleep(pause);
+            }
+        })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Two namespaces with a veth pair: `va` 10.88.0.1 here, `vb` 10.88.0.2 there.
+pub fn pair() -> (Namespace, Namespace) {
+    let (here, there) = (Namespace::new(), Namespace::new());
+    let peer = ["peer", "name", "vb", "netns", &there.name];
+    here.run("ip", &[&["link", "add", "va", "type", "veth"][..], &peer].concat());
+    for (ns, name, address) in [(&here, "va", "10.88.0.1/24"), (&there, "vb", "10.88.0.2/24")] {
+        ns.run("ip", &["address", "add", address, "dev", name]);
+        ns.run("ip", &["link", "set", name, "up"]);
+    }
+    (here, there)
+}
+
+/// A listener whose application takes what waits only this often (never: `None`).
+pub fn listener(ns: &Namespace, address: &'static str, pause: Option<Duration>) -> Inside {
+    let inside = Inside::run(ns, move |stop| {
+        let listener = TcpListener::bind(address).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let mut last = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(10));
+            if pause.is_some_and(|p| last.elapsed() >= p) {
+                while listener.accept().is_ok() {}
+                last = Instant::now();
+            }
+        }
+    });
+    thread::sleep(Duration::from_millis(100));
+    inside
+}
+
+/// One attempt to connect, given up at once.
+pub fn knock(address: &str) {
+    let address: SocketAddr = address.parse().unwrap();
+    let _ = TcpStream::connect_timeout(&address, Duration::from_millis(3));
+}
+
+/// The finding of a rule.
+pub fn finding<'a>(d: &'a Value, rule: &str) -> Option<&'a Value> {
+    d["findings"].as_array().unwrap().iter().find(|f| f["rule"] == rule)
+}
+
+/// The finding of a rule, which must be there and about `subject`.
+pub fn found<'a>(d: &'a Value, rule: &str, subject: &str) -> &'a Value {
+    let all = d["findings"].as_array().unwrap();
+    let found = all.iter().find(|f| f["rule"] == rule && f["subject"] == subject);
+    found.unwrap_or_else(|| panic!("no {rule} of {subject}: {d:#}"))
+}
+
+/// The rule was judged, and found nothing.
+pub fn silent(d: &Value, rule: &str) {
+    assert!(finding(d, rule).is_none(), "{rule}: {d:#}");
+    let clear = d["clear"].as_array().unwrap().iter().any(|c| c["rule"] == rule);
+    assert!(clear, "{rule} was not judged: {d:#}");
+}
+
+/// What `doctor` says within a namespace, over 1.5 s.
+pub fn doctor(ns: &Namespace) -> Value {
+    doctor_with(ns, &[])
+}
+
+/// The same with more arguments.
+pub fn doctor_with(ns: &Namespace, more: &[&str]) -> Value {
+    let args = ["doctor", "--window", "1500ms", "--no-bpf", "--json"];
+    ns.netwright_json(&[&args[..], more].concat())
+}
+
+/// The number that the evidence about `what` begins with.
+pub fn figure(f: &Value, what: &str) -> u64 {
+    let all = f["evidence"].as_array().unwrap();
+    let shown = all.iter().find(|e| e["what"].as_str().unwrap().starts_with(what));
+    let shown = shown.unwrap_or_else(|| panic!("no evidence {what}: {f:#}"));
+    let value = shown["value"].as_str().unwrap().replace(',', "");
+    let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_else(|_| panic!("{what}: {value}"))
+}
+
+/// How much a counter grew, by the classic tool, over a look of `doctor` and a little around it.
+pub struct Bracket {
+    grew: u64,
+    took: Duration,
+}
+
+/// Reads a counter by the classic tool, looks, reads it again.
+pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
+    let (before, began) = (counter(), Instant::now());
+    let d = doctor(ns);
+    let took = began.elapsed();
+    (d, Bracket { grew: counter() - before, took })
+}
+
+impl Bracket {
+    /// By how much the counter grew.
+    pub fn grew(&self) -> u64 {
+        self.grew
+    }
+
+    /// A fault that comes at a steady rate: `doctor` saw no more than the bracket, and as much as
+    /// its window holds of it. A figure off by a factor of two fits neither.
+    pub fn holds(&self, d: &Value, figure: u64) {
+        let window = d["window_ns"].as_u64().unwrap() as f64 / 1e9;
+        let due = self.grew as f64 * window / self.took.as_secs_f64();
+        let fits = figure <= self.grew && figure as f64 >= 0.6 * due && figure as f64 <= 1.6 * due;
+        assert!(fits, "{figure} of {}, about {due:.0} due", self.grew);
+    }
+}
+
+/// A protocol counter as `nstat` tells it.
+pub fn nstat(ns: &Namespace, name: &str) -> u64 {
+    let out = ns.run("nstat", &["-asz", name]);
+    let line = out.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{out}"));
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Everything that `doctor` proposes and a knob covers, as `tune` takes it.
+pub fn proposed(d: &Value) -> Vec<String> {
+    let findings = d["findings"].as_array().unwrap();
+    let changes = findings.iter().flat_map(|f| f["changes"].as_array().unwrap());
+    let text = |c: &Value, key: &str| c[key].as_str().unwrap().to_owned();
+    let known = changes.filter(|c| c["knob"] != "");
+    let mut all: Vec<_> =
+        known.map(|c| format!("{}={}", text(c, "knob"), text(c, "new"))).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// `tune apply` of all that `doctor` proposed; `expected` must be among it.
+pub fn apply(ns: &Namespace, d: &Value, expected: &[&str]) {
+    let changes = proposed(d);
+    for e in expected {
+        assert!(changes.iter().any(|c| c == e), "{e} is not among {changes:?}");
+    }
+    let state = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(NETWRIGHT);
+    command.args(["tune", "apply", "--netns", &ns.name, "--no-confirm"]).args(&changes);
+    command.env("NETWRIGHT_STATE", state.path()).env_remove("SSH_CONNECTION");
+    let out = command.output().unwrap();
+    let (said, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "{changes:?}: {said}{err}");
+}
