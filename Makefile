@@ -33,6 +33,7 @@ test-deps: deps
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps lint
 	CARGO="$(CARGO)" scripts/cross
+	CARGO="$(CARGO)" scripts/fuzz --check
 	scripts/suites --cargo "$(CARGO)"
 
 # All but what boots a guest. Needs root.
@@ -69,7 +70,7 @@ bench: bench-deps
 bench-deps: test-deps
 	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3 wrk:wrk
 
-# Every parser and the reading of archives under libFuzzer, FUZZ_SECONDS (10) each.
+# Every parser of the list under libFuzzer, FUZZ_SECONDS (10) each: docs/decisions/0011-fuzzing.md.
 fuzz: deps
 	CARGO="$(CARGO)" scripts/fuzz
 

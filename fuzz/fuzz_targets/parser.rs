@@ -1,6 +1,9 @@
-//! One parser of `parse::PARSERS` or `traffic::PARSERS`, chosen by the environment variable `PARSER`: a new parser is
-//! fuzzed without a new target. Without it, prints the names.
+//! One parser of the list, chosen by the environment variable `PARSER` (`traffic/control`): a new
+//! one is fuzzed without a new target. Without it, prints the names.
 #![no_main]
+
+#[path = "../../crates/netwright/tests/support/parsers.rs"]
+mod parsers;
 
 use std::sync::OnceLock;
 
@@ -9,15 +12,17 @@ static CHOSEN: OnceLock<fn(&[u8])> = OnceLock::new();
 libfuzzer_sys::fuzz_target!(
     init: {
         let name = std::env::var("PARSER").unwrap_or_default();
-        let parsers = || parse::PARSERS.iter().chain(traffic::PARSERS);
-        match parsers().find(|p| p.0 == name) {
-            Some((_, parser)) => drop(CHOSEN.set(*parser)),
-            None => {
-                for (name, _) in parsers() {
-                    println!("{name}");
+        for (of, all) in parsers::CRATES {
+            for (parser, feed) in *all {
+                match format!("{of}/{parser}") {
+                    one if one == name => drop(CHOSEN.set(*feed)),
+                    one if name.is_empty() => println!("{one}"),
+                    _ => {}
                 }
-                std::process::exit(if name.is_empty() { 0 } else { 2 });
             }
+        }
+        if CHOSEN.get().is_none() {
+            std::process::exit(if name.is_empty() { 0 } else { 2 });
         }
     },
     |bytes: &[u8]| {

@@ -14,6 +14,7 @@ pub mod containers;
 pub mod cpio;
 pub mod error;
 pub mod frame;
+mod fuzzed;
 pub mod host;
 pub mod image;
 mod modules;
@@ -30,4 +31,5 @@ pub mod wander;
 pub mod wire;
 
 pub use error::LabError;
+pub use fuzzed::PARSERS;
 pub use state::{Lab, Registry};

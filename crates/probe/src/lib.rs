@@ -6,6 +6,7 @@ pub mod ask;
 pub mod bpf;
 pub mod error;
 pub mod facts;
+mod fuzzed;
 pub mod given;
 pub mod irqbalance;
 pub mod perf;
@@ -16,4 +17,5 @@ pub mod snapshot;
 pub mod watch;
 
 pub use error::ReadError;
+pub use fuzzed::PARSERS;
 pub use root::Root;

@@ -15,6 +15,7 @@ mod error;
 mod evidence;
 pub mod experiment;
 pub mod figure;
+mod fuzzed;
 mod keeper;
 mod levels;
 pub mod load;
@@ -28,4 +29,5 @@ mod words;
 
 pub use error::ProveError;
 pub use experiment::Experiment;
+pub use fuzzed::PARSERS;
 pub use settings::Knobs;

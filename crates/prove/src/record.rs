@@ -329,7 +329,7 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
     parsed(path, &bytes, under_way)
 }
 
-fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past, ProveError> {
+pub(crate) fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').enumerate();
     let first = lines.next().map(|(_, line)| serde_json::from_slice::<Entry>(line));

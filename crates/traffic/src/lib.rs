@@ -12,6 +12,7 @@ mod connect;
 mod control;
 pub mod error;
 pub mod folder;
+mod fuzzed;
 pub mod host;
 mod http;
 pub mod iperf3;
@@ -33,6 +34,7 @@ pub use client::{
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Doing, Error, Result};
+pub use fuzzed::PARSERS;
 pub use http::{
     measure::measure as measure_http, said::of_statuses as what_statuses_say, url::Url,
 };
@@ -45,12 +47,6 @@ pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use served::dial::is_here;
 pub use stream::{course::Heard, measure::measure as measure_stream};
-
-/// A parser's name, and what feeds it any bytes; it panics where the parser contradicts itself.
-pub type FuzzEntry = (&'static str, fn(&[u8]));
-
-/// Parsers of what a peer sends that are fuzzed.
-pub const PARSERS: &[FuzzEntry] = &[("http_response", http::pieces::whole_or_in_pieces)];
 
 use host::identity::of_this_host as host_identity;
 

@@ -5,9 +5,9 @@
 //! folder is synced when a file is made in it. Nothing is ever rewritten: what a crash tore is
 //! left where it is, after a line end of its own, and the next record takes its number.
 
-mod fold;
-mod line;
-mod read;
+pub(crate) mod fold;
+pub(crate) mod line;
+pub(crate) mod read;
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -12,6 +12,7 @@ mod cpu_attribute;
 pub mod drift;
 mod drivers;
 pub mod error;
+mod fuzzed;
 pub mod guard;
 mod held;
 pub mod host;
@@ -40,5 +41,6 @@ pub mod undo;
 pub mod wish;
 
 pub use error::TuneError;
+pub use fuzzed::PARSERS;
 pub use host::Host;
 pub use journal::Store;

@@ -116,7 +116,7 @@ fn one(name: &str, folder: Option<&Path>, depth: usize) -> Result<Profile, TuneE
     parse(&shown, &text, path.parent(), depth)
 }
 
-fn parse(
+pub(crate) fn parse(
     name: &str,
     text: &str,
     folder: Option<&Path>,

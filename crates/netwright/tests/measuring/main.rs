@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod clients_mutated;
 mod iperf3;
 mod measure_bad_ends;
 mod measure_connect;

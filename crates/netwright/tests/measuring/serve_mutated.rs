@@ -12,6 +12,7 @@ use std::{
 };
 
 use crate::support::{
+    dice::{Dice, NUMBERS},
     hostile::{Held, frame, held, serves, test},
     serve::Serve,
 };
@@ -23,22 +24,6 @@ const SESSIONS: u64 = 300;
 const PEERS: u64 = 8;
 /// How long a peer waits for what the server says.
 const PATIENCE: Duration = Duration::from_millis(60);
-
-/// xorshift64 (Marsaglia 2003): the same attacks on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides.max(1) as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.roll(all.len())]
-    }
-}
 
 /// One step of a client.
 #[derive(Clone)]
@@ -68,24 +53,6 @@ enum Protocol {
     Iperf3,
     Qperf,
 }
-
-/// Numbers on which something might be sized.
-const NUMBERS: [&str; 14] = [
-    "0",
-    "1",
-    "-1",
-    "255",
-    "65535",
-    "65536",
-    "2147483647",
-    "4294967295",
-    "4294967296",
-    "1048576",
-    "9223372036854775807",
-    "18446744073709551615",
-    "1e300",
-    "null",
-];
 
 /// Changes a message: a number in it, bits, its length, or what it says twice.
 fn mutate(bytes: &mut Vec<u8>, protocol: Protocol, dice: &mut Dice) {

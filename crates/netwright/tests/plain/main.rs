@@ -5,6 +5,7 @@
 mod architecture;
 mod captured;
 mod docs;
+mod fuzz;
 
 #[path = "../support/mod.rs"]
 mod support;

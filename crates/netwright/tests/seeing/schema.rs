@@ -1,47 +1,68 @@
-//! The committed JSON schemas are the code's, and real output keeps to them.
+//! The committed JSON schemas are the code's, and real output keeps to them: of each document at
+//! least one here, and of every run with `--json` in every suite (`support::schema`).
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    process::{Command, Stdio},
+};
 
-use crate::support::{NETWRIGHT, run};
-use serde_json::{Map, Value};
+use crate::support::{
+    self, NETWRIGHT, run,
+    schema::{ended, folder, keeps_to, schema, validate},
+    tuned::{Practice, on_a_host},
+};
+use serde_json::Value;
 
-fn committed(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.json"))
+/// Each document with what makes the program print one, as tests: a schema that no real run is held
+/// against does not compile into this list, and one that is missing from it fails the test below.
+macro_rules! documents {
+    ($($test:ident $name:literal;)*) => {
+        const DOCUMENTS: &[&str] = &[$($name),*];
+        mod real_output_keeps_to_its_schema_of {
+            $(#[test] fn $test() { super::keeps_to($name, &super::$test()); })*
+        }
+    };
 }
 
-fn schema(name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(committed(name)).expect("no committed schema"))
-        .expect("the committed schema is no JSON")
+documents! {
+    doctor "doctor";
+    explain "explain";
+    explain_passive "explain-passive";
+    fix "fix";
+    inspect "inspect";
+    measure_connect "measure-connect";
+    measure_http "measure-http";
+    measure_pg "measure-pg";
+    measure_pg_init "measure-pg-init";
+    measure_rtt "measure-rtt";
+    measure_stream "measure-stream";
+    prove "prove";
+    tune_apply "tune-apply";
+    tune_journal "tune-journal";
+    tune_log "tune-log";
+    tune_persist "tune-persist";
+    tune_plan "tune-plan";
+    tune_profiles "tune-profiles";
+    tune_status "tune-status";
+    watch "watch";
 }
 
 #[test]
 fn the_committed_schemas_are_what_the_code_says() {
-    for name in [
-        "inspect",
-        "doctor",
-        "explain",
-        "explain-passive",
-        "measure-rtt",
-        "measure-connect",
-        "measure-stream",
-        "measure-http",
-        "measure-pg",
-        "measure-pg-init",
-        "fix",
-        "prove",
-        "watch",
-        "tune-plan",
-        "tune-apply",
-        "tune-status",
-        "tune-log",
-        "tune-persist",
-        "tune-profiles",
-        "tune-journal",
-    ] {
+    let help = run(NETWRIGHT, &["schema", "--help"]);
+    let offered = help.lines().filter_map(|l| l.trim().strip_prefix("- ")?.split(':').next());
+    let offered: BTreeSet<&str> = offered.collect();
+    assert_eq!(
+        offered,
+        DOCUMENTS.iter().copied().collect(),
+        "documents by `netwright schema --help`"
+    );
+    for name in DOCUMENTS {
         let ours = run(NETWRIGHT, &["schema", name]);
-        let path = committed(name);
+        let path = folder().join(format!("{name}.json"));
         if std::env::var_os("UPDATE").is_some() {
-            fs::create_dir_all(path.parent().expect("it has a folder")).expect("docs/schema");
+            fs::create_dir_all(folder()).expect("docs/schema");
             fs::write(&path, &ours).expect("docs/schema is not writable");
         }
         let theirs = fs::read_to_string(&path).unwrap_or_default();
@@ -53,14 +74,12 @@ fn the_committed_schemas_are_what_the_code_says() {
     }
 }
 
-#[test]
-fn real_output_of_inspect_keeps_to_its_schema() {
+fn inspect() -> String {
     let pid = std::process::id().to_string();
-    let facts = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
-    keeps_to("inspect", &facts);
+    let text = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
     // The contract's keys, named one by one: a schema generated from a renamed field would
     // agree with itself.
-    let facts: Value = serde_json::from_str(&facts).expect("JSON");
+    let facts: Value = serde_json::from_str(&text).expect("JSON");
     let has = |pointer: &str| assert!(facts.pointer(pointer).is_some(), "{pointer} is missing");
     for key in ["kernel", "arch", "hypervisor"] {
         has(&format!("/host/{key}"));
@@ -91,12 +110,11 @@ fn real_output_of_inspect_keeps_to_its_schema() {
     }
     assert!(facts["sysctls"].is_object() && facts["rivals"].is_array());
     assert_eq!(facts["processes"][0]["pid"].to_string(), pid);
+    text
 }
 
-#[test]
-fn real_output_of_doctor_keeps_to_its_schema() {
+fn doctor() -> String {
     let out = run(NETWRIGHT, &["doctor", "--json", "--window", "200ms"]);
-    keeps_to("doctor", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(document["source"]["kind"], "live");
     assert!(document["window_ns"].as_u64().expect("a window") >= 150_000_000);
@@ -109,57 +127,53 @@ fn real_output_of_doctor_keeps_to_its_schema() {
         let at = format!("/$defs/Evidence/properties/{key}");
         assert!(schema.pointer(&at).is_some(), "evidence[].{key} is missing");
     }
+    out
 }
 
-#[test]
-fn real_output_of_measure_connect_keeps_to_its_schema() {
-    let serve = crate::support::serve::Serve::start(&[]);
+fn measure_connect() -> String {
+    let serve = support::serve::Serve::start(&[]);
     let args = ["--duration", "100ms", "--request", "8", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "connect", serve.target()], &args[..]].concat());
-    keeps_to("measure-connect", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in ["connections", "connections_per_s", "connect_ns", "first_byte_ns", "failed"] {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
     }
+    out
 }
 
-#[test]
-fn real_output_of_measure_http_keeps_to_its_schema() {
-    let server = crate::support::http::Server::start(crate::support::http::plain);
+fn measure_http() -> String {
+    let server = support::http::Server::start(support::http::plain);
     let args = ["--duration", "500ms", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
-    keeps_to("measure-http", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in
         ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
     {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
     }
+    out
 }
 
-#[test]
-fn real_output_of_measure_pg_keeps_to_its_schema() {
-    let server = crate::support::postgres::Postgres::start();
+fn measure_pg() -> String {
+    let server = support::postgres::Postgres::start();
     let args = ["--script", "select1", "--duration", "1s", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "pg", &server.url("postgres")], &args[..]].concat());
-    keeps_to("measure-pg", &out);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in
         ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
     {
         assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
     }
+    out
 }
 
-#[test]
-fn real_output_of_explain_keeps_to_its_schema() {
-    let serve = crate::support::serve::Serve::start(&["--service-time", "50us"]);
+fn explain() -> String {
+    let serve = support::serve::Serve::start(&["--service-time", "50us"]);
     let target = format!("rtt://{}", serve.target());
     let args = ["--json", "--round", "30ms", "--duration", "500ms", "--path", "rtt=1ms"];
     // Exit code 1 is an answer too.
-    let out = crate::support::output(NETWRIGHT, &[&["explain", &target], &args[..]].concat());
+    let out = support::output(NETWRIGHT, &[&["explain", &target], &args[..]].concat());
     let text = String::from_utf8(out.stdout).expect("UTF-8");
-    keeps_to("explain", &text);
     let document: Value = serde_json::from_str(&text).expect("JSON");
     for key in ["name", "ns", "low_ns", "high_ns", "share"] {
         assert!(document["components"][0].get(key).is_some(), "components[].{key} is missing");
@@ -169,40 +183,40 @@ fn real_output_of_explain_keeps_to_its_schema() {
     {
         assert!(document["predictions"][0].get(key).is_some(), "predictions[].{key} is missing");
     }
+    text
 }
 
-#[test]
-fn real_output_of_passive_explain_keeps_to_its_schema() {
-    let serve = crate::support::serve::Serve::start(&[]);
-    let mut client = std::process::Command::new(NETWRIGHT);
+fn explain_passive() -> String {
+    let serve = support::serve::Serve::start(&[]);
+    let mut client = Command::new(NETWRIGHT);
     client.args(["measure", "rtt", serve.target(), "--duration", "1m"]);
-    client.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    client.stdout(Stdio::null()).stderr(Stdio::null());
     let mut client = client.spawn().expect("it starts");
     let pid = serve.pid().to_string();
     let args = ["explain", "--pid", &pid, "--json", "--duration", "500ms"];
     // A client on a busy machine takes its time to begin.
-    let mut looks = (0..20).map(|_| crate::support::output(NETWRIGHT, &args));
+    let mut looks = (0..20).map(|_| support::output(NETWRIGHT, &args));
     let out = looks.find(|out| out.status.success());
     client.kill().and_then(|()| client.wait()).expect("it ends");
     let out = out.expect("nobody spoke");
     let text = String::from_utf8(out.stdout).expect("UTF-8");
-    keeps_to("explain-passive", &text);
     let document: Value = serde_json::from_str(&text).expect("JSON");
     for key in ["port", "exchanges", "exchanges_per_s", "queueing_ns", "service_ns", "path_rtt_ns"]
     {
         assert!(document["classes"][0].get(key).is_some(), "classes[].{key} is missing");
     }
     assert!(document["observed_share"].is_number());
+    text
 }
 
-#[test]
-fn real_output_of_watch_keeps_to_its_schema() {
+fn watch() -> String {
+    let mut last = String::new();
     for more in [&[][..], &["--no-bpf"]] {
         let args = ["watch", "--json", "--interval", "200ms", "--duration", "400ms"];
         let text = run(NETWRIGHT, &[&args[..], more].concat());
         assert_eq!(text.lines().count(), 2, "an object an interval");
         for line in text.lines() {
-            keeps_to("watch", &format!("{line}\n"));
+            last = format!("{line}\n");
             let interval: Value = serde_json::from_str(line).expect("JSON");
             assert!(interval["interval_s"].as_f64().expect("a length") > 0.1);
             let cpu = &interval["cpus"][0];
@@ -223,6 +237,7 @@ fn real_output_of_watch_keeps_to_its_schema() {
         let at = format!("/$defs/VectorNs/properties/{key}");
         assert!(schema.pointer(&at).is_some(), "softirq_ns.*.{key} is missing");
     }
+    last
 }
 
 #[test]
@@ -247,128 +262,10 @@ fn the_validator_refuses_what_breaks_the_schema() {
     assert!(validate(&schema, &schema, &bad, "").is_err(), "a missing key was taken");
 }
 
-fn keeps_to(name: &str, document: &str) {
-    assert_eq!(document.matches('\n').count(), 1, "one document on one line");
-    let value: Value = serde_json::from_str(document).expect("JSON");
-    let schema = schema(name);
-    if let Err(why) = validate(&schema, &schema, &value, "") {
-        panic!("{name} --json breaks its schema: {why}");
-    }
-}
-
-/// JSON Schema 2020-12, as much of it as our schemas use. A keyword it does not know is an
-/// error, so that nothing in a schema is silently not checked. (The `jsonschema` crate does
-/// more and costs 59 further crates in every test build.)
-fn validate(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
-    let rules = match schema {
-        Value::Bool(true) => return Ok(()),
-        Value::Object(rules) => rules,
-        _ => return Err(format!("{at}: the schema allows nothing here")),
-    };
-    for (keyword, rule) in rules {
-        check(keyword, rule, rules, root, value, at)
-            .map_err(|why| if why.starts_with('/') { why } else { format!("{at}: {why}") })?;
-    }
-    Ok(())
-}
-
-fn check(
-    keyword: &str,
-    rule: &Value,
-    rules: &Map<String, Value>,
-    root: &Value,
-    value: &Value,
-    at: &str,
-) -> Result<(), String> {
-    let fits = |s: &Value| validate(s, root, value, at).is_ok();
-    let alternatives = || rule.as_array().expect("a list").iter();
-    let ok = match keyword {
-        "$schema" | "$defs" | "title" | "description" | "format" | "default" => true,
-        "$ref" => {
-            let pointer = rule.as_str().expect("a text").trim_start_matches('#');
-            let target = root.pointer(pointer).ok_or(format!("{pointer} is not defined"))?;
-            return validate(target, root, value, at);
-        }
-        "type" => match rule {
-            Value::Array(kinds) => kinds.iter().any(|k| is(value, k)),
-            kind => is(value, kind),
-        },
-        "const" => rule == value,
-        "anyOf" => alternatives().any(fits),
-        "oneOf" => alternatives().filter(|s| fits(s)).count() == 1,
-        "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().expect("a number")),
-        "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().expect("a number")),
-        // The one pattern in use is that of a cpulist.
-        "pattern" => {
-            assert_eq!(rule, "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", "a new pattern");
-            value.as_str().is_none_or(|s| s.parse::<model::CpuSet>().is_ok())
-        }
-        "required" => value
-            .as_object()
-            .is_none_or(|o| alternatives().all(|k| o.contains_key(k.as_str().expect("a text")))),
-        "properties" => {
-            for (key, inner) in value.as_object().into_iter().flatten() {
-                if let Some(schema) = rule.get(key) {
-                    validate(schema, root, inner, &format!("{at}/{key}"))?;
-                }
-            }
-            true
-        }
-        "additionalProperties" => {
-            let named = |key| rules.get("properties").is_some_and(|p| p.get(key).is_some());
-            let numbered = |key| rules.contains_key("patternProperties") && is_number(key);
-            for (key, inner) in value.as_object().into_iter().flatten() {
-                if !named(key) && !numbered(key) {
-                    validate(rule, root, inner, &format!("{at}/{key}"))?;
-                }
-            }
-            true
-        }
-        "patternProperties" => {
-            // Maps by number (memory by node) have this one pattern for their keys.
-            let numbers = rule.get("^\\d+$").expect("a new pattern of keys");
-            for (key, inner) in value.as_object().into_iter().flatten() {
-                if is_number(key) {
-                    validate(numbers, root, inner, &format!("{at}/{key}"))?;
-                }
-            }
-            true
-        }
-        "items" => {
-            for (i, inner) in value.as_array().into_iter().flatten().enumerate() {
-                validate(rule, root, inner, &format!("{at}/{i}"))?;
-            }
-            true
-        }
-        other => return Err(format!("the validator does not know the keyword {other}")),
-    };
-    let shown: String = value.to_string().chars().take(80).collect();
-    if ok { Ok(()) } else { Err(format!("{shown} breaks {keyword} {rule}")) }
-}
-
-fn is_number(key: &str) -> bool {
-    !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit())
-}
-
-fn is(value: &Value, kind: &Value) -> bool {
-    match kind.as_str().expect("a text") {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        other => panic!("a new type {other}"),
-    }
-}
-
-#[test]
-fn real_output_of_measure_rtt_keeps_to_its_schema() {
-    let serve = crate::support::serve::Serve::start(&[]);
+fn measure_rtt() -> String {
+    let serve = support::serve::Serve::start(&[]);
     let args = ["measure", "rtt", serve.target(), "--json", "--duration", "100ms"];
     let text = run(NETWRIGHT, &args);
-    keeps_to("measure-rtt", &text);
     let document: Value = serde_json::from_str(&text).expect("JSON");
     for key in [
         "transport",
@@ -391,17 +288,18 @@ fn real_output_of_measure_rtt_keeps_to_its_schema() {
     for key in ["local", "peer"] {
         assert!(document["runs"][0]["cpu"].get(key).is_some(), "{key} is missing");
     }
+    text
 }
 
-#[test]
-fn real_output_of_measure_stream_keeps_to_its_schema() {
-    let serve = crate::support::serve::Serve::start(&[]);
+fn measure_stream() -> String {
+    let mut last = String::new();
+    let serve = support::serve::Serve::start(&[]);
     for more in [&["--direction", "both"][..], &["--udp", "--rate", "10Mbit"]] {
         let mut args = vec!["measure", "stream", serve.target(), "--json", "--duration", "100ms"];
         args.extend(more);
-        let text = run(NETWRIGHT, &args);
-        keeps_to("measure-stream", &text);
-        let document: Value = serde_json::from_str(&text).expect("JSON");
+        last = run(NETWRIGHT, &args);
+
+        let document: Value = serde_json::from_str(&last).expect("JSON");
         for key in ["transport", "flows", "bits_per_s", "bytes", "retransmits", "intervals", "cpu"]
         {
             assert!(document["runs"][0].get(key).is_some(), "{key} is missing");
@@ -410,4 +308,116 @@ fn real_output_of_measure_stream_keeps_to_its_schema() {
             assert!(document["runs"][0]["intervals"][0].get(key).is_some(), "{key} is missing");
         }
     }
+    last
+}
+
+fn text(out: &std::process::Output) -> String {
+    String::from_utf8(out.stdout.clone()).expect("UTF-8")
+}
+
+fn measure_pg_init() -> String {
+    let server = support::postgres::Postgres::start();
+    run(NETWRIGHT, &["measure", "pg", &server.url("postgres"), "--init", "--json"])
+}
+
+/// For both: what the workload prints is the truth, no traffic.
+const FIGURE: [&str; 4] = ["--metric", "x=/x = ([0-9]+)/:higher", "--runs", "32"];
+
+fn prove() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(NETWRIGHT);
+    command.current_dir(&folder).args(["prove", "--json", "--quiet", "--record", "r.jsonl"]);
+    command.args(["--command", "echo x = $(({level} * 1000 + $(od -An -N1 -tu1 /dev/urandom)))"]);
+    text(&ended(command.args(["--level", "1", "--level", "2"]).args(FIGURE)))
+}
+
+/// What a command prints on a host that can be changed.
+fn there(work: impl FnOnce(&Practice) -> String + Send) -> String {
+    let mut text = String::new();
+    on_a_host(|host| text = work(host));
+    text
+}
+
+/// What `tune` prints there, on which one change was made before.
+fn tune(args: &[&str]) -> String {
+    there(|host| {
+        applied(host);
+        said(host, args)
+    })
+}
+
+fn said(host: &Practice, args: &[&str]) -> String {
+    let (code, out, err) = host.tune(args);
+    assert_eq!(code, 0, "{out}{err}");
+    out
+}
+
+fn applied(host: &Practice) -> String {
+    said(
+        host,
+        &["apply", "--no-confirm", "--json", "nic.v0.mtu=1400", "sysctl.net.core.somaxconn=8192"],
+    )
+}
+
+fn fix() -> String {
+    there(|host| {
+        let workload =
+            "test $(cat /proc/sys/net/core/somaxconn) -gt 5000 && echo x = 2000 || echo x = 1000";
+        let args = ["fix", "--json", "--yes", "--window", "200ms", "--command", workload];
+        let more = ["--try", "sysctl.net.core.somaxconn=8192"];
+        let out = ended(host.netwright(&args).args(more).args(FIGURE));
+        let document: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+        assert_eq!(document["candidates"][0]["fate"], "kept", "{document}");
+        text(&out)
+    })
+}
+
+fn tune_plan() -> String {
+    // One change, one that is so already, one that is refused.
+    there(|host| {
+        let changes = ["nic.v0.mtu=1400", "nic.v1.mtu=1500", "sysctl.net.core.somaxconn=9999"];
+        said(host, &[&["plan", "--json"][..], &changes].concat())
+    })
+}
+
+fn tune_apply() -> String {
+    there(|host| {
+        applied(host);
+        said(host, &["rollback", "--json"])
+    })
+}
+
+fn tune_status() -> String {
+    tune(&["status", "--json"])
+}
+
+fn tune_log() -> String {
+    tune(&["log", "--json"])
+}
+
+fn tune_persist() -> String {
+    tune(&["persist", "--dry-run", "--json"])
+}
+
+fn tune_profiles() -> String {
+    run(NETWRIGHT, &["tune", "profiles", "--json"])
+}
+
+fn tune_journal() -> String {
+    there(|host| {
+        applied(host);
+        said(host, &["rollback"]);
+        let path = host.state.path().join("journal/000001.jsonl");
+        let lines = fs::read_to_string(path).expect("the journal");
+        let kinds: BTreeSet<String> = lines
+            .split_inclusive('\n')
+            .map(|line| {
+                keeps_to("tune-journal", line);
+                let record: Value = serde_json::from_str(line).expect("JSON");
+                record["event"].to_string()
+            })
+            .collect();
+        assert!(kinds.len() > 4, "of many kinds: {kinds:?}");
+        lines.split_inclusive('\n').next().expect("a line").to_owned()
+    })
 }

@@ -14,10 +14,13 @@ pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
 pub mod beyond;
 pub mod capture;
+pub mod dice;
 pub mod hostile;
 pub mod http;
+pub mod parsers;
 pub mod planted;
 pub mod postgres;
+pub mod schema;
 pub mod serve;
 pub mod through;
 pub mod tls;
@@ -45,12 +48,9 @@ pub fn run(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Runs a command to its end, whatever that is.
+/// Runs a command to its end, whatever that is. What it prints by `--json` keeps to its schema.
 pub fn output(program: &str, args: &[&str]) -> Output {
-    Command::new(program)
-        .args(args)
-        .output()
-        .unwrap_or_else(|e| panic!("{program}: {e}; `make deps` installs what the tests need"))
+    schema::ended(Command::new(program).args(args))
 }
 
 /// A command that a signal reaches: whoever runs the tests may have told them to ignore it (`nohup`, a

@@ -225,7 +225,7 @@ impl Practice {
 
     /// The same with another folder for journals.
     pub fn tune_in(&self, state: &Path, args: &[&str]) -> (i32, String, String) {
-        let out = self.command(state, args).output().unwrap();
+        let out = super::schema::ended(&mut self.command(state, args));
         let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
         (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
     }

@@ -19,6 +19,7 @@ mod napi_thread;
 mod over_window;
 mod payer;
 mod permission;
+pub mod recording;
 mod softirq;
 mod switch;
 mod waits;

@@ -7,6 +7,7 @@
 
 mod client;
 mod flow;
+pub(crate) mod fuzzed;
 mod params;
 mod results;
 mod server;

@@ -55,7 +55,7 @@ pub enum State {
 }
 
 impl State {
-    fn read(byte: u8) -> Option<Self> {
+    pub fn read(byte: u8) -> Option<Self> {
         use State::*;
         [
             TestStart,
@@ -255,11 +255,14 @@ impl Control {
         }
         let mut text = vec![0; length];
         self.read_exact(&mut text, what, until)?;
-        // Some versions count the closing NUL too.
-        let text = text.strip_suffix(b"\0").unwrap_or(&text);
-        serde_json::from_slice(text)
-            .map_err(|e| Broken::Garbage(format!("{what} that are no JSON ({e})")))
+        json(&text, what)
     }
+}
+
+/// A message's text. Some versions count the closing NUL too.
+pub fn json(text: &[u8], what: &'static str) -> Result<Value, Broken> {
+    serde_json::from_slice(text.strip_suffix(b"\0").unwrap_or(text))
+        .map_err(|e| Broken::Garbage(format!("{what} that are no JSON ({e})")))
 }
 
 #[cfg(test)]

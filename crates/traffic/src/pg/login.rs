@@ -208,7 +208,7 @@ fn write(done: std::io::Result<()>) -> Result<(), Refused> {
 }
 
 /// The rounds of `r=…,s=…,i=4096`.
-fn rounds(first: &[u8]) -> Option<u64> {
+pub fn rounds(first: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(first).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
 }

@@ -15,6 +15,7 @@ mod address;
 mod builtin;
 mod client;
 mod conn;
+pub(crate) mod fuzzed;
 pub mod init;
 mod login;
 pub mod measure;

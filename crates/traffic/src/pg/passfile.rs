@@ -32,7 +32,7 @@ pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Stri
 pub type Line = [String; 5];
 
 /// The lines that have five parts; `\:` and `\\` stand for themselves.
-fn lines(text: &str) -> Vec<Line> {
+pub fn lines(text: &str) -> Vec<Line> {
     let mut all = vec![];
     for line in text.lines().filter(|l| !l.starts_with('#')) {
         let (mut parts, mut chars) = (vec![String::new()], line.chars());

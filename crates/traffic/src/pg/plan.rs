@@ -87,6 +87,27 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Of one script's text, for the fuzzers.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn of_text(text: &str, protocol: PgProtocol, max_tries: u32) -> Result<Self> {
+        let asked = PgScript { name: "fuzzed".into(), weight: 1 };
+        let script = Script::parse(&asked.name, text).map_err(|e| Error::Usage(e.to_string()))?;
+        let (scripts, statements) = (vec![], vec![]);
+        let mut plan = Self {
+            scripts,
+            statements,
+            protocol,
+            pipeline: false,
+            max_tries,
+            answer_delay_ns: 0,
+            weights: 1,
+        };
+        plan.add(&asked, script)?;
+        Ok(plan)
+    }
+
     fn add(&mut self, asked: &PgScript, script: Script) -> Result<()> {
         let name = &asked.name;
         let usage = |why: &str| Err(Error::Usage(format!("{name}: {why}")));

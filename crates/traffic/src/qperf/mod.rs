@@ -7,6 +7,7 @@
 mod clock;
 mod data;
 mod far;
+pub(crate) mod fuzzed;
 mod near;
 mod result;
 mod rtt;

@@ -101,7 +101,15 @@ impl Record {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(TuneError::io(&name, &e)),
         };
-        let record: Self = serde_json::from_slice(&bytes)
+        Self::parsed(&name, &bytes)
+    }
+
+    /// Of a file's bytes; the name is for people.
+    ///
+    /// # Errors
+    /// When it makes no sense.
+    pub fn parsed(name: &str, bytes: &[u8]) -> Result<Self, TuneError> {
+        let record: Self = serde_json::from_slice(bytes)
             .map_err(|e| TuneError::Environment(format!("{name}: makes no sense ({e})")))?;
         if record.schema_version != SCHEMA_VERSION {
             return Err(TuneError::Environment(format!(

@@ -1,9 +1,9 @@
 //! Whether what shall be shown is there.
 
 use model::{CpuSet, Reading, watch::WatchFilter};
-use probe::{Root, facts::Selector};
+use probe::{Root, facts::Selector, watch::recording::Recording};
 
-use super::{args::OnlyArgs, recording::Recording};
+use super::args::OnlyArgs;
 use crate::exit::Failure;
 
 /// The filter that was asked for.
@@ -52,7 +52,7 @@ pub fn pids_of(args: &OnlyArgs, recording: &mut Recording) -> Result<(), Failure
         if missing.is_empty() {
             return Ok(());
         }
-        let interval = recording.get(number)?.interval;
+        let interval = recording.get(number).map_err(Failure::Environment)?.interval;
         missing.retain(|pid| !interval.tells_of(*pid));
     }
     match missing.first() {

@@ -18,13 +18,12 @@ use model::{
     Facts,
     watch::{WatchHost, WatchInterval, WatchRecord},
 };
-use probe::watch::Watcher;
+use probe::watch::{Watcher, recording::Recording};
 
 use super::{
     args::WatchArgs,
     live::{self, Tape},
     only,
-    recording::Recording,
 };
 use crate::{
     exit::{Done, Failure},
@@ -312,7 +311,7 @@ impl Replay {
     }
 
     fn read(&mut self) -> Result<WatchRecord, Failure> {
-        let record = self.recording.get(self.at)?;
+        let record = self.recording.get(self.at).map_err(Failure::Environment)?;
         self.state.place = Some(Place { at: self.at, of: self.recording.len() });
         self.state.observe(&record);
         Ok(record)

@@ -161,7 +161,7 @@ mod tests {
     use model::watch::generated;
 
     use super::*;
-    use crate::commands::watch::recording::Recording;
+    use crate::commands::watch::recording;
 
     /// What fits into this many bytes: how many intervals, and how large the file became.
     fn recorded(limit: u64, of: u64) -> (u64, u64, Result<usize, String>) {
@@ -177,7 +177,7 @@ mod tests {
             }
         }
         recorder.finish().unwrap();
-        let read = Recording::open(&path).map_err(|e| e.to_string());
+        let read = recording::open(&path).map_err(|e| e.to_string());
         let read = read.map(|r| {
             assert_eq!(r.damage(), None, "what is in the file is whole");
             r.len()

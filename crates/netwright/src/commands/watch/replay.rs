@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{args::WatchArgs, only, picture, recording::Recording, show::Show};
+use super::{args::WatchArgs, only, picture, recording, show::Show};
 use crate::{
     exit::{Done, Failure},
     interrupt::Window,
@@ -11,7 +11,7 @@ use crate::{
 
 /// Shows a recording; one that is damaged as far as it can be read, and then says so.
 pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
-    let mut recording = Recording::open(path)?;
+    let mut recording = recording::open(path)?;
     only::nics(&args.only, &recording.host.nics, "in this recording")?;
     let host = recording.host.clone();
     let cpus = host.cpus.iter().map(|c| c.id).collect();
@@ -26,7 +26,7 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> 
         if window.was_cut_short() {
             break;
         }
-        show.tell(recording.get(number)?)?;
+        show.tell(recording.get(number).map_err(Failure::Environment)?)?;
     }
     recording.damage().map_or(Ok(Done::Yes), |why| Err(Failure::Environment(why)))
 }

@@ -106,7 +106,7 @@ pub fn recording(taken: &mut Taken, key: &Key) {
 }
 
 /// Replaces names consistently.
-pub(super) struct Redactor {
+pub(crate) struct Redactor {
     prf: siphash::SipHash,
     addresses: address::Pseudonyms,
     /// Host and domain names in lower case, longest first, with their pseudonyms.

@@ -1,10 +1,10 @@
 //! Data connections: one thread moves the bytes of one, its counters can be read meanwhile.
 
 mod pace;
-mod sequence;
+pub mod sequence;
 mod tcp;
 mod team;
-mod udp;
+pub mod udp;
 
 use std::{
     fs::File,

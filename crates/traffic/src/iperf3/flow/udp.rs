@@ -123,7 +123,7 @@ fn stamp(header: &mut [u8; HEADER], now: u64, number: u64, wide: bool) {
 
 /// Number and time of sending; `None` for what is too short.
 #[inline]
-fn read(datagram: &[u8], wide: bool, sequence: &Sequence) -> Option<(u64, u64)> {
+pub fn read(datagram: &[u8], wide: bool, sequence: &Sequence) -> Option<(u64, u64)> {
     let four = |at: usize| Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?));
     let sent = u64::from(four(0)?)
         .saturating_mul(1_000_000_000)

@@ -12,9 +12,9 @@
 mod child;
 mod command;
 mod find;
-mod log;
+pub mod log;
 mod round;
-mod told;
+pub mod told;
 
 pub use command::check;
 pub use find::{Tool, find};

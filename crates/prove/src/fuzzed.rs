@@ -1,0 +1,49 @@
+//! What the fuzzers feed: experiment files, records, and what workloads print. An entry must not
+//! panic on any bytes.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    Experiment,
+    child::{Ended, Usage},
+    evidence, figure, record, spec,
+};
+
+/// A parser's name, and what feeds it any bytes.
+type Parser = (&'static str, fn(&[u8]));
+
+/// Every parser of outside bytes in this crate, ascending.
+pub const PARSERS: &[Parser] = &[
+    ("experiment", experiment),
+    ("experiment_record", record),
+    ("workload_output", workload_output),
+];
+
+/// An experiment file.
+fn experiment(bytes: &[u8]) {
+    let Ok(spec) = spec::parse(&String::from_utf8_lossy(bytes)) else { return };
+    assert!(spec.differences(&spec).is_empty());
+    let _ = Experiment::check(spec, "fuzzed");
+}
+
+/// A record of one.
+fn record(bytes: &[u8]) {
+    let _ = record::parsed(Path::new("fuzzed"), bytes, false);
+}
+
+/// What a workload prints: a measurement of ours, or figures by each kind of metric.
+fn workload_output(bytes: &[u8]) {
+    const SPEC: &str = "command = \"w {v}\"\nruns = 40\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
+        [[metric]]\nname = \"a\"\njson = \"runs.0.rtt_ns.p50\"\nbetter = \"lower\"\n\
+        [[metric]]\nname = \"b\"\nregex = \"tps = ([0-9.eE+-]+)\"\nbetter = \"higher\"\n";
+    let said = String::from_utf8_lossy(bytes).into_owned();
+    let _ = evidence::of_ours(&said, "transaction");
+    let Ok(experiment) =
+        spec::parse(SPEC).map_err(drop).and_then(|s| Experiment::check(s, "x").map_err(drop))
+    else {
+        unreachable!("the experiment of this file is one");
+    };
+    let ended = Ended { said, exit_code: 0, took: Duration::from_secs(1), usage: Usage::default() };
+    let figures = figure::of_run(&experiment, &experiment.workload, (&ended, ""), "");
+    assert!(figures.iter().flat_map(|f| f.values()).all(|f| f.is_finite()));
+}

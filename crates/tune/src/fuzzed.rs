@@ -1,0 +1,106 @@
+//! What the fuzzers feed: journals, records, profiles and documents of changes. An entry must not
+//! panic on any bytes, and panics itself where a reader contradicts itself.
+
+use std::sync::OnceLock;
+
+use model::Facts;
+use probe::{
+    Root,
+    facts::{self, Request},
+    root::Limits,
+};
+
+use crate::{
+    host::Host,
+    journal,
+    knob::Case,
+    persist::record::Record,
+    plan, profile,
+    session::Session,
+    wish::{self, Wish, Wishes},
+};
+
+/// A parser's name, and what feeds it any bytes.
+type Parser = (&'static str, fn(&[u8]));
+
+/// Every parser of outside bytes in this crate, ascending.
+pub const PARSERS: &[Parser] = &[
+    ("changes", changes),
+    ("journal", journal),
+    ("knob_value", knob_value),
+    ("persisted", persisted),
+    ("profile", profile),
+];
+
+/// A host of which nothing is known.
+fn nowhere() -> Option<&'static (Host, Facts)> {
+    static NOWHERE: OnceLock<Option<(Host, Facts)>> = OnceLock::new();
+    let made = NOWHERE.get_or_init(|| {
+        let empty = [0; 1024];
+        let root = Root::read_archive(&empty[..], &Limits::default()).ok()?;
+        let facts = facts::collect(&root, &Request::default());
+        Some((Host::read_only(root), facts))
+    });
+    made.as_ref()
+}
+
+fn planned(wishes: &Wishes) {
+    let Some((host, facts)) = nowhere() else { return };
+    let session = Session::default();
+    let seen = plan::look(host, &wishes.wishes);
+    let made = plan::make(Case::new(facts, &session), host.id(), wishes, &seen);
+    assert!(made.changes.is_empty(), "a change to what is not there: {made:?}");
+}
+
+/// Lines of settings, a recipe's commands, findings or a plan.
+fn changes(bytes: &[u8]) {
+    let Ok(mut wishes) = wish::document(&String::from_utf8_lossy(bytes)) else { return };
+    wishes.by_one_name();
+    planned(&wishes);
+}
+
+/// A journal: what is read of it can be written and is read as the same.
+fn journal(bytes: &[u8]) {
+    let Ok(records) = journal::read::records(bytes) else { return };
+    let mut again = vec![];
+    for record in &records {
+        let Ok(line) = journal::line::of(record) else { return };
+        again.extend(line);
+        again.push(b'\n');
+    }
+    assert_eq!(journal::read::records(&again).ok().as_ref(), Some(&records));
+    let _ = journal::fold::Set::fold(records);
+}
+
+/// `KNOB=OLD=WANTED`: a value that the kernel reports and one that is asked for.
+fn knob_value(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.splitn(3, '=');
+    let (Some(name), Some(old), Some(wanted)) = (parts.next(), parts.next(), parts.next()) else {
+        return;
+    };
+    let Some(knob) = crate::knobs::find(name) else { return };
+    let Some((_, facts)) = nowhere() else { return };
+    let session = Session::default();
+    let case = Case::new(facts, &session);
+    let _ = (knob.never(name), knob.same_as(name), knob.show(old), knob.verify(wanted, old));
+    if let Ok(value) = knob.validate(&case, name, old, wanted) {
+        let _ = knob.show(&value);
+    }
+    let asked = |value: &str| Wish { knob: name.into(), value: value.into(), ..Wish::default() };
+    planned(&Wishes { wishes: vec![asked(wanted), asked(old)], ..Wishes::default() });
+}
+
+/// What `tune persist` remembers.
+fn persisted(bytes: &[u8]) {
+    let _ = Record::parsed("fuzzed", bytes);
+}
+
+/// A profile. One that inherits from a file is left out: it would be read.
+fn profile(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains('/') || text.contains(".toml") {
+        return;
+    }
+    let _ = profile::parse("fuzzed", &text, None, 0);
+}
