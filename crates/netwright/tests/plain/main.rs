@@ -6,6 +6,7 @@ mod architecture;
 mod captured;
 mod docs;
 mod fuzz;
+mod licences;
 
 #[path = "../support/mod.rs"]
 mod support;

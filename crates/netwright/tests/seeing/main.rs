@@ -8,6 +8,7 @@ mod given;
 mod planted_queues;
 mod planted_settings;
 mod schema;
+mod smoke;
 mod snapshot;
 mod starved;
 mod watch_movement;

@@ -1,0 +1,179 @@
+//! Every command once with a build as it is released: a panic aborts, no overflow and no assertion
+//! is checked. The suites run the debug build; what differs between the two shows here.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::support::{
+    NETWRIGHT, http, postgres::Postgres, run, schema, serve::Serve, tuned::on_a_host,
+};
+
+/// Commands whose commands are commands of their own.
+const FAMILIES: [&str; 3] = ["lab", "measure", "tune"];
+
+/// The commands that a help names.
+fn commands(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|l| *l != "Commands:").skip(1);
+    let lines = lines.take_while(|l| !l.is_empty()).filter(|l| l.starts_with("  "));
+    lines
+        .filter_map(|l| l.strip_prefix("  "))
+        .filter(|l| !l.starts_with(' '))
+        .filter_map(|l| l.split(' ').next())
+        .filter(|c| *c != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Builds the program as released, but cheaply (`[profile.smoke]`).
+fn built() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let args = ["build", "--profile", "smoke", "--locked", "-p", "netwright"];
+    let more = ["--message-format", "json-render-diagnostics"];
+    let out = Command::new(cargo).args(args).args(more).current_dir(root).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    let messages = text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+    let program = messages.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).next_back();
+    program.expect("no program was built")
+}
+
+/// The program, and what was run of it.
+struct Smoke {
+    program: PathBuf,
+    state: tempfile::TempDir,
+    ran: BTreeSet<String>,
+}
+
+impl Smoke {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(args).current_dir(&self.state).env("NETWRIGHT_STATE", self.state.path());
+        command.env_remove("SSH_CONNECTION").env_remove("NETWRIGHT_SECRET");
+        command
+    }
+
+    /// Runs a command, which ends with one of these exit codes; gives what it printed.
+    fn run(&mut self, args: &[&str], codes: &[i32]) -> String {
+        let out = schema::ended(&mut self.command(args));
+        let err = String::from_utf8_lossy(&out.stderr);
+        let code = out.status.code().unwrap_or_else(|| panic!("{args:?}: {}: {err}", out.status));
+        assert!(codes.contains(&code), "{args:?}: exit code {code}: {err}");
+        self.name(args);
+        String::from_utf8(out.stdout).unwrap()
+    }
+
+    fn name(&mut self, args: &[&str]) {
+        let words = if FAMILIES.contains(&args[0]) { 2 } else { 1 };
+        self.ran.insert(args[..words].join(" "));
+    }
+
+    fn looks(&mut self) {
+        self.run(&["schema", "doctor"], &[0]);
+        self.run(&["inspect", "--json"], &[0]);
+        self.run(&["doctor", "--json", "--window", "300ms"], &[0]);
+        self.run(&["watch", "--json", "--interval", "200ms", "--duration", "400ms"], &[0]);
+        self.run(&["snapshot", "-o", "host.tar.zst", "--window", "200ms"], &[0]);
+        let of_snapshot = self.run(&["inspect", "--json", "--root", "host.tar.zst"], &[0]);
+        assert!(of_snapshot.contains("\"nics\""), "{of_snapshot}");
+    }
+
+    fn changes(&mut self) {
+        let changes = ["nic.v0.mtu=1400", "sysctl.net.core.somaxconn=8192"];
+        self.run(&["tune", "profiles", "--json"], &[0]);
+        self.run(&[&["tune", "plan", "--json"][..], &changes].concat(), &[0]);
+        self.run(&[&["tune", "apply", "--json", "--confirm", "60s"][..], &changes].concat(), &[0]);
+        let mtu = || std::fs::read_to_string("/sys/class/net/v0/mtu").unwrap();
+        assert_eq!(mtu(), "1400\n");
+        self.run(&["tune", "confirm", "--json"], &[0]);
+        self.run(&["tune", "status", "--json"], &[0]);
+        self.run(&["tune", "persist", "--dry-run", "--json"], &[0]);
+        self.run(&["tune", "rollback", "--json"], &[0]);
+        self.run(&["tune", "log", "--json"], &[0]);
+        assert_eq!(mtu(), "1500\n");
+    }
+
+    fn traffic(&mut self) {
+        let serve = Serve::of(self.command(&["serve", "--json", "--port", "0"]));
+        self.name(&["serve"]);
+        let short = ["--duration", "300ms", "--json"];
+        for kind in ["rtt", "stream", "connect"] {
+            self.run(&[&["measure", kind, serve.target()][..], &short].concat(), &[0]);
+        }
+        let server = http::Server::start(http::plain);
+        self.run(&[&["measure", "http", &server.url("/")][..], &short].concat(), &[0]);
+        let database = Postgres::start();
+        let select = ["--script", "select1"];
+        let url = database.url("postgres");
+        self.run(&[&["measure", "pg", &url][..], &select, &short].concat(), &[0]);
+        let target = format!("rtt://{}", serve.target());
+        // "Inconclusive" and "not better" are answers too.
+        self.run(
+            &["explain", &target, "--json", "--round", "30ms", "--duration", "500ms"],
+            &[0, 1],
+        );
+    }
+
+    fn experiments(&mut self) {
+        let figure = ["--metric", "x=/x = ([0-9]+)/:higher", "--runs", "32", "--json"];
+        let levels = ["--command", "echo x = {level}000", "--level", "1", "--level", "2"];
+        self.run(
+            &[&["prove", "--quiet", "--record", "r.jsonl"][..], &levels, &figure].concat(),
+            &[0],
+        );
+        let workload = "echo x = $(cat /proc/sys/net/core/somaxconn)";
+        let args = ["fix", "--yes", "--window", "200ms", "--command", workload];
+        let more = ["--try", "sysctl.net.core.somaxconn=8192"];
+        self.run(&[&args[..], &more, &figure].concat(), &[0]);
+    }
+
+    fn lab(&mut self) {
+        let name = format!("t{}-smoke", std::process::id());
+        self.run(&["lab", "up", "pair", "-q", "--name", &name], &[0]);
+        let listed = self.run(&["lab", "list"], &[0]);
+        assert!(listed.contains(&name), "{listed}");
+        let said = self.run(&["lab", "exec", &format!("{name}/left"), "--", "echo", "there"], &[0]);
+        assert_eq!(said, "there\n");
+        self.run(&["lab", "down", &name], &[0]);
+    }
+}
+
+#[test]
+fn every_command_works_as_released() {
+    let (program, state) = (built(), tempfile::tempdir().unwrap());
+    let mut smoke = Smoke { program, state, ran: BTreeSet::new() };
+    smoke.lab();
+    on_a_host(|_| {
+        smoke.looks();
+        smoke.changes();
+        smoke.traffic();
+        smoke.experiments();
+    });
+    let mut offered = BTreeSet::new();
+    for command in commands(&run(NETWRIGHT, &["--help"])) {
+        if FAMILIES.contains(&command.as_str()) {
+            let of = commands(&run(NETWRIGHT, &[&command, "--help"]));
+            offered.extend(of.into_iter().map(|c| format!("{command} {c}")));
+        } else {
+            offered.insert(command);
+        }
+    }
+    assert_eq!(smoke.ran, offered, "what was run, against what `netwright --help` names");
+    assert!(smoke.ran.len() > 20);
+}
+
+#[test]
+fn as_released_a_panic_aborts() {
+    // What the profile is for: were it like the debug build, this suite would show nothing.
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+    let text = std::fs::read_to_string(manifest).unwrap();
+    let smoke = text.split("[profile.smoke]").nth(1).unwrap();
+    let smoke = smoke.split("\n[").next().unwrap();
+    assert!(smoke.contains("inherits = \"release\""), "{smoke}");
+    for differs in ["panic", "overflow-checks", "debug-assertions"] {
+        assert!(!smoke.contains(differs), "{differs} of the smoke build is not the release's");
+    }
+}
