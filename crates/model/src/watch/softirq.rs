@@ -36,6 +36,13 @@ impl VectorNs {
         self.other += other.other;
     }
 
+    /// So many times as much of each.
+    pub fn times(&self, factor: f64) -> Self {
+        let of = |ns: u64| (ns as f64 * factor).round() as u64;
+        let Self { net_rx, net_tx, pacing, other } = *self;
+        Self { net_rx: of(net_rx), net_tx: of(net_tx), pacing: of(pacing), other: of(other) }
+    }
+
     /// What carries packets: `NET_RX`, `NET_TX` and pacing.
     pub fn network(&self) -> u64 {
         self.net_rx + self.net_tx + self.pacing
@@ -71,6 +78,17 @@ impl ByContext {
     /// The same and NAPI's threads, where their time is known: all work of this kind.
     pub fn all_ns(&self) -> u64 {
         self.softirq_ns() + self.threaded.known().map_or(0, VectorNs::total)
+    }
+
+    /// So many times as much in each context.
+    pub fn times(&self, factor: f64) -> Self {
+        Self {
+            syscall: self.syscall.times(factor),
+            irq_on_task: self.irq_on_task.times(factor),
+            idle: self.idle.times(factor),
+            ksoftirqd: self.ksoftirqd.times(factor),
+            threaded: self.threaded.clone().map(|v| v.times(factor)),
+        }
     }
 
     /// Adds another CPU's.
@@ -170,4 +188,23 @@ pub struct CpuWatch {
     pub received_rps: Delta,
     /// Packets dropped by the flow limit. **Source**: `softnet_stat`.
     pub flow_limit_drops: Delta,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_it_is_a_share_of_each_context() {
+        let vectors = VectorNs { net_rx: 700, net_tx: 200, pacing: 80, other: 20 };
+        let one = ByContext {
+            ksoftirqd: vectors,
+            idle: vectors,
+            threaded: Reading::Known(vectors),
+            ..ByContext::default()
+        };
+        let half = one.times(0.5);
+        assert_eq!((half.softirq_ns(), half.all_ns(), half.syscall.total()), (1_000, 1_500, 0));
+        assert_eq!(half.ksoftirqd.net_rx, 350);
+    }
 }

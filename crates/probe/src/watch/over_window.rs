@@ -1,5 +1,7 @@
 //! Softirq time over one window, for those who take samples and do not watch.
 
+use std::time::Instant;
+
 use model::{Reading, Samples, watch::ByContext};
 
 use super::{When, permission::asked, possible, softirq::Part};
@@ -9,7 +11,10 @@ use crate::Root;
 const ALWAYS: (When, When) = (When::Always, When::Always);
 
 /// The softirq programs, attached for a window.
-pub struct OverWindow(Option<Part>);
+pub struct OverWindow {
+    part: Option<Part>,
+    since: Instant,
+}
 
 impl OverWindow {
     /// Attaches them where they are wanted, and the host is the running one and lets us; costs some
@@ -20,7 +25,7 @@ impl OverWindow {
             part.look(None);
             part
         });
-        Self(part)
+        Self { part, since: Instant::now() }
     }
 
     /// Puts what they measured, or why they did not, into the window's samples.
@@ -29,11 +34,17 @@ impl OverWindow {
     }
 
     /// The same of a part of the window, which ends now; the next one begins.
+    ///
+    /// The programs run from before the window's first reading until after its last one, which on a slow
+    /// host is seconds longer than the window: the samples get the window's share of their time.
     pub fn part(&mut self, mut samples: Samples) -> Samples {
-        let Some(part) = &mut self.0 else { return samples };
+        let Some(part) = &mut self.part else { return samples };
         let look = part.look(None);
+        let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
+        let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
         for cpu in &mut samples.cpus {
-            (cpu.softirq_ns, _) = look.of(cpu.id);
+            let (measured, _) = look.of(cpu.id);
+            cpu.softirq_ns = measured.map(|by| by.times(share.min(1.0)));
         }
         samples
     }
