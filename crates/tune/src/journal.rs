@@ -32,7 +32,7 @@ use crate::{
 pub const DEFAULT_STATE: &str = "/var/lib/netwright";
 
 /// What netwright keeps in a state folder.
-const OURS: [&str; 4] = ["journal", "lock", "persist.json", "fix"];
+const OURS: [&str; 5] = ["journal", "lock", "persist.json", "fix", "prove"];
 
 /// A place for journals.
 #[derive(Debug, Clone, PartialEq, Eq)]

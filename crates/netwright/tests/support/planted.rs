@@ -129,33 +129,50 @@ pub fn figure(f: &Value, what: &str) -> u64 {
     digits.parse().unwrap_or_else(|_| panic!("{what}: {value}"))
 }
 
-/// How much a counter grew, by the classic tool, over a look of `doctor` and a little around it.
-pub struct Bracket {
-    grew: u64,
-    took: Duration,
-}
+/// How a counter grew, by the classic tool, over a look of `doctor` and a little around it.
+pub struct Bracket(Vec<(Instant, u64)>);
 
-/// Reads a counter by the classic tool, looks, reads it again.
+/// Reads a counter by the classic tool again and again, while `doctor` looks.
 pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
-    let (before, began) = (counter(), Instant::now());
-    let d = doctor(ns);
-    let took = began.elapsed();
-    (d, Bracket { grew: counter() - before, took })
+    let read = || {
+        let before = Instant::now();
+        let count = counter();
+        // The middle of the reading, which is off by less than a window's edge matters.
+        (before + before.elapsed() / 2, count)
+    };
+    thread::scope(|scope| {
+        let doctor = scope.spawn(|| doctor(ns));
+        let mut seen = vec![read()];
+        while !doctor.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+            seen.push(read());
+        }
+        seen.push(read());
+        (doctor.join().unwrap(), Bracket(seen))
+    })
 }
 
 impl Bracket {
     /// By how much the counter grew.
     pub fn grew(&self) -> u64 {
-        self.grew
+        self.0[self.0.len() - 1].1 - self.0[0].1
     }
 
-    /// A fault that comes at a steady rate: `doctor` saw no more than the bracket, and as much as
-    /// its window holds of it. A figure off by a factor of two fits neither.
+    /// `figure` is what the counter grew by within a window as long as `doctor`'s, somewhere within the
+    /// bracket. At a steady rate a figure off by a factor of two is none.
     pub fn holds(&self, d: &Value, figure: u64) {
-        let window = d["window_ns"].as_u64().unwrap() as f64 / 1e9;
-        let due = self.grew as f64 * window / self.took.as_secs_f64();
-        let fits = figure <= self.grew && figure as f64 >= 0.6 * due && figure as f64 <= 1.6 * due;
-        assert!(fits, "{figure} of {}, about {due:.0} due", self.grew);
+        let window = Duration::from_nanos(d["window_ns"].as_u64().unwrap());
+        let (mut least, mut most) = (u64::MAX, 0);
+        for (i, pair) in self.0.windows(2).enumerate() {
+            let [(from, first), (to, second)] = [pair[0], pair[1]];
+            let after = |at: Instant| self.0[i..].iter().position(|s| s.0 >= at).map(|k| i + k);
+            let Some(end) = after(from + window) else { break };
+            least = least.min(self.0[end - 1].1.saturating_sub(second));
+            let end = after(to + window).unwrap_or(self.0.len() - 1);
+            most = most.max(self.0[end].1 - first);
+        }
+        let fits = (least..=most).contains(&figure);
+        assert!(fits, "{figure}, of {} in all; {least} to {most} in {window:?}", self.grew());
     }
 }
 

@@ -17,7 +17,7 @@ use crate::fuzzed::answers;
 
 /// Every message of a connection that comes in pieces of this size; of kind `D` the body is not
 /// wanted.
-fn all(bytes: &[u8], piece: usize) -> (Vec<(u8, Vec<u8>)>, bool) {
+pub(super) fn all(bytes: &[u8], piece: usize) -> (Vec<(u8, Vec<u8>)>, bool) {
     let (mut frames, mut out) = (Frames::default(), vec![]);
     for mut input in bytes.chunks(piece.max(1)) {
         loop {

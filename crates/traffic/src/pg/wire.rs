@@ -225,29 +225,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pg::fuzzed::all;
 
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let mut all = vec![kind];
         all.extend((body.len() as u32 + 4).to_be_bytes());
         all.extend(body);
         all
-    }
-
-    /// Every message of it, fed in pieces; of kind `D` the bodies are not wanted.
-    fn all(bytes: &[u8], piece: usize) -> (Vec<(u8, Vec<u8>)>, bool) {
-        let (mut frames, mut out) = (Frames::default(), vec![]);
-        for mut input in bytes.chunks(piece.max(1)) {
-            loop {
-                match frames.next(&mut input, |k| k != b'D') {
-                    Next::Whole(k, b) => out.push((k, if k == b'D' { vec![] } else { b.into() })),
-                    Next::Kept(k) => out.push((k, frames.kept().into())),
-                    Next::Passed(k) => out.push((k, vec![])),
-                    Next::More => break,
-                    Next::Bad(_) => return (out, true),
-                }
-            }
-        }
-        (out, false)
     }
 
     proptest! {
