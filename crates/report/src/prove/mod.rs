@@ -65,8 +65,8 @@ fn head(d: &ProveDocument, page: &mut Page) {
     still(d.held_still.as_ref(), page);
 }
 
-/// What the verdict says; where a guard speaks against it, which one.
-fn headline(d: &ProveDocument) -> String {
+/// What the verdict says in words; where a guard is worse, which one.
+pub fn headline(d: &ProveDocument) -> String {
     let worse = |m: &&MetricVerdict| m.guard && m.verdict.outcome == Outcome::Worse;
     let worse: Vec<&str> = d.metrics.iter().filter(worse).map(|m| m.metric.as_str()).collect();
     let several = matches!(d.design, Design::Factorial | Design::OneAtATime);

@@ -9,7 +9,7 @@ use std::{
 use model::{
     Nanos,
     fix::{Candidate, Fate},
-    prove::{Outcome, ProveDocument, Verdict},
+    prove::{Outcome, ProveDocument},
     tune::Plan,
 };
 use prove::{
@@ -209,7 +209,7 @@ impl Course<'_> {
             return Ok(false);
         };
         c.runs = document.runs.len();
-        c.why = report::prove::says(&document.verdict);
+        c.why = report::prove::headline(&document);
         if document.verdict.outcome == Outcome::Undecided && goes_on && self.args.runs.is_none() {
             let share = Nanos(u64::try_from(slice.share.as_nanos()).unwrap_or(u64::MAX));
             c.why += &format!("; its share of --budget, {share}, is used up");
@@ -225,7 +225,7 @@ impl Course<'_> {
         }
         if !self.args.output.talk.quiet {
             let fate = if c.fate == Fate::Kept { "kept" } else { "undone" };
-            note(&format!("{fate}: {name}: {}", told(&document.verdict)));
+            note(&format!("{fate}: {name}: {}", told(&document)));
         }
         Ok(goes_on)
     }
@@ -254,9 +254,10 @@ impl Course<'_> {
 }
 
 /// `better, +5.1% (+4.8% to +5.4%)`.
-pub fn told(v: &Verdict) -> String {
-    match v.effect {
-        Some(_) => format!("{}, {}", report::prove::says(v), report::prove::change(v)),
-        None => report::prove::says(v),
+fn told(document: &ProveDocument) -> String {
+    let said = report::prove::headline(document);
+    match document.verdict.effect {
+        Some(_) => format!("{said}, {}", report::prove::change(&document.verdict)),
+        None => said,
     }
 }

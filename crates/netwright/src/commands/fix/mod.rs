@@ -523,12 +523,12 @@ fn last(
             Ok(verdict.filter(|v| v.effect.is_some()))
         }
         Came::Told(document) => {
-            if !matches!(document.verdict.outcome, Outcome::Better) {
-                notes.push(
-                    "each was shown to help by itself; all of it together was not shown to, in \
-                     the runs of the last experiment"
-                        .into(),
-                );
+            if document.verdict.outcome != Outcome::Better {
+                let said = report::prove::headline(&document);
+                notes.push(format!(
+                    "each was shown to help by itself; all of it together was not, in the runs of the last \
+                     experiment: {said}"
+                ));
             }
             Ok(Some(document.verdict))
         }
