@@ -45,6 +45,8 @@ check: lint
 	scripts/suites --cargo "$(CARGO)" --tier check
 
 lint:
+	@scripts/need codespell:codespell
+	codespell
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
