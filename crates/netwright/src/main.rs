@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod exit;
+mod help;
 mod interrupt;
 mod output;
 mod request;
@@ -15,7 +16,7 @@ mod view;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use exit::{Done, Failure};
@@ -26,12 +27,18 @@ static MEMORY: starved::Memory = starved::Memory;
 fn main() -> ExitCode {
     exit::on_panic();
     starved::hear_of_full_files();
-    exit::code(match Cli::try_parse() {
+    exit::code(match typed() {
         Ok(cli) => run(cli.command),
         // Refusals end with 2. Help and version are answers: one that nobody could read is none.
         Err(e) if e.use_stderr() || output::Sink::Stdout.is_terminal() => e.exit(),
         Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| Done::Yes),
     })
+}
+
+fn typed() -> clap::error::Result<Cli> {
+    let mut command = help::both(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 
 fn run(command: Command) -> Result<Done, Failure> {

@@ -333,7 +333,7 @@ fn ends_in(args: &[&str]) {
 
 #[test]
 fn the_help_of_json_is_that_of_this_command() {
-    let help = run(NETWRIGHT, &["watch", "-h"]);
+    let help = run(NETWRIGHT, &["watch", "--help"]);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("one object a line for each interval"), "{help}");
     assert!(help.contains("netwright schema watch") && help.contains("is replaced"), "{help}");
