@@ -41,4 +41,4 @@ pub use finding::{Change, Confidence, Evidence, Finding, Goal, NotJudged, Severi
 pub use ids::{CpuId, IrqId, NumaNode, QueueId};
 pub use reading::Reading;
 pub use samples::Samples;
-pub use units::{BitsPerSec, Bytes, Nanos};
+pub use units::{BitsPerSec, Bytes, Nanos, seconds};

@@ -115,6 +115,17 @@ impl FromStr for Nanos {
     }
 }
 
+/// A duration as people type it: a number without a unit is seconds.
+///
+/// Not where a setting is named, whose own unit may be another one.
+///
+/// # Errors
+/// The text is no duration.
+pub fn seconds(text: &str) -> Result<Nanos, NotAQuantity> {
+    let bare = text.trim().ends_with(|c: char| c.is_ascii_digit());
+    if bare { format!("{}s", text.trim()).parse() } else { text.parse() }
+}
+
 impl FromStr for Bytes {
     type Err = NotAQuantity;
 
@@ -262,6 +273,10 @@ mod tests {
         assert!(err.contains("did you mean 500Mbit? unknown unit \"M\""), "{err}");
         let err = "5k".parse::<Nanos>().unwrap_err().to_string();
         assert!(!err.contains("did you mean"), "{err}");
+        assert_eq!(seconds("5").unwrap(), Nanos(5_000_000_000));
+        assert_eq!(seconds(" 0.25 ").unwrap(), Nanos(250_000_000));
+        assert_eq!(seconds("5ms").unwrap(), Nanos(5_000_000));
+        assert!(seconds("").is_err() && seconds("-1").is_err() && seconds("1.").is_err());
         let err = "5".parse::<Nanos>().unwrap_err().to_string();
         assert_eq!(err, "\"5\" is not a duration: a unit is missing; did you mean 5s or 5ms?");
         for bad in

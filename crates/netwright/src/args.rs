@@ -196,7 +196,7 @@ usual); a second Ctrl-C ends netwright."
 ))]
 pub struct DoctorArgs {
     /// How long to watch the counters, 100ms to 10m [default: 5s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
     pub window: Option<Nanos>,
     /// What the host should be good at.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
@@ -239,19 +239,19 @@ pub enum SeverityArg {
 /// `netwright snapshot`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright snapshot -o host.tar.zst
+    "  netwright snapshot                     # db1-20261122-143007.tar.zst
   netwright snapshot -o host.tar.zst --redact --window 30s --name postgres
   netwright doctor --root host.tar.zst   # anywhere else"
 ))]
 pub struct SnapshotArgs {
-    /// The archive to write.
+    /// The archive to write [default: HOST-DATE-TIME.tar.zst in this folder].
     #[arg(long, short, value_name = "FILE.tar.zst")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
     /// Overwrite the archive if it is there.
     #[arg(long)]
     pub force: bool,
     /// How long to watch the counters, 100ms to 10m [default: 5s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
     pub window: Option<Nanos>,
     /// Replace addresses, host names, MACs and command lines, the same way everywhere.
     #[arg(long)]

@@ -236,3 +236,17 @@ impl Drop for Progress {
         }
     }
 }
+
+/// This moment, `20261122-143007`, in UTC.
+pub fn utc_now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let seconds = since.map_or(0, |s| libc::time_t::try_from(s.as_secs()).unwrap_or(0));
+    // SAFETY: all zeros are a `tm`; gmtime_r writes one, or nothing for a year that no `int` holds.
+    let t = unsafe {
+        let mut t: libc::tm = std::mem::zeroed();
+        libc::gmtime_r(&raw const seconds, &raw mut t);
+        t
+    };
+    let (year, month) = (t.tm_year + 1900, t.tm_mon + 1);
+    format!("{year:04}{month:02}{:02}-{:02}{:02}{:02}", t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec)
+}

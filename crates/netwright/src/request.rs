@@ -158,14 +158,15 @@ impl Doctor {
 impl Snapshot {
     /// Checks.
     pub fn check(args: SnapshotArgs) -> Result<Self, Failure> {
-        if args.output.as_os_str() == "-" {
+        let path = args.output.unwrap_or_else(|| archive_name(args.redact));
+        if path.as_os_str() == "-" {
             return Err(Failure::Usage(
                 "a snapshot is written to a file, not to a pipe; give -o a file name".into(),
             ));
         }
-        Sink::File(args.output.clone()).check()?;
+        Sink::File(path.clone()).check()?;
         Ok(Self {
-            path: args.output,
+            path,
             force: args.force,
             window: window(args.window)?,
             redact: args.redact,
@@ -173,6 +174,16 @@ impl Snapshot {
             quiet: args.talk.quiet,
         })
     }
+}
+
+/// `db1-20261122-143007.tar.zst`, in UTC; what is redacted names no host.
+fn archive_name(redacted: bool) -> PathBuf {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = if redacted { "" } else { host.trim() };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let host: String = host.trim_start_matches(['.', '-']).chars().map(plain).collect();
+    let host = if host.is_empty() { "snapshot" } else { &host };
+    PathBuf::from(format!("{host}-{}.tar.zst", crate::output::utc_now()))
 }
 
 impl Snapshot {

@@ -258,7 +258,7 @@ fn budget(spec: &Spec) -> Result<Budget, String> {
 }
 
 fn duration(key: &str, text: &str) -> Result<Duration, String> {
-    let ns: Nanos = text.parse().map_err(|e| format!("{key}: {e}"))?;
+    let ns = model::seconds(text).map_err(|e| format!("{key}: {e}"))?;
     match ns.0 {
         0 => Err(format!("{key}: 0 says nothing")),
         ns => Ok(Duration::from_nanos(ns)),
@@ -300,7 +300,7 @@ pub(crate) fn run_takes(spec: &Spec) -> Option<Duration> {
         None => None,
     };
     let said = words.iter().enumerate().find_map(at);
-    let takes: Nanos = said.map_or(Some(UNTOLD), |text| text.parse().ok())?;
+    let takes = said.map_or(Some(UNTOLD), |text| model::seconds(&text).ok())?;
     Some(Duration::from_nanos(takes.0))
 }
 

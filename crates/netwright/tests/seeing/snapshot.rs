@@ -362,3 +362,25 @@ fn an_unprivileged_capture_reads_back_as_it_was() {
     };
     same("unprivileged", without_counts(captured), without_counts(live));
 }
+
+#[test]
+fn without_a_name_the_archive_has_the_host_and_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    for (more, begins) in [(&[][..], host.trim()), (&["--redact"], "snapshot")] {
+        let mut command = Command::new(NETWRIGHT);
+        // A number without a unit is seconds.
+        command.args(["snapshot", "--window", "0.1"]).args(more).current_dir(&folder);
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let names = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name());
+        let names: Vec<String> = names.map(|n| n.into_string().unwrap()).collect();
+        let name =
+            names.iter().find(|n| n.starts_with(begins)).unwrap_or_else(|| panic!("{names:?}"));
+        let time = &name[begins.len()..];
+        let shape: String =
+            time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        assert_eq!(shape, "-00000000-000000.tar.zst", "{name}");
+        assert!(String::from_utf8_lossy(&out.stdout).contains(name.as_str()));
+    }
+}

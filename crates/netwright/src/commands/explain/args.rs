@@ -110,13 +110,13 @@ pub struct ExplainArgs {
     #[arg(long, help_heading = "Prediction")]
     pub verify: bool,
     /// How long the workload and the network take turns, or a server is watched.
-    #[arg(long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
     /// Measure on until the parts add up, at most so long [default: three times --duration].
-    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub max_duration: Option<Nanos>,
     /// The measured part of each turn.
-    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub round: Nanos,
     /// How the threads here, and those of the responder, wait for data.
     #[arg(

@@ -48,13 +48,13 @@ pub struct FixArgs {
     #[arg(long = "try", value_name = "KNOB=VALUE")]
     pub also: Vec<String>,
     /// How long all may take.
-    #[arg(long, value_name = "DURATION", default_value = "15m", help_heading = "Extent")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "15m", help_heading = "Extent")]
     pub budget: Nanos,
     /// How many runs each experiment takes at most, instead of a share of the budget; 24 at least.
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub runs: Option<usize>,
     /// How long the counters are watched under the workload before each judgement.
-    #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
     pub window: Nanos,
     /// Attach no eBPF programs on this host while it is watched; NETWRIGHT_BPF=off in the environment
     /// does it for every command, and for the workload.

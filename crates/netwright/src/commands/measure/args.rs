@@ -98,19 +98,19 @@ pub struct CommonArgs {
     #[arg(long, conflicts_with = "transport", help_heading = "Traffic")]
     pub udp: bool,
     /// The measured window of each run.
-    #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "5s", help_heading = "Time")]
     pub duration: Nanos,
     /// Traffic before the window, not measured.
-    #[arg(long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub warmup: Nanos,
     /// Traffic after the window, not measured.
-    #[arg(long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
     pub cooldown: Nanos,
     /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
     pub confidence: Option<Percent>,
     /// The longest that --confidence may take for each run.
-    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
     pub longest: Nanos,
     /// How the threads here wait for data.
     #[arg(
@@ -236,7 +236,7 @@ pub struct RttArgs {
     #[arg(long, value_name = "N", value_parser = within::<1, 256>, help_heading = "Traffic")]
     pub peer_threads: Option<u32>,
     /// When a UDP request counts as lost.
-    #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
     pub timeout: Nanos,
     /// Run the variants that tell the stack from waking up: two CPUs blocking, two spinning, one
     /// CPU.
@@ -290,7 +290,7 @@ pub struct StreamArgs {
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     pub rate: Option<BitsPerSec>,
     /// A line every so often.
-    #[arg(long, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
     pub interval: Nanos,
     /// Spare the copy at the sender.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "sendfile", help_heading = "Traffic")]
@@ -349,7 +349,7 @@ pub struct ConnectArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value = "peer", help_heading = "Traffic")]
     pub close: CloseArg,
     /// When an attempt counts as failed.
-    #[arg(long, value_name = "DURATION", default_value = "3s", help_heading = "Traffic")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "3s", help_heading = "Traffic")]
     pub timeout: Nanos,
 }
 

@@ -72,10 +72,10 @@ pub struct HttpArgs {
     #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
     pub rate: Option<PerSecond>,
     /// When a request counts as failed.
-    #[arg(long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
     pub timeout: Nanos,
     /// The measured window of each run [default: 5s; with --requests its limit, 10m].
-    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub duration: Option<Nanos>,
     /// So many requests instead; they begin with the window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]

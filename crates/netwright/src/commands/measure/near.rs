@@ -27,16 +27,16 @@ const LONGEST: Nanos = Nanos(600_000_000_000);
 pub struct NearArgs {
     /// Traffic before the window, not measured; where a number is asked for, time to connect.
     /// [default: 200ms].
-    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub warmup: Option<Nanos>,
     /// Traffic after the window, not measured [default: 50ms].
-    #[arg(long, value_name = "DURATION", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub cooldown: Option<Nanos>,
     /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
     pub confidence: Option<Percent>,
     /// The longest that --confidence may take for each run.
-    #[arg(long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
     pub longest: Nanos,
     /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
@@ -79,7 +79,7 @@ pub struct NearArgs {
     pub socket: SocketArgs,
     /// Print progress at this interval to standard error, as pgbench's -P does: 1; the result has
     /// intervals of this length [default: 1s, not printed].
-    #[arg(long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
+    #[arg(value_parser = model::seconds, long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
     pub interval: Option<Nanos>,
     /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
     #[arg(long, help_heading = "Output")]

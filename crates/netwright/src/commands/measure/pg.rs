@@ -116,13 +116,13 @@ pub struct PgArgs {
     #[arg(long, value_name = "N", help_heading = "Traffic")]
     pub seed: Option<u64>,
     /// When a statement counts as failed.
-    #[arg(long, value_name = "DURATION", default_value = "60s", help_heading = "Traffic")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "60s", help_heading = "Traffic")]
     pub timeout: Nanos,
     /// Tell each statement's latency.
     #[arg(long, short = 'r', help_heading = "Output")]
     pub per_statement: bool,
     /// The measured window of each run [default: 5s; with --transactions its limit, 10m].
-    #[arg(long, short = 'T', value_name = "DURATION", help_heading = "Time")]
+    #[arg(value_parser = model::seconds, long, short = 'T', value_name = "DURATION", help_heading = "Time")]
     pub duration: Option<Nanos>,
     /// So many transactions in all instead (pgbench's -t is for each client); they begin with the
     /// window.

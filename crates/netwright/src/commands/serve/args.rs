@@ -80,10 +80,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SIZE", default_value = "512M", help_heading = "Limits")]
     pub max_memory: Bytes,
     /// The longest test.
-    #[arg(long, value_name = "DURATION", default_value = "24h", help_heading = "Limits")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "24h", help_heading = "Limits")]
     pub max_duration: Nanos,
     /// How long a client may be silent between tests.
-    #[arg(long, value_name = "DURATION", default_value = "30s", help_heading = "Limits")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "30s", help_heading = "Limits")]
     pub idle: Nanos,
     /// Write what happens as JSON, one object on a line, to standard output.
     #[arg(long, help_heading = "Output")]

@@ -185,14 +185,14 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
     /// Undo all unless `tune confirm` comes within this time, 1s to 1h.
-    #[arg(long, value_name = "DURATION", conflicts_with = "no_confirm")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", conflicts_with = "no_confirm")]
     pub confirm: Option<Nanos>,
     /// Ask for no confirmation, whatever is disturbed.
     #[arg(long)]
     pub no_confirm: bool,
     /// Undo all when a member of a bond, team or bridge is not up in it again within this time after
     /// its link was reset, 1s to 1h.
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "30s")]
     pub link_wait: Nanos,
     /// Check the path of a raised MTU to this host, instead of to the neighbours that answer; repeat for
     /// several.

@@ -27,10 +27,10 @@ it shows what /proc tells and names what is missing."
 ))]
 pub struct WatchArgs {
     /// How long an interval is, 100ms to 1h.
-    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s")]
     pub interval: Nanos,
     /// End after this time; without, watch until Ctrl-C.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Nanos>,
     /// Attach no eBPF programs: only what /proc tells. NETWRIGHT_BPF=off in the environment does it
     /// for every command.
