@@ -178,8 +178,8 @@ impl Snapshot {
 
 /// `db1-20261122-143007.tar.zst`, in UTC; what is redacted names no host.
 fn archive_name(redacted: bool) -> PathBuf {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if redacted { "" } else { host.trim() };
+    let host = Root::live().word("/proc/sys/kernel/hostname").into_known().unwrap_or_default();
+    let host = if redacted { "" } else { &host };
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let host: String = host.trim_start_matches(['.', '-']).chars().map(plain).collect();
     let host = if host.is_empty() { "snapshot" } else { &host };
