@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic, process::Process};
 
 use crate::{
-    Case, Rule, queues,
+    Case, Rule,
+    queues::{self, BUSY_NIC_PER_S},
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
     seats, spread, text,
 };
@@ -19,7 +20,7 @@ pub static RULE: Rule = Rule {
         "a chosen process",
         "NUMA nodes",
         "the CPUs its threads ran on",
-        "softirq time by CPU",
+        "packets and softirq time by CPU",
     ],
     explained_by: &["irq_off_node"],
     judge,
@@ -27,7 +28,7 @@ pub static RULE: Rule = Rule {
 
 /// Share of the threads' sightings on another node that makes a finding.
 const AWAY: f64 = 0.30;
-/// Share of all softirq time that makes a node the one where softirqs run. Our proposal.
+/// Share of all packets that makes a node the one that handles them. Our proposal.
 const HOME: f64 = 0.70;
 /// Softirq time in CPUs (1.0 is one whole CPU) below which there is nothing to be near to.
 const LEAST_SOFTIRQ: f64 = 0.05;
@@ -52,10 +53,10 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         (Ok(_), Ok(Home::None(because))) => {
             vec![settle("", clear(because, [&softirq_home(case)]))]
         }
-        (Ok(all), Ok(Home::Node(node, share))) => {
+        (Ok(all), Ok(Home::Node(home))) => {
             let (mut said, mut away) = (vec![], vec![]);
             for p in all {
-                match one(case, p, node) {
+                match one(case, p, home.node) {
                     Ok(Ok(off)) => away.push(off),
                     Ok(Err(because)) => {
                         let who = format!("{} ({})", p.name, p.pid);
@@ -66,7 +67,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
                 }
             }
             if !away.is_empty() {
-                said.push(finding(case, &away, node, share));
+                said.push(finding(case, &away, &home));
             }
             said
         }
@@ -81,38 +82,53 @@ struct Away<'a> {
     cpus: CpuSet,
 }
 
+/// The node whose CPUs handle most packets.
+struct Node {
+    node: NumaNode,
+    packets_per_s: f64,
+    /// Of the host's packets.
+    share: f64,
+    /// Softirq time of all CPUs, in CPUs.
+    softirqs: f64,
+}
+
 enum Home {
-    Node(NumaNode, f64),
+    Node(Node),
     None(String),
 }
 
-/// The node that runs most of the softirq time.
+/// Packets decide, not softirq time: timers, RCU and the scheduler's balancing take softirq time as well, and
+/// of a host whose network is idle they take nearly all, most of it on one node.
 fn softirq_home(case: &Case<'_>) -> Result<Home, Missing> {
     let mut by_node: BTreeMap<NumaNode, u64> = BTreeMap::new();
+    let mut softirq_ns = 0;
     case.cpus_read()?;
     for cpu in case.online().iter() {
         let sample = case.cpu_sample(cpu)?;
-        let what = format!("/proc/stat of CPU {}", sample.id);
-        let stat = need(&what, &sample.proc_stat)?;
-        let ns = *need(&what, &stat.softirq_ns)?;
-        let node = case.node_read(cpu)?;
-        *by_node.entry(node).or_default() += ns;
+        let what = format!("/proc/stat of CPU {cpu}");
+        softirq_ns += *need(&what, &need(&what, &sample.proc_stat)?.softirq_ns)?;
+        let what = format!("/proc/net/softnet_stat of CPU {cpu}");
+        let packets = *need(&what, &need(&what, &sample.softnet)?.processed)?;
+        *by_node.entry(case.node_read(cpu)?).or_default() += packets;
     }
-    let total: u64 = by_node.values().sum();
-    let in_cpus = total as f64 / case.samples()?.window_ns.0 as f64;
-    if in_cpus < LEAST_SOFTIRQ {
-        return Ok(Home::None(format!("softirqs took {} of one CPU", text::percent(in_cpus))));
+    let (window, total) = (case.window_s()?, by_node.values().sum::<u64>() as f64);
+    if total / window < BUSY_NIC_PER_S {
+        return Ok(Home::None(format!("the CPUs handled {} packets", text::per_s(total / window))));
     }
-    let best = by_node.iter().max_by_key(|(n, ns)| (**ns, std::cmp::Reverse(**n)));
-    let Some((node, ns)) = best else {
-        return Err(Missing("softirq time by CPU: no CPU was sampled".into()));
+    let softirqs = softirq_ns as f64 / 1e9 / window;
+    if softirqs < LEAST_SOFTIRQ {
+        return Ok(Home::None(format!("softirqs took {} of one CPU", text::percent(softirqs))));
+    }
+    let best = by_node.iter().max_by_key(|(n, packets)| (**packets, std::cmp::Reverse(**n)));
+    let Some((&node, &packets)) = best else {
+        return Err(Missing("packets by CPU: no CPU was sampled".into()));
     };
-    let share = *ns as f64 / total as f64;
+    let share = packets as f64 / total;
     Ok(if share >= HOME {
-        Home::Node(*node, share)
+        Home::Node(Node { node, packets_per_s: packets as f64 / window, share, softirqs })
     } else {
         Home::None(format!(
-            "softirq time is spread over nodes, at most {} on one",
+            "packets are handled on several nodes, at most {} on one",
             text::percent(share)
         ))
     })
@@ -148,7 +164,7 @@ fn one<'a>(
     let off = found.away as f64 / found.seen as f64;
     if off <= AWAY {
         return Ok(Err(format!(
-            "{who}: {} of {} sightings away from node {home}, where the softirqs run",
+            "{who}: {} of {} sightings away from node {home}, which handles the packets",
             text::percent(off),
             found.seen
         )));
@@ -158,7 +174,8 @@ fn one<'a>(
 
 /// One finding and one set of changes, for the application as a whole: half of its processes moved
 /// is no joint place.
-fn finding(case: &Case<'_>, all: &[Away<'_>], home: NumaNode, share: f64) -> Judgement {
+fn finding(case: &Case<'_>, all: &[Away<'_>], place: &Node) -> Judgement {
+    let home = place.node;
     let who = match all {
         [one] => format!("{} ({})", one.process.name, one.process.pid),
         [first, ..] => format!("{} ({} processes)", first.process.name, all.len()),
@@ -189,8 +206,17 @@ fn finding(case: &Case<'_>, all: &[Away<'_>], home: NumaNode, share: f64) -> Jud
     let (changes, note) = together(case, all, home, &softirq_cpus);
     draft
         .show(
-            format!("softirq time on node {home}"),
-            format!("{} of the host's", text::percent(share)),
+            format!("packets handled on node {home} {}", case.over()),
+            format!(
+                "{}, {} of the host's",
+                text::per_s(place.packets_per_s),
+                text::percent(place.share)
+            ),
+            "/proc/net/softnet_stat, column 1",
+        )
+        .show(
+            format!("softirq time {}", case.over()),
+            format!("{} of one CPU", text::percent(place.softirqs)),
             "/proc/stat",
         )
         .add(&note)
