@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod doctor_guest;
 mod lab;
 mod lab_aarch64;
 mod lab_virtual;

@@ -1,0 +1,144 @@
+//! Faults of NICs with several queues, of nodes, of hardware threads and of the host as a whole, and a real
+//! irqbalance, planted in a guest: `doctor` names each, its remedy is applied, and the finding is gone. What
+//! looks like it stays silent. One guest serves all, for a boot is dear.
+
+mod host;
+mod look;
+mod placement;
+
+use std::{
+    fs::File,
+    net::UdpSocket,
+    os::fd::AsRawFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use lab::{
+    server::{NicModel, ServerSpec},
+    testing::TestLab,
+};
+
+use crate::support::{NETWRIGHT, needs_root};
+use look::Look;
+
+/// Datagrams from the lab's client, until dropped.
+struct Traffic {
+    stop: Arc<AtomicBool>,
+    sender: Option<JoinHandle<()>>,
+}
+
+impl Traffic {
+    /// To port 9000 of a NIC of the guest: so many flows in turn, so many datagrams at once, again after
+    /// each pause.
+    fn start(lab: &TestLab, nic: u8, flows: usize, at_once: usize, pause: Duration) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ended, space) =
+            (Arc::clone(&stop), format!("/run/netns/{}", lab.namespace("client").unwrap()));
+        let sender = thread::spawn(move || {
+            let space = File::open(space).unwrap();
+            // SAFETY: an open descriptor; only this thread changes its namespace.
+            assert_eq!(unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+            let from = format!("10.97.{nic}.1:0");
+            let flows: Vec<UdpSocket> =
+                (0..flows).map(|_| UdpSocket::bind(&from).unwrap()).collect();
+            let mut turn = flows.iter().cycle();
+            while !ended.load(Ordering::Relaxed) {
+                for flow in turn.by_ref().take(at_once) {
+                    // Refused where nobody listens.
+                    let _ = flow.send_to(&[0; 100], format!("10.97.{nic}.2:9000"));
+                }
+                thread::sleep(pause);
+            }
+        });
+        Self { stop, sender: Some(sender) }
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.sender.take().map(JoinHandle::join);
+    }
+}
+
+/// Runs a script in the guest after the functions of `guest/doctor.sh`.
+fn guest(lab: &TestLab, script: &str) -> String {
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/doctor.sh");
+    let script = format!(
+        "cd /tmp; export NETWRIGHT={NETWRIGHT} NETWRIGHT_STATE=/tmp/state; . {functions}\n{script}"
+    );
+    let out = lab.output_within("server", &["bash", "-c", &script], Duration::from_secs(60));
+    let out = out.unwrap();
+    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.code, 0, "{script}\n{said}{told}");
+    said.trim().to_owned()
+}
+
+/// Applies the changes that a look asks for and `tune` can make.
+fn apply(lab: &TestLab, look: &Look) {
+    let mut knobs: Vec<String> =
+        look.d["findings"].as_array().unwrap().iter().flat_map(look::asks).collect();
+    knobs.sort();
+    knobs.dedup();
+    let knobs: String = knobs.iter().map(|knob| format!("'{knob}' ")).collect();
+    guest(lab, &format!("\"$NETWRIGHT\" tune apply -q --no-confirm {knobs}"));
+}
+
+/// The interrupts of a NIC's receiving queues.
+fn irqs(lab: &TestLab, nic: &str) -> Vec<u32> {
+    let told = guest(lab, &format!("queue_irqs {nic}"));
+    told.split_whitespace().map(|n| n.parse().unwrap()).collect()
+}
+
+#[test]
+fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
+    needs_root();
+    let models = vec![NicModel::Virtio, NicModel::Vmxnet3, NicModel::E1000e];
+    let shape = ServerSpec::new(NETWRIGHT);
+    let spec = ServerSpec { cpus: 8, threads: 2, queues: 8, nics: 3, models, ..shape };
+    let lab = TestLab::server(&spec).unwrap();
+    let started = guest(
+        &lab,
+        // The time that the emulation takes for other CPUs counts as a poll's.
+        "sysctl -qw net.core.netdev_budget_usecs=1000000
+        start 6 -e \"$listens\"; start 7 -e \"$holds\"; start 2 -e \"$flows\"; connections 100
+        balance",
+    );
+    let [application, holder, flows, balancer] = started.lines().collect::<Vec<_>>()[..] else {
+        panic!("{started}")
+    };
+    what_looks_like_them_is_silent(&lab, application);
+    host::wrong_settings(&lab, flows);
+    placement::wrong_places(&lab, balancer, holder);
+}
+
+/// Each of these has one thing that the fault has, and not the other.
+fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
+    // Two channels of eight and no CPU full; interrupts on one CPU and traffic in one queue; on another
+    // node than the NIC and idle; steering for flows; queues placed by hand and not in their order; delayed
+    // interrupts, and the goal is throughput; GRO off and a busy thread on a sibling, and few packets; an
+    // application away from the node that has the softirqs, which are the timers'; memory that nobody reads
+    // and enough of it; bursts that the backlog takes; a table of connections with room.
+    let _one_flow = Traffic::start(lab, 0, 1, 1, Duration::from_millis(8));
+    let _bursts = Traffic::start(lab, 1, 4, 30, Duration::from_millis(150));
+    let spin = guest(
+        lab,
+        "ethtool -L eth0 combined 2; ethtool -K eth0 gro off; ethtool -C eth2 rx-usecs 50
+        place eth0 4; place eth0-tx 4; place eth1 4 6 5 7; place eth2 0
+        sysctl -qw net.core.rps_sock_flow_entries=32768; echo 8 > /sys/class/net/lo/queues/rx-0/rps_cpus
+        steer 'rx-*/rps_cpus' f0; steer 'rx-*/rps_flow_cnt' 4096; steer 'tx-*/xps_cpus' 0
+        start 5 -e \"$spins\"",
+    );
+    let look = Look::new(lab, &format!("--pid {application} --pid {spin}"));
+    look.silent(&placement::RULES);
+    look.silent(&["app_off_softirq_node"]);
+    look.silent(&host::RULES);
+    look.silent(&["rival_tuner", "coalescing_goal", "tcp_memory_pressure"]);
+    look.silent(&["few_channels", "offloads_off", "smt_sibling_shared"]);
+    guest(lab, &format!("kill {spin}"));
+}

@@ -1,0 +1,57 @@
+//! Settings of the whole host: only the first network namespace has them, and a namespace has no host.
+
+use lab::testing::TestLab;
+
+use super::{
+    apply, guest,
+    look::{Look, asks, conntrack, figure, leaves_to, named, shows, softnet},
+};
+
+pub const RULES: [&str; 4] =
+    ["backlog_drops", "time_squeeze", "conntrack_filling", "tcp_mem_units"];
+
+/// Plants them and applies the remedies; that they are gone shows in the next look. A burst of 30 packets over
+/// loopback, steered to CPU 3, meets a backlog of 10, a poll's budget of 4 and a table of 50 connections;
+/// `tcp_mem` is in bytes.
+pub fn wrong_settings(lab: &TestLab, flows: &str) {
+    // New flows: those of before are in the table.
+    let pages = guest(
+        lab,
+        &format!(
+            "kill {flows}
+        sysctl -n net.ipv4.tcp_mem | tee pages
+        sysctl -qw net.ipv4.tcp_mem=\"$(awk '{{print $1 * 4096, $2 * 4096, $3 * 4096}}' pages)\" \
+          net.core.netdev_max_backlog=10 net.core.netdev_budget=4 net.netfilter.nf_conntrack_max=50
+        start 2 -e \"$flows\" > again"
+        ),
+    );
+    let look = Look::new(lab, "");
+
+    let f = look.found("backlog_drops", "cpu 3");
+    look.holds(figure(f, "dropped on CPU 3"), |t| softnet(t, 1, 3));
+    assert_eq!(figure(f, "net.core.netdev_max_backlog"), 10, "{f:#}");
+    assert!(leaves_to(f, "below_kernel_default"), "{f:#}");
+
+    let f = look.found("time_squeeze", "cpu 3");
+    look.holds(figure(f, "time_squeeze on CPU 3"), |t| softnet(t, 2, 3));
+    assert_eq!(figure(f, "net.core.netdev_budget"), 4, "{f:#}");
+    assert!(leaves_to(f, "below_kernel_default"), "{f:#}");
+
+    let f = look.found("conntrack_filling", "net.netfilter.nf_conntrack_max");
+    look.gauge(figure(f, "net.netfilter.nf_conntrack_count"), |t| named(t, "entries in table"));
+    look.holds(figure(f, "drop over"), |t| conntrack(t, "drop"));
+    assert!(leaves_to(f, "below_kernel_default"), "{f:#}");
+
+    let f = look.found("tcp_mem_units", "net.ipv4.tcp_mem");
+    let memory: u64 = pages.split_whitespace().last().unwrap().parse().unwrap();
+    let wrong: Vec<u64> = shows(f, "net.ipv4.tcp_mem")
+        .split_whitespace()
+        .filter_map(|n| n.replace(',', "").parse().ok())
+        .collect();
+    assert_eq!(wrong[2], memory * 4096, "{f:#}");
+    // The kernel's own choice, which it makes of the memory that is free at boot.
+    let asked = asks(f)[0].split_whitespace().last().unwrap().parse::<f64>().unwrap();
+    assert!((0.9..1.15).contains(&(asked / memory as f64)), "{asked}, {memory}");
+
+    apply(lab, &look);
+}

@@ -1,0 +1,106 @@
+//! Where interrupts, steering and rings are, and a rival that would undo it.
+
+use std::time::Duration;
+
+use lab::testing::TestLab;
+
+use super::{
+    Traffic, apply, guest, host, irqs,
+    look::{Look, asks, figure, interrupts, leaves_to, moves, named, shows},
+};
+
+pub const RULES: [&str; 5] =
+    ["irqs_piled_up", "irq_off_node", "rps_redundant", "ring_too_small", "xps_not_local"];
+
+pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
+    let _flows = Traffic::start(lab, 0, 64, 16, Duration::from_millis(4));
+    let _bursts = Traffic::start(lab, 1, 4, 90, Duration::from_millis(150));
+    guest(
+        lab,
+        "ethtool -L eth0 combined 8; ethtool -G eth1 rx 64; sysctl -qw net.ipv4.tcp_mem='8 16 21012'
+        place eth0 0; place eth0-tx 0; place eth1 0 1 2 3 4 5 6 7; place eth2 4
+        sysctl -qw net.core.rps_sock_flow_entries=0
+        steer 'rx-*/rps_cpus' ff; steer 'tx-*/xps_cpus' f0",
+    );
+    let (eth0, eth1) = (irqs(lab, "eth0"), irqs(lab, "eth1"));
+    let look = Look::new(lab, "--for latency");
+
+    // What was remedied before is gone.
+    look.silent(&host::RULES);
+    let f = look.found("irqs_piled_up", "eth0");
+    assert!(shows(f, "eth0's queue interrupts").ends_with("of them on CPU 0"), "{f:#}");
+    for irq in eth0.iter().take(2) {
+        let shown = format!("IRQ {irq} ");
+        assert!(shows(f, &shown).ends_with("effective affinity 0"), "{f:#}");
+        look.holds(figure(f, &shown), |t| interrupts(t, *irq)[0]);
+    }
+    // The busiest queue's stays; the others are shared by the CPUs of the NIC's node.
+    let all = moves(f);
+    assert_eq!(all.len(), 7, "{f:#}");
+    assert!(all.iter().all(|(irq, cpu)| eth0.contains(irq) && (4..8).contains(cpu)), "{f:#}");
+
+    let f = look.found("irq_off_node", "eth0");
+    assert_eq!((shows(f, "node of eth0"), shows(f, "CPUs of node 1")), ("1", "4-7"));
+    assert!(shows(f, &format!("IRQ {}", eth0[0])).ends_with("on CPU 0"), "{f:#}");
+    let all = moves(f);
+    assert_eq!(all.keys().copied().collect::<Vec<_>>(), eth0, "{f:#}");
+    assert!(all.values().all(|cpu| *cpu >= 4), "{f:#}");
+
+    let f = look.found("rps_redundant", "eth0");
+    assert_eq!(shows(f, "receive queues of eth0"), "8");
+    assert_eq!(shows(f, "queues with rps_cpus set"), "8 (000000ff)");
+    let steered = (0..8).map(|n| format!("nic.eth0.queue.rx-{n}.rps_cpus=0"));
+    assert_eq!(asks(f), steered.collect::<Vec<_>>());
+
+    // The driver's own count: the interface's statistics have none of it.
+    let f = look.found("ring_too_small", "eth1");
+    look.holds(figure(f, "pkts rx OOB"), |t| named(t, "pkts rx OOB"));
+    assert_eq!(shows(f, "receive ring"), "64 of 4096 descriptors");
+    // One CPU had its packets and all of eth0's: that comes first.
+    assert!(leaves_to(f, "irqs_piled_up"), "{f:#}");
+
+    let f = look.found("rival_tuner", "eth1");
+    assert_eq!(shows(f, "requested affinity of eth1"), "queue 0 on CPU 0 and so on, 8 queues");
+    assert_eq!(shows(f, "irqbalance"), format!("irqbalance (pid {balancer}): irq affinity"));
+    let options = f["changes"][0]["command"].as_str().unwrap().split_whitespace();
+    let bans: Vec<&str> = options.filter(|w| w.starts_with("--banirq=")).collect();
+    assert_eq!(bans, eth1.iter().map(|irq| format!("--banirq={irq}")).collect::<Vec<_>>());
+
+    let f = look.found("coalescing_goal", "eth2");
+    assert_eq!(shows(f, "coalescing of eth2"), "rx-usecs 50");
+    assert_eq!(asks(f), ["nic.eth2.coalesce.rx=rx-usecs 0"]);
+    // Where the interrupts go is decided first.
+    assert!(leaves_to(look.found("xps_not_local", "eth0"), "irqs_piled_up"), "{:#}", look.d);
+
+    let f = look.found("tcp_memory_pressure", "net.ipv4.tcp_mem");
+    let pages = |t: &str| {
+        let line = t.lines().find(|l| l.starts_with("TCP: inuse")).unwrap();
+        line.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    look.gauge(figure(f, "memory of all TCP sockets"), pages);
+    // What holds the memory is looked for before a limit is raised.
+    assert!(asks(f).is_empty(), "{f:#}");
+
+    // Two rules ask for other CPUs for some interrupts: a plan takes those of the first.
+    let apply_plan = "\"$NETWRIGHT\" tune plan - --json < findings > plan
+        \"$NETWRIGHT\" tune apply -q --no-confirm plan";
+    let bans = bans.join(" ");
+    guest(lab, &format!("set -e; kill {holder} {balancer}; balance {bans}; {apply_plan}"));
+    let mut look = Look::new(lab, "--for latency");
+    assert_eq!(asks(look.found("ring_too_small", "eth1")), ["nic.eth1.rings.rx=128"]);
+    // The receiving queues' interrupts went to the NIC's node; those that hardly fire stayed.
+    let f = look.found("xps_not_local", "eth0");
+    let tx = shows(f, "tx-");
+    assert_eq!(tx, "used by CPUs 4-7, its interrupt on CPU 0", "{f:#}");
+    assert!(asks(f).iter().all(|a| a.starts_with("nic.eth0.queue.tx-")), "{f:#}");
+    look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "rival_tuner"]);
+    look.silent(&["coalescing_goal", "tcp_memory_pressure"]);
+    // Each larger ring is a step: bursts may need a further one.
+    for _ in 0..3 {
+        if RULES.iter().any(|rule| look.finding(rule).is_some()) {
+            apply(lab, &look);
+            look = Look::new(lab, "--for latency");
+        }
+    }
+    look.silent(&RULES);
+}
