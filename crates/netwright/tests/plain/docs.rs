@@ -14,7 +14,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn text(path: &Path) -> String {
+pub fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -78,7 +78,7 @@ fn every_knob_is_listed_once() {
 }
 
 /// README, changelog and everything written under `docs` and beside the fixtures.
-fn documents() -> Vec<PathBuf> {
+pub fn documents() -> Vec<PathBuf> {
     let root = repository();
     let mut found: Vec<PathBuf> =
         ["README.md", "CHANGELOG.md"].iter().map(|f| root.join(f)).filter(|p| p.exists()).collect();

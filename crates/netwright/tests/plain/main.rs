@@ -7,6 +7,7 @@ mod captured;
 mod docs;
 mod fuzz;
 mod licences;
+mod prose;
 
 #[path = "../support/mod.rs"]
 mod support;
