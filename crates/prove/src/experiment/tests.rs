@@ -38,7 +38,7 @@ fn what_makes_no_sense_is_refused_by_its_key() {
         (format!("command = \"w\"\n{factor}{METRIC}"), "changes nothing"),
         (format!("command = \"w\"\n{METRIC}"), "nothing is varied"),
         (format!("workload = \"ls\"\n{factor}"), "is no `measure"),
-        (format!("command = \"w {{v}}\"\nbudget = \"60\"\n{factor}{METRIC}"), "budget"),
+        (format!("command = \"w {{v}}\"\nbudget = \"soon\"\n{factor}{METRIC}"), "budget"),
         (format!("command = \"w {{v}}\"\nruns = 0\n{factor}{METRIC}"), "runs = 0"),
         (format!("command = \"w {{v}}\"\nruns = 20\n{factor}{METRIC}"), "runs = 24 at least"),
         (format!("command = \"w {{v}}\"\nsmallest = \"2\"\n{factor}{METRIC}"), "smallest"),
