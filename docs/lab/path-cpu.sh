@@ -30,7 +30,7 @@ done_so_far() {
 mkdir $groups/path-cpu-wire $groups/path-cpu-server
 netwright lab up pair --name $lab --preset latency --spin 0ns > /dev/null 2>&1
 trap clean EXIT
-pgrep -f "lab wire .*nw-$lab-left" > $groups/path-cpu-wire/cgroup.procs
+pgrep -f "lab pair-link .*nw-$lab-left" > $groups/path-cpu-wire/cgroup.procs
 chown 65534:65534 "$folder"
 run "$bin/initdb" -U postgres -A trust --no-sync --no-instructions -D "$folder/data" > /dev/null
 echo 'host all all 10.99.0.0/24 trust' >> "$folder/data/pg_hba.conf"

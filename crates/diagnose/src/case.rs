@@ -5,9 +5,9 @@ use model::{
     cpu::Cpu,
     nic::Nic,
     process::Process,
-    rival::Rival,
     samples::{CpuSample, Delta, NicSample},
     sysctl::Sysctl,
+    tuner::Tuner,
 };
 
 use crate::rule::{Missing, need};
@@ -172,10 +172,10 @@ impl<'a> Case<'a> {
         numbers(text).ok_or_else(|| Missing(format!("{key}: {text:?} is not a list of numbers")))
     }
 
-    /// A rival of this kind that runs now.
-    pub(crate) fn running_rival(&self, kind: &str) -> Option<&'a Rival> {
-        let runs = |r: &&Rival| r.kind == kind && r.running.get() == Some(true);
-        self.facts.rivals.iter().find(runs)
+    /// A tuner of this kind that runs now.
+    pub(crate) fn running_tuner(&self, kind: &str) -> Option<&'a Tuner> {
+        let runs = |r: &&Tuner| r.kind == kind && r.running.get() == Some(true);
+        self.facts.tuners.iter().find(runs)
     }
 
     /// The chosen processes; missing when none was asked for.

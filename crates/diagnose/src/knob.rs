@@ -18,12 +18,12 @@ use crate::{
 
 /// A value that a change may start from or lead to: one that is known. A reading that is not gives
 /// the reason instead, and nothing is proposed.
-pub(crate) trait Told {
-    fn told(self, knob: &str) -> Result<String, Missing>;
+pub(crate) trait Reported {
+    fn reported(self, knob: &str) -> Result<String, Missing>;
 }
 
-impl Told for &str {
-    fn told(self, knob: &str) -> Result<String, Missing> {
+impl Reported for &str {
+    fn reported(self, knob: &str) -> Result<String, Missing> {
         match self {
             "" => Err(Missing(format!("{knob}: a value is not known"))),
             value => Ok(value.into()),
@@ -31,27 +31,27 @@ impl Told for &str {
     }
 }
 
-impl Told for String {
-    fn told(self, knob: &str) -> Result<String, Missing> {
-        self.as_str().told(knob)
+impl Reported for String {
+    fn reported(self, knob: &str) -> Result<String, Missing> {
+        self.as_str().reported(knob)
     }
 }
 
-impl Told for &String {
-    fn told(self, knob: &str) -> Result<String, Missing> {
-        self.as_str().told(knob)
+impl Reported for &String {
+    fn reported(self, knob: &str) -> Result<String, Missing> {
+        self.as_str().reported(knob)
     }
 }
 
-impl<T: Display> Told for &Reading<T> {
-    fn told(self, knob: &str) -> Result<String, Missing> {
-        need(&format!("present value of {knob}"), self)?.to_string().told(knob)
+impl<T: Display> Reported for &Reading<T> {
+    fn reported(self, knob: &str) -> Result<String, Missing> {
+        need(&format!("present value of {knob}"), self)?.to_string().reported(knob)
     }
 }
 
-impl Told for Result<&str, Missing> {
-    fn told(self, knob: &str) -> Result<String, Missing> {
-        self?.told(knob)
+impl Reported for Result<&str, Missing> {
+    fn reported(self, knob: &str) -> Result<String, Missing> {
+        self?.reported(knob)
     }
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn advice(old: &str, new: &str, command: &str, risk: &str) -> Proposa
 /// A change of a knob from a known value to a known value.
 pub(crate) fn change(
     knob: impl Into<String>,
-    old: impl Told,
-    new: impl Told,
+    old: impl Reported,
+    new: impl Reported,
     command: impl Into<String>,
     risk: impl Into<String>,
 ) -> Proposal {
     let knob = knob.into();
-    let (old, new) = (old.told(&knob)?, new.told(&knob)?);
+    let (old, new) = (old.reported(&knob)?, new.reported(&knob)?);
     Ok(Change::of(knob, old, new, command, risk))
 }
 
@@ -91,7 +91,9 @@ fn owner(case: &Case<'_>, key: &str) -> String {
         Origin::Tuned { profile, path, line } => format!(
             "tuned profile {profile} sets it ({path}:{line}), so change the profile or it returns"
         ),
-        Origin::BootLine => "the boot line sets it, so change that too or it returns".into(),
+        Origin::KernelCmdline => {
+            "the kernel cmdline sets it, so change that too or it returns".into()
+        }
         Origin::Default | Origin::Unknown => String::new(),
     }
 }
@@ -102,7 +104,7 @@ pub(crate) fn origin_text(origin: &Origin) -> String {
         Origin::Default => "this kernel's default".into(),
         Origin::File { path, line, value } => format!("{path}:{line} ({value})"),
         Origin::Tuned { profile, path, line } => format!("tuned profile {profile}, {path}:{line}"),
-        Origin::BootLine => "sysctl. on the boot line".into(),
+        Origin::KernelCmdline => "sysctl. on the kernel cmdline".into(),
         Origin::Unknown => "not known who set it".into(),
     }
 }
@@ -137,13 +139,13 @@ impl Draft {
 /// What telling the NIC's driver this does to its link, as `tune` says it before it does it.
 pub(crate) fn impact(nic: &Nic, act: Act<'_>) -> String {
     let driver = nic.driver.known().map(String::as_str);
-    let (reach, why, _) = drivers::impact(driver, nic.kind == "physical", act);
-    format!("{reach}: {why}")
+    let (disruption, why, _) = drivers::impact(driver, nic.kind == "physical", act);
+    format!("{disruption}: {why}")
 }
 
 /// Moves an interrupt.
 pub(crate) fn irq_affinity(case: &Case<'_>, irq: &Irq, new: CpuId) -> Proposal {
-    let rival = match case.running_rival("irqbalance") {
+    let tuner = match case.running_tuner("irqbalance") {
         Some(_) => {
             "; irqbalance runs and may move it again unless the IRQ is banned there (--banirq)"
         }
@@ -156,7 +158,7 @@ pub(crate) fn irq_affinity(case: &Case<'_>, irq: &Irq, new: CpuId) -> Proposal {
         new.to_string(),
         format!("echo {new} > /proc/irq/{irq}/smp_affinity_list"),
         format!(
-            "low; EIO means the kernel manages this IRQ, ENOSPC that the CPU has no vector left{rival}"
+            "low; EIO means the kernel manages this IRQ, ENOSPC that the CPU has no vector left{tuner}"
         ),
     )
 }

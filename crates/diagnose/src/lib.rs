@@ -6,10 +6,11 @@
 //! ```
 //!
 //! Three habits hold everywhere. *Evidence first*: a finding quotes the values it rests on; a
-//! rule without its evidence is "not judged" with the reason, never "clear". *Root cause before
+//! rule without its evidence is "skipped" with the reason, never "clear". *Root cause before
 //! symptom*: a finding that another one explains proposes no change of its own. *No alarm from a
 //! setting alone*: what no counter shows to hurt on this host is information.
 
+mod assignments;
 mod case;
 mod knob;
 mod load;
@@ -18,53 +19,52 @@ mod queues;
 mod rate;
 mod rule;
 pub mod rules;
-mod seats;
 mod sockets;
 mod softnet;
 mod spread;
 mod text;
 
 pub use case::Case;
-use model::finding::{Clear, Diagnosis, NotJudged};
+use model::finding::{Diagnosis, Passed, SkippedRule};
 pub use rule::Rule;
 use rule::{Draft, Judgement};
 
 /// Judges every rule and orders what they found, root causes first.
 pub fn diagnose(case: &Case<'_>) -> Diagnosis {
     let mut drafts: Vec<Draft> = vec![];
-    let mut clear = vec![];
-    let mut not_judged: Vec<NotJudged> = vec![];
+    let mut passed = vec![];
+    let mut skipped: Vec<SkippedRule> = vec![];
     for rule in rules::ALL {
         let before = drafts.len();
         let mut because: Vec<String> = vec![];
         for judgement in (rule.judge)(case) {
             match judgement {
                 Judgement::Found(draft) => drafts.push(draft.of(rule)),
-                Judgement::Clear(clear) => because.push(clear.because()),
-                Judgement::NotJudged { subject, why } => {
-                    add_not_judged(&mut not_judged, rule, subject, why);
+                Judgement::Passed(passed) => because.push(passed.because()),
+                Judgement::SkippedRule { subject, why } => {
+                    add_not_judged(&mut skipped, rule, subject, why);
                 }
             }
         }
         if drafts.len() == before && !because.is_empty() {
-            clear.push(Clear {
+            passed.push(Passed {
                 rule: rule.id.into(),
                 number: rule.number,
                 because: because.join("; "),
             });
         }
     }
-    Diagnosis { findings: order::order(drafts), clear, not_judged }
+    Diagnosis { findings: order::order(drafts), passed, skipped }
 }
 
 /// One line per rule and reason: ten NICs without a counter are one thing to say.
-fn add_not_judged(list: &mut Vec<NotJudged>, rule: &Rule, subject: String, why: String) {
+fn add_not_judged(list: &mut Vec<SkippedRule>, rule: &Rule, subject: String, why: String) {
     match list.iter_mut().find(|n| n.rule == rule.id && n.why == why) {
         Some(same) if subject.is_empty() || same.subject.split(", ").any(|s| s == subject) => {}
         Some(same) if same.subject.is_empty() => same.subject = subject,
         Some(same) => same.subject = format!("{}, {subject}", same.subject),
         None => {
-            list.push(NotJudged { rule: rule.id.into(), number: rule.number, subject, why });
+            list.push(SkippedRule { rule: rule.id.into(), number: rule.number, subject, why });
         }
     }
 }

@@ -84,7 +84,7 @@ fn measured_text(case: &Case<'_>, measured: &ByContext) -> String {
     let share = |ns: u64| text::percent(ns as f64 / window);
     let parts = [
         (measured.syscall.total(), "in tasks' own system calls"),
-        (measured.irq_on_task.total(), "in interrupts upon tasks"),
+        (measured.interrupting_task.total(), "interrupting tasks"),
         (measured.idle.total(), "while idle"),
         (measured.ksoftirqd.total(), "in ksoftirqd"),
         (measured.threaded.known().map_or(0, VectorNs::total), "in NAPI threads"),

@@ -150,8 +150,8 @@ pub(crate) fn queue_irqs<'a>(case: &Case<'a>, nic: &Nic) -> Result<Vec<QueueIrq<
         if irq.nic.known() == Some(&nic.name) {
             queues.extend(&irq.queues);
         }
-        let told = nic.queues.iter().filter(|q| q.irq.get() == Some(irq.irq)).map(|q| q.id);
-        queues.extend(told);
+        let reported = nic.queues.iter().filter(|q| q.irq.get() == Some(irq.irq)).map(|q| q.id);
+        queues.extend(reported);
         queues.sort();
         queues.dedup();
         queues

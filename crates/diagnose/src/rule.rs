@@ -25,9 +25,9 @@ pub(crate) enum Judgement {
     /// Something is wrong.
     Found(Box<Draft>),
     /// Looked, nothing wrong; only [`clear`] makes it.
-    Clear(Clear),
+    Passed(Passed),
     /// Could not look.
-    NotJudged {
+    SkippedRule {
         /// What it is about, empty for the whole host.
         subject: String,
         /// Which evidence is missing and why.
@@ -37,9 +37,9 @@ pub(crate) enum Judgement {
 
 /// What a rule looked at and found nothing wrong with. Its field is private, so that [`clear`]
 /// with the evidence it asks for is the only way to one.
-pub(crate) struct Clear(String);
+pub(crate) struct Passed(String);
 
-impl Clear {
+impl Passed {
     pub(crate) fn because(self) -> String {
         self.0
     }
@@ -64,7 +64,7 @@ impl<T> Basis for Reading<T> {
 }
 
 /// The answer "nothing wrong", which rests on everything in `rests_on`: all that could have
-/// made it a finding. With a piece missing it is "not judged" for that reason.
+/// made it a finding. With a piece missing it is "skipped" for that reason.
 pub(crate) fn clear<const N: usize>(
     because: impl Into<String>,
     rests_on: [&dyn Basis; N],
@@ -72,7 +72,7 @@ pub(crate) fn clear<const N: usize>(
     const { assert!(N > 0, "a clear answer rests on something that was read") };
     match rests_on.iter().find_map(|e| e.missing()) {
         Some(missing) => Err(missing),
-        None => Ok(Judgement::Clear(Clear(because.into()))),
+        None => Ok(Judgement::Passed(Passed(because.into()))),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Missing(pub(crate) String);
 impl Missing {
     /// Ends the judging of `subject`.
     pub(crate) fn of(self, subject: impl Into<String>) -> Judgement {
-        Judgement::NotJudged { subject: subject.into(), why: self.0 }
+        Judgement::SkippedRule { subject: subject.into(), why: self.0 }
     }
 }
 
@@ -105,7 +105,7 @@ fn reason(what: &str, why: &str) -> String {
     if why.contains(named) { why.into() } else { format!("{what}: {why}") }
 }
 
-/// A judgement from a result: missing evidence is "not judged".
+/// A judgement from a result: missing evidence is "skipped".
 pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judgement {
     judged.unwrap_or_else(|missing| missing.of(subject))
 }
@@ -167,7 +167,7 @@ impl Draft {
                 rank: 0,
                 subject: subject.into(),
                 explanation: String::new(),
-                expected_gain: String::new(),
+                expected_benefit: String::new(),
                 evidence: vec![],
                 changes: vec![],
                 caused_by: vec![],
@@ -209,7 +209,7 @@ impl Draft {
 
     pub(crate) fn gain(mut self, gain: Gain, text: impl Into<String>) -> Self {
         self.gain = gain;
-        self.finding.expected_gain = text.into();
+        self.finding.expected_benefit = text.into();
         self
     }
 

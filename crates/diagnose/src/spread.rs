@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CpuId, CpuSet, NumaNode, QueueId,
-    spread::{ordered, seats},
+    spread::{assignments, ordered},
 };
 
 use crate::{
@@ -35,11 +35,11 @@ fn core_of(case: &Case<'_>, cpu: CpuId) -> CpuId {
 /// it, else itself alone.
 pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
     let own = case.cpu(cpu).and_then(|c| c.smt_siblings.get());
-    let told = || {
+    let reported = || {
         let others = case.facts.cpus.iter().filter_map(|c| c.smt_siblings.known());
         others.into_iter().find(|s| s.contains(cpu)).cloned()
     };
-    let known = own.filter(|s| s.contains(cpu)).or_else(told);
+    let known = own.filter(|s| s.contains(cpu)).or_else(reported);
     known.unwrap_or_else(|| [cpu].into_iter().collect())
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
 /// hand out interrupts.
 pub(crate) fn candidates(case: &Case<'_>, node: Option<NumaNode>) -> Vec<CpuId> {
     let all = case.housekeeping();
-    let near = node.map(|n| case.node_cpus(n).intersection(&all)).filter(|s| !s.is_empty());
-    let pool = near.unwrap_or(all);
+    let local = node.map(|n| case.node_cpus(n).intersection(&all)).filter(|s| !s.is_empty());
+    let pool = local.unwrap_or(all);
     let cpus: Vec<_> = case.facts.cpus.iter().filter(|c| pool.contains(c.id)).collect();
     ordered(&cpus, node)
 }
@@ -70,9 +70,9 @@ pub(crate) fn moves(
     pool: &[CpuId],
     taken: &mut BTreeMap<CpuId, u32>,
 ) -> Vec<Proposal> {
-    let seats = seats(movable.iter().filter_map(|q| q.number()), pool, taken);
+    let assignments = assignments(movable.iter().filter_map(|q| q.number()), pool, taken);
     let one = |q: &&QueueIrq<'_>| {
-        let cpu = seats.get(&q.number()?)?;
+        let cpu = assignments.get(&q.number()?)?;
         Some(knob::irq_affinity(case, q.irq, *cpu))
     };
     movable.iter().filter_map(one).collect()
@@ -117,12 +117,12 @@ pub(crate) fn nearest_queues(
     let mut map: BTreeMap<QueueId, CpuSet> =
         queues.iter().map(|(q, _)| (*q, CpuSet::new())).collect();
     for cpu in case.housekeeping().iter() {
-        let near = |irq_cpus: &CpuSet| {
+        let local = |irq_cpus: &CpuSet| {
             irq_cpus.iter().map(|c| distance(case, cpu, c)).min().unwrap_or(u32::MAX)
         };
         let best = queues
             .iter()
-            .min_by_key(|(q, irq_cpus)| (near(irq_cpus), map.get(q).map_or(0, CpuSet::len), *q));
+            .min_by_key(|(q, irq_cpus)| (local(irq_cpus), map.get(q).map_or(0, CpuSet::len), *q));
         if let Some(set) = best.and_then(|(q, _)| map.get_mut(q)) {
             set.insert(cpu);
         }

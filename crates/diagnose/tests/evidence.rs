@@ -64,7 +64,7 @@ fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host
         Host { facts: host.facts.clone(), samples: host.samples.clone(), goal: host.goal };
     if half == "facts" {
         put!(new.facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
-            softnet sysctls rivals processes listeners storage memory_bytes);
+            softnet sysctls tuners processes listeners storage memory_bytes);
     } else if let Reading::Known(samples) = &mut new.samples {
         put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections);
     } else {
@@ -96,16 +96,16 @@ fn without(host: &Host, tree: &Value, kind: &str, places: &[String]) -> Option<H
     put(json!({"absent": "taken away by the test"})).or(removed).or_else(emptied)
 }
 
-/// What was not judged, by rule, subject by subject.
+/// What was skipped, by rule, subject by subject.
 fn open(d: &Diagnosis) -> BTreeSet<(&str, &str)> {
-    d.not_judged.iter().map(|n| (n.rule.as_str(), n.why.as_str())).collect()
+    d.skipped.iter().map(|n| (n.rule.as_str(), n.why.as_str())).collect()
 }
 
-/// Rules that say "clear" now, did not before, and leave nothing open that was not open before.
+/// Rules that say "passed" now, did not before, and leave nothing open that was not open before.
 fn became_clear(before: &Diagnosis, after: &Diagnosis) -> Vec<String> {
-    let was = |rule: &str| before.clear.iter().any(|c| c.rule == rule);
+    let was = |rule: &str| before.passed.iter().any(|c| c.rule == rule);
     let new: BTreeSet<&str> = open(after).difference(&open(before)).map(|o| o.0).collect();
-    let now = after.clear.iter().filter(|c| !was(&c.rule) && !new.contains(c.rule.as_str()));
+    let now = after.passed.iter().filter(|c| !was(&c.rule) && !new.contains(c.rule.as_str()));
     now.map(|c| format!("{}: {}", c.rule, c.because)).collect()
 }
 

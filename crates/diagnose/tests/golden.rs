@@ -33,8 +33,8 @@ fn name(path: &Path) -> &str {
 fn of_rule(d: &Diagnosis, rule: &str) -> Value {
     json!({
         "findings": d.findings.iter().filter(|f| f.rule == rule).collect::<Vec<_>>(),
-        "clear": d.clear.iter().filter(|c| c.rule == rule).collect::<Vec<_>>(),
-        "not_judged": d.not_judged.iter().filter(|n| n.rule == rule).collect::<Vec<_>>(),
+        "passed": d.passed.iter().filter(|c| c.rule == rule).collect::<Vec<_>>(),
+        "skipped": d.skipped.iter().filter(|n| n.rule == rule).collect::<Vec<_>>(),
     })
 }
 
@@ -57,17 +57,17 @@ fn compare(folder: &Path, said: &Value, failures: &mut Vec<String>) {
 /// The case's name says what must come out, so that a regenerated file cannot hide that it does
 /// not any more.
 fn keeps_its_name(folder: &Path, said: &Value) -> Option<String> {
-    let (found, clear, open) =
-        (count(said, "findings"), count(said, "clear"), count(said, "not_judged"));
+    let (found, passed, open) =
+        (count(said, "findings"), count(said, "passed"), count(said, "skipped"));
     let good = match name(folder).split('_').next() {
         Some("fires") => found > 0,
-        Some("quiet") => found == 0 && clear > 0,
+        Some("quiet") => found == 0 && passed > 0,
         Some("unknown") => found == 0 && open > 0,
         _ => false,
     };
     (!good).then(|| {
         format!(
-            "{}: {found} findings, {clear} clear, {open} not judged do not fit the name (fires_…, \
+            "{}: {found} findings, {passed} clear, {open} skipped do not fit the name (fires_…, \
              quiet_…, unknown_…)",
             folder.display()
         )
@@ -125,7 +125,7 @@ fn every_finding_of_every_case_is_complete() {
                     "{at}: {e:?}"
                 );
             }
-            for text in [&f.title, &f.explanation, &f.expected_gain, &f.subject] {
+            for text in [&f.title, &f.explanation, &f.expected_benefit, &f.subject] {
                 assert!(!text.is_empty() && !text.contains("  "), "{at}: {text:?}");
             }
             for c in &f.changes {

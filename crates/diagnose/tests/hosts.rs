@@ -19,9 +19,9 @@ fn the_healthy_busy_base_has_no_findings() {
         }
         let d = Host::new(facts, base("samples.json"), goal).unwrap().diagnosis();
         assert_eq!(d.findings, [], "{goal:?}");
-        // Reverts by a rival need a second reading; all else is judged.
-        let open: Vec<_> = d.not_judged.iter().map(|n| n.rule.as_str()).collect();
-        assert_eq!(open, ["rival_tuner"]);
+        // Reverts by a tuner need a second reading; all else is judged.
+        let open: Vec<_> = d.skipped.iter().map(|n| n.rule.as_str()).collect();
+        assert_eq!(open, ["conflicting_tuner"]);
     }
 }
 
@@ -281,9 +281,9 @@ fn an_empty_host_is_judged_by_no_rule() {
         for goal in [Goal::Throughput, Goal::Latency] {
             let d = Host::new(facts.clone(), samples.clone(), goal).unwrap().diagnosis();
             assert_eq!(d.findings, []);
-            assert_eq!(d.clear, []);
+            assert_eq!(d.passed, []);
             let judged: std::collections::BTreeSet<_> =
-                d.not_judged.iter().map(|n| n.rule.as_str()).collect();
+                d.skipped.iter().map(|n| n.rule.as_str()).collect();
             assert_eq!(judged.len(), diagnose::rules::ALL.len(), "a rule said nothing");
         }
     }

@@ -74,7 +74,7 @@ impl Arch {
 
     /// The architecture's part of the kernel's command line. An aarch64 kernel takes the speed of
     /// its timer from the timer itself: nothing there to calibrate or to check.
-    pub(crate) const fn boot_line(self) -> &'static str {
+    pub(crate) const fn kernel_cmdline(self) -> &'static str {
         match self {
             Self::X86_64 => {
                 "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=4000000"

@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn frames_are_found_again_after_garbage() {
-        let mut wire = b"NWf garbage NNWf1\xff\xff\xff\xff\xff".to_vec();
-        write(&mut wire, Kind::Stdout, b"hello").unwrap();
-        write(&mut wire, Kind::Exit, &7i32.to_le_bytes()).unwrap();
-        let mut from = wire.as_slice();
+        let mut link = b"NWf garbage NNWf1\xff\xff\xff\xff\xff".to_vec();
+        write(&mut link, Kind::Stdout, b"hello").unwrap();
+        write(&mut link, Kind::Exit, &7i32.to_le_bytes()).unwrap();
+        let mut from = link.as_slice();
         assert_eq!(read(&mut from).unwrap(), (Kind::Stdout, b"hello".to_vec()));
         assert_eq!(read(&mut from).unwrap(), (Kind::Exit, 7i32.to_le_bytes().to_vec()));
         assert_eq!(read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);

@@ -264,7 +264,7 @@ fn build_initramfs(cache: &Path, arch: Arch, release: &str) -> Result<Vec<u8>, L
     Ok(archive.finish())
 }
 
-/// The guest's first program. The boot line says which binary serves the command ports and
+/// The guest's first program. The kernel cmdline says which binary serves the command ports and
 /// where the modules are on the host.
 const INIT: &str = r#"#!/bin/sh
 b=/bin/busybox

@@ -1,5 +1,5 @@
 //! Practice hosts on one machine, on which everything can be tried for real: two hosts on a
-//! wire, containers on a bridge, a server with NUMA nodes and a multi-queue NIC.
+//! link, containers on a bridge, a server with NUMA nodes and a multi-queue NIC.
 //!
 //! A lab changes the machine it runs on only by adding things of its own (namespaces, taps,
 //! cgroups, processes, files under one folder), each written to the lab's [`state`] before it
@@ -17,6 +17,7 @@ pub mod frame;
 mod fuzzed;
 pub mod host;
 pub mod image;
+pub mod link;
 mod modules;
 pub mod netns;
 pub mod package;
@@ -28,7 +29,6 @@ pub mod state;
 pub mod testing;
 pub mod tool;
 pub mod wander;
-pub mod wire;
 
 pub use error::LabError;
 pub use fuzzed::PARSERS;

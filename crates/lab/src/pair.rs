@@ -1,4 +1,4 @@
-//! Two hosts on one or more wires: `left` and `right`.
+//! Two hosts on one or more links: `left` and `right`.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,10 +10,11 @@ use std::{
 use model::{BitsPerSec, Bytes, Nanos};
 
 use crate::{
-    LabError, netns,
+    LabError,
+    link::{LinkSpec, SPIN},
+    netns,
     state::{HostState, Lab, Reach},
     tool,
-    wire::{SPIN, WireSpec},
 };
 
 /// The shape of a pair.
@@ -21,13 +22,13 @@ use crate::{
 pub struct PairSpec {
     /// Queues of each end.
     pub queues: u32,
-    /// Wires (links `eth0`, `eth1`, …).
-    pub wires: u32,
+    /// Links (links `eth0`, `eth1`, …).
+    pub links: u32,
     /// Rate limit each way (TBF).
     pub rate: Option<BitsPerSec>,
     /// Added delay each way.
     pub delay: Option<Nanos>,
-    /// How long a wire of ours spins before a frame is due, instead of sleeping; 0 leaves the CPU
+    /// How long a link of ours spins before a frame is due, instead of sleeping; 0 leaves the CPU
     /// to others. The kernel's netem never does.
     pub spin: Nanos,
     /// Share of packets lost each way, 0 to 1.
@@ -44,7 +45,7 @@ impl Default for PairSpec {
     fn default() -> Self {
         Self {
             queues: 4,
-            wires: 1,
+            links: 1,
             rate: None,
             delay: None,
             spin: SPIN,
@@ -59,7 +60,7 @@ impl Default for PairSpec {
 /// The two hosts' names.
 pub const HOSTS: [&str; 2] = ["left", "right"];
 
-/// Brings up both hosts and their wires.
+/// Brings up both hosts and their links.
 ///
 /// # Errors
 /// As the tools say; the lab then removes itself when dropped.
@@ -70,10 +71,10 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
     let impaired = spec.delay.is_some() || spec.loss > 0.0;
     let netem = impaired && has_netem(&spaces[0]);
     let carried = impaired && !netem;
-    for wire in 0..spec.wires {
-        let link = format!("eth{wire}");
+    for index in 0..spec.links {
+        let link = format!("eth{index}");
         if carried {
-            start_wire(lab, spec, &spaces, &link)?;
+            start_link(lab, spec, &spaces, &link)?;
         } else {
             tool::ip(&format!(
                 "-n {} link add {link} numtxqueues {q} numrxqueues {q} type veth peer name {link} numtxqueues {q} numrxqueues {q} netns {}",
@@ -83,13 +84,14 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
             ))?;
         }
         for (side, space) in spaces.iter().enumerate() {
-            let v4 = format!("10.99.{wire}.{}", side + 1);
-            let v6 = Ipv6Addr::new(0xfd99, 0, 0, wire as u16, 0, 0, 0, side as u16 + 1).to_string();
+            let v4 = format!("10.99.{index}.{}", side + 1);
+            let v6 =
+                Ipv6Addr::new(0xfd99, 0, 0, index as u16, 0, 0, 0, side as u16 + 1).to_string();
             if let Some(mtu) = spec.mtu {
                 tool::ip(&format!("-n {space} link set {link} mtu {mtu}"))?;
             }
             netns::address(space, &link, &[&format!("{v4}/24"), &format!("{v6}/64")])?;
-            shape(space, &link, spec, netem)?;
+            topology(space, &link, spec, netem)?;
             if let Some(list) = addresses.get_mut(side) {
                 list.extend([v4, v6]);
             }
@@ -102,7 +104,7 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
             addresses,
             about: format!(
                 "namespace, {}, {} each",
-                many(spec.wires, if carried { "tap" } else { "veth" }),
+                many(spec.links, if carried { "tap" } else { "veth" }),
                 many(spec.queues, "queue")
             ),
         });
@@ -119,7 +121,7 @@ fn check(spec: &PairSpec) -> Result<(), LabError> {
         }
     };
     within("--queues", spec.queues, 1, 64)?;
-    within("--wires", spec.wires, 1, 8)?;
+    within("--links", spec.links, 1, 8)?;
     if let Some(mtu) = spec.mtu {
         within("--mtu", mtu, 68, 65_535)?;
     }
@@ -154,8 +156,8 @@ fn has_netem(space: &str) -> bool {
     lo("add").is_ok() && lo("del").is_ok()
 }
 
-/// Starts the user-space wire between two taps and waits until they exist.
-fn start_wire(
+/// Starts the user-space link between two taps and waits until they exist.
+fn start_link(
     lab: &mut Lab,
     spec: &PairSpec,
     spaces: &[String; 2],
@@ -164,7 +166,7 @@ fn start_wire(
     let Some(program) = &spec.program else {
         return Err(LabError::failed("delaying packets", "this kernel has no netem (sch_netem)"));
     };
-    let wire = WireSpec {
+    let carrier = LinkSpec {
         namespaces: spaces.clone(),
         link: link.to_owned(),
         queues: spec.queues,
@@ -175,12 +177,12 @@ fn start_wire(
         stats: lab.folder.join(format!("wire-{link}.json")),
     };
     let failed = |e: std::io::Error| LabError::failed("starting the wire", e);
-    let json = serde_json::to_string(&wire).map_err(|e| failed(e.into()))?;
+    let json = serde_json::to_string(&carrier).map_err(|e| failed(e.into()))?;
     let log = std::fs::File::create(lab.folder.join(format!("wire-{link}.log"))).map_err(failed)?;
     let mut command = tool::gated(&program.to_string_lossy());
-    command.args(["lab", "wire", &json]).stdout(Stdio::piped()).stderr(log);
+    command.args(["lab", "pair-link", &json]).stdout(Stdio::piped()).stderr(log);
     // SAFETY: only setsid is called between fork and exec; the terminal's Ctrl-C and hang-up
-    // are not the wire's.
+    // are not the link's.
     unsafe {
         std::os::unix::process::CommandExt::pre_exec(&mut command, || {
             libc::setsid();
@@ -203,7 +205,7 @@ fn start_wire(
 }
 
 /// Rate, delay, loss and receive steering of one end.
-fn shape(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
+fn topology(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
     if let Some(BitsPerSec(rate)) = spec.rate {
         // A bucket of 1 ms or 10 full frames, so that TCP fills the rate without long bursts.
         let burst = Bytes((rate / 8 / 1000).max(15_140));

@@ -19,7 +19,7 @@ pub enum Preset {
     Latency,
     /// Two containers whose threads something sends from CPU to CPU.
     Migration,
-    /// Small buffers and a small MTU on a fast, long wire.
+    /// Small buffers and a small MTU on a fast, long link.
     Tengig,
 }
 
@@ -36,7 +36,7 @@ impl Preset {
     }
 
     /// The shape it needs.
-    pub const fn shape(self) -> &'static str {
+    pub const fn topology(self) -> &'static str {
         match self {
             Self::Queues | Self::Softirq => "server",
             Self::Latency | Self::Tengig => "pair",

@@ -92,7 +92,7 @@ pub(crate) fn arguments(
         image.kernel.display(),
         image.initramfs.display()
     ));
-    a.0.push(boot_line(spec, name));
+    a.0.push(kernel_cmdline(spec, name));
     a.0
 }
 
@@ -105,8 +105,8 @@ impl Arguments {
     }
 }
 
-fn boot_line(spec: &ServerSpec, name: &str) -> String {
-    let mut line = format!("{} netwright.host={name}", spec.arch.boot_line());
+fn kernel_cmdline(spec: &ServerSpec, name: &str) -> String {
+    let mut line = format!("{} netwright.host={name}", spec.arch.kernel_cmdline());
     if spec.arch.shares_root() {
         let modules = image::folder(&spec.cache, spec.arch).join("lib/modules");
         line += &format!(

@@ -239,14 +239,14 @@ pub fn up(
         image::with_program(&image.initramfs, &spec.agent, &whole)?;
         image.initramfs = whole;
     }
-    let (client, wire) = (netns::make(lab, "client")?, netns::make(lab, "wire")?);
+    let (client, link) = (netns::make(lab, "client")?, netns::make(lab, "wire")?);
     let mut addresses = Vec::new();
     for nic in 0..spec.nics {
-        join(&client, &wire, nic, spec)?;
+        join(&client, &link, nic, spec)?;
         addresses.push(format!("10.97.{nic}.2"));
     }
     let console = lab.folder.join("console.log");
-    let pid = start(lab, spec, &image, &wire, &console)?;
+    let pid = start(lab, spec, &image, &link, &console)?;
     progress("waiting for the guest");
     let channel = wait(pid, &lab.folder, &console, spec.patience)?;
     configure(channel, &lab.folder, spec)?;
@@ -268,21 +268,21 @@ pub fn up(
 /// Joins a NIC of the guest to the client's `ethN`. A tap answers no `ethtool -l`, so the client
 /// has a veth, whose channels can be set as the guest's; a bridge in a namespace between them
 /// carries the frames to the tap that the guest's program holds.
-fn join(client: &str, wire: &str, nic: u32, spec: &ServerSpec) -> Result<(), LabError> {
+fn join(client: &str, link: &str, nic: u32, spec: &ServerSpec) -> Result<(), LabError> {
     let many = spec.queues > 1 && spec.model(nic).is_multi_queue();
     let multi = if many { " multi_queue" } else { "" };
     let queues = if many { spec.queues } else { 1 };
     let q = format!("numtxqueues {queues} numrxqueues {queues}");
     let ends = [format!("veth{nic}"), format!("tap{nic}")];
     tool::ip(&format!(
-        "-n {client} link add eth{nic} {q} type veth peer name veth{nic} {q} netns {wire}"
+        "-n {client} link add eth{nic} {q} type veth peer name veth{nic} {q} netns {link}"
     ))?;
-    tool::ip(&format!("-n {wire} tuntap add dev tap{nic} mode tap{multi}"))?;
-    tool::ip(&format!("-n {wire} link add br{nic} type bridge mcast_snooping 0"))?;
+    tool::ip(&format!("-n {link} tuntap add dev tap{nic} mode tap{multi}"))?;
+    tool::ip(&format!("-n {link} link add br{nic} type bridge mcast_snooping 0"))?;
     for end in ends {
-        tool::ip(&format!("-n {wire} link set {end} master br{nic} up"))?;
+        tool::ip(&format!("-n {link} link set {end} master br{nic} up"))?;
     }
-    tool::ip(&format!("-n {wire} link set br{nic} up"))?;
+    tool::ip(&format!("-n {link} link set br{nic} up"))?;
     netns::address(client, &format!("eth{nic}"), &[&format!("10.97.{nic}.1/24")])
 }
 
@@ -325,7 +325,7 @@ fn start(
     lab: &mut Lab,
     spec: &ServerSpec,
     image: &Image,
-    wire: &str,
+    link: &str,
     console: &Path,
 ) -> Result<u32, LabError> {
     let log = lab.folder.join("qemu.log");
@@ -335,7 +335,7 @@ fn start(
     tool::run(spec.arch.qemu(), &["--version"])?;
     let mut command = tool::gated("ip");
     command
-        .args(["netns", "exec", wire, spec.arch.qemu()])
+        .args(["netns", "exec", link, spec.arch.qemu()])
         .args(qemu::arguments(spec, image, &lab.folder, console, &lab.state.name))
         .stdout(log_file.try_clone().map_err(failed)?)
         .stderr(log_file);

@@ -87,7 +87,7 @@ pub struct LabState {
     /// Name.
     pub name: String,
     /// `pair`, `containers`, `server`.
-    pub shape: String,
+    pub topology: String,
     /// Preset, if it came from one.
     pub preset: Option<String>,
     /// What was asked for, to tell the same `up` from another.
@@ -104,7 +104,7 @@ pub struct LabState {
     pub hosts: Vec<HostState>,
     /// Everything made, in order.
     pub resources: Vec<Resource>,
-    /// What was set and measured, for people: `wire: 80 µs each way, own jitter …`.
+    /// What was set and measured, for people: `link: 80 µs each way, own jitter …`.
     pub notes: Vec<String>,
 }
 
@@ -227,7 +227,7 @@ impl Registry {
     pub fn begin(
         &self,
         name: &str,
-        shape: &str,
+        topology: &str,
         preset: Option<&str>,
         asked: &str,
     ) -> Result<Lab, LabError> {
@@ -250,7 +250,7 @@ impl Registry {
         let me = std::process::id();
         let state = LabState {
             name: name.to_owned(),
-            shape: shape.to_owned(),
+            topology: topology.to_owned(),
             preset: preset.map(str::to_owned),
             asked: asked.to_owned(),
             complete: false,
@@ -292,14 +292,14 @@ impl Registry {
     /// # Errors
     /// As [`Registry::down`].
     pub fn sweep(&self) -> Result<Vec<String>, LabError> {
-        let mut swept = Vec::new();
+        let mut side_effects = Vec::new();
         for lab in self.labs().0 {
             if !lab.complete && !is_alive(lab.owner_pid, lab.owner_start_ticks) {
                 self.remove(&lab)?;
-                swept.push(lab.name);
+                side_effects.push(lab.name);
             }
         }
-        Ok(swept)
+        Ok(side_effects)
     }
 
     fn remove(&self, state: &LabState) -> Result<(), LabError> {

@@ -65,7 +65,7 @@ impl TestLab {
     }
 
     fn up(
-        shape: &str,
+        topology: &str,
         make: impl FnOnce(&mut crate::Lab) -> Result<(), LabError>,
     ) -> Result<Self, LabError> {
         let registry = Registry::default();
@@ -73,7 +73,7 @@ impl TestLab {
         let mut lab = {
             let _lock = registry.lock()?;
             sweep(&registry)?;
-            registry.begin(&name, shape, None, "a test's")?
+            registry.begin(&name, topology, None, "a test's")?
         };
         make(&mut lab)?;
         Ok(Self { registry, state: lab.complete()? })

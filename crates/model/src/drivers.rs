@@ -8,7 +8,7 @@
 //! down. No row says that nothing at all is disturbed: the guard stands wherever the operator's
 //! own connection passes.
 
-use crate::tune::{Ground, Reach};
+use crate::tune::{Basis, Disruption};
 
 /// What is told to a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,11 @@ enum Of {
 }
 
 use Act::{Channels, Mtu, Pause, Rings, RssTable};
+use Disruption::{BriefStall, LinkReset};
 use Of::{Features, OtherFeatures, This};
-use Reach::{BriefStall, LinkReset};
 
 /// Driver, acts, how far they reach, and what it does.
-type Row = (&'static str, &'static [Of], Reach, &'static str);
+type Row = (&'static str, &'static [Of], Disruption, &'static str);
 
 const CLOSED: &str = "closes the interface and opens it again";
 const CARRIER: &str = "closes its queues and opens new ones, without carrier meanwhile";
@@ -188,7 +188,7 @@ const TABLE: &[Row] = &[
     ("mlx5_core", &[Features(&["rx-gro-hw", "rx-lro"])], LinkReset, CARRIER),
     // mlx5 en_ethtool.c: mlx5e_ethtool_set_coalesce: the same in 6.1.192 where adaptive moderation
     // is switched; in 6.12.117 the queues stay (mlx5e_dim_rx_change, mlx5e_dim_tx_change). Which of
-    // the two a kernel does is not told apart here, so the harsher is said.
+    // the two a kernel does is not reported apart here, so the harsher is said.
     (
         "mlx5_core",
         &[Of::Coalesce(&["adaptive_rx", "adaptive_tx"])],
@@ -235,7 +235,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// What a driver is known to do.
-fn known(driver: &str, act: Act<'_>) -> Option<(Reach, &'static str)> {
+fn known(driver: &str, act: Act<'_>) -> Option<(Disruption, &'static str)> {
     let rows = || TABLE.iter().filter(|(d, ..)| *d == driver);
     let names = |of: &Of| match (of, act) {
         (This(a), _) => *a == act,
@@ -248,50 +248,48 @@ fn known(driver: &str, act: Act<'_>) -> Option<(Reach, &'static str)> {
     let row = rows()
         .find(|(_, acts, ..)| acts.iter().any(names))
         .or_else(|| rows().find(|(_, acts, ..)| acts.iter().any(other)));
-    row.map(|(_, _, reach, does)| (*reach, *does))
+    row.map(|(_, _, disruption, does)| (*disruption, *does))
 }
 
 /// What is usual of hardware, and of an interface without any; whether that holds for all.
-fn usual(act: Act<'_>, physical: bool) -> (Reach, &'static str, Ground) {
+fn usual(act: Act<'_>, physical: bool) -> (Disruption, &'static str, Basis) {
     match act {
         Act::Channels | Act::Rings => {
-            (LinkReset, "many drivers take the link down and up", Ground::Assumed)
+            (LinkReset, "many drivers take the link down and up", Basis::Assumed)
         }
         Act::Mtu if physical => {
-            (LinkReset, "many drivers take the link down and up", Ground::Assumed)
+            (LinkReset, "many drivers take the link down and up", Basis::Assumed)
         }
         Act::Feature(_) if physical => {
-            (LinkReset, "some drivers take the link down and up", Ground::Assumed)
+            (LinkReset, "some drivers take the link down and up", Basis::Assumed)
         }
-        Act::Pause => (LinkReset, "the link is negotiated anew on many drivers", Ground::Assumed),
-        Act::Coalesce(_) => (BriefStall, "some drivers restart their queues", Ground::Assumed),
-        Act::Mtu => (BriefStall, "large packets on their way may be lost once", Ground::General),
-        Act::Feature(_) => {
-            (BriefStall, "packets on their way may be dropped once", Ground::General)
-        }
+        Act::Pause => (LinkReset, "the link is negotiated anew on many drivers", Basis::Assumed),
+        Act::Coalesce(_) => (BriefStall, "some drivers restart their queues", Basis::Assumed),
+        Act::Mtu => (BriefStall, "large packets on their way may be lost once", Basis::General),
+        Act::Feature(_) => (BriefStall, "packets on their way may be dropped once", Basis::General),
         Act::RssTable => {
             let why = "flows change their queue once, and their packets their order";
-            (BriefStall, why, Ground::General)
+            (BriefStall, why, Basis::General)
         }
     }
 }
 
 /// How far it reaches to tell a driver something, why, and on what ground that is said. `physical`:
 /// whether the interface has hardware behind it, or is not known.
-pub fn impact(driver: Option<&str>, physical: bool, act: Act<'_>) -> (Reach, String, Ground) {
-    if let Some((driver, (reach, does))) = driver.and_then(|d| Some((d, known(d, act)?))) {
-        return (reach, format!("{driver} {does}"), Ground::Driver);
+pub fn impact(driver: Option<&str>, physical: bool, act: Act<'_>) -> (Disruption, String, Basis) {
+    if let Some((driver, (disruption, does))) = driver.and_then(|d| Some((d, known(d, act)?))) {
+        return (disruption, format!("{driver} {does}"), Basis::Driver);
     }
-    let (reach, why, ground) = usual(act, physical);
-    let why = match (ground, driver) {
-        (Ground::Assumed, Some(driver)) if TABLE.iter().any(|(d, ..)| *d == driver) => {
+    let (disruption, why, basis) = usual(act, physical);
+    let why = match (basis, driver) {
+        (Basis::Assumed, Some(driver)) if TABLE.iter().any(|(d, ..)| *d == driver) => {
             format!("assumed, as it is not known of {driver}: {why}")
         }
-        (Ground::Assumed, Some(driver)) => format!("assumed, unknown driver {driver}: {why}"),
-        (Ground::Assumed, None) => format!("assumed, driver not known: {why}"),
+        (Basis::Assumed, Some(driver)) => format!("assumed, unknown driver {driver}: {why}"),
+        (Basis::Assumed, None) => format!("assumed, driver not known: {why}"),
         _ => why.into(),
     };
-    (reach, why, ground)
+    (disruption, why, basis)
 }
 
 #[cfg(test)]
@@ -301,6 +299,6 @@ mod tests {
     /// The guard stands for whatever reaches further than nothing.
     #[test]
     fn no_row_takes_the_guard_away() {
-        assert!(TABLE.iter().all(|(_, _, reach, _)| *reach >= BriefStall));
+        assert!(TABLE.iter().all(|(_, _, disruption, _)| *disruption >= BriefStall));
     }
 }

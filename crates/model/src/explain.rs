@@ -20,13 +20,13 @@ pub struct ExplainDocument {
     /// What was explained: `rtt://HOST:PORT`, `http://HOST/PATH`, `pg://HOST/DATABASE`
     /// without its password.
     pub target: String,
-    /// The far end that the network was measured with.
+    /// The server that the network was measured with.
     pub responder: String,
     /// What one transaction moves.
     pub exchange: Exchange,
     /// How many clients at once are explained.
     pub clients: u32,
-    /// Rounds of the workload and of the network alone, in turns.
+    /// Rounds of the workload and of the network alone, interleaved.
     pub rounds: u32,
     /// The measured length of each.
     pub round_ns: Nanos,
@@ -39,8 +39,8 @@ pub struct ExplainDocument {
     /// The typical transaction with one client: what disturbs single ones does not move it. None
     /// where several scripts make transactions of several kinds: their median is of no kind.
     pub typical: Option<Typical>,
-    /// The same by the simple method.
-    pub simple: Simple,
+    /// The same by the naive estimate.
+    pub naive: Naive,
     /// What a transaction takes of each place; the model is made of them.
     pub demands: Vec<Demand>,
     /// What was measured with which number of clients on this path, for the predictions.
@@ -51,14 +51,14 @@ pub struct ExplainDocument {
     pub limiting: Option<String>,
     /// What the paths that were asked for add to a transaction.
     #[serde(default)]
-    pub elsewhere: Vec<Elsewhere>,
+    pub other_paths: Vec<OtherPath>,
     /// Throughput elsewhere.
     pub predictions: Vec<Prediction>,
     /// What would change it.
     pub what_if: Vec<WhatIf>,
     /// How far off the predictions were that could be held against a measurement.
     pub verified: Option<Verified>,
-    /// What the far end says that it spun in the mean before each response on purpose.
+    /// What the server says that it spun in the mean before each response on purpose.
     pub injected_service_ns: Option<f64>,
     /// HTTP's responses by status, of all rounds; empty for other workloads.
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct ExplainDocument {
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// One transaction on the wire, as this end counted it: means over all rounds with one client.
@@ -98,7 +98,7 @@ pub struct Exchange {
 
 /// Another path beside the measured one, by transaction with one client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Elsewhere {
+pub struct OtherPath {
     /// As it was asked for: `rtt=80us`, `host=db1`.
     pub path: String,
     /// What its network alone takes longer; negative where it is faster.
@@ -115,14 +115,14 @@ pub struct Elsewhere {
     /// driver. With the most clients of `loads`; None where it was not measured.
     #[serde(default)]
     pub cpu_ns: Option<f64>,
-    /// What became of a twin of the workload there: threads that compute for as long as the server
+    /// What became of a synthetic workload of the workload there: threads that compute for as long as the server
     /// does and send as much, at the other end of either path. Empty where only one client was
     /// asked for, or the path is told and not measured.
     #[serde(default)]
     pub loads: Vec<PathLoad>,
     /// How far `added_ns` and `idle_ns` together can be off: half of their 95% interval.
     #[serde(default)]
-    pub doubt_ns: f64,
+    pub margin_ns: f64,
     /// The workload here with a client that takes notice of each answer as much later as this path is
     /// slower: what becomes of the server there, locks held over round trips included, without the
     /// path's own CPU time. Empty where the client cannot, or the path is faster.
@@ -130,29 +130,29 @@ pub struct Elsewhere {
     pub delayed: Vec<Level>,
 }
 
-/// A twin of the workload on this path and on another one.
+/// A synthetic workload of the workload on this path and on another one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoad {
     /// Its clients.
     pub clients: u32,
     /// Its transactions a second here.
-    pub here_per_s: f64,
+    pub this_path_per_s: f64,
     /// CPU time of its threads at both ends by transaction here, where it is known.
-    pub here_cpu_ns: Option<f64>,
+    pub this_path_cpu_ns: Option<f64>,
     /// Its transactions a second on the other path, where that was measured.
-    pub there_per_s: Option<f64>,
+    pub other_path_per_s: Option<f64>,
     /// CPU time of this host that explains the difference, for a transaction, beside the path's
     /// delay, and no more than can be: what all of this host was busy with there, less its threads here.
     /// None where nobody tells what the rest takes.
     pub cpu_ns: Option<f64>,
     /// The same as it would have to be to explain all of the difference. More than `cpu_ns` is none
-    /// that can be: something else made the twin slower there.
+    /// that can be: something else made the synthetic workload slower there.
     #[serde(default)]
     pub fitted_cpu_ns: Option<f64>,
     /// Standard deviation of its rounds there, as a share.
     #[serde(default)]
-    pub there_spread: Option<f64>,
-    /// By how much, as a logarithm, `there_per_s` is missed with the CPU time that was found with the
+    pub other_path_spread: Option<f64>,
+    /// By how much, as a logarithm, `other_path_per_s` is missed with the CPU time that was found with the
     /// nearest other number of clients, or, without another, with half of it.
     #[serde(default)]
     pub held_out: Option<f64>,
@@ -171,13 +171,13 @@ pub struct Component {
     pub low_ns: f64,
     /// The upper end.
     pub high_ns: f64,
-    /// Its share of the parts that are told, 0 to 1; null where it is not told itself.
+    /// Its share of the parts that are told, 0 to 1; null where it is not reported itself.
     pub share: Option<f64>,
     /// Whether it is told from zero: its interval lies above. A difference of two measurements may
     /// come out as nothing, or less, which no part of a time can be: then `ns` says nothing but
     /// that it lies within the interval.
     #[serde(default = "yes")]
-    pub told: bool,
+    pub reported: bool,
 }
 
 fn yes() -> bool {
@@ -224,9 +224,9 @@ pub struct Typical {
     pub high_ns: f64,
 }
 
-/// Service time by the simple method: `clients / rate - 2 one-way latencies`.
+/// Service time by the naive estimate: `clients / rate - 2 one-way latencies`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Simple {
+pub struct Naive {
     /// Half of the network's round trip at the same number of clients.
     pub one_way_ns: f64,
     /// What remains.
@@ -288,8 +288,8 @@ pub struct Prediction {
     pub low_per_s: f64,
     /// The upper end.
     pub high_per_s: f64,
-    /// The same by the simple method.
-    pub simple_per_s: Option<f64>,
+    /// The same by the naive estimate.
+    pub naive_per_s: Option<f64>,
     /// What limits there: `path`, `server`, `client`.
     pub limiting: Option<String>,
     /// What was measured (`--verify`).
@@ -301,7 +301,7 @@ pub struct Prediction {
     #[serde(default)]
     pub inconclusive: bool,
     /// Whether the path's CPU time in it is the most that it can be, because what was measured there
-    /// would need more (`elsewhere.loads.fitted_cpu_ns`).
+    /// would need more (`other_paths.loads.fitted_cpu_ns`).
     #[serde(default)]
     pub cpu_bounded: bool,
 }

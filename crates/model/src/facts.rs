@@ -14,9 +14,9 @@ use crate::{
     netns::NetNamespace,
     nic::Nic,
     process::{Listener, Process},
-    rival::Rival,
     storage::StorageController,
     sysctl::Sysctl,
+    tuner::Tuner,
 };
 
 /// The version of the serialised form; grows when a key is added, keys are never renamed.
@@ -35,7 +35,7 @@ pub struct Facts {
     /// Every cache instance once, with who shares it; ascending by level, then by first CPU.
     pub caches: Vec<Cache>,
     /// The idle states, once each per distinct set of CPUs; empty with a note in
-    /// `unread` where the kernel has no cpuidle.
+    /// `no_access` where the kernel has no cpuidle.
     pub idle_states: Vec<IdleState>,
     /// Every node, with and without CPUs or memory.
     pub numa_nodes: Vec<NumaNodeFacts>,
@@ -50,7 +50,7 @@ pub struct Facts {
     /// Kernel settings by dotted name (`net.core.rmem_max`).
     pub sysctls: BTreeMap<String, Sysctl>,
     /// Programs and files that also change what Netwright judges.
-    pub rivals: Vec<Rival>,
+    pub tuners: Vec<Tuner>,
     /// The processes asked for.
     pub processes: Vec<Process>,
     /// Listening TCP sockets of this network namespace.
@@ -61,12 +61,12 @@ pub struct Facts {
     pub memory_bytes: Reading<Bytes>,
     /// What could not be read and what would grant it, for people; one line per missing
     /// capability or kernel feature rather than one per value.
-    pub unread: Vec<Unread>,
+    pub no_access: Vec<NoAccess>,
 }
 
 /// Something that this run could not see.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unread {
+pub struct NoAccess {
     /// What is missing, such as `RSS tables`.
     pub what: String,
     /// Why, with the path or call.

@@ -143,7 +143,7 @@ pub struct Finding {
     /// What it costs and why, in one or two sentences.
     pub explanation: String,
     /// What remedying it should bring, in words; no invented percentages.
-    pub expected_gain: String,
+    pub expected_benefit: String,
     /// The values it rests on; never empty.
     pub evidence: Vec<Evidence>,
     /// What to change, in order.
@@ -154,7 +154,7 @@ pub struct Finding {
 
 /// A rule that could not judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NotJudged {
+pub struct SkippedRule {
     /// Rule id.
     pub rule: String,
     /// Its number in the catalogue.
@@ -171,14 +171,14 @@ pub struct Diagnosis {
     /// Ordered by rank.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing wrong, with what they looked at.
-    pub clear: Vec<Clear>,
+    pub passed: Vec<Passed>,
     /// Rules that lacked evidence.
-    pub not_judged: Vec<NotJudged>,
+    pub skipped: Vec<SkippedRule>,
 }
 
 /// A rule that found nothing wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Clear {
+pub struct Passed {
     /// Rule id.
     pub rule: String,
     /// Its number in the catalogue.

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    prove::{HeldStill, Verdict},
-    tune::Radius,
+    prove::{FrozenHost, Verdict},
+    tune::Impact,
 };
 
 /// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum CandidateStatus {
     /// Shown to be better: in force.
     Kept,
     /// Tried and undone.
@@ -27,7 +27,7 @@ pub enum Fate {
 /// A knob of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FixChange {
-    /// The knob's full name; one of the far end begins with `far:`.
+    /// The knob's full name; one of the server begins with `peer:`.
     pub knob: String,
     /// Whose it is: the responder as it was named, or nothing for this host.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct FixChange {
     /// The unit; may be empty.
     pub unit: String,
     /// What changing it may disturb; absent where `tune` did not plan it.
-    pub radius: Option<Radius>,
+    pub impact: Option<Impact>,
 }
 
 /// Something that might help.
@@ -52,7 +52,7 @@ pub struct Candidate {
     /// What it changes, all together.
     pub changes: Vec<FixChange>,
     /// What became of it.
-    pub fate: Fate,
+    pub status: CandidateStatus,
     /// Why, in a line.
     pub why: String,
     /// What the experiment said: with it against without it.
@@ -84,7 +84,7 @@ pub struct FixDocument {
     pub responder: Option<String>,
     /// The change set in the responder's own journal with everything that was kept there.
     #[serde(default)]
-    pub kept_far: Option<u64>,
+    pub kept_peer: Option<u64>,
     /// What of this host, or the responder's, is now another than before.
     pub changes: Vec<FixChange>,
     /// All that was kept against before, by a last experiment of its own; absent where there was
@@ -92,7 +92,7 @@ pub struct FixDocument {
     pub total: Option<Verdict>,
     /// What was held still meanwhile; absent where this was not asked for.
     #[serde(default)]
-    pub held_still: Option<HeldStill>,
+    pub frozen_host: Option<FrozenHost>,
     /// Whether nothing was tried, only listed.
     pub dry_run: bool,
     /// Why it ended.

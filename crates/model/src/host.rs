@@ -29,7 +29,7 @@ pub struct Host {
     /// Kernel lockdown mode: `none`, `integrity`, `confidentiality`. **Source**:
     /// `/sys/kernel/security/lockdown`.
     pub lockdown: Reading<String>,
-    /// The boot line. **Source**: `/proc/cmdline`.
+    /// The kernel cmdline. **Source**: `/proc/cmdline`.
     pub cmdline: Reading<String>,
     /// Machine vendor and product. **Source**: `/sys/class/dmi/id`, device tree model.
     pub machine: Reading<String>,

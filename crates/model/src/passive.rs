@@ -31,7 +31,7 @@ pub struct PassiveDocument {
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// Connections that one program serves on one port. An exchange is a response that begins upon a

@@ -155,13 +155,13 @@ pub struct Run {
     #[serde(default)]
     pub work: Option<f64>,
     /// Why it does not count, if it does not.
-    pub spoiled: Option<String>,
+    pub discarded: Option<String>,
 }
 
 impl Run {
     /// Whether the workload failed and gave nothing.
     pub fn failed(&self) -> bool {
-        self.figures.is_empty() && self.spoiled.is_some()
+        self.figures.is_empty() && self.discarded.is_some()
     }
 }
 
@@ -184,7 +184,7 @@ pub struct DuringRun {
 
 /// A counter that moved with the change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MovedCounter {
+pub struct CorrelatedCounter {
     /// Its name.
     pub counter: String,
     /// The median over the runs at the first of the two levels, by `evidence.per`.
@@ -219,7 +219,7 @@ pub struct Evidence {
     /// Counters that were compared.
     pub judged: usize,
     /// Those that are shown to have moved, the clearest first.
-    pub moved: Vec<MovedCounter>,
+    pub moved: Vec<CorrelatedCounter>,
     /// Why nothing could be said, if so.
     pub why_not: Option<String>,
 }
@@ -249,13 +249,13 @@ pub struct NotHeld {
     pub why: String,
 }
 
-/// What `--hold-still` did.
+/// What `--freeze-host` did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HeldStill {
+pub struct FrozenHost {
     /// What was held, and was put back at the end.
     pub held: Vec<Held>,
     /// What was not.
-    pub not_held: Vec<NotHeld>,
+    pub not_frozen: Vec<NotHeld>,
 }
 
 /// The document of `netwright prove --json`.
@@ -295,11 +295,11 @@ pub struct ProveDocument {
     pub evidence: Evidence,
     /// What was held still meanwhile; absent where this was not asked for.
     #[serde(default)]
-    pub held_still: Option<HeldStill>,
+    pub frozen_host: Option<FrozenHost>,
     /// Why it ended.
     pub ended: String,
     /// Runs that were repeated because something else disturbed them.
-    pub spoiled_runs: usize,
+    pub discarded_runs: usize,
     /// What else is to be said: drift, wild blocks, two places.
     pub notes: Vec<String>,
     /// Every run.

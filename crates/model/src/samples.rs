@@ -122,7 +122,7 @@ pub struct ConnectionSample {
     pub remote: String,
     /// Inode of its descriptor.
     pub inode: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: Delta,
     /// Segments with data that were sent, again or not.
     pub segments_out: Delta,
@@ -335,7 +335,7 @@ pub struct ThreadSample {
     pub migrations: Delta,
     /// Gave up the CPU by itself.
     pub voluntary_switches: Delta,
-    /// Was taken off the CPU.
+    /// Was preempted.
     pub involuntary_switches: Delta,
     /// CPU at each reading.
     pub on_cpus: Vec<CpuId>,

@@ -14,9 +14,9 @@ pub fn ordered(cpus: &[&Cpu], node: Option<NumaNode>) -> Vec<CpuId> {
     };
     let ranked: Vec<(usize, bool, &Cpu)> =
         cpus.iter().map(|c| (thread(c), node.is_some() && c.numa_node.get() != node, *c)).collect();
-    let turn = |(t, far, c): &(usize, bool, &Cpu)| {
+    let turn = |(t, peer, c): &(usize, bool, &Cpu)| {
         let before = |(ot, ofar, o): &&(usize, bool, &Cpu)| {
-            (ot, ofar) == (t, far) && o.l3_id.get() == c.l3_id.get() && o.id < c.id
+            (ot, ofar) == (t, peer) && o.l3_id.get() == c.l3_id.get() && o.id < c.id
         };
         ranked.iter().filter(before).count()
     };
@@ -29,7 +29,7 @@ pub fn ordered(cpus: &[&Cpu], node: Option<NumaNode>) -> Vec<CpuId> {
 /// A CPU for each queue number, that with the fewest queues so far, the foremost of those. Receiving and
 /// sending queues of one number share a CPU: what is sent is mostly the answer to what was received.
 /// None where there is no CPU. `taken` counts the queues that each CPU has.
-pub fn seats(
+pub fn assignments(
     numbers: impl IntoIterator<Item = u32>,
     places: &[CpuId],
     taken: &mut BTreeMap<CpuId, u32>,
@@ -37,14 +37,14 @@ pub fn seats(
     let mut numbers: Vec<u32> = numbers.into_iter().collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let mut seats = BTreeMap::new();
+    let mut assignments = BTreeMap::new();
     for number in numbers {
         let count = |c: &CpuId| taken.get(c).copied().unwrap_or(0);
         let Some(cpu) = places.iter().copied().min_by_key(count) else { break };
         *taken.entry(cpu).or_default() += 1;
-        seats.insert(number, cpu);
+        assignments.insert(number, cpu);
     }
-    seats
+    assignments
 }
 
 #[cfg(test)]
@@ -56,12 +56,12 @@ mod tests {
         let places = [0, 1, 2, 3].map(CpuId);
         let of = |numbers: &[u32], taken: &[u32]| {
             let mut taken = taken.iter().map(|c| (CpuId(*c), 1)).collect();
-            let seats = seats(numbers.iter().copied(), &places, &mut taken);
-            seats.into_iter().map(|(n, c)| (n, c.0)).collect::<Vec<_>>()
+            let assignments = assignments(numbers.iter().copied(), &places, &mut taken);
+            assignments.into_iter().map(|(n, c)| (n, c.0)).collect::<Vec<_>>()
         };
         assert_eq!(of(&[0, 0, 1, 1], &[]), [(0, 0), (1, 1)]);
         assert_eq!(of(&[2, 1, 0], &[1]), [(0, 0), (1, 2), (2, 3)]);
         assert_eq!(of(&[4, 5, 6, 7, 8], &[0, 1]), [(4, 2), (5, 3), (6, 0), (7, 1), (8, 2)]);
-        assert!(super::seats([1], &[], &mut BTreeMap::new()).is_empty());
+        assert!(super::assignments([1], &[], &mut BTreeMap::new()).is_empty());
     }
 }

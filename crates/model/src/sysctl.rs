@@ -62,8 +62,8 @@ pub enum Origin {
         /// Line number from 1.
         line: u32,
     },
-    /// `sysctl.KEY=` on the boot line.
-    BootLine,
+    /// `sysctl.KEY=` on the kernel cmdline.
+    KernelCmdline,
     /// It differs from the default, or the default is not known, and nothing found says why.
     /// Also where a file names another value than the one in force.
     Unknown,

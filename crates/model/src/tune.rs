@@ -7,9 +7,9 @@ pub mod plan;
 pub mod profile;
 
 pub use journal::{By, Event, NicId, ReadBack, Record, Saved};
-pub use outcome::{ChangeSet, Drift, Drifted, Log, Now, Outcome, State, Status};
+pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{
-    Ground, HostId, Member, Plan, Planned, Radius, Reach, Refused, RefusedAs, Unchanged,
+    Basis, Disruption, HostId, Impact, Member, Plan, Planned, Refused, RefusedAs, Unchanged,
 };
 pub use profile::{Profile, ProfileLine, Profiles, Wanted};

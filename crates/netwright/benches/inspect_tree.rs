@@ -19,7 +19,7 @@ use std::{
 
 mod tree;
 
-use tree::{Shape, Tree};
+use tree::{Tree, TreeShape};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 const WRITE: &str = "--write";
@@ -54,7 +54,7 @@ fn run() -> io::Result<bool> {
         let (Some(dir), Some(cpus)) = (args.get(i + 1), args.get(i + 2)) else {
             return Err(bad("--write DIR CPUS"));
         };
-        let (dir, shape) = (Path::new(dir), Shape::of(number(cpus)?));
+        let (dir, shape) = (Path::new(dir), TreeShape::of(number(cpus)?));
         Tree::generate(dir, &shape)?;
         return check(dir, &shape).map(|()| true);
     }
@@ -80,7 +80,7 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     let mut good = true;
     let mut growth: Vec<(usize, Duration)> = Vec::new();
     for &cpus in &options.sizes {
-        let shape = Shape::of(cpus);
+        let shape = TreeShape::of(cpus);
         let folder = Folder::new(&base, cpus)?;
         write(&folder.0, cpus)?;
         let mut ours = Command::new(NETWRIGHT);
@@ -205,7 +205,7 @@ fn once(command: &mut Command) -> io::Result<Once> {
 }
 
 /// That it reads the tree: a fast answer to something else would be worth nothing.
-fn check(root: &Path, shape: &Shape) -> io::Result<()> {
+fn check(root: &Path, shape: &TreeShape) -> io::Result<()> {
     let out = Command::new(NETWRIGHT).args(["inspect", "--json", "--root"]).arg(root).output()?;
     let facts: serde_json::Value = serde_json::from_slice(&out.stdout)?;
     let length = |pointer: &str| facts.pointer(pointer).and_then(|v| v.as_array()).map(Vec::len);

@@ -13,11 +13,11 @@ macro_rules! examples {
             "\n\n",
             "Exit codes:\n",
             "  0  done\n",
-            "  1  done, and the answer is no (doctor: a finding at or above --fail-on)\n",
+            "  1  check failed (doctor: a finding at or above --fail-on)\n",
             "  2  wrong usage\n",
             "  3  not permitted\n",
-            "  4  the environment said no (no such file, NIC, process or far end)\n",
-            "  5  a bug of netwright"
+            "  4  runtime error (no such file, NIC, process or server)\n",
+            "  5  a internal error"
         )
     };
 }
@@ -54,11 +54,11 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(crate::commands::lab::args::LabArgs),
-    /// Send traffic with known shape to a far end, and say what it achieved.
+    /// Send traffic with known shape to a server, and say what it achieved.
     Measure(crate::commands::measure::args::MeasureArgs),
-    /// Make an experiment: runs in turns, and a verdict on a change with known rates of error.
+    /// Make an experiment: runs interleaved, and a verdict on a change with known rates of error.
     Prove(Box<crate::commands::prove::args::ProveArgs>),
-    /// Be the far end of measurements.
+    /// Be the server of measurements.
     Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
     Snapshot(SnapshotArgs),
@@ -172,7 +172,7 @@ pub enum Section {
     /// Kernel settings, their defaults and who set them.
     Sysctls,
     /// Whoever else tunes this host.
-    Rivals,
+    Tuners,
     /// The chosen processes with every thread.
     Processes,
     /// Listening TCP sockets.

@@ -59,8 +59,8 @@ impl Window {
         &STOP
     }
 
-    /// Whether it was cut short.
-    pub fn was_cut_short(&self) -> bool {
+    /// Whether it was interrupted.
+    pub fn was_interrupted(&self) -> bool {
         STOP.load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use report::Look;
+use report::TextStyle;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -147,8 +147,8 @@ impl Sink {
     }
 
     /// How to write for people here.
-    pub fn look(&self, verbose: bool) -> Look {
-        Look { width: self.width(), colour: self.colour(), verbose }
+    pub fn look(&self, verbose: bool) -> TextStyle {
+        TextStyle { width: self.width(), colour: self.colour(), verbose }
     }
 
     /// Columns to fill: the terminal's, else 100. `COLUMNS` overrules both.

@@ -271,10 +271,10 @@ impl Source {
                 self.name
             )));
         }
-        if let Some(u) = facts.unread.iter().find(|u| u.what == ELSEWHERE) {
+        if let Some(u) = facts.no_access.iter().find(|u| u.what == ELSEWHERE) {
             return Err(Failure::Environment(u.why.clone()));
         }
-        all_found(facts.unread.iter().filter(|u| u.what == NOT_FOUND).map(|u| u.why.as_str()))?;
+        all_found(facts.no_access.iter().filter(|u| u.what == NOT_FOUND).map(|u| u.why.as_str()))?;
         Ok(facts)
     }
 }

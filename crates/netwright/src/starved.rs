@@ -21,7 +21,7 @@ const ENVIRONMENT: c_int = 4;
 #[cold]
 fn give_up() -> *mut u8 {
     // SAFETY: both may be called at any time, and neither allocates; the bytes are a constant's.
-    // What was changed on the host is put back as after SIGKILL: by the guard.
+    // What was changed on the host is put back as after SIGKILL: by the watchdog.
     unsafe {
         libc::write(libc::STDERR_FILENO, NO_MEMORY.as_ptr().cast(), NO_MEMORY.len());
         libc::_exit(ENVIRONMENT)

@@ -90,11 +90,11 @@ impl Cgroups {
     /// The systemd units on the path, outermost first, slices left out: a service of a user's
     /// manager is the second one.
     pub fn units(&self) -> Vec<String> {
-        let told = |path: &&str| path.len() > 1;
+        let reported = |path: &&str| path.len() > 1;
         let path = self
             .unified()
-            .filter(told)
-            .or_else(|| self.controller("name=systemd").filter(told))
+            .filter(reported)
+            .or_else(|| self.controller("name=systemd").filter(reported))
             .unwrap_or_default();
         path.split('/')
             .filter(|s| s.ends_with(".service") || s.ends_with(".scope"))

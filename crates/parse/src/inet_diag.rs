@@ -184,8 +184,11 @@ mod tests {
     #[test]
     fn memory_and_tcp_info_are_told_as_far_as_the_kernel_tells() {
         let words: Vec<u8> = (0..9u32).flat_map(|n| (n * 10).to_ne_bytes()).collect();
-        let told = memory(&with_attribute(SKMEMINFO, &words)).unwrap();
-        assert_eq!((told.receive_buffer, told.send_buffer, told.drops), (10, 30, Some(80)));
+        let reported = memory(&with_attribute(SKMEMINFO, &words)).unwrap();
+        assert_eq!(
+            (reported.receive_buffer, reported.send_buffer, reported.drops),
+            (10, 30, Some(80))
+        );
         assert_eq!(memory(&with_attribute(SKMEMINFO, &words[..32])).unwrap().drops, None);
         assert_eq!(memory(&message(2, &[0; 4])), None);
 
@@ -194,9 +197,12 @@ mod tests {
         info[148..152].copy_from_slice(&10_100u32.to_ne_bytes());
         info[176..184].copy_from_slice(&5_000_000u64.to_ne_bytes());
         info[228..232].copy_from_slice(&65_536u32.to_ne_bytes());
-        let told = tcp_info(&with_attribute(INFO, &info)).unwrap();
-        assert_eq!((told.retransmits, told.min_rtt_us), (7, Some(10_100)));
-        assert_eq!((told.rwnd_limited_us, told.peer_window), (Some(5_000_000), Some(65_536)));
+        let reported = tcp_info(&with_attribute(INFO, &info)).unwrap();
+        assert_eq!((reported.retransmits, reported.min_rtt_us), (7, Some(10_100)));
+        assert_eq!(
+            (reported.rwnd_limited_us, reported.peer_window),
+            (Some(5_000_000), Some(65_536))
+        );
         let old = tcp_info(&with_attribute(INFO, &info[..104])).unwrap();
         assert_eq!((old.retransmits, old.busy_us, old.peer_window), (7, None, None));
     }

@@ -5,7 +5,6 @@
 //! for the fuzzer; a test checks the list against the files of this folder.
 
 pub mod acpi;
-pub mod boot_line;
 pub mod cache_size;
 pub mod cgroup;
 pub mod cpuinfo;
@@ -20,6 +19,7 @@ pub mod interrupts;
 pub mod irq_name;
 pub mod irqbalance_setup;
 pub mod kconfig;
+pub mod kernel_cmdline;
 pub mod list;
 pub mod meminfo;
 pub mod mountinfo;
@@ -60,7 +60,6 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
-    ("boot_line", |b| drop(boot_line::parse(b))),
     ("cache_size", |b| drop(cache_size::parse(b))),
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
@@ -84,6 +83,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     }),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
     ("kconfig", |b| drop(kconfig::parse(b))),
+    ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
     ("list", |b| drop(list::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
     ("mountinfo", |b| drop(mountinfo::parse(b))),

@@ -179,7 +179,7 @@ impl Counts {
     }
 }
 
-/// Instructions a cycle of one or more groups together.
+/// IPC of one or more groups together.
 pub fn ipc(grown: &[Counts]) -> Reading<Ipc> {
     let whole: Vec<(u64, u64)> = grown.iter().filter_map(Counts::whole).collect();
     let instructions: u64 = whole.iter().map(|w| w.0).sum();

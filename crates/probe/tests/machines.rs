@@ -79,26 +79,26 @@ fn counts_are_those_that_shipped_with_the_trees() {
 
 #[test]
 fn names_of_machines() {
-    let told = |name| {
+    let reported = |name| {
         let h = facts(name).host;
         let or_none = |r: Reading<String>| r.into_known().unwrap_or_else(|| "-".into());
         [or_none(h.arch), or_none(h.cpu_model), or_none(h.machine), or_none(h.hypervisor)]
     };
-    assert_eq!(told("kunpeng-920-128"), ["aarch64", "Kunpeng-920", "Huawei XA320 V2", "none"]);
+    assert_eq!(reported("kunpeng-920-128"), ["aarch64", "Kunpeng-920", "Huawei XA320 V2", "none"]);
     assert_eq!(
-        told("power9-gpu-nodes"),
+        reported("power9-gpu-nodes"),
         ["ppc64", "POWER9, altivec supported", "PowerNV 8335-GTW", "none"]
     );
     assert_eq!(
-        told("epyc-7451"),
+        reported("epyc-7451"),
         ["x86_64", "AMD EPYC 7451 24-Core Processor", "-", "none"],
         "no DMI in the tree; the CPU's flags are without `hypervisor`"
     );
-    let qemu = told("qemu-memory-tiers");
+    let qemu = reported("qemu-memory-tiers");
     assert_eq!(qemu.get(3).map(String::as_str), Some("qemu"));
-    let z = told("s390x-20");
+    let z = reported("s390x-20");
     assert_eq!(z, ["s390x", "IBM/S390", "-", "-"], "nothing tells of a hypervisor: not `none`");
-    assert_eq!(told("powermac-qemu-1"), ["ppc", "740/750", "Power Macintosh", "-"]);
+    assert_eq!(reported("powermac-qemu-1"), ["ppc", "740/750", "Power Macintosh", "-"]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_a_machine_does_not_tell_is_not_zero() {
         assert!(!c.package_id.is_known() && !c.numa_node.is_known() && !c.l3_id.is_known());
     }
     assert!(f.caches.is_empty() && f.numa_nodes.is_empty());
-    assert!(f.unread.iter().any(|u| u.what == "idle states"));
+    assert!(f.no_access.iter().any(|u| u.what == "idle states"));
     let p7 = facts("power7-256");
     assert_eq!(cpu(&p7, 5).smt_siblings, Reading::Known(set("4-7")));
 }

@@ -31,7 +31,7 @@ pub(crate) struct Before {
 }
 
 /// What went on during one.
-pub(crate) struct Seen {
+pub(crate) struct HostReading {
     pub(crate) during: During,
     pub(crate) counters: Counters,
     pub(crate) work: Option<f64>,
@@ -53,7 +53,7 @@ impl Around {
         }
     }
 
-    pub(crate) fn after(&self, before: Before, workload: &Workload, ended: &Ended) -> Seen {
+    pub(crate) fn after(&self, before: Before, workload: &Workload, ended: &Ended) -> HostReading {
         let during = before.calm.during(&self.root, ended.usage.cpu_s());
         let moves = before.moves.and_then(|m| m.read().ok());
         let after = samples::one(&self.root, 1, &Options::default());
@@ -63,7 +63,7 @@ impl Around {
             Workload::Ours(_) => self.of_ours(workload, ended, samples.as_ref()),
             Workload::Shell(_) => (self.of_command(ended, moves, samples.as_ref()), None),
         };
-        Seen { during, counters, work }
+        HostReading { during, counters, work }
     }
 
     fn of_ours(

@@ -12,10 +12,10 @@ use std::{
 };
 
 use crate::{
-    cookie::{Cookie, Holder},
     experiment::Workload,
-    keeper::Kept,
+    process_tag::{Holder, ProcessTag},
     said::Said,
+    workload_watchdog::Kept,
 };
 
 /// After the end of a workload, so long its output may still come from others that it started.
@@ -106,8 +106,8 @@ pub(crate) fn run(
     let began = Instant::now();
     let before = children();
     // A group of its own: Ctrl-C is for us, who then end it with all its children.
-    let cookie = Cookie::new();
-    let (mut child, kept) = Kept::spawn(&mut command, &cookie)
+    let process_tag = ProcessTag::new();
+    let (mut child, kept) = Kept::spawn(&mut command, &process_tag)
         .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
     let outputs = child
         .stdout
@@ -118,11 +118,11 @@ pub(crate) fn run(
     let (said, complained) = match outputs {
         Ok(both) => both,
         Err(e) => {
-            end(&mut child, Some(&cookie));
+            end(&mut child, Some(&process_tag));
             return Err(NotRun::Failed(format!("cannot be heard: no thread can be started: {e}")));
         }
     };
-    let status = wait(&mut child, timeout, stop, Some(&cookie))?;
+    let status = wait(&mut child, timeout, stop, Some(&process_tag))?;
     let took = began.elapsed();
     // Whoever holds the output after it is no part of the run, and is not waited for.
     let done = |time| [&said, &complained].into_iter().flatten().all(|s| s.ends_within(time));
@@ -179,7 +179,7 @@ fn wait(
     child: &mut Child,
     timeout: Duration,
     stop: &AtomicBool,
-    cookie: Option<&Cookie>,
+    process_tag: Option<&ProcessTag>,
 ) -> Result<std::process::ExitStatus, NotRun> {
     let began = Instant::now();
     loop {
@@ -189,11 +189,11 @@ fn wait(
             Err(e) => return Err(NotRun::Failed(format!("cannot be waited for: {e}"))),
         }
         if stop.load(Ordering::Relaxed) {
-            end(child, cookie);
+            end(child, process_tag);
             return Err(NotRun::Stopped);
         }
         if began.elapsed() > timeout {
-            end(child, cookie);
+            end(child, process_tag);
             return Err(NotRun::TooLong(timeout));
         }
         thread::sleep(LOOK);
@@ -202,9 +202,9 @@ fn wait(
 
 /// Asks the whole group to end, and all that hold the cookie, then makes them; the second time those as
 /// well that began meanwhile.
-fn end(child: &mut Child, cookie: Option<&Cookie>) {
+fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
     let Ok(group) = i32::try_from(child.id()) else { return };
-    let holders = || cookie.map_or(vec![], Cookie::holders);
+    let holders = || process_tag.map_or(vec![], ProcessTag::holders);
     let mut group_gone = false;
     for (signal, patience) in
         [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000), (libc::SIGKILL, 5_000)]

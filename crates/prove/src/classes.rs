@@ -26,7 +26,7 @@ pub enum Class {
     /// Another node.
     OtherNode,
     /// A node farther than the nearest other, where the distances differ.
-    FarNode,
+    FarthestNode,
 }
 
 impl Class {
@@ -39,7 +39,7 @@ impl Class {
             Self::OtherL3 => "other L3",
             Self::SameNode => "same node",
             Self::OtherNode => "other node",
-            Self::FarNode => "farthest node",
+            Self::FarthestNode => "farthest node",
         }
     }
 
@@ -51,20 +51,20 @@ impl Class {
             Self::OtherNode => 2,
             Self::Sibling => 3,
             Self::OtherL3 | Self::SameNode => 4,
-            Self::FarNode => 5,
+            Self::FarthestNode => 5,
         }
     }
 }
 
 /// The CPUs that may be chosen from, and what is known of them.
 #[derive(Debug, Clone)]
-pub struct Ground<'a> {
+pub struct Basis<'a> {
     cpus: Vec<&'a Cpu>,
     all: &'a [Cpu],
     nodes: &'a [NumaNodeFacts],
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Basis<'a> {
     /// `allowed` are the CPUs that this process may use. Those that are offline, isolated or
     /// without a tick are nobody's placement.
     pub fn new(cpus: &'a [Cpu], nodes: &'a [NumaNodeFacts], allowed: &CpuSet) -> Self {
@@ -77,7 +77,7 @@ impl<'a> Ground<'a> {
         Self { cpus: cpus.iter().filter(usable).collect(), all: cpus, nodes }
     }
 
-    /// How a CPU stands to others. `FarNode` is not told here, for it is so only beside a nearer.
+    /// How a CPU stands to others. `FarthestNode` is not reported here, for it is so only beside a nearer.
     fn relation(&self, cpu: &Cpu, others: &CpuSet) -> Class {
         if others.contains(cpu.id) {
             return Class::SameCpu;
@@ -109,7 +109,7 @@ impl<'a> Ground<'a> {
         from.distances.known()?.get(&to?).copied()
     }
 
-    /// The best of some to stand for a class: neither on the core of CPU 0, which keeps house for
+    /// The best of some to stand for a class: neither on the core of CPU 0, which does housekeeping for
     /// the host, nor on one that is in use, the first thread of its core, the lowest.
     fn foremost(&self, of: impl Iterator<Item = &'a Cpu>, used: &CpuSet) -> Option<CpuId> {
         let rank = |c: &&Cpu| {
@@ -127,8 +127,9 @@ impl<'a> Ground<'a> {
     /// each such cache. Classes that this host does not have, or has no free CPU of, are not there.
     pub fn classes(&self, others: &CpuSet) -> Vec<(Class, CpuId)> {
         let mut found = Vec::new();
-        let near = [Class::SameCpu, Class::Sibling, Class::SameL3, Class::OtherL3, Class::SameNode];
-        for class in near {
+        let local =
+            [Class::SameCpu, Class::Sibling, Class::SameL3, Class::OtherL3, Class::SameNode];
+        for class in local {
             let of = self.cpus.iter().copied().filter(|c| self.relation(c, others) == class);
             // The L3 and the node are shared with whom nothing closer is.
             let used = if class < Class::SameL3 { CpuSet::default() } else { others.clone() };
@@ -146,14 +147,16 @@ impl<'a> Ground<'a> {
         let how_far = |c: &&Cpu| self.distance(home, c.numa_node.get());
         let nearest = away.iter().filter_map(how_far).min();
         let farthest = away.iter().filter_map(how_far).max();
-        let at = |far: Option<u32>| away.iter().copied().filter(move |c| how_far(c) == far);
+        let at = |peer: Option<u32>| away.iter().copied().filter(move |c| how_far(c) == peer);
         match nearest {
             None => found
                 .extend(self.foremost(away.iter().copied(), others).map(|c| (Class::OtherNode, c))),
-            near => {
-                found.extend(self.foremost(at(near), others).map(|c| (Class::OtherNode, c)));
-                if farthest != near {
-                    found.extend(self.foremost(at(farthest), others).map(|c| (Class::FarNode, c)));
+            local => {
+                found.extend(self.foremost(at(local), others).map(|c| (Class::OtherNode, c)));
+                if farthest != local {
+                    found.extend(
+                        self.foremost(at(farthest), others).map(|c| (Class::FarthestNode, c)),
+                    );
                 }
             }
         }
@@ -165,13 +168,13 @@ impl<'a> Ground<'a> {
         self.cpus.len()
     }
 
-    /// CPUs for the other dimension: one on the node that is `near` (a NIC's), or where that is
-    /// not told on the node of `now`, one on the nearest other node and one on the farthest. On
+    /// CPUs for the other dimension: one on the node that is `local` (a NIC's), or where that is
+    /// not reported on the node of `now`, one on the nearest other node and one on the farthest. On
     /// the node itself one of `now`, if any is there. `None` of a class: where no CPU may be used.
-    pub fn homes(&self, near: Option<NumaNode>, now: &CpuSet) -> Vec<(Class, CpuId)> {
+    pub fn homes(&self, local: Option<NumaNode>, now: &CpuSet) -> Vec<(Class, CpuId)> {
         let of_now = || now.iter().find_map(|c| self.node_of(c));
         let has = |node: &NumaNode| self.cpus.iter().any(|c| c.numa_node.get() == Some(*node));
-        let node = near.filter(has).or_else(of_now);
+        let node = local.filter(has).or_else(of_now);
         let node = node.or_else(|| self.cpus.first().and_then(|c| c.numa_node.get()));
         let here = || self.cpus.iter().copied().filter(|c| c.numa_node.get() == node);
         let stays = self.foremost(here().filter(|c| now.contains(c.id)), &CpuSet::default());

@@ -87,7 +87,7 @@ struct Table {
 fn blocks<'a>(experiment: &Experiment, runs: &'a [Run]) -> Vec<Vec<Vec<&'a Run>>> {
     let cells = experiment.cells.len();
     let mut by_block: BTreeMap<usize, Vec<Vec<&Run>>> = BTreeMap::new();
-    for run in runs.iter().filter(|r| r.spoiled.is_none()) {
+    for run in runs.iter().filter(|r| r.discarded.is_none()) {
         let block = by_block.entry(run.block).or_insert_with(|| vec![Vec::new(); cells]);
         if let Some(cell) = block.get_mut(run.level) {
             cell.push(run);
@@ -150,7 +150,7 @@ impl Table {
 }
 
 fn rule(experiment: &Experiment, planned: bool) -> Rule {
-    Rule { smallest: experiment.smallest, at_end: planned }
+    Rule { min_effect: experiment.min_effect, at_end: planned }
 }
 
 fn judge_ab(experiment: &Experiment, runs: &[Run], planned: bool) -> (Judgement, Vec<Table>) {
@@ -276,17 +276,17 @@ pub fn conclude(
         best: None,
         effects: vec![],
         evidence: Evidence::default(),
-        held_still: None,
+        frozen_host: None,
         ended: ending.why.clone(),
-        spoiled_runs: runs.iter().filter(|r| r.spoiled.is_some()).count(),
+        discarded_runs: runs.iter().filter(|r| r.discarded.is_some()).count(),
         notes: vec![],
         runs: runs.to_vec(),
     };
-    let told = match experiment.design {
+    let reported = match experiment.design {
         Design::Ab => conclude_ab(experiment, runs, ending, &mut document),
         _ => conclude_levels(experiment, runs, ending, &mut document),
     };
-    if let Some(pair) = told {
+    if let Some(pair) = reported {
         document.evidence = moved::between(experiment, begun, runs, pair);
     }
     if let Some(goal) = experiment.goal() {
@@ -299,7 +299,7 @@ pub fn conclude(
         }
         notes::places(experiment, goal, runs, &mut document.notes);
     }
-    notes::noise(&document.verdict, experiment.smallest, &mut document.notes);
+    notes::noise(&document.verdict, experiment.min_effect, &mut document.notes);
     notes::comparisons(experiment, document.verdict.blocks, &mut document.notes);
     notes::runs(experiment, runs, &mut document.notes);
     notes::placement(experiment, &mut document.notes);
@@ -321,7 +321,7 @@ fn nothing(blocks: usize) -> Verdict {
 }
 
 fn levels(experiment: &Experiment, runs: &[Run]) -> Vec<LevelResult> {
-    let counted: Vec<&Run> = runs.iter().filter(|r| r.spoiled.is_none()).collect();
+    let counted: Vec<&Run> = runs.iter().filter(|r| r.discarded.is_none()).collect();
     let each = experiment.cells.iter().enumerate().map(|(i, cell)| {
         let own: Vec<&&Run> = counted.iter().filter(|r| r.level == i).collect();
         let middle = |m: &Metric| {
@@ -426,10 +426,10 @@ fn conclude_levels(
         _ => vec![],
     };
     let shown = matches!(document.verdict.outcome, Outcome::Better | Outcome::Worse);
-    let told = factorial::telling(experiment, &document.effects).filter(|_| !shown);
+    let reported = factorial::telling(experiment, &document.effects).filter(|_| !shown);
     let held =
         |effects: &dyn Fn(&Table) -> Vec<f64>| guards(experiment, runs, effects, ending.planned);
-    let (pair, held) = match told {
+    let (pair, held) = match reported {
         Some((effect, of, cell)) => {
             let held = held(&|t| factorial::over(experiment, t, effect, cell));
             (document.verdict, document.verdict_of) = (effect.verdict.clone(), of);
@@ -462,19 +462,20 @@ fn hold(document: &mut ProveDocument, guards: &[(&Metric, Finding, Table)]) {
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
-    let far = [Outcome::Worse, Outcome::Undecided];
-    let near = |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !far.contains(&v.outcome));
+    let peer = [Outcome::Worse, Outcome::Undecided];
+    let local =
+        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !peer.contains(&v.outcome));
     let within: Vec<String> =
-        document.levels.iter().filter(near).map(|l| l.level.clone()).collect();
+        document.levels.iter().filter(local).map(|l| l.level.clone()).collect();
     Some(Best {
         level: document.levels.get(best)?.level.clone(),
-        smallest_within_noise: smallest(&within)?.to_owned(),
+        smallest_within_noise: lowest(&within)?.to_owned(),
         within_noise: within,
     })
 }
 
 /// The smallest of levels that are numbers, else the first.
-fn smallest(levels: &[String]) -> Option<&str> {
+fn lowest(levels: &[String]) -> Option<&str> {
     let numbers: Option<Vec<f64>> = levels.iter().map(|l| l.trim().parse().ok()).collect();
     let numbers = numbers.into_iter().flatten().enumerate();
     let least = numbers.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);

@@ -13,7 +13,7 @@ use stats::trial::order;
 
 use crate::{
     Experiment, ProveError,
-    around::{Around, Seen},
+    around::{Around, HostReading},
     child::{self, NotRun, in_seconds},
     conclude::{self, Ending},
     disturbance::{self, During},
@@ -48,7 +48,7 @@ pub struct Means<'a> {
     /// How long it may go on in all where its budget of time ends before [`FEWEST_BLOCKS`]; zero:
     /// no longer than the budget. Only the clock decides, so that this leaves no mark on what is
     /// found.
-    pub reach: Duration,
+    pub disruption: Duration,
     /// Whether the workload is known to have worked before: then its first failure at a level may be the
     /// moment's, too.
     pub worked: bool,
@@ -142,7 +142,7 @@ impl Course<'_> {
         match self.experiment.budget {
             Budget::Runs(_) => timeout,
             Budget::Time(time) => {
-                let time = time.max(self.means.reach);
+                let time = time.max(self.means.disruption);
                 let left = (time.as_secs_f64() - self.used_s()).max(0.0);
                 timeout.min(time.saturating_add(Duration::from_secs_f64(left)))
             }
@@ -173,7 +173,7 @@ impl Course<'_> {
             Budget::Runs(runs) => complete >= runs / (2 * self.experiment.cells.len()),
             Budget::Time(time) => {
                 let few = complete < FEWEST_BLOCKS;
-                let time = if few { time.max(self.means.reach) } else { time };
+                let time = if few { time.max(self.means.disruption) } else { time };
                 let fit = time.as_secs_f64() / block_s.max(1e-9);
                 if too_small(fit, complete) {
                     let fewer = match self.experiment.design {
@@ -228,9 +228,9 @@ impl Course<'_> {
                 };
                 let Some((mut run, during)) = ran else { return Ok(false) };
                 if repeat < MOST_REPEATS && self.may_repeat() {
-                    run.spoiled = disturbance::spoiled(&during, &self.usual(level));
+                    run.discarded = disturbance::discarded(&during, &self.usual(level));
                 }
-                let again = run.spoiled.is_some();
+                let again = run.discarded.is_some();
                 record.run(&run)?;
                 self.runs.push(run);
                 if !again {
@@ -252,7 +252,7 @@ impl Course<'_> {
     /// Whether the workload has worked at this level, or is known to: then a failure may be the moment's,
     /// and it is tried once more.
     fn may_be_the_moments(&self, level: usize) -> bool {
-        self.means.worked || self.runs.iter().any(|r| r.level == level && r.spoiled.is_none())
+        self.means.worked || self.runs.iter().any(|r| r.level == level && r.discarded.is_none())
     }
 
     /// Who fails in more of all runs than may be repeated is not disturbed but broken, and what its
@@ -267,12 +267,12 @@ impl Course<'_> {
     }
 
     fn may_repeat(&self) -> bool {
-        let spoiled = self.runs.iter().filter(|r| r.spoiled.is_some()).count();
-        spoiled * REPEATS_EACH <= self.runs.len()
+        let discarded = self.runs.iter().filter(|r| r.discarded.is_some()).count();
+        discarded * REPEATS_EACH <= self.runs.len()
     }
 
     fn usual(&self, level: usize) -> Vec<During> {
-        let same = self.runs.iter().filter(|r| r.level == level && r.spoiled.is_none());
+        let same = self.runs.iter().filter(|r| r.level == level && r.discarded.is_none());
         same.map(|r| During {
             others_cpus: r.others_cpus,
             steal_share: r.steal_share,
@@ -304,7 +304,7 @@ impl Course<'_> {
             Err(NotRun::TooLong(time)) => return Err(self.too_long(time, &at())),
             Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
         };
-        let Seen { during, counters, work } = self.around.after(before, &workload, &ended);
+        let HostReading { during, counters, work } = self.around.after(before, &workload, &ended);
         self.settings.hold()?;
         // Somebody who pressed Ctrl-C twice, or ended the workload itself.
         if self.means.stop.load(Ordering::Relaxed) {
@@ -322,7 +322,7 @@ impl Course<'_> {
             host: during.host.clone(),
             counters,
             work,
-            spoiled: None,
+            discarded: None,
         };
         Ok(Some((run, during)))
     }
@@ -355,7 +355,7 @@ fn failed(block: usize, level: usize, took: Duration, why: String) -> Run {
         host: DuringRun::default(),
         counters: BTreeMap::new(),
         work: None,
-        spoiled: Some(format!("the workload {why}")),
+        discarded: Some(format!("the workload {why}")),
     }
 }
 
@@ -369,7 +369,7 @@ mod tests {
         within(command, "runs = 200", Duration::ZERO)
     }
 
-    fn within(command: &str, budget: &str, reach: Duration) -> Conducted {
+    fn within(command: &str, budget: &str, disruption: Duration) -> Conducted {
         let text = format!(
             "command = \"\"\"{command}\"\"\"\n{budget}\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
              [[metric]]\nname = \"x\"\nregex = \"x = ([0-9]+)\"\nbetter = \"lower\"\n"
@@ -384,7 +384,7 @@ mod tests {
             stop: &AtomicBool::new(false),
             knobs: None,
             progress: &|_, _| {},
-            reach,
+            disruption,
             worked: false,
         };
         conduct(&experiment, &begun, vec![], &mut record, &means)

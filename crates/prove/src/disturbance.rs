@@ -74,19 +74,19 @@ impl Before {
     }
 
     fn calm(&self, after: &Unrest) -> During {
-        let told = self.unrest.until(after);
-        let limits = told.limits.into_known();
+        let reported = self.unrest.until(after);
+        let limits = reported.limits.into_known();
         During {
             host: DuringRun {
                 link_changes: None,
                 frequency_khz: after.frequency_khz.get(),
                 frequency_changes: limits.as_ref().map(|l| l.len() as u64),
-                throttles: told.throttles.into_known(),
-                clock_step_ns: told
+                throttles: reported.throttles.into_known(),
+                clock_step_ns: reported
                     .clock_step_ns
                     .into_known()
                     .map(|ns| if ns.unsigned_abs() < CLOCKS_NS { 0 } else { ns }),
-                suspended_ns: told
+                suspended_ns: reported
                     .suspended_ns
                     .into_known()
                     .map(|ns| if ns < CLOCKS_NS { 0 } else { ns }),
@@ -118,7 +118,7 @@ impl During {
 }
 
 /// Why a run does not count, by what is usual at its level.
-pub(crate) fn spoiled(during: &During, usual: &[During]) -> Option<String> {
+pub(crate) fn discarded(during: &During, usual: &[During]) -> Option<String> {
     at_once(during, usual).or_else(|| unusual(during, usual))
 }
 
@@ -189,14 +189,14 @@ mod tests {
     #[test]
     fn only_what_is_unusual_at_its_level_spoils_a_run() {
         let usual = vec![run(1.0, 0.0); 6];
-        assert_eq!(spoiled(&run(1.2, 0.01), &usual), None);
-        assert!(spoiled(&run(1.9, 0.0), &usual).unwrap().contains("1.9 CPUs"));
-        assert!(spoiled(&run(1.0, 0.2), &usual).unwrap().contains("stolen"));
-        assert_eq!(spoiled(&run(9.0, 0.9), &usual[..4]), None);
+        assert_eq!(discarded(&run(1.2, 0.01), &usual), None);
+        assert!(discarded(&run(1.9, 0.0), &usual).unwrap().contains("1.9 CPUs"));
+        assert!(discarded(&run(1.0, 0.2), &usual).unwrap().contains("stolen"));
+        assert_eq!(discarded(&run(9.0, 0.9), &usual[..4]), None);
         // A kernel that does not tell steal still tells others.
         let quiet = |d: During| During { steal_share: None, ..d };
         let usual: Vec<During> = usual.into_iter().map(quiet).collect();
-        assert!(spoiled(&quiet(run(1.9, 0.0)), &usual).unwrap().contains("1.9 CPUs"));
+        assert!(discarded(&quiet(run(1.9, 0.0)), &usual).unwrap().contains("1.9 CPUs"));
     }
 
     #[test]
@@ -215,14 +215,14 @@ mod tests {
             (DuringRun { frequency_changes: Some(1), ..none() }, "policy0"),
             (DuringRun { throttles: Some(3), ..none() }, "heat 3 times"),
         ] {
-            let said = spoiled(&with(host.clone()), &[]).unwrap();
+            let said = discarded(&with(host.clone()), &[]).unwrap();
             assert!(said.contains(word), "{said}");
         }
         // A workload that takes a link down itself does so in every run.
         let own = DuringRun { link_changes: Some(2), ..none() };
         let usual = vec![with(own.clone()); 3];
-        assert_eq!(spoiled(&with(own), &usual), None);
-        assert_eq!(spoiled(&with(none()), &[]), None);
+        assert_eq!(discarded(&with(own), &usual), None);
+        assert_eq!(discarded(&with(none()), &[]), None);
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             ..During::default()
         };
         let usual = vec![at(3_000_000); 5];
-        assert!(spoiled(&at(1_200_000), &usual).unwrap().contains("1.2 GHz, 3.0 are usual"));
-        assert_eq!(spoiled(&at(2_900_000), &usual), None);
+        assert!(discarded(&at(1_200_000), &usual).unwrap().contains("1.2 GHz, 3.0 are usual"));
+        assert_eq!(discarded(&at(2_900_000), &usual), None);
     }
 }

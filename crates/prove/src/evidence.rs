@@ -84,7 +84,7 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
 }
 
 /// What the response time of all transactions is made of, as far as the run itself tells. Of round
-/// trips what the far end computed by its own clock and the rest, which is network, wake-ups and
+/// trips what the server computed by its own clock and the rest, which is network, wake-ups and
 /// waiting; of requests the time to the first byte and the rest of the response; of both and of
 /// database transactions, where they are in it, the wait before sending (a schedule's) and the
 /// connection; the cipher at this end. Counted whole like any counter, so that it is divided by the
@@ -131,7 +131,7 @@ fn parts(run: &Value, into: &mut Counters) {
 /// together with whatever else ran there, on a host that a responder tells of as that host's.
 fn cpu_parts(run: &Value, one_host: bool, into: &mut Counters) {
     let number = |at: &str| run.pointer(at).and_then(Value::as_u64);
-    // None where a state that there must be is not told.
+    // None where a state that there must be is not reported.
     let states = |end: &str, names: [&str; 2], also: &str| {
         let of = run.pointer(&format!("/cpu/{end}/host_ns"))?.as_object()?;
         let state = |name: &str| of.get(name).and_then(Value::as_u64);
@@ -192,8 +192,8 @@ pub(crate) fn interrupts(
 /// Around a command: this host's CPU time, softirqs, backlogs, protocols, interfaces, conntrack.
 pub(crate) fn of_host(samples: &Samples) -> Counters {
     let mut found = Counters::new();
-    type State = fn(&ProcStat) -> &Delta;
-    let states: [(&str, State); 4] = [
+    type CpuTimeState = fn(&ProcStat) -> &Delta;
+    let states: [(&str, CpuTimeState); 4] = [
         ("user", |s| &s.user_ns),
         ("system", |s| &s.system_ns),
         ("softirq", |s| &s.softirq_ns),
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(at(&each, "time.to_first_byte_ns"), Some(250), "the three and the rest are all");
         assert_eq!(at(&each, "cpu.server_host_ns"), Some(10));
         assert_eq!(at(&each, "cpu.server_softirq_ns"), Some(2));
-        // Nothing is made of what is not told.
+        // Nothing is made of what is not reported.
         let none = run("false", "null", "false", absent);
         assert!(!none.keys().any(|k| k.starts_with("cpu.server")), "{none:?}");
     }
@@ -314,10 +314,10 @@ mod tests {
         let pg = r#"{"runs": [{"transactions": 10, "latency_ns": {"mean": 50.0}, "connect_each": true,
             "connect_ns": {"mean": 30.0}, "tls_handshake_ns": {"mean": 9.0},
             "moved": {"round_trips": 30, "sends": 30}}]}"#;
-        let told = of_ours(pg, "transaction").0;
-        assert_eq!(told["time.connecting_ns"], Some(300), "the handshake is in it");
-        assert_eq!(told["time.statements_ns"], Some(200));
-        assert_eq!(told["pg.round_trips"], Some(30));
+        let reported = of_ours(pg, "transaction").0;
+        assert_eq!(reported["time.connecting_ns"], Some(300), "the handshake is in it");
+        assert_eq!(reported["time.statements_ns"], Some(200));
+        assert_eq!(reported["pg.round_trips"], Some(30));
         let driver = pg.replace(r#"{"round_trips": 30, "sends": 30}"#, r#"{"absent": "pgbench"}"#);
         assert!(!of_ours(&driver, "transaction").0.keys().any(|k| k.starts_with("pg.")));
     }
@@ -332,18 +332,19 @@ mod tests {
     #[test]
     fn parts_of_the_response_time_as_far_as_they_are_told() {
         let of = |run: &str| of_ours(&format!(r#"{{"runs": [{run}]}}"#), "transaction").0;
-        let told = of(r#"{"transactions": 10, "rtt_ns": {"mean": 50.0}, "peer_service_ns": 30.0}"#);
+        let reported =
+            of(r#"{"transactions": 10, "rtt_ns": {"mean": 50.0}, "peer_service_ns": 30.0}"#);
         let time = |of: &Counters, name: &str| of.get(name).copied().flatten();
-        assert_eq!(time(&told, "time.response_ns"), Some(500));
-        assert_eq!(time(&told, "time.service_ns"), Some(300));
-        assert_eq!(time(&told, "time.network_and_waiting_ns"), Some(200));
+        assert_eq!(time(&reported, "time.response_ns"), Some(500));
+        assert_eq!(time(&reported, "time.service_ns"), Some(300));
+        assert_eq!(time(&reported, "time.network_and_waiting_ns"), Some(200));
         let http = r#"{"transactions": 10, "latency_ns": {"mean": 50.0}, "peer_service_ns": null,
             "tls": {"cipher_per_unit_ns": 4}}"#;
-        let told = of(http);
-        assert_eq!(told.keys().filter(|k| k.starts_with(PART)).count(), 2, "{told:?}");
-        assert_eq!(time(&told, "time.cipher_ns"), Some(40));
+        let reported = of(http);
+        assert_eq!(reported.keys().filter(|k| k.starts_with(PART)).count(), 2, "{reported:?}");
+        assert_eq!(time(&reported, "time.cipher_ns"), Some(40));
         let none = of(r#"{"transactions": 10}"#);
-        assert!(!none.keys().any(|k| k.starts_with(PART)), "not told is not zero");
+        assert!(!none.keys().any(|k| k.starts_with(PART)), "not reported is not zero");
     }
 
     #[test]

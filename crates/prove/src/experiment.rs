@@ -7,7 +7,7 @@ use model::{
     prove::{Design, Direction},
 };
 use stats::trial::decide::Guard;
-use tune::wish::Wish;
+use tune::change_request::ChangeRequest;
 
 use crate::{
     ProveError, braces,
@@ -74,7 +74,7 @@ pub struct Experiment {
     /// How long it goes on.
     pub budget: Budget,
     /// The logarithm of the smallest ratio that matters.
-    pub smallest: Option<f64>,
+    pub min_effect: Option<f64>,
     /// How long one run may take.
     pub timeout: Duration,
 }
@@ -111,7 +111,7 @@ impl Experiment {
         }
         let text =
             |key: &str, t: &Option<String>| t.as_deref().map(|t| percent(key, t)).transpose();
-        let smallest = text("smallest", &spec.smallest).map_err(bad)?;
+        let min_effect = text("min_effect", &spec.min_effect).map_err(bad)?;
         let timeout = match &spec.timeout {
             Some(t) => duration("timeout", t).map_err(bad)?,
             None => Duration::from_secs(600),
@@ -126,7 +126,7 @@ impl Experiment {
             cells,
             metrics,
             budget,
-            smallest: smallest.map(f64::ln_1p),
+            min_effect: min_effect.map(f64::ln_1p),
             timeout,
         })
     }
@@ -158,8 +158,8 @@ impl Experiment {
     }
 
     /// What each combination asks of `tune`, in the order of the combinations.
-    pub fn wishes(&self) -> Vec<Vec<Wish>> {
-        self.cells.iter().map(|c| c.wishes(&self.factors)).collect()
+    pub fn change_requests(&self) -> Vec<Vec<ChangeRequest>> {
+        self.cells.iter().map(|c| c.change_requests(&self.factors)).collect()
     }
 
     /// Commands that are run to set levels, for a warning before.

@@ -80,8 +80,8 @@ fn in_range(figure: f64, text: &str) -> Result<f64, String> {
 
 /// Whether a run is spoiled because its figure was not in what it printed, though it ended well:
 /// what is missing then may be missing of certain runs only.
-pub(crate) fn is_missing(spoiled: &str) -> bool {
-    spoiled.starts_with("the workload printed ")
+pub(crate) fn is_missing(discarded: &str) -> bool {
+    discarded.starts_with("the workload printed ")
 }
 
 /// The figures of a run that has ended, by metric. `at` says where it was made, for what is wrong

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::prove::Design;
-use tune::wish::Wish;
+use tune::change_request::ChangeRequest;
 
 use crate::{
     braces::LEVEL,
@@ -66,13 +66,13 @@ impl Cell {
     }
 
     /// What it asks of `tune`.
-    pub(crate) fn wishes(&self, factors: &[Factor]) -> Vec<Wish> {
+    pub(crate) fn change_requests(&self, factors: &[Factor]) -> Vec<ChangeRequest> {
         let each = self.of(factors).flat_map(|(f, l)| l.knobs.iter().map(move |k| (f, l, k)));
-        each.map(|(f, l, (knob, value))| Wish {
+        each.map(|(f, l, (knob, value))| ChangeRequest {
             knob: knob.clone(),
             value: value.clone(),
             asked_by: format!("factor {}, level {}", f.name, l.name),
-            ..Wish::default()
+            ..ChangeRequest::default()
         })
         .collect()
     }
@@ -98,9 +98,9 @@ impl Cell {
                 text.replace(&format!("{{{}}}", f.name), own)
             })
         };
-        let seat = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
-        let seat = || seat().filter(|_| matches!(workload, Workload::Ours(_)));
-        let args = || seat().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
+        let assignment = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
+        let assignment = || assignment().filter(|_| matches!(workload, Workload::Ours(_)));
+        let args = || assignment().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
         match workload {
             Workload::Ours(words) => {
                 Workload::Ours(words.iter().map(|w| filled(w)).chain(args()).collect())
@@ -124,18 +124,18 @@ pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
         Some(ONE_AT_A_TIME) => one_at_a_time(factors),
         _ => product(factors),
     };
-    let seats = spec.placement.as_ref().map(|p| p.seats.as_slice()).unwrap_or_default();
-    if seats.is_empty() {
+    let assignments = spec.placement.as_ref().map(|p| p.assignments.as_slice()).unwrap_or_default();
+    if assignments.is_empty() {
         return cells;
     }
     let sat = |mut cell: Cell| {
         let at = |name: &str| cell.of(factors).find(|(f, _)| f.name == name).map(|(_, l)| &l.name);
         let beside = cell.of(factors).find(|(f, _)| f.name != CPU).map(|(_, l)| &l.name);
         let class = at(CPU);
-        let seat = seats
+        let assignment = assignments
             .iter()
             .find(|s| Some(&s.class) == class && beside.is_none_or(|beside| s.beside == *beside))?;
-        cell.cpu = Some(seat.cpu);
+        cell.cpu = Some(assignment.cpu);
         Some(cell)
     };
     cells.into_iter().filter_map(sat).collect()
@@ -288,14 +288,15 @@ fn knobs(
     let common = factor.knob.iter().filter(|_| name != NOW && own.is_empty());
     let mut all: Vec<_> = common.map(|k| (k.clone(), name.to_owned())).collect();
     for text in own {
-        let wish = tune::wish::pair(text, "change").map_err(|e| e.to_string())?;
-        all.push((wish.knob, wish.value));
+        let change_request =
+            tune::change_request::pair(text, "change").map_err(|e| e.to_string())?;
+        all.push((change_request.knob, change_request.value));
     }
     Ok(all)
 }
 
 fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>, String> {
-    let Shape { here, there, option } = shape(placement)?;
+    let LevelGrid { here, there, option } = shape(placement)?;
     let ours = matches!(workload, Workload::Ours(_));
     let marks = [Some(CPU), there.as_ref().map(|t| t.0).filter(|_| option.is_some())];
     for name in marks.into_iter().flatten().filter(|_| !ours) {
@@ -312,8 +313,8 @@ fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>,
         set: None,
         knobs,
     };
-    // The CPU of a seat is the combination's.
-    let own = placement.seats.is_empty().then_some("--cpu");
+    // The CPU of a assigned CPU is the combination's.
+    let own = placement.assignments.is_empty().then_some("--cpu");
     let here = here.into_iter().map(|name| level(name, own, vec![])).collect();
     let mut factors = vec![Factor { name: CPU.to_owned(), levels: here }];
     if let Some((name, cpus)) = there {
@@ -335,23 +336,23 @@ fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>,
 
 /// What a placement varies: the workload's levels, the other's with its name, and the option of
 /// ours that sets that.
-struct Shape {
+struct LevelGrid {
     here: Vec<String>,
     there: Option<(&'static str, Vec<String>)>,
     option: Option<&'static str>,
 }
 
-fn shape(p: &PlacementSpec) -> Result<Shape, String> {
-    if p.by_class() && p.seats.is_empty() {
+fn shape(p: &PlacementSpec) -> Result<LevelGrid, String> {
+    if p.by_class() && p.assignments.is_empty() {
         return Err("placement: classes are chosen on the host that makes the experiment".into());
     }
     let mut here: Vec<String> = Vec::new();
-    for seat in &p.seats {
-        if !here.contains(&seat.class) {
-            here.push(seat.class.clone());
+    for assignment in &p.assignments {
+        if !here.contains(&assignment.class) {
+            here.push(assignment.class.clone());
         }
     }
-    if p.seats.is_empty() {
+    if p.assignments.is_empty() {
         here = cpus("cpus", &p.cpus)?;
     }
     let (there, option) = match (&p.peer_cpus, &p.irq_cpus, &p.nic) {
@@ -370,5 +371,5 @@ fn shape(p: &PlacementSpec) -> Result<Shape, String> {
         (None, Some(list), Some(_)) => (Some(("irq_cpu", cpus("irq_cpus", list)?)), None),
         (None, None, _) => (None, None),
     };
-    Ok(Shape { here, there, option })
+    Ok(LevelGrid { here, there, option })
 }

@@ -1,7 +1,7 @@
 //! Experiments: what a change does, told with known rates of error.
 //!
 //! [`spec`] (what was written) → [`experiment`] (what is to be done, checked) → [`conduct`] (runs
-//! in turns, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
+//! interleaved, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
 
 mod around;
 mod braces;
@@ -9,23 +9,23 @@ mod child;
 pub mod classes;
 pub mod conclude;
 pub mod conduct;
-mod cookie;
 mod disturbance;
 mod error;
 mod evidence;
 pub mod experiment;
 pub mod figure;
 mod fuzzed;
-mod keeper;
 mod levels;
 pub mod load;
 mod notes;
 pub mod placement;
+mod process_tag;
 pub mod record;
 mod said;
 mod settings;
 pub mod spec;
 mod words;
+mod workload_watchdog;
 
 pub use error::ProveError;
 pub use experiment::Experiment;

@@ -37,15 +37,15 @@ impl Load {
     pub fn start(experiment: &Experiment, ours: &Path) -> Result<Self, ProveError> {
         let stop = Arc::new(AtomicBool::new(false));
         let whole = Arc::new(AtomicBool::new(false));
-        let (seen, told, ours) = (Arc::clone(&stop), Arc::clone(&whole), PathBuf::from(ours));
+        let (seen, reported, ours) = (Arc::clone(&stop), Arc::clone(&whole), PathBuf::from(ours));
         let experiment = experiment.clone();
-        let work = move || again_and_again(&experiment, &ours, (&seen, &told));
+        let work = move || again_and_again(&experiment, &ours, (&seen, &reported));
         let worker = thread::Builder::new().spawn(work).map_err(ProveError::Thread)?;
         Ok(Self { began: Instant::now(), stop, whole, worker })
     }
 
     /// Whether a run was whole, or failed.
-    pub fn told(&self) -> bool {
+    pub fn reported(&self) -> bool {
         self.whole.load(Ordering::Relaxed) || self.worker.is_finished()
     }
 
@@ -61,7 +61,7 @@ impl Load {
     pub fn end(self, patience: Duration, end: &AtomicBool) -> Result<Vec<Duration>, ProveError> {
         let until = Instant::now() + patience;
         let wanted = || end.load(Ordering::Relaxed);
-        while !self.told() && !wanted() && Instant::now() < until {
+        while !self.reported() && !wanted() && Instant::now() < until {
             thread::sleep(LOOK);
         }
         let (stopped, waited) = (wanted(), self.began.elapsed());

@@ -81,10 +81,10 @@ pub(crate) fn interactions(experiment: &Experiment, notes: &mut Vec<String>) {
 
 /// A figure too noisy for the budget: how many blocks would show what matters. An interval narrows
 /// with the root of their number.
-pub(crate) fn noise(found: &Verdict, smallest: Option<f64>, notes: &mut Vec<String>) {
+pub(crate) fn noise(found: &Verdict, min_effect: Option<f64>, notes: &mut Vec<String>) {
     let (Some(low), Some(high), false) = (found.low, found.high, found.difference) else { return };
     let half = (high - low) / 2.0;
-    let wanted = smallest.map_or(MATTERS, f64::exp_m1);
+    let wanted = min_effect.map_or(MATTERS, f64::exp_m1);
     if found.outcome != Outcome::NoDifferenceShown || half <= wanted {
         return;
     }
@@ -123,7 +123,7 @@ pub(crate) fn places(
     notes: &mut Vec<String>,
 ) {
     for (i, cell) in experiment.cells.iter().enumerate() {
-        let own = runs.iter().filter(|r| r.level == i && r.spoiled.is_none());
+        let own = runs.iter().filter(|r| r.level == i && r.discarded.is_none());
         let figures: Vec<f64> =
             own.filter_map(|r| r.figures.get(&goal.name).copied()).filter(|x| *x > 0.0).collect();
         let logs: Vec<f64> = figures.iter().map(|x| x.ln()).collect();
@@ -155,9 +155,9 @@ pub(crate) fn constant(goal: &str, runs: &[Run], notes: &mut Vec<String>) {
 fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
     let failed = runs.iter().filter(|r| r.failed());
     let (missing, failed): (Vec<&Run>, Vec<&Run>) =
-        failed.partition(|r| r.spoiled.as_deref().is_some_and(figures::is_missing));
+        failed.partition(|r| r.discarded.as_deref().is_some_and(figures::is_missing));
     let mut say = |which: &[&Run], what: &str, so: &str| {
-        let Some(first) = which.first().and_then(|r| r.spoiled.as_ref()) else { return };
+        let Some(first) = which.first().and_then(|r| r.discarded.as_ref()) else { return };
         let at = |(i, cell): (usize, &Cell)| {
             let count = which.iter().filter(|r| r.level == i).count();
             (count > 0).then(|| format!("{count} at {}", cell.name(&experiment.factors)))
@@ -183,11 +183,11 @@ fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
 pub(crate) fn runs(experiment: &Experiment, runs: &[Run], notes: &mut Vec<String>) {
     failures(experiment, runs, notes);
     let disturbed = runs.iter().filter(|r| !r.failed());
-    let spoiled: Vec<&String> = disturbed.filter_map(|r| r.spoiled.as_ref()).collect();
-    if let Some(first) = spoiled.first() {
+    let discarded: Vec<&String> = disturbed.filter_map(|r| r.discarded.as_ref()).collect();
+    if let Some(first) = discarded.first() {
         notes.push(format!(
             "{} of {} runs were disturbed and repeated; the first: {first}",
-            spoiled.len(),
+            discarded.len(),
             runs.len()
         ));
     }

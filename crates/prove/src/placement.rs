@@ -1,4 +1,4 @@
-//! A placement by class, `cpus = "classes"`, becomes seats: which CPU stands for which class on
+//! A placement by class, `cpus = "classes"`, becomes assigned CPUs: which CPU stands for which class on
 //! this host. Pure: facts in, a specification that says all out, so that a record tells what was
 //! tried, and going on with it means the same CPUs.
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Experiment, ProveError,
-    classes::{Class, Ground},
+    classes::{Basis, Class},
     conduct::FEWEST_BLOCKS,
     experiment::{self, Budget},
     spec::{PlacementSpec, Spec},
@@ -24,7 +24,7 @@ const AROUND_A_RUN: Duration = Duration::from_millis(200);
 /// One placement: a CPU for the workload at a place of the other end or of the interrupts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seat {
+pub struct Assignment {
     /// How it stands to the other.
     pub class: String,
     /// The workload's CPU.
@@ -40,7 +40,7 @@ struct Column {
     why: &'static str,
 }
 
-/// Fills in seats where classes are asked for. `allowed` are the CPUs that this process may use.
+/// Fills in assigned CPUs where classes are asked for. `allowed` are the CPUs that this process may use.
 ///
 /// **Errors**: what cannot be placed, by its key.
 pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), ProveError> {
@@ -48,15 +48,17 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
         return Ok(());
     };
     let bad = |why: String| ProveError::Spec(format!("placement.{why}"));
-    let ground = Ground::new(&facts.cpus, &facts.numa_nodes, allowed);
-    let columns = columns(&placement, facts, &ground).map_err(bad)?;
+    let basis = Basis::new(&facts.cpus, &facts.numa_nodes, allowed);
+    let columns = columns(&placement, facts, &basis).map_err(bad)?;
     // Listed CPUs are tried each, beside one of each kind of the other.
-    let (seats, left_out) = match placement.cpus.trim() == CLASSES {
-        true => fit(seats(&columns, &ground, facts).map_err(bad)?, most(spec), &spec_budget(spec)),
+    let (assignments, left_out) = match placement.cpus.trim() == CLASSES {
+        true => {
+            fit(assignments(&columns, &basis, facts).map_err(bad)?, most(spec), &spec_budget(spec))
+        }
         false => (vec![], None),
     };
-    let tried = |c: &&Column| seats.iter().any(|(_, s)| s.beside == c.name);
-    let used = |c: &&Column| seats.is_empty() || tried(c);
+    let tried = |c: &&Column| assignments.iter().any(|(_, s)| s.beside == c.name);
+    let used = |c: &&Column| assignments.is_empty() || tried(c);
     let names: Vec<String> = columns.iter().filter(used).map(|c| c.name.clone()).collect();
     let whys = columns.iter().filter(used).map(|c| format!("{}: {}", c.name, c.why));
     match (&placement.irq_cpus, &placement.peer_cpus) {
@@ -65,13 +67,13 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
         (None, None) => {}
     }
     placement.beside = whys.collect();
-    placement.seats = seats.into_iter().map(|(_, seat)| seat).collect();
+    placement.assignments = assignments.into_iter().map(|(_, assignment)| assignment).collect();
     placement.left_out = left_out;
     spec.placement = Some(placement);
     Ok(())
 }
 
-/// Whether the CPUs that are listed are there and run. The far end's may be another host's.
+/// Whether the CPUs that are listed are there and run. The server's may be another host's.
 ///
 /// **Errors**: the first that is not, by its key, with those that are.
 pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError> {
@@ -94,7 +96,7 @@ pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError>
     Ok(())
 }
 
-fn columns(p: &PlacementSpec, facts: &Facts, ground: &Ground<'_>) -> Result<Vec<Column>, String> {
+fn columns(p: &PlacementSpec, facts: &Facts, basis: &Basis<'_>) -> Result<Vec<Column>, String> {
     let listed = |key: &str, text: &str, why: &'static str| -> Result<Vec<Column>, String> {
         let each = experiment::cpus(key, text).map_err(|e| e.replace("placement.", ""))?;
         let one = |name: String| {
@@ -103,15 +105,15 @@ fn columns(p: &PlacementSpec, facts: &Facts, ground: &Ground<'_>) -> Result<Vec<
         };
         each.into_iter().map(one).collect()
     };
-    let homes = |near, now: &CpuSet, whys: [&'static str; 3]| -> Vec<Column> {
-        let homes = ground.homes(near, now).into_iter();
+    let homes = |local, now: &CpuSet, whys: [&'static str; 3]| -> Vec<Column> {
+        let homes = basis.homes(local, now).into_iter();
         homes
             .map(|(class, cpu)| Column {
                 name: cpu.to_string(),
                 cpus: CpuSet::from_iter([cpu]),
                 why: match class {
                     Class::OtherNode => whys[1],
-                    Class::FarNode => whys[2],
+                    Class::FarthestNode => whys[2],
                     _ => whys[0],
                 },
             })
@@ -120,12 +122,12 @@ fn columns(p: &PlacementSpec, facts: &Facts, ground: &Ground<'_>) -> Result<Vec<
     let Some(nic) = &p.nic else {
         return match p.peer_cpus.as_deref() {
             Some(CLASSES) => {
-                let whys = ["a CPU of the far end", "another node", "the farthest node"];
+                let whys = ["a CPU of the server", "another node", "the farthest node"];
                 Ok(homes(None, &CpuSet::default(), whys))
             }
             Some(list) => listed("peer_cpus", list, "asked for"),
             None => Err("cpus = \"classes\": to what? nic = \"eth0\" says to the CPUs of its \
-                         interrupts; peer_cpus to those of a far end on this host"
+                         interrupts; peer_cpus to those of a server on this host"
                 .into()),
         };
     };
@@ -157,42 +159,46 @@ fn interrupts(facts: &Facts, nic: &str) -> CpuSet {
         .fold(CpuSet::default(), |all, cpus| all.union(&cpus))
 }
 
-type Seats = Vec<((usize, usize), Seat)>;
+type Assignments = Vec<((usize, usize), Assignment)>;
 
-/// The seats of every column, each with its column's number (later ones of a class come after all
+/// The assigned CPUs of every column, each with its column's number (later ones of a class come after all
 /// columns) and its class's weight.
-fn seats(columns: &[Column], ground: &Ground<'_>, facts: &Facts) -> Result<Seats, String> {
-    let mut seats = Vec::new();
+fn assignments(
+    columns: &[Column],
+    basis: &Basis<'_>,
+    facts: &Facts,
+) -> Result<Assignments, String> {
+    let mut assignments = Vec::new();
     for (number, column) in columns.iter().enumerate() {
         let known = |c| facts.cpus.iter().any(|k| k.id == c);
         if let Some(cpu) = column.cpus.iter().find(|c| !known(*c)) {
             return Err(format!("cpus = \"classes\": this host has no CPU {cpu} to stand near to"));
         }
         let (mut last, mut nth) = (None, 0);
-        for (class, cpu) in ground.classes(&column.cpus) {
+        for (class, cpu) in basis.classes(&column.cpus) {
             nth = if last == Some(class) { nth + 1 } else { 0 };
             last = Some(class);
             let word = match nth {
                 0 => class.word().to_owned(),
                 n => format!("{} no. {}", class.word(), n + 1),
             };
-            let seat = Seat { class: word, cpu: cpu.0, beside: column.name.clone() };
+            let assignment = Assignment { class: word, cpu: cpu.0, beside: column.name.clone() };
             // The second and later ones of a class are given up before any column is.
-            seats.push(((number + nth * columns.len(), class.weight()), seat));
+            assignments.push(((number + nth * columns.len(), class.weight()), assignment));
         }
     }
-    match seats.len() {
+    match assignments.len() {
         0 | 1 => {
             let many = columns.iter().any(|c| c.cpus.len() > 1);
             let how = if many { "; irq_cpus = \"classes\" puts interrupts on one CPU" } else { "" };
             Err(format!(
                 "cpus = \"classes\": {} to compare: {} CPU(s) may be used here, and stand to {}{how}",
-                if seats.is_empty() { "nothing" } else { "one class only" },
-                ground.len(),
+                if assignments.is_empty() { "nothing" } else { "one class only" },
+                basis.len(),
                 columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
             ))
         }
-        _ => Ok(seats),
+        _ => Ok(assignments),
     }
 }
 
@@ -224,17 +230,19 @@ fn spec_budget(spec: &Spec) -> impl Fn(usize) -> String {
 /// told which. Two at least, for less is no comparison: a budget that does not hold even these is
 /// refused as for any experiment.
 fn fit(
-    seats: Seats,
+    assignments: Assignments,
     most: Option<usize>,
     holds: &dyn Fn(usize) -> String,
-) -> (Seats, Option<String>) {
-    let all = seats.len();
-    let Some(most) = most.map(|m| m.max(2)).filter(|m| *m < all) else { return (seats, None) };
-    let mut ranked: Vec<(usize, usize)> = seats.iter().map(|(rank, _)| *rank).collect();
+) -> (Assignments, Option<String>) {
+    let all = assignments.len();
+    let Some(most) = most.map(|m| m.max(2)).filter(|m| *m < all) else {
+        return (assignments, None);
+    };
+    let mut ranked: Vec<(usize, usize)> = assignments.iter().map(|(rank, _)| *rank).collect();
     ranked.sort_unstable();
     ranked.truncate(most);
-    let (kept, gone): (Seats, Seats) =
-        seats.into_iter().partition(|(rank, _)| ranked.contains(rank));
+    let (kept, gone): (Assignments, Assignments) =
+        assignments.into_iter().partition(|(rank, _)| ranked.contains(rank));
     let gone: Vec<String> = gone
         .iter()
         .map(|(_, s)| format!("{} (CPU {}) beside {}", s.class, s.cpu, s.beside))

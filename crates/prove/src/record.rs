@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::prove::{HeldStill, Run};
+use model::prove::{FrozenHost, Run};
 use serde::{Deserialize, Serialize};
 
 use tune::{
@@ -32,7 +32,7 @@ enum Entry {
     /// The boot of the host under which the lines after it were written.
     Boot(String),
     /// The network namespace in which commands after it ran.
-    Namespace(Place),
+    Namespace(NamespaceId),
     /// About to be set; `undo` undoes it.
     Setting {
         undo: String,
@@ -42,7 +42,7 @@ enum Entry {
         undo: String,
     },
     /// What is held still, or was, the last one telling.
-    Held(HeldStill),
+    Held(FrozenHost),
     Run(Box<Run>),
     /// Broken off, for this reason: it may be gone on with.
     Stopped(String),
@@ -51,16 +51,16 @@ enum Entry {
 
 /// A network namespace, as [`model::tune::HostId`] names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct NamespaceId {
     inode: u64,
-    cookie: Option<u64>,
+    process_tag: Option<u64>,
 }
 
-impl Place {
+impl NamespaceId {
     /// That of this process.
     fn here() -> Option<Self> {
         let id = tune::Host::live().id();
-        Some(Self { inode: id.net_namespace.get()?, cookie: id.net_cookie.get() })
+        Some(Self { inode: id.net_namespace.get()?, process_tag: id.net_cookie.get() })
     }
 }
 
@@ -93,11 +93,11 @@ pub struct Past {
     /// Whether somebody writes it now.
     pub under_way: bool,
     /// What was held still.
-    pub held: Option<HeldStill>,
+    pub held: Option<FrozenHost>,
     /// The boot of the host under which it was last written.
     pub boot_id: Option<String>,
     /// The network namespace in which its commands ran last.
-    pub place: Option<Place>,
+    pub place: Option<NamespaceId>,
 }
 
 impl Past {
@@ -108,11 +108,11 @@ impl Past {
 
     /// Whether it was last written in another network namespace of this boot.
     pub fn is_elsewhere(&self) -> bool {
-        let differs = |(then, here): (&Place, Place)| {
-            let cookies = then.cookie.zip(here.cookie);
-            then.inode != here.inode || cookies.is_some_and(|(a, b)| a != b)
+        let differs = |(then, here): (&NamespaceId, NamespaceId)| {
+            let process_tags = then.process_tag.zip(here.process_tag);
+            then.inode != here.inode || process_tags.is_some_and(|(a, b)| a != b)
         };
-        !self.rebooted() && self.place.as_ref().zip(Place::here()).is_some_and(differs)
+        !self.rebooted() && self.place.as_ref().zip(NamespaceId::here()).is_some_and(differs)
     }
 }
 
@@ -210,7 +210,7 @@ impl Record {
 
     fn booted(&mut self) -> Result<(), ProveError> {
         boot_id().map_or(Ok(()), |id| self.write(&Entry::Boot(id)))?;
-        Place::here().map_or(Ok(()), |place| self.write(&Entry::Namespace(place)))
+        NamespaceId::here().map_or(Ok(()), |place| self.write(&Entry::Namespace(place)))
     }
 
     fn lock(&self) -> Result<(), ProveError> {
@@ -257,7 +257,7 @@ impl Record {
     /// What is held still, or was until the end.
     ///
     /// **Errors**: the file cannot be written.
-    pub fn held(&mut self, held: &HeldStill) -> Result<(), ProveError> {
+    pub fn held(&mut self, held: &FrozenHost) -> Result<(), ProveError> {
         self.write(&Entry::Held(held.clone()))
     }
 
@@ -494,11 +494,11 @@ fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
 
 /// Runs a command that undoes something, in the network namespace where it was set: elsewhere the same
 /// name is another device's. Why it was not run, where that namespace is gone.
-fn undo_at(place: Option<&Place>, undo: &str) -> Result<Option<&'static str>, String> {
+fn undo_at(place: Option<&NamespaceId>, undo: &str) -> Result<Option<&'static str>, String> {
     let run = || crate::child::set(undo, crate::settings::PATIENCE);
-    let elsewhere = place.filter(|place| Place::here().is_some_and(|here| here != **place));
-    let Some(Place { inode, cookie }) = elsewhere else { return run().map(|()| None) };
-    match netns::again(*inode, *cookie) {
+    let elsewhere = place.filter(|place| NamespaceId::here().is_some_and(|here| here != **place));
+    let Some(NamespaceId { inode, process_tag }) = elsewhere else { return run().map(|()| None) };
+    match netns::again(*inode, *process_tag) {
         Found::There(namespace) => {
             netns::within(&namespace, run).map_err(|e| e.to_string())?.map(|()| None)
         }
@@ -533,7 +533,7 @@ mod tests {
             host: model::prove::DuringRun::default(),
             counters: BTreeMap::new(),
             work: None,
-            spoiled: None,
+            discarded: None,
         }
     }
 
@@ -723,8 +723,8 @@ mod tests {
         let (path, wrong) = (dir.path().join("x.jsonl"), dir.path().join("wrong"));
         let undo = format!("touch '{}'", wrong.display());
         let mut record = Record::create(&path, &begun()).unwrap();
-        assert_eq!(read(&path).unwrap().place, Place::here());
-        record.write(&Entry::Namespace(Place { inode: 1, cookie: Some(1) })).unwrap();
+        assert_eq!(read(&path).unwrap().place, NamespaceId::here());
+        record.write(&Entry::Namespace(NamespaceId { inode: 1, process_tag: Some(1) })).unwrap();
         record.setting(&undo).unwrap();
         drop(record);
         let cleared = undo_killed(dir.path(), Path::new("own.jsonl"), &[]).unwrap();

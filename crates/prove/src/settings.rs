@@ -19,7 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Knobs<'a> {
     /// Sets and undoes.
     pub bench: &'a dyn Trials,
-    /// Each combination's plan, in the order of [`crate::Experiment::wishes`], all made for the
+    /// Each combination's plan, in the order of [`crate::Experiment::change_requests`], all made for the
     /// host as it is between two combinations. Empty where a combination leaves all as it is.
     pub plans: &'a [Plan],
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::placement::{CLASSES, Seat};
+use crate::placement::{Assignment, CLASSES};
 
 /// Reads a file's text.
 ///
@@ -38,12 +38,12 @@ pub struct Spec {
     /// Or how many runs all may take.
     pub runs: Option<usize>,
     /// Differences smaller than this do not matter: `2%`.
-    pub smallest: Option<String>,
+    pub min_effect: Option<String>,
     /// What the order of the runs is drawn from [default: the clock].
     pub seed: Option<u64>,
     /// Whether what moves interrupts and frequencies by itself is stopped meanwhile.
     #[serde(default)]
-    pub hold_still: bool,
+    pub freeze_host: bool,
     /// How long one run may take [default: 10m].
     pub timeout: Option<String>,
     /// How several factors are combined: `full-factorial`, or `one-at-a-time` [default: the
@@ -156,21 +156,21 @@ pub struct FullLevelSpec {
 }
 
 /// A placement matrix: where the workload runs (`--cpu` of a measurement of ours, `{cpu}` in a
-/// command), beside where the far end runs or where a NIC's interrupts go.
+/// command), beside where the server runs or where a NIC's interrupts go.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementSpec {
     /// CPUs of the workload: `0-3`, or `classes` for one of each class.
     pub cpus: String,
-    /// CPUs of the far end: `--peer-cpu` of a measurement of ours, `{peer_cpu}` in a command.
+    /// CPUs of the server: `--peer-cpu` of a measurement of ours, `{peer_cpu}` in a command.
     pub peer_cpus: Option<String>,
     /// CPUs that take the interrupts of `nic`, set by `irq.affinity` of `netwright tune`.
     pub irq_cpus: Option<String>,
     /// The NIC whose interrupts classes are told against.
     pub nic: Option<String>,
     /// What was chosen for the classes of this host: not to be written, but in the record.
-    #[serde(default, rename = "seat", skip_serializing_if = "Vec::is_empty")]
-    pub seats: Vec<Seat>,
+    #[serde(default, rename = "assignment", skip_serializing_if = "Vec::is_empty")]
+    pub assignments: Vec<Assignment>,
     /// Why the columns are what they are; likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,

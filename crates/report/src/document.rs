@@ -1,9 +1,9 @@
 //! `doctor --json`: one document.
 
 use model::{
-    Finding, Goal, Nanos, NotJudged, Reading, SCHEMA_VERSION, Samples,
-    facts::{Facts, Unread},
-    finding::{Clear, Diagnosis},
+    Finding, Goal, Nanos, Reading, SCHEMA_VERSION, Samples, SkippedRule,
+    facts::{Facts, NoAccess},
+    finding::{Diagnosis, Passed},
     host::Host,
     snapshot::Manifest,
     tune::HostId,
@@ -32,11 +32,11 @@ pub struct Diagnosed {
     /// Ordered by rank.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing wrong.
-    pub clear: Vec<Clear>,
+    pub passed: Vec<Passed>,
     /// Rules that lacked evidence.
-    pub not_judged: Vec<NotJudged>,
+    pub skipped: Vec<SkippedRule>,
     /// What could not be read and what would grant it.
-    pub unread: Vec<Unread>,
+    pub no_access: Vec<NoAccess>,
 }
 
 /// Where a host was read from.
@@ -92,9 +92,9 @@ pub struct Window {
     /// How long the longest of them took: how blurred the window's edges are.
     pub reading_ns: Nanos,
     /// Whether it was ended before the time asked for (Ctrl-C).
-    pub cut_short: bool,
+    pub interrupted: bool,
     /// CPUs that went on- or offline and NICs that came or went meanwhile, with what happened:
-    /// their counters are not judged. Mostly empty.
+    /// their counters are skipped. Mostly empty.
     #[serde(default)]
     pub changes: Vec<String>,
     /// Packets received by all CPUs in it, in every network namespace. **Source**:
@@ -111,7 +111,7 @@ pub struct SoftirqTime {
     /// By context, as eBPF measured it.
     pub measured_ns: ByContext,
     /// What `/proc/stat` says of the same.
-    pub claimed_ns: Reading<u64>,
+    pub proc_stat_ns: Reading<u64>,
     /// All CPU time of the window: its length times the CPUs.
     pub cpu_time_ns: u64,
 }
@@ -140,7 +140,7 @@ fn softirq(s: &Samples) -> Reading<SoftirqTime> {
     }
     Reading::Known(SoftirqTime {
         measured_ns: sum,
-        claimed_ns: claimed
+        proc_stat_ns: claimed
             .map_or_else(|| Reading::absent("/proc/stat of a CPU is not known"), Reading::Known),
         cpu_time_ns: s.window_ns.0 * cpus,
     })
@@ -159,7 +159,7 @@ impl Diagnosed {
     pub fn new(
         facts: &Facts,
         samples: &Reading<Samples>,
-        cut_short: bool,
+        interrupted: bool,
         goal: Goal,
         source: Source,
         diagnosis: Diagnosis,
@@ -167,7 +167,7 @@ impl Diagnosed {
         let window = |s: &Samples| Window {
             readings: s.readings,
             reading_ns: s.reading_ns,
-            cut_short,
+            interrupted,
             changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
             packets: packets(s),
             softirq: softirq(s),
@@ -181,9 +181,9 @@ impl Diagnosed {
             window_ns: samples.as_ref().map(|s| s.window_ns),
             window: samples.as_ref().map(window),
             findings: diagnosis.findings,
-            clear: diagnosis.clear,
-            not_judged: diagnosis.not_judged,
-            unread: facts.unread.clone(),
+            passed: diagnosis.passed,
+            skipped: diagnosis.skipped,
+            no_access: facts.no_access.clone(),
         }
     }
 }

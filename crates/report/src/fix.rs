@@ -1,27 +1,27 @@
 //! `fix` as text: what was kept, what was undone and why, what it gained.
 
-use model::fix::{Candidate, Fate, FixDocument};
+use model::fix::{Candidate, CandidateStatus, FixDocument};
 
 use crate::{
     prove::{change, says, still},
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Page, TextStyle},
     words::many,
 };
 
 /// The whole result.
-pub fn text(d: &FixDocument, look: Look) -> String {
+pub fn text(d: &FixDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);
     page.line(Line::plain(format!("Under: {} ({} decides)", d.workload, d.goal)), 2);
-    still(d.held_still.as_ref(), &mut page);
-    for (fate, title) in [
-        (Fate::Kept, "KEPT"),
-        (Fate::Undone, "TRIED AND UNDONE"),
-        (Fate::NotTried, if d.dry_run { "WOULD BE TRIED" } else { "NOT TRIED" }),
-        (Fate::Declined, "DECLINED"),
-        (Fate::Refused, "REFUSED"),
+    still(d.frozen_host.as_ref(), &mut page);
+    for (status, title) in [
+        (CandidateStatus::Kept, "KEPT"),
+        (CandidateStatus::Undone, "REVERTED"),
+        (CandidateStatus::NotTried, if d.dry_run { "WOULD BE TRIED" } else { "SKIPPED" }),
+        (CandidateStatus::Declined, "DECLINED"),
+        (CandidateStatus::Refused, "REFUSED"),
     ] {
-        let all: Vec<&Candidate> = d.candidates.iter().filter(|c| c.fate == fate).collect();
+        let all: Vec<&Candidate> = d.candidates.iter().filter(|c| c.status == status).collect();
         if !all.is_empty() {
             page.heading(title);
         }
@@ -33,12 +33,12 @@ pub fn text(d: &FixDocument, look: Look) -> String {
     for note in &d.notes {
         page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
     }
-    if let (Some(id), Some(far)) = (d.kept_far, &d.responder) {
+    if let (Some(id), Some(peer)) = (d.kept_peer, &d.responder) {
         page.gap();
         page.line(
             Line::plain(format!(
-                "At {far}, change {id} of its server's journal is in force until its next boot; \
-                 `netwright tune rollback {id} --responder {far} --secret-file FILE` here puts \
+                "At {peer}, change {id} of its server's journal is in force until its next boot; \
+                 `netwright tune rollback {id} --responder {peer} --secret-file FILE` here puts \
                  everything back, or `netwright tune rollback {id}` there, with the --state-dir \
                  that the server was started with, if any."
             )),
@@ -60,13 +60,14 @@ pub fn text(d: &FixDocument, look: Look) -> String {
 
 fn head(d: &FixDocument) -> Line {
     let took = format!("{} in {:.0} s", d.ended, d.took_s);
-    let was_tried = |c: &&Candidate| matches!(c.fate, Fate::Kept | Fate::Undone);
+    let was_tried =
+        |c: &&Candidate| matches!(c.status, CandidateStatus::Kept | CandidateStatus::Undone);
     let tried = d.candidates.iter().filter(was_tried).count();
     let tried = format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"));
     if d.dry_run {
         return Line::new().ink(Ink::Strong, "dry run").text(": nothing was changed.");
     }
-    if d.kept.is_none() && d.kept_far.is_none() {
+    if d.kept.is_none() && d.kept_peer.is_none() {
         let line = Line::new().ink(Ink::Warn, "nothing helped");
         return line.text(format!(": {tried}, all is as it was; {took}."));
     }
@@ -129,7 +130,12 @@ mod tests {
         }
     }
 
-    fn a_candidate(knob: &str, fate: Fate, verdict: Option<Verdict>, why: &str) -> Candidate {
+    fn a_candidate(
+        knob: &str,
+        status: CandidateStatus,
+        verdict: Option<Verdict>,
+        why: &str,
+    ) -> Candidate {
         Candidate {
             asked_by: "finding x".into(),
             title: String::new(),
@@ -139,9 +145,9 @@ mod tests {
                 old: "1".into(),
                 new: "2".into(),
                 unit: String::new(),
-                radius: None,
+                impact: None,
             }],
-            fate,
+            status,
             why: why.into(),
             verdict,
             runs: 24,
@@ -150,7 +156,7 @@ mod tests {
 
     fn a_document(candidates: Vec<Candidate>) -> FixDocument {
         FixDocument {
-            held_still: None,
+            frozen_host: None,
             schema_version: 1,
             started_unix_s: 0,
             took_s: 12.0,
@@ -159,7 +165,7 @@ mod tests {
             candidates,
             kept: Some(7),
             responder: None,
-            kept_far: None,
+            kept_peer: None,
             changes: vec![],
             total: Some(verdict(Outcome::Better, 0.5)),
             dry_run: false,
@@ -171,14 +177,14 @@ mod tests {
     #[test]
     fn what_was_kept_and_what_was_undone_stand_apart() {
         let d = a_document(vec![
-            a_candidate("a", Fate::Kept, Some(verdict(Outcome::Better, 0.5)), "better"),
-            a_candidate("b", Fate::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
-            a_candidate("c", Fate::Refused, None, "c: does harm"),
+            a_candidate("a", CandidateStatus::Kept, Some(verdict(Outcome::Better, 0.5)), "better"),
+            a_candidate("b", CandidateStatus::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
+            a_candidate("c", CandidateStatus::Refused, None, "c: does harm"),
         ]);
-        let look = Look { colour: false, width: 100, verbose: false };
+        let look = TextStyle { colour: false, width: 100, verbose: false };
         let text = text(&d, look);
         let kept = text.find("KEPT").unwrap();
-        let (undone, refused) = (text.find("UNDONE").unwrap(), text.find("REFUSED").unwrap());
+        let (undone, refused) = (text.find("REVERTED").unwrap(), text.find("REFUSED").unwrap());
         assert!(kept < text.find("a=2").unwrap() && text.find("a=2").unwrap() < undone, "{text}");
         assert!(
             undone < text.find("b=2").unwrap() && refused < text.find("c=2").unwrap(),
@@ -191,12 +197,13 @@ mod tests {
     #[test]
     fn what_is_the_far_ends_is_said_to_be() {
         let better = verdict(Outcome::Better, 0.5);
-        let mut there = a_candidate("far:a", Fate::Kept, Some(better.clone()), "better");
+        let mut there =
+            a_candidate("peer:a", CandidateStatus::Kept, Some(better.clone()), "better");
         there.changes[0].host = "db1".into();
         let mut d = a_document(vec![there]);
-        (d.kept, d.kept_far, d.responder) = (None, Some(3), Some("db1".into()));
-        let text = text(&d, Look { colour: false, width: 200, verbose: false });
-        assert!(text.contains("far:a=2  (was 1)  at db1"), "{text}");
+        (d.kept, d.kept_peer, d.responder) = (None, Some(3), Some("db1".into()));
+        let text = text(&d, TextStyle { colour: false, width: 200, verbose: false });
+        assert!(text.contains("peer:a=2  (was 1)  at db1"), "{text}");
         assert!(text.contains("netwright tune rollback 3 --responder db1"), "{text}");
         assert!(!text.contains("nothing helped"), "{text}");
     }

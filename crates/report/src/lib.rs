@@ -23,4 +23,4 @@ pub mod watch;
 mod words;
 
 pub use document::Diagnosed;
-pub use text::{Look, clean};
+pub use text::{TextStyle, clean};

@@ -263,7 +263,7 @@ mod tests {
     use model::{QueueId, Reading, reading::Known};
 
     use super::*;
-    use crate::testing::{self, Shape};
+    use crate::testing::{self, MachineShape};
 
     fn texts(f: &Facts) -> Vec<String> {
         let mark = |n: Note| format!("{}{}", if n.warning { "! " } else { "" }, n.text);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn two_nodes(cpus: &[u32]) -> Facts {
-        let shape = Shape { packages: 2, nodes: 1, l3s: 1, cores: 4, threads: 1 };
+        let shape = MachineShape { packages: 2, nodes: 1, l3s: 1, cores: 4, threads: 1 };
         let mut f = testing::machine(shape);
         testing::add_nic(&mut f, "eth0", 0, 4, 40, cpus);
         f

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn sixty_four_queues_collapse_by_l3_and_configuration_vectors_stay() {
-        let shape = testing::Shape { packages: 2, nodes: 1, l3s: 2, cores: 16, threads: 1 };
+        let shape = testing::MachineShape { packages: 2, nodes: 1, l3s: 2, cores: 16, threads: 1 };
         let mut f = testing::machine(shape);
         testing::add_nic(&mut f, "eth0", 0, 64, 40, &(0..64).collect::<Vec<_>>());
         f.nics[0].irqs.push(IrqId(39));

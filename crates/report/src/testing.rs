@@ -30,12 +30,12 @@ pub fn nothing() -> Facts {
         irqs: no(),
         softnet: no(),
         sysctls: BTreeMap::new(),
-        rivals: vec![],
+        tuners: vec![],
         processes: vec![],
         listeners: no(),
         storage: vec![],
         memory_bytes: no(),
-        unread: vec![],
+        no_access: vec![],
     }
 }
 
@@ -72,7 +72,7 @@ fn host() -> Host {
 
 /// The shape of a machine; every count is per the one before.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub struct MachineShape {
     /// Packages.
     pub packages: u32,
     /// Nodes per package.
@@ -86,8 +86,8 @@ pub struct Shape {
 }
 
 /// A host of this shape, without NICs.
-pub fn machine(shape: Shape) -> Facts {
-    let Shape { packages, nodes, l3s, cores, threads } = shape;
+pub fn machine(shape: MachineShape) -> Facts {
+    let MachineShape { packages, nodes, l3s, cores, threads } = shape;
     let firsts = packages * nodes * l3s * cores;
     let mut f = nothing();
     f.host.name = Known("box".into());

@@ -3,18 +3,18 @@
 use model::{
     Reading,
     tune::{
-        ChangeSet, Drift, FileAct, KeptValue, Log, Outcome, Persisted, Plan, Planned, Profile,
-        Profiles, Radius, Reach, State, Status, Wanted,
+        ChangeSet, ChangeState, Disruption, Drift, FileAct, Impact, KeptValue, Log, Outcome,
+        Persisted, Plan, Planned, Profile, Profiles, Status, Wanted,
     },
 };
 
 use crate::{
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::many,
 };
 
 /// A plan: what would be done, what is refused, what needs no doing.
-pub fn plan(plan: &Plan, look: Look) -> String {
+pub fn plan(plan: &Plan, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let host = plan.host.name.get().unwrap_or_else(|| "unnamed host".into());
     let head = Line::new().ink(Ink::Strong, host).text("  plan: ");
@@ -39,7 +39,7 @@ pub fn plan(plan: &Plan, look: Look) -> String {
         }
     }
     if !plan.unchanged.is_empty() {
-        page.heading("ALREADY SO");
+        page.heading("NO CHANGE NEEDED");
         for u in &plan.unchanged {
             page.line(Line::plain(format!("  {} is {}", u.knob, u.value)), 6);
         }
@@ -73,7 +73,7 @@ fn one(i: usize, c: &Planned, page: &mut Page) {
     if !c.why.is_empty() {
         detail("because", Line::plain(&c.why), page);
     }
-    detail("disturbs", disturbs(&c.radius), page);
+    detail("impact", disturbs(&c.impact), page);
     if !c.owner.is_empty() {
         detail("owner", Line::plain(&c.owner), page);
     }
@@ -92,11 +92,15 @@ fn mask(c: &Planned) -> Option<String> {
     list.parse::<model::CpuSet>().ok().map(|cpus| cpus.to_hex_mask())
 }
 
-fn disturbs(r: &Radius) -> Line {
-    let ink = if r.reach >= Reach::LinkReset || r.own_connection { Ink::Bad } else { Ink::Warn };
-    let mut line = match r.reach {
-        Reach::None => Line::plain("nothing"),
-        reach => Line::new().ink(ink, reach).text(format!(": {}", r.why)),
+fn disturbs(r: &Impact) -> Line {
+    let ink = if r.disruption >= Disruption::LinkReset || r.own_connection {
+        Ink::Bad
+    } else {
+        Ink::Warn
+    };
+    let mut line = match r.disruption {
+        Disruption::None => Line::plain("nothing"),
+        disruption => Line::new().ink(ink, disruption).text(format!(": {}", r.why)),
     };
     for also in &r.also {
         line = line.text(format!("; {also}"));
@@ -108,7 +112,7 @@ fn disturbs(r: &Radius) -> Line {
 }
 
 /// What came of applying, confirming or undoing.
-pub fn outcome(outcome: &Outcome, look: Look) -> String {
+pub fn outcome(outcome: &Outcome, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let ink = if outcome.done { Ink::Plain } else { Ink::Bad };
     for line in &outcome.lines {
@@ -119,8 +123,8 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
 
 fn head(s: &ChangeSet, page: &mut Page) {
     let ink = match s.state {
-        State::InForce | State::RolledBack => Ink::Good,
-        State::GoneWithBoot => Ink::Faint,
+        ChangeState::InForce | ChangeState::RolledBack => Ink::Good,
+        ChangeState::GoneWithBoot => Ink::Faint,
         _ => Ink::Bad,
     };
     let line =
@@ -140,17 +144,17 @@ fn head(s: &ChangeSet, page: &mut Page) {
     let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
     if let Reading::Known(left) = s.confirm_within_ms {
         page.line(Line::new().ink(Ink::Warn, format!("    {}", waiting(s, left))), 6);
-    } else if s.state == State::Unfinished && !s.remedies.is_empty() {
-        let mut text = match (&s.guarded, &s.undone_within_ms) {
+    } else if s.state == ChangeState::Unfinished && !s.remedies.is_empty() {
+        let mut text = match (&s.watchdog_running, &s.undone_within_ms) {
             (Reading::Known(true), Reading::Known(left)) => {
                 format!(
-                    "    its guard undoes it in {} s; before that `{}` does",
+                    "    its watchdog undoes it in {} s; before that `{}` does",
                     left / 1000,
                     remedy(0)
                 )
             }
             (Reading::Known(false), _) => {
-                format!("    its guard is gone: `{}` undoes it", remedy(0))
+                format!("    its watchdog is gone: `{}` undoes it", remedy(0))
             }
             _ => format!("    `{}` undoes it", remedy(0)),
         };
@@ -158,7 +162,7 @@ fn head(s: &ChangeSet, page: &mut Page) {
             text += &format!(", `{}` completes it", remedy(1));
         }
         page.line(Line::new().ink(Ink::Warn, text), 6);
-    } else if s.state == State::PartlyRolledBack && !s.remedies.is_empty() {
+    } else if s.state == ChangeState::PartlyRolledBack && !s.remedies.is_empty() {
         let text = format!("    `{}` tries again to put back what is left", remedy(0));
         page.line(Line::new().ink(Ink::Warn, text), 6);
     }
@@ -170,24 +174,24 @@ fn head(s: &ChangeSet, page: &mut Page) {
 /// What becomes of a change that waits for its confirmation.
 fn waiting(s: &ChangeSet, left_ms: u64) -> String {
     let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
-    let gone = s.guarded == Reading::Known(false);
+    let gone = s.watchdog_running == Reading::Known(false);
     match (gone, left_ms) {
         (true, left) => {
             let what =
                 if left == 0 { "not confirmed in time, and not undone" } else { "not confirmed" };
             format!(
-                "{what}: its guard is gone; `{}` keeps it, `{}` undoes it",
+                "{what}: its watchdog is gone; `{}` keeps it, `{}` undoes it",
                 remedy(0),
                 remedy(1)
             )
         }
-        (false, 0) => "not confirmed in time: its guard undoes it now".to_owned(),
+        (false, 0) => "not confirmed in time: its watchdog undoes it now".to_owned(),
         (false, left) => format!("undone in {} s unless `{}`", left / 1000, remedy(0)),
     }
 }
 
 /// What is in force, and what of it no longer holds.
-pub fn status(status: &Status, look: Look) -> String {
+pub fn status(status: &Status, look: TextStyle) -> String {
     let mut page = Page::new(look);
     for file in &status.damaged {
         page.line(
@@ -199,7 +203,7 @@ pub fn status(status: &Status, look: Look) -> String {
         return page.finish();
     }
     if status.sets.is_empty() {
-        page.line(Line::plain(format!("Nothing of ours is in force ({}).", status.journal)), 2);
+        page.line(Line::plain(format!("No active changes ({}).", status.journal)), 2);
         return page.finish();
     }
     for set in &status.sets {
@@ -212,7 +216,7 @@ pub fn status(status: &Status, look: Look) -> String {
         let now = match (&v.drift, &v.now) {
             (Drift::None, Reading::Known(now)) => Line::new().ink(Ink::Good, now),
             (Drift::NotWritten, Reading::Known(now)) => {
-                Line::new().ink(Ink::Warn, now).text(" (cut short before it was written)")
+                Line::new().ink(Ink::Warn, now).text(" (interrupted before it was written)")
             }
             (Drift::NotPutBack { why }, Reading::Known(now)) => {
                 Line::new().ink(Ink::Bad, now).text(format!(" (not put back: {why})"))
@@ -245,7 +249,7 @@ pub fn status(status: &Status, look: Look) -> String {
 }
 
 /// Every change set there ever was.
-pub fn log(log: &Log, look: Look) -> String {
+pub fn log(log: &Log, look: TextStyle) -> String {
     let mut page = Page::new(look);
     if log.sets.is_empty() && log.damaged.is_empty() {
         page.line(Line::plain(format!("Nothing was ever changed ({}).", log.journal)), 2);
@@ -264,7 +268,7 @@ pub fn log(log: &Log, look: Look) -> String {
 }
 
 /// What is kept over a reboot, and what is not.
-pub fn persisted(doc: &Persisted, look: Look) -> String {
+pub fn persisted(doc: &Persisted, look: TextStyle) -> String {
     let mut page = Page::new(look);
     if doc.files.is_empty() && doc.not_kept.is_empty() {
         page.line(Line::plain("Nothing is kept over a reboot; nothing was written."), 2);
@@ -307,7 +311,7 @@ pub fn persisted(doc: &Persisted, look: Look) -> String {
 }
 
 /// Profiles: a line each, or with their settings and reasons (verbose).
-pub fn profiles(all: &Profiles, look: Look) -> String {
+pub fn profiles(all: &Profiles, look: TextStyle) -> String {
     let mut page = Page::new(look);
     if look.verbose {
         for (i, one) in all.profiles.iter().enumerate() {

@@ -35,7 +35,7 @@ pub struct Round {
     pub mean_ns: f64,
     /// Time without a connection until it was made anew, by transaction; none of the response time
     /// has it.
-    pub away_ns: f64,
+    pub disconnected_ns: f64,
 }
 
 impl Round {
@@ -51,7 +51,7 @@ impl Round {
 
     /// What the client takes itself.
     fn own_ns(&self) -> f64 {
-        (self.cycle_ns() - self.mean_ns - self.away_ns).max(0.0)
+        (self.cycle_ns() - self.mean_ns - self.disconnected_ns).max(0.0)
     }
 }
 
@@ -93,7 +93,7 @@ impl Decomposition {
         service.ns -= ns;
         service.low_ns -= ns;
         service.high_ns -= ns;
-        service.told = service.low_ns > 0.0;
+        service.reported = service.low_ns > 0.0;
         let Centre { low, high, .. } = tls;
         self.components.insert(
             at,
@@ -105,7 +105,7 @@ impl Decomposition {
                 low_ns: low.min(ns),
                 high_ns: high.max(ns),
                 share: None,
-                told: true,
+                reported: true,
             },
         );
         shares(&mut self.components);
@@ -129,12 +129,12 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
     let service = of(ones, difference)?;
     let (network_one, network_all) =
         (of(ones, |p| p.network.mean_ns)?, of(all, |p| p.network.mean_ns)?);
-    let away = of(all, |p| p.workload.away_ns)?;
+    let away = of(all, |p| p.workload.disconnected_ns)?;
     let cycle = of(all, |p| p.workload.cycle_ns())?.value;
     let reconnects = away.value >= NOW_AND_THEN * cycle;
     let client = of(all, |p| match reconnects {
         true => p.workload.own_ns(),
-        false => p.workload.own_ns() + p.workload.away_ns,
+        false => p.workload.own_ns() + p.workload.disconnected_ns,
     })?;
     let clients = all.first()?.workload.clients;
     let mut parts = vec![
@@ -163,7 +163,7 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         high_ns: c.high,
         share: None,
         // Differences alone can come out as nothing or less.
-        told: !DIFFERENCES.contains(name) || c.low > 0.0,
+        reported: !DIFFERENCES.contains(name) || c.low > 0.0,
     });
     let mut components: Vec<Component> = components.collect();
     shares(&mut components);
@@ -177,9 +177,9 @@ pub const RECONNECTING: &str = "reconnecting";
 
 /// Shares are of what is told, which alone adds up to a whole.
 fn shares(components: &mut [Component]) {
-    let whole: f64 = components.iter().filter(|c| c.told).map(|c| c.ns).sum();
+    let whole: f64 = components.iter().filter(|c| c.reported).map(|c| c.ns).sum();
     for c in components {
-        c.share = (c.told && whole > 0.0).then(|| c.ns / whole);
+        c.share = (c.reported && whole > 0.0).then(|| c.ns / whole);
     }
 }
 
@@ -222,10 +222,13 @@ pub const STANDS_OUT: f64 = 0.1;
 fn apart(cycles: &[f64]) -> Vec<String> {
     let typical = median(cycles);
     let of = cycles.len();
-    let far = |by: fn(f64) -> f64| cycles.iter().filter(|c| by(**c / typical) > STANDS_OUT).count();
-    let slower = (far(|part| part - 1.0), "slower", cycles.iter().copied().fold(typical, f64::max));
-    let faster = (far(|part| 1.0 - part), "faster", cycles.iter().copied().fold(typical, f64::min));
-    let told = |(n, how, most): (usize, &str, f64)| {
+    let peer =
+        |by: fn(f64) -> f64| cycles.iter().filter(|c| by(**c / typical) > STANDS_OUT).count();
+    let slower =
+        (peer(|part| part - 1.0), "slower", cycles.iter().copied().fold(typical, f64::max));
+    let faster =
+        (peer(|part| 1.0 - part), "faster", cycles.iter().copied().fold(typical, f64::min));
+    let reported = |(n, how, most): (usize, &str, f64)| {
         (n > 0).then(|| {
             let farthest = if how == "slower" { "slowest" } else { "fastest" };
             let by = (most / typical - 1.0).abs() * 100.0;
@@ -234,7 +237,7 @@ fn apart(cycles: &[f64]) -> Vec<String> {
             )
         })
     };
-    [slower, faster].into_iter().filter_map(told).collect()
+    [slower, faster].into_iter().filter_map(reported).collect()
 }
 
 /// The second half against the first.
@@ -253,7 +256,7 @@ mod tests {
         let cycle = mean_ns + own_ns;
         let transactions = (2e8 * f64::from(clients) / cycle) as u64;
         let window_ns = transactions as f64 * cycle / f64::from(clients);
-        Round { clients, transactions, window_ns, mean_ns, away_ns: 0.0 }
+        Round { clients, transactions, window_ns, mean_ns, disconnected_ns: 0.0 }
     }
 
     /// Rounds of a drifting machine: network, service and waiting are the truth.
@@ -294,10 +297,13 @@ mod tests {
     /// A server that ends each connection: of 200 µs 60 are needed to connect anew.
     #[test]
     fn the_time_without_a_connection_is_not_the_clients() {
-        let with = |away_ns: f64| {
+        let with = |disconnected_ns: f64| {
             let mut all = pairs(24, 1, 25_000.0, 100_000.0);
             for p in &mut all {
-                p.workload = Round { away_ns, ..round(1, p.workload.mean_ns, 800.0 + away_ns) };
+                p.workload = Round {
+                    disconnected_ns,
+                    ..round(1, p.workload.mean_ns, 800.0 + disconnected_ns)
+                };
             }
             decompose(&all, &all).unwrap()
         };
@@ -370,7 +376,11 @@ mod tests {
     fn a_part_that_cannot_be_is_not_told() {
         let all = pairs(24, 1, 25_000.0, 0.0);
         let d = decompose(&all, &all).unwrap();
-        assert!(!part(&d, "service").told && part(&d, "network").told, "{:?}", d.components);
+        assert!(
+            !part(&d, "service").reported && part(&d, "network").reported,
+            "{:?}",
+            d.components
+        );
         // Its share is none, and the others' are of what is told.
         assert_eq!(part(&d, "service").share, None);
         let shares: f64 = d.components.iter().filter_map(|c| c.share).sum();
@@ -378,10 +388,10 @@ mod tests {
         assert!(d.sum.conclusive, "nothing within its interval is no contradiction: {:?}", d.sum);
         let all = pairs(24, 1, 45_000.0, -30_000.0);
         let d = decompose(&all, &all).unwrap();
-        assert!(!part(&d, "service").told && !d.sum.conclusive, "{d:?}");
+        assert!(!part(&d, "service").reported && !d.sum.conclusive, "{d:?}");
         assert!(d.sum.disturbed.iter().any(|why| why.contains("below nothing")), "{:?}", d.sum);
         let all = pairs(24, 1, 25_000.0, 5_000.0);
-        assert!(part(&decompose(&all, &all).unwrap(), "service").told);
+        assert!(part(&decompose(&all, &all).unwrap(), "service").reported);
     }
 
     #[test]

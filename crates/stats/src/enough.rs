@@ -24,7 +24,7 @@ pub enum Enough {
         /// The reason, in a clause.
         why: String,
         /// About the time in all that would do, where time is what is missing.
-        longest_ns: Option<Nanos>,
+        max_time_ns: Option<Nanos>,
     },
 }
 
@@ -40,8 +40,8 @@ const MARGIN: f64 = 1.15;
 const EARLY: f64 = 0.5;
 
 /// Whether the half width of `estimate` is at most a share `goal` of its value, after
-/// `elapsed_ns` of the `longest_ns` that it may take.
-pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nanos) -> Enough {
+/// `elapsed_ns` of the `max_time_ns` that it may take.
+pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, max_time_ns: Nanos) -> Enough {
     let width = estimate.relative_half_width();
     let drift = estimate.trend.filter(|t| t.abs() > goal);
     if width <= goal && estimate.independent && drift.is_none() {
@@ -51,10 +51,10 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
         return never("the value is 0".into());
     }
     let elapsed = elapsed_ns.0.max(1) as f64;
-    let left = longest_ns.0.saturating_sub(elapsed_ns.0) as f64;
+    let left = max_time_ns.0.saturating_sub(elapsed_ns.0) as f64;
     if let Some(drift) = drift {
         // It may pass (a CPU that warms up); the width beside it says nothing yet.
-        if elapsed < EARLY * longest_ns.0 as f64 {
+        if elapsed < EARLY * max_time_ns.0 as f64 {
             return Enough::More { estimated_further_ns: Nanos(elapsed as u64) };
         }
         return never(format!("it drifts, by {:+.1}% over the run", drift * 100.0));
@@ -81,12 +81,12 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, longest_ns: Nan
             Nanos(left as u64)
         )
     };
-    Enough::WillNotGetThere { why, longest_ns: Some(Nanos((elapsed + further) as u64)) }
+    Enough::WillNotGetThere { why, max_time_ns: Some(Nanos((elapsed + further) as u64)) }
 }
 
 /// However long it takes.
 fn never(why: String) -> Enough {
-    Enough::WillNotGetThere { why, longest_ns: None }
+    Enough::WillNotGetThere { why, max_time_ns: None }
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn noise_beyond_the_time_left_is_said_with_numbers() {
         let e = estimate(noise(100.0));
-        let Enough::WillNotGetThere { why, longest_ns: Some(needs) } =
+        let Enough::WillNotGetThere { why, max_time_ns: Some(needs) } =
             enough(&e, 0.01, Nanos(5 * SECOND), Nanos(60 * SECOND))
         else {
             panic!("it gets there");
@@ -151,7 +151,7 @@ mod tests {
         assert!(
             matches!(
                 &late,
-                Enough::WillNotGetThere { why, longest_ns: None } if why.starts_with("it drifts, by +")
+                Enough::WillNotGetThere { why, max_time_ns: None } if why.starts_with("it drifts, by +")
             ),
             "{late:?}"
         );
@@ -172,7 +172,7 @@ mod tests {
         assert!(
             matches!(
                 &late,
-                Enough::WillNotGetThere { why, longest_ns: Some(Nanos(n)) }
+                Enough::WillNotGetThere { why, max_time_ns: Some(Nanos(n)) }
                     if why.contains("resemble") && *n >= 10 * SECOND
             ),
             "{late:?}"

@@ -239,9 +239,12 @@ mod tests {
             (0..1000).for_each(|i| h.record(from + i));
             h.quantile(0.5).unwrap()
         };
-        let (near, far) = (median(4_210_000), median(4_220_000));
+        let (local, peer) = (median(4_210_000), median(4_220_000));
         assert_eq!(index(4_210_000), index(4_220_999));
-        assert!(near.abs_diff(4_210_500) < 100 && far.abs_diff(4_220_500) < 100, "{near} {far}");
+        assert!(
+            local.abs_diff(4_210_500) < 100 && peer.abs_diff(4_220_500) < 100,
+            "{local} {peer}"
+        );
     }
 
     proptest! {

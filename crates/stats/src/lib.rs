@@ -1,5 +1,5 @@
 //! What can be said of many measured values: distributions in bounded memory, quantiles with
-//! their intervals, humps; closed queueing networks. Pure.
+//! their intervals, modes; closed queueing networks. Pure.
 
 pub mod batches;
 pub mod bootstrap;

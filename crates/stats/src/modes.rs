@@ -1,7 +1,7 @@
-//! Humps of a distribution: where a result has two, its mean describes no round trip that was.
+//! Modes of a distribution: where a result has two, its mean describes no round trip that was.
 //!
 //! The density is smoothed on the scale of logarithms, where latency shapes (lognormal, gamma,
-//! a floor with an exponential tail) have one hump each and a step of 20% is as wide at 10 µs as
+//! a floor with an exponential tail) have one mode each and a step of 20% is as wide at 10 µs as
 //! at 10 ms. Hills of the smoothed density are joined, least convincing valley first, until
 //! each valley that remains is at most half as high as the lower hill beside it, by more than
 //! chance, and each hill is a share worth naming.
@@ -10,11 +10,11 @@
 //! samples, whose number varies by its root (Silverman, Density Estimation, 1986, section 3.3).
 //! Testing each valley by what lies above it follows Minnotte ("Nonparametric testing of the
 //! existence of modes", Annals of Statistics 25, 1997). The dip (Hartigan and Hartigan, Annals
-//! of Statistics 13, 1985) was refused: it says that there are several humps but not where, and
+//! of Statistics 13, 1985) was refused: it says that there are several modes but not where, and
 //! any coarse clock fails it.
 //!
-//! What is certain is that the samples have humps. When the run is not much longer than the
-//! time over which its round trips wander (see [`crate::Estimate::independent`]), humps are
+//! What is certain is that the samples have modes. When the run is not much longer than the
+//! time over which its round trips wander (see [`crate::Estimate::independent`]), modes are
 //! places where it lingered, and another run may have others.
 
 use crate::Histogram;
@@ -28,8 +28,8 @@ pub use placed::{Placed, describe};
 
 use density::Density;
 
-/// Deviations of the kernels on the scale of natural logarithms; the one that finds most humps
-/// is believed, because each must be certain by itself. Narrow ones tell apart humps that are a
+/// Deviations of the kernels on the scale of natural logarithms; the one that finds most modes
+/// is believed, because each must be certain by itself. Narrow ones tell apart modes that are a
 /// tenth apart, wide ones see those that few samples spread widely.
 const SMOOTHING: [f64; 4] = [0.025, 0.05, 0.1, 0.2];
 
@@ -39,15 +39,15 @@ const VALLEY: f64 = 0.5;
 /// By how many deviations it is lower than that.
 const CERTAIN: f64 = 4.0;
 
-/// A hump of less is not worth a name: it is in the upper quantiles.
+/// A mode of less is not worth a name: it is in the upper quantiles.
 const LEAST_SHARE: f64 = 0.02;
 
-/// A hump of less is an accident.
+/// A mode of less is an accident.
 const LEAST_SAMPLES: u64 = 50;
 
-/// One hump.
+/// One mode.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hump {
+pub struct Mode {
     /// Samples in it.
     pub samples: u64,
     /// Its share of all, 0 to 1.
@@ -63,11 +63,11 @@ pub struct Hump {
     end: u64,
 }
 
-/// The humps, ascending; one when there is but one, none of an empty histogram.
+/// The modes, ascending; one when there is but one, none of an empty histogram.
 ///
 /// `clock_step` is the clock's smallest step, 0 or 1 for a fine one. A coarser step is also
 /// seen in the data when they fall on four places or more.
-pub fn humps(all: &Histogram, clock_step: u64) -> Vec<Hump> {
+pub fn modes(all: &Histogram, clock_step: u64) -> Vec<Mode> {
     if all.count() == 0 {
         return Vec::new();
     }
@@ -76,17 +76,17 @@ pub fn humps(all: &Histogram, clock_step: u64) -> Vec<Hump> {
     let mut edges = vec![0];
     edges.extend(cuts.unwrap_or_default());
     edges.push(u64::MAX);
-    edges.windows(2).filter_map(|e| hump(all, e[0], e[1])).collect()
+    edges.windows(2).filter_map(|e| mode(all, e[0], e[1])).collect()
 }
 
-fn hump(all: &Histogram, begin: u64, end: u64) -> Option<Hump> {
+fn mode(all: &Histogram, begin: u64, end: u64) -> Option<Mode> {
     let mut inside = all.buckets().filter(|(low, _, _)| (begin..end).contains(low));
     let first = inside.next()?;
     let last = inside.last().unwrap_or(first);
     let before = all.count_below(begin);
     let samples = all.count_below(end) - before;
     let middle = (before as f64 + samples as f64 / 2.0) / all.count() as f64;
-    Some(Hump {
+    Some(Mode {
         samples,
         share: samples as f64 / all.count() as f64,
         low: first.0.max(all.min()?),
@@ -104,7 +104,7 @@ struct Hill {
     valley: usize,
 }
 
-/// The values at which the humps part.
+/// The values at which the modes part.
 fn cuts(all: &Histogram, smoothing: f64, step: f64) -> Vec<u64> {
     let density = Density::new(all, smoothing, step);
     let mut hills = hills(&density);

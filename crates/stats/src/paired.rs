@@ -1,4 +1,4 @@
-//! Two things measured in turns (A B B A), so that what drifts hits both alike.
+//! Two things measured interleaved (A B B A), so that what drifts hits both alike.
 //!
 //! A round's mean may hold one long disturbance that the next does not; the median over rounds
 //! leaves it out, and how far it could be off shows by resampling rounds (percentile bootstrap,

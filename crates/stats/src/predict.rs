@@ -119,7 +119,7 @@ impl Model {
     /// Whether it is known what the server takes of its CPUs, and of how many: it told, or its
     /// processes were seen with every number of clients. A service time is none of both: it may be
     /// waiting.
-    pub fn is_server_told(&self) -> bool {
+    pub fn is_server_reported(&self) -> bool {
         self.known.server_threads.is_some()
             || self.known.levels.iter().all(|l| l.server_cpu_ns.is_some())
     }
@@ -153,11 +153,11 @@ impl Model {
             ns,
             source: source.into(),
         };
-        if !self.is_server_told() {
+        if !self.is_server_reported() {
             let rest = (cycle - of_one(one.and_then(|l| l.client_cpu_ns), own)).max(0.0);
             return vec![
                 demand(CLIENT, Some(self.known.client_threads), client, OWN),
-                demand(BEYOND, None, rest, "the rest of one client's cycle; not told apart"),
+                demand(BEYOND, None, rest, "the rest of one client's cycle; not reported apart"),
             ];
         }
         vec![
@@ -184,7 +184,7 @@ impl Model {
     /// throughput, where that was reached; else from the demands.
     pub fn knee(&self) -> Option<f64> {
         let most = self.known.levels.iter().map(|l| l.clients).max()?;
-        let by_demand = match self.is_server_told() {
+        let by_demand = match self.is_server_reported() {
             true => Some(self.network(most).ok()?.knee()?),
             false => None,
         };
@@ -198,7 +198,7 @@ impl Model {
     /// of our own threads: when they have no time left.
     pub fn limiting(&self) -> Option<String> {
         let most = self.known.levels.iter().map(|l| l.clients).max()?;
-        if !self.is_server_told() {
+        if !self.is_server_reported() {
             let busy = |l: &Level| l.per_s * l.client_cpu_ns.unwrap_or_default() / 1e9;
             let busiest = self.known.levels.iter().map(busy).fold(0.0, f64::max);
             let full = busiest > f64::from(self.known.client_threads) * FULL;
@@ -253,7 +253,7 @@ impl Model {
             predicted_per_s: (low + high) / 2.0,
             low_per_s: ends.0,
             high_per_s: ends.1,
-            simple_per_s: Some(self.simple(clients, added.ns - added.unseen_ns))
+            naive_per_s: Some(self.simple(clients, added.ns - added.unseen_ns))
                 .filter(|x| x.is_finite() && *x > 0.0),
             limiting: self.limit(clients, added.ns),
             measured_per_s: None,
@@ -322,7 +322,7 @@ impl Model {
     /// A path that is faster by `-added_ns`. Where nobody tells of the server: from what it is now to
     /// what it were if nobody waited longer for that (Little's law).
     fn faster(&self, clients: u32, added_ns: f64) -> Result<(f64, f64), NoNetwork> {
-        if !self.is_server_told() {
+        if !self.is_server_reported() {
             let now = self.curve.per_s(clients.into());
             let cycle = f64::from(clients) * 1e9 / now;
             let most = f64::from(clients) * 1e9 / (cycle + added_ns).max(self.bare_ns().max(1.0));
@@ -347,7 +347,12 @@ impl Model {
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn there_per_s(&self, added_ns: f64, cpu_ns: f64, clients: u32) -> Result<f64, NoNetwork> {
+    pub fn other_path_per_s(
+        &self,
+        added_ns: f64,
+        cpu_ns: f64,
+        clients: u32,
+    ) -> Result<f64, NoNetwork> {
         let (curve, cpu_ns) = self.shared(Added { ns: added_ns, cpu_ns, ..Added::default() })?;
         let (low, high) = span(&curve, clients, added_ns - cpu_ns)?;
         Ok((low + high) / 2.0)
@@ -403,7 +408,7 @@ mod tests {
         let known = Known {
             levels,
             network_ns: 25_000.0,
-            service: told(39_000.0),
+            service: reported(39_000.0),
             own_ns: 2_000.0,
             client_threads: 1,
             server_threads: Some(4),
@@ -413,7 +418,7 @@ mod tests {
     }
 
     /// As if it had been measured without any spread.
-    fn told(ns: f64) -> Centre {
+    fn reported(ns: f64) -> Centre {
         Centre { value: ns, low: ns, high: ns }
     }
 
@@ -478,7 +483,7 @@ mod tests {
         }
     }
 
-    /// A twin says what the path takes of the CPUs; the workload, which computes for longer, has
+    /// A synthetic workload says what the path takes of the CPUs; the workload, which computes for longer, has
     /// the same taken off it there.
     #[test]
     fn a_twins_fate_elsewhere_says_what_the_path_takes_and_what_becomes_of_the_workload() {
@@ -489,9 +494,9 @@ mod tests {
         };
         for (path_cpu, path_delay) in [(20_000.0, 150_000.0), (5_000.0, 60_000.0)] {
             let added = path_cpu + path_delay;
-            let twin = model(seen(2, 16_000.0, 12_000.0, &all));
+            let synthetic = model(seen(2, 16_000.0, 12_000.0, &all));
             let there = seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16, 64]);
-            let found = twin.path_cpu_ns(of(added, &there[0])).unwrap().unwrap();
+            let found = synthetic.path_cpu_ns(of(added, &there[0])).unwrap().unwrap();
             assert_eq!(found.ns, found.fitted_ns, "what explains it is bounded by nothing");
             let found = found.ns;
             // Full CPUs tell it; the curve is a straight line between what was measured.
@@ -511,7 +516,7 @@ mod tests {
     fn a_twin_takes_no_less_than_nothing_and_no_more_than_the_path_adds() {
         let (_, unknown) = known(16);
         let levels = seen(2, 16_000.0, 12_000.0, &[1, 2, 4, 8, 16]);
-        let twin = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
+        let synthetic = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
         let there = |added_ns: f64, per_s: f64| There {
             clients: 16,
             added_ns,
@@ -519,35 +524,35 @@ mod tests {
             own_cpu_ns: None,
             host_cpu_ns: None,
         };
-        let none = twin.path_cpu_ns(there(50_000.0, 1e9)).unwrap();
+        let none = synthetic.path_cpu_ns(there(50_000.0, 1e9)).unwrap();
         assert_eq!(none, Some(PathCpu { ns: 0.0, fitted_ns: 0.0 }));
-        let all = twin.path_cpu_ns(there(50_000.0, 1.0)).unwrap().unwrap();
+        let all = synthetic.path_cpu_ns(there(50_000.0, 1.0)).unwrap().unwrap();
         assert!((all.ns / 50_000.0 - 1.0).abs() < 1e-3, "{all:?}");
         assert!(all.fitted_ns > all.ns * 2.0, "not even all of it explains it: {all:?}");
         // Nobody tells of the CPUs.
         assert_eq!(Model::new(unknown).unwrap().path_cpu_ns(there(5e4, 1e4)).unwrap(), None);
-        assert!(twin.path_cpu_ns(there(f64::NAN, 1e4)).is_err());
+        assert!(synthetic.path_cpu_ns(there(f64::NAN, 1e4)).is_err());
     }
 
-    /// The twin stood still for a while there: a third as fast as the path makes it. What it would take to
+    /// The synthetic workload stood still for a while there: a third as fast as the path makes it. What it would take to
     /// explain that, the CPUs were never busy with.
     #[test]
     fn a_paths_cpu_time_is_no_more_than_this_host_was_busy_with() {
         let (_, unknown) = known(16);
         let all = [1, 2, 4, 8, 16];
         let levels = seen(2, 16_000.0, 12_000.0, &all);
-        let twin = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
+        let synthetic = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
         let (path_cpu, path_delay) = (20_000.0, 150_000.0);
         let added = path_cpu + path_delay;
         let truth = &seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16])[0];
         let stalled = Level { per_s: truth.per_s / 3.0, ..truth.clone() };
-        let told = There { own_cpu_ns: Some(16_000.0), ..of(added, &stalled) };
-        let found = twin.path_cpu_ns(told).unwrap().unwrap();
+        let reported = There { own_cpu_ns: Some(16_000.0), ..of(added, &stalled) };
+        let found = synthetic.path_cpu_ns(reported).unwrap().unwrap();
         assert!(found.fitted_ns > 4.0 * path_cpu, "{found:?}");
         assert!((path_cpu * 0.99..path_cpu * 1.5).contains(&found.ns), "{found:?}");
         // Where nobody tells what was busy: no more than all CPUs have between two transactions.
-        let blind = There { host_cpu_ns: None, ..told };
-        let most = twin.path_cpu_ns(blind).unwrap().unwrap();
+        let blind = There { host_cpu_ns: None, ..reported };
+        let most = synthetic.path_cpu_ns(blind).unwrap().unwrap();
         assert!(most.ns <= 2e9 / stalled.per_s - 16_000.0 + 1e-6, "{most:?}");
         // The workload is predicted with it as it is, and was far off with what was fitted.
         let levels = seen(2, 19_000.0, 10_000.0, &all);
@@ -578,7 +583,7 @@ mod tests {
         let one = model.predict("x", delay(80_000.0), 1).unwrap();
         assert!((one.predicted_per_s / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "{one:?}");
         assert_eq!(one.limiting.as_deref(), Some(PATH));
-        let simple = one.simple_per_s.unwrap();
+        let simple = one.naive_per_s.unwrap();
         assert!((simple / 1e9 * 146_000.0 - 1.0).abs() < 1e-6, "the low-load limit: {simple}");
     }
 

@@ -67,7 +67,7 @@ impl Resampler {
         let after = sum(self.up_to.get(bucket)?);
         let before = bucket.checked_sub(1).and_then(|b| self.up_to.get(b)).map_or(0, |b| sum(b));
         let inside = after.checked_sub(before).filter(|n| *n > 0)?;
-        let place = Place { bucket: self.from + bucket, before, inside };
+        let place = SeriesMode { bucket: self.from + bucket, before, inside };
         Some(place.value(q * total as f64))
     }
 }
@@ -75,13 +75,13 @@ impl Resampler {
 /// Where a quantile lies among buckets: in which one, how many samples are in those before and
 /// in this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SeriesMode {
     pub(crate) bucket: usize,
     pub(crate) before: u64,
     pub(crate) inside: u64,
 }
 
-impl Place {
+impl SeriesMode {
     /// The value of a rank, by its place within the bucket.
     fn value(&self, rank: f64) -> f64 {
         let (low, high) = (bucket_low(self.bucket) as f64, bucket_low(self.bucket + 1) as f64);
@@ -90,13 +90,13 @@ impl Place {
     }
 }
 
-fn place(counts: &[u64], q: f64) -> Option<Place> {
+fn place(counts: &[u64], q: f64) -> Option<SeriesMode> {
     let total: u64 = counts.iter().sum();
     let rank = rank(q, total);
     let mut before = 0;
     for (bucket, inside) in counts.iter().copied().enumerate() {
         if inside > 0 && before + inside >= rank {
-            return Some(Place { bucket, before, inside });
+            return Some(SeriesMode { bucket, before, inside });
         }
         before += inside;
     }
@@ -261,7 +261,7 @@ impl Series {
     }
 
     /// Where a quantile of all samples lies.
-    pub(crate) fn place(&self, q: f64) -> Option<Place> {
+    pub(crate) fn place(&self, q: f64) -> Option<SeriesMode> {
         let mut all = vec![0; BUCKETS];
         for batch in &self.batches {
             all.iter_mut().zip(&batch.counts).for_each(|(sum, n)| *sum += n);
@@ -274,14 +274,14 @@ impl Series {
         self.batches.iter().map(|b| b.counts.iter().take(bucket).sum()).collect()
     }
 
-    /// How far a quantile may be misplaced because samples in one bucket are not told apart.
+    /// How far a quantile may be misplaced because samples in one bucket are not reported apart.
     ///
     /// A bucket that holds a share s of the samples may misplace them by s of its width: the
     /// distribution is then at least width / s wide, and that smooth. Where nearly all samples
     /// share a bucket, that is all its width.
     pub(crate) fn unsure(&self, q: f64) -> f64 {
         let samples: u64 = self.batches.iter().map(|b| b.count).sum();
-        let Some(Place { bucket, inside, .. }) = self.place(q) else {
+        let Some(SeriesMode { bucket, inside, .. }) = self.place(q) else {
             return 0.0;
         };
         let width = bucket_low(bucket + 1) - bucket_low(bucket);

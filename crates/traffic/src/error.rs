@@ -8,7 +8,7 @@ pub enum Error {
     /// The request makes no sense; the one who typed.
     #[error("{0}")]
     Usage(String),
-    /// Not permitted, here or by the far end (a wrong secret).
+    /// Not permitted, here or by the server (a wrong secret).
     #[error("{0}")]
     Denied(String),
     /// The environment said no: nobody there, a reset, another protocol, no memory.

@@ -47,8 +47,8 @@ impl Folder {
             let Some(lock) = opened(&path)? else { continue };
             // Who has the lock sweeps, and removes it. Where the file system has no locks at all, no
             // sweep gets one either.
-            let swept = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
-            if !swept && is_at(&lock, &path) {
+            let side_effects = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !side_effects && is_at(&lock, &path) {
                 return Ok(Self { path, _lock: lock });
             }
         }

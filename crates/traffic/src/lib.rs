@@ -1,11 +1,12 @@
-//! Traffic with known shape, and the far end for it.
+//! Traffic with known shape, and the server for it.
 //!
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
 //! over a control connection (`control`), both move data with the loops of `rtt` or make
 //! connections with those of `connect`, and both look at themselves over exactly the same window
-//! ([`host`]). Foreign far ends are spoken too: [`iperf3`] and [`qperf`], and `http`
+//! ([`host`]). Foreign servers are spoken too: [`iperf3`] and [`qperf`], and `http`
 //! and `pg` ask any server; `served` is what those two have in common.
 
+mod assignments;
 pub mod budget;
 mod client;
 mod connect;
@@ -21,7 +22,6 @@ mod nothing;
 pub mod pg;
 pub mod qperf;
 mod rtt;
-mod seats;
 pub mod serve;
 mod served;
 mod stream;

@@ -32,16 +32,16 @@ impl<D: Judged> Measured<D> {
 
 /// What became of one run: nothing where it measured something.
 trait Run {
-    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String>;
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<String>;
     fn warnings(&mut self) -> &mut Vec<String>;
 }
 
-fn judge<R: Run>(runs: &mut [R], cut_short: bool, rate: Option<u64>) -> Option<String> {
+fn judge<R: Run>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option<String> {
     let (mut why, mut some) = (None, false);
     let last = runs.len().saturating_sub(1);
     for (n, run) in runs.iter_mut().enumerate() {
         // Only the last one can have been ended.
-        match run.nothing(cut_short && n == last, rate) {
+        match run.nothing(interrupted && n == last, rate) {
             Some(nothing) => {
                 run.warnings().push(nothing.clone());
                 why = Some(nothing);
@@ -57,8 +57,8 @@ fn judge<R: Run>(runs: &mut [R], cut_short: bool, rate: Option<u64>) -> Option<S
 }
 
 /// The reason where nothing was lost or failed.
-fn empty(what: &str, cut_short: bool, window_ns: Nanos) -> String {
-    match cut_short {
+fn empty(what: &str, interrupted: bool, window_ns: Nanos) -> String {
+    match interrupted {
         true => format!("nothing was measured: it was ended before the first {what} came"),
         false => format!(
             "nothing was measured: no {what} came within the window of {window_ns}; give it a \
@@ -78,7 +78,7 @@ fn none_due(rate: Option<u64>, what: &str, window_ns: Nanos) -> Option<String> {
 }
 
 impl Run for RttRun {
-    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<String> {
         if self.transactions > 0 {
             return None;
         }
@@ -88,8 +88,8 @@ impl Run for RttRun {
                 self.lost
             ));
         }
-        let due = none_due(rate, "a request", self.window_ns).filter(|_| !cut_short);
-        Some(due.unwrap_or_else(|| empty("response", cut_short, self.window_ns)))
+        let due = none_due(rate, "a request", self.window_ns).filter(|_| !interrupted);
+        Some(due.unwrap_or_else(|| empty("response", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<String> {
@@ -98,7 +98,7 @@ impl Run for RttRun {
 }
 
 impl Run for ConnectRun {
-    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<String> {
         if self.connections > 0 {
             return None;
         }
@@ -110,8 +110,8 @@ impl Run for ConnectRun {
                 why.join("; ")
             ));
         }
-        let due = none_due(rate, "a connection", self.window_ns).filter(|_| !cut_short);
-        Some(due.unwrap_or_else(|| empty("connection", cut_short, self.window_ns)))
+        let due = none_due(rate, "a connection", self.window_ns).filter(|_| !interrupted);
+        Some(due.unwrap_or_else(|| empty("connection", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<String> {
@@ -129,7 +129,7 @@ pub fn perhaps_tls(run: &HttpRun) -> &'static str {
 }
 
 impl Run for HttpRun {
-    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<String> {
         if self.transactions > 0 {
             return None;
         }
@@ -142,8 +142,8 @@ impl Run for HttpRun {
                 perhaps_tls(self)
             ));
         }
-        let due = none_due(rate, "a request", self.window_ns).filter(|_| !cut_short);
-        Some(due.unwrap_or_else(|| empty("response", cut_short, self.window_ns)))
+        let due = none_due(rate, "a request", self.window_ns).filter(|_| !interrupted);
+        Some(due.unwrap_or_else(|| empty("response", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<String> {
@@ -152,7 +152,7 @@ impl Run for HttpRun {
 }
 
 impl Run for PgRun {
-    fn nothing(&self, cut_short: bool, rate: Option<u64>) -> Option<String> {
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<String> {
         if self.transactions > 0 {
             return None;
         }
@@ -164,8 +164,8 @@ impl Run for PgRun {
                 why.join("; ")
             ));
         }
-        let due = none_due(rate, "a transaction", self.window_ns).filter(|_| !cut_short);
-        Some(due.unwrap_or_else(|| empty("transaction", cut_short, self.window_ns)))
+        let due = none_due(rate, "a transaction", self.window_ns).filter(|_| !interrupted);
+        Some(due.unwrap_or_else(|| empty("transaction", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<String> {
@@ -174,13 +174,13 @@ impl Run for PgRun {
 }
 
 impl Run for StreamRun {
-    fn nothing(&self, cut_short: bool, _: Option<u64>) -> Option<String> {
+    fn nothing(&self, interrupted: bool, _: Option<u64>) -> Option<String> {
         if self.bytes > 0 {
             return None;
         }
         match self.datagrams.as_ref().filter(|d| d.lost > 0) {
             Some(d) => Some(format!("no datagram was received: all {} were lost", d.lost)),
-            None => Some(empty("byte", cut_short, self.window_ns)),
+            None => Some(empty("byte", interrupted, self.window_ns)),
         }
     }
 
@@ -191,30 +191,30 @@ impl Run for StreamRun {
 
 impl Judged for RttDocument {
     fn judge(&mut self) -> Option<String> {
-        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
 impl Judged for ConnectDocument {
     fn judge(&mut self) -> Option<String> {
-        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
 impl Judged for HttpDocument {
     fn judge(&mut self) -> Option<String> {
-        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
 impl Judged for PgDocument {
     fn judge(&mut self) -> Option<String> {
-        judge(&mut self.runs, self.cut_short, self.request.rate_per_s)
+        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
 impl Judged for StreamDocument {
     fn judge(&mut self) -> Option<String> {
-        judge(&mut self.runs, self.cut_short, None)
+        judge(&mut self.runs, self.interrupted, None)
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// What a thread saw of itself; handed over when it ends.
 #[derive(Debug, Default, Clone)]
-pub struct Seen {
+pub struct ThreadReport {
     /// Messages handled, by the CPU it ran on.
     pub ran_on: BTreeMap<CpuId, u64>,
     /// Looks at the CPU that received its packets.
@@ -33,7 +33,7 @@ pub struct Seen {
     pub warnings: Vec<String>,
 }
 
-impl Seen {
+impl ThreadReport {
     /// Its bytes were moved by this.
     pub fn used(&mut self, engine: &'static str) {
         self.engines.insert(engine);
@@ -51,7 +51,7 @@ pub struct Member {
     /// What it asked a server so far, for intervals.
     pub asked: Asked,
     /// What it saw.
-    pub seen: Mutex<Seen>,
+    pub seen: Mutex<ThreadReport>,
 }
 
 /// What a thread asked a server so far. Only that thread writes: a load and a store are enough.
@@ -84,7 +84,7 @@ fn add(to: &AtomicU64, more: u64) {
 
 /// What all threads asked a server so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct AskedSoFar {
+pub struct AskedUntilNow {
     pub answered: u64,
     pub failed: u64,
     pub latency_ns: u64,
@@ -98,7 +98,7 @@ impl Member {
     }
 
     /// Changes what it saw.
-    pub fn see(&self, change: impl FnOnce(&mut Seen)) {
+    pub fn see(&self, change: impl FnOnce(&mut ThreadReport)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -169,12 +169,12 @@ impl Team {
     }
 
     /// What all asked a server so far.
-    pub fn asked(&self) -> AskedSoFar {
+    pub fn asked(&self) -> AskedUntilNow {
         let sum = |of: fn(&Asked) -> &AtomicU64| {
             let each = self.members.iter().map(|m| of(&m.asked).load(Ordering::Relaxed));
             each.fold(0, u64::wrapping_add)
         };
-        AskedSoFar {
+        AskedUntilNow {
             answered: sum(|a| &a.answered),
             failed: sum(|a| &a.failed),
             latency_ns: sum(|a| &a.latency_ns),
@@ -187,8 +187,8 @@ impl Team {
     }
 
     /// What all saw together.
-    pub fn seen(&self) -> Seen {
-        let mut all = Seen::default();
+    pub fn seen(&self) -> ThreadReport {
+        let mut all = ThreadReport::default();
         for member in &self.members {
             let one = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
             one.ran_on.iter().for_each(|(k, n)| *all.ran_on.entry(*k).or_default() += n);

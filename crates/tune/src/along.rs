@@ -22,7 +22,7 @@ impl Along {
     pub fn of(set: &Set) -> Self {
         let mut all = Self::default();
         for write in &set.writes {
-            all.0.extend(write.companions.iter().map(|c| (c.knob.clone(), None)));
+            all.0.extend(write.coupled_settings.iter().map(|c| (c.knob.clone(), None)));
             let read = write.left.iter().map(|l| (l.knob.clone(), Some(l.read_back.clone())));
             all.0.extend(read);
         }
@@ -48,7 +48,7 @@ impl Along {
         name: &str,
     ) -> Result<Vec<Saved>, TuneError> {
         let mut saved: Vec<Saved> = Vec::new();
-        for other in knob.companions(host, name) {
+        for other in knob.coupled_settings(host, name) {
             if other == name || saved.iter().any(|s| s.knob == other) {
                 continue;
             }

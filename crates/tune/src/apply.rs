@@ -56,10 +56,10 @@ pub struct Work<'a> {
     pub path: PathCheck<'a>,
 }
 
-/// Starts a guard for the change set of this number.
+/// Starts a watchdog for the change set of this number.
 pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
 
-/// What is left to be made of a set that a crash cut short, checked as far as it can be before a write.
+/// What is left to be made of a set that a crash interrupted, checked as far as it can be before a write.
 ///
 /// # Errors
 /// When this process may not make it, or an interface is another one now.
@@ -72,7 +72,7 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
     Ok(rest)
 }
 
-/// Whether every value of a set that a crash cut short is as the crash left it: completing begins where that
+/// Whether every value of a set that a crash interrupted is as the crash left it: completing begins where that
 /// is not so, and undoes all.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
         let is_old = !begun.is_some_and(|w| w.held) && knob.show(&now) == change.old;
         if !(is_new || is_old || along.has(name)) {
             return Err(TuneError::Changed(format!(
-                "{name} is {} now, and was {} when it was cut short: somebody else changes it; completing \
+                "{name} is {} now, and was {} when it was interrupted: somebody else changes it; completing \
                  would fail and undo all",
                 knob.show(&now),
                 if begun.is_some_and(|w| w.held) { &change.new } else { &change.old }
@@ -125,22 +125,22 @@ fn same_interfaces(host: &Host, set: &Set) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Starts the guard and tells the journal of it, before anything is written.
-fn guarded(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), TuneError> {
+/// Starts the watchdog and tells the journal of it, before anything is written.
+fn watchdog_running(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), TuneError> {
     let Some(arm) = arm else { return Ok(()) };
     let Armed { pid, start_ticks, deadline_boot_ms } = arm(journal.id)?;
     journal.sync(Event::Armed { pid, start_ticks, deadline_boot_ms })
 }
 
 impl Work<'_> {
-    /// Applies a plan that was made under the lock. `arm` starts the guard where one is wanted.
+    /// Applies a plan that was made under the lock. `arm` starts the watchdog where one is wanted.
     ///
     /// # Errors
-    /// When nothing was written: this process may not make all of it, or the journal or the guard could
+    /// When nothing was written: this process may not make all of it, or the journal or the watchdog could
     /// not be had.
     pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         let mut journal = self.begin(plan, by)?;
-        if let Err(e) = guarded(&mut journal, arm) {
+        if let Err(e) = watchdog_running(&mut journal, arm) {
             let _ = journal.sync(Event::RolledBack);
             return Err(e);
         }
@@ -156,16 +156,16 @@ impl Work<'_> {
         self.store.begin(self.lock, |id| Event::Begin { schema_version, id, host, by, changes })
     }
 
-    /// Takes up a change set that a crash cut short. `arm` starts a guard where one is wanted; one that
+    /// Takes up a change set that a crash interrupted. `arm` starts a watchdog where one is wanted; one that
     /// it had before leaves then.
     ///
     /// # Errors
-    /// When its journal cannot be opened, this process may not make what is left, or the guard could not
+    /// When its journal cannot be opened, this process may not make what is left, or the watchdog could not
     /// be had: then nothing more was written.
     pub fn finish(&self, id: u64, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         to_finish(self.host, &self.set(id)?)?;
         let mut journal = self.store.resume(id, self.lock)?;
-        guarded(&mut journal, arm)?;
+        watchdog_running(&mut journal, arm)?;
         self.go_on(&mut journal, &[], true)
     }
 
@@ -274,9 +274,9 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let companions = along.about_to(self.host, &finder, knob, name)?;
+            let coupled_settings = along.about_to(self.host, &finder, knob, name)?;
             let saved = finder.saved(name, now);
-            journal.sync(Event::Writing { n, saved, companions })?;
+            journal.sync(Event::Writing { n, saved, coupled_settings })?;
         }
         if !is_new || begun.is_none() {
             knob.write(self.host, name, &change.new)?;
@@ -289,7 +289,7 @@ impl Work<'_> {
                 knob.show(&back)
             )));
         }
-        let companions = along.left_by(self.host, name, &back);
-        journal.append(Event::Written { n, read_back: back, companions })
+        let coupled_settings = along.left_by(self.host, name, &back);
+        journal.append(Event::Written { n, read_back: back, coupled_settings })
     }
 }

@@ -1,7 +1,7 @@
 //! Knobs that are one file of an interface, or of one of its queues, in sysfs.
 
 use model::quote;
-use model::tune::{Radius, Reach};
+use model::tune::{Disruption, Impact};
 
 use crate::{
     Host, TuneError,
@@ -126,18 +126,18 @@ impl Knob for Attribute {
         }
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, _: &str) -> Impact {
         let nic = self.nic(knob);
-        let reach = |why| case.nic_radius(nic, Reach::BriefStall, why);
-        let mut radius = self.disturbs.map_or_else(Radius::none, reach);
-        radius.also.extend(self.napi.and_then(|n| nic_napi::swept(case, nic, n, old)));
-        radius
+        let disruption = |why| case.nic_impact(nic, Disruption::BriefStall, why);
+        let mut impact = self.disturbs.map_or_else(Impact::none, disruption);
+        impact.also.extend(self.napi.and_then(|n| nic_napi::side_effects(case, nic, n, old)));
+        impact
     }
 
     /// Since Linux 6.13 each NAPI instance has a value of its own, which the interface's overwrites.
     ///
     /// **Source**: `netdev_set_gro_flush_timeout` and its like in `net/core/dev.h`.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let own = |name| nic_napi::of_nic(host, self.nic(knob), Some(name));
         self.napi.map(own).unwrap_or_default()
     }

@@ -1,18 +1,19 @@
 //! Whether a change that waits is still there to be confirmed.
 
 use crate::{
-    Host, guard,
+    Host,
     journal::Set,
     knobs,
     undo::{self, Outlook},
+    watchdog,
 };
 
-/// Whether the time of a change's guard is over.
+/// Whether the time of a change's watchdog is over.
 pub fn is_late(set: &Set) -> bool {
-    set.armed.is_some_and(|armed| guard::boot_ms() >= armed.deadline_boot_ms)
+    set.armed.is_some_and(|armed| watchdog::boot_ms() >= armed.deadline_boot_ms)
 }
 
-/// The first value that is as it was before the change, and how it reads, where the guard may have undone
+/// The first value that is as it was before the change, and how it reads, where the watchdog may have undone
 /// it: one that has a journal on a read-only file system undoes all the same, and tells it later.
 /// `host` is that of the change's network namespace.
 pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {

@@ -1,7 +1,7 @@
 //! Knobs that are one file of a CPU in sysfs.
 
 use model::quote;
-use model::{CpuId, tune::Radius};
+use model::{CpuId, tune::Impact};
 
 use crate::{
     Host, TuneError,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU
-/// ([`crate::wish::split`]).
+/// ([`crate::change_request::split`]).
 pub struct CpuAttribute {
     /// The knob's file.
     pub name: &'static str,
@@ -101,8 +101,8 @@ impl Knob for CpuAttribute {
         }
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -117,7 +117,7 @@ impl Knob for CpuAttribute {
         quote::echo(new, &self.path(knob, self.file))
     }
 
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let mut all = Vec::new();
         let own = self.cpu(knob);
         if let Some(shared) = self.shared

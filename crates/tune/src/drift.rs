@@ -87,7 +87,7 @@ impl Found {
 /// Looks whether values of a set are still what it left.
 pub fn found(host: &Host, set: &Set) -> Found {
     let finder = Finder::new(host);
-    let look = Look { host, finder: &finder, set, moving: Moving::default() };
+    let look = DriftScan { host, finder: &finder, set, moving: Moving::default() };
     let mut all = touched(set);
     all.sort_by_key(|t| (std::cmp::Reverse(t.last.n), t.is_beside()));
     let mut found = Found::default();
@@ -104,7 +104,7 @@ fn touched(set: &Set) -> Vec<Touched<'_>> {
     let mut all: Vec<Touched<'_>> = Vec::new();
     for write in &set.writes {
         touch(&mut all, &write.saved, write, Left::Written);
-        for saved in &write.companions {
+        for saved in &write.coupled_settings {
             touch(&mut all, saved, write, Left::Unknown);
         }
         for left in &write.left {
@@ -136,14 +136,14 @@ impl Touched<'_> {
     }
 }
 
-struct Look<'a> {
+struct DriftScan<'a> {
     host: &'a Host,
     finder: &'a Finder<'a>,
     set: &'a Set,
     moving: Moving,
 }
 
-impl Look<'_> {
+impl DriftScan<'_> {
     fn at(&self, touched: &Touched<'_>) -> Result<Option<Drifted>, TuneError> {
         let Some(first) = touched.saved.first() else { return Ok(None) };
         let name = &first.knob;
@@ -184,7 +184,7 @@ impl Look<'_> {
         }))
     }
 
-    /// Whether another value than ours can only be somebody else's. Of a write that was cut short or
+    /// Whether another value than ours can only be somebody else's. Of a write that was interrupted or
     /// did not hold the kernel may have made something else.
     fn is_told_apart(&self, touched: &Touched<'_>) -> bool {
         let known = match touched.left {
@@ -203,7 +203,7 @@ impl Look<'_> {
             return None;
         }
         let found = knob.show(&now);
-        // Undoing that was cut short may have come as far as any of them.
+        // Undoing that was interrupted may have come as far as any of them.
         let counts = if self.is_begun() { touched.saved.len() } else { 1 };
         if touched.saved.iter().take(counts).any(|s| knob.show(&s.old) == found) {
             return None;

@@ -11,13 +11,13 @@ use probe::{
 };
 
 use crate::{
+    change_request::{self, ChangeRequest, ChangeRequests},
     host::Host,
     journal,
     knob::Case,
     persist::record::Record,
     plan, profile,
     session::Session,
-    wish::{self, Wish, Wishes},
 };
 
 /// A parser's name, and what feeds it any bytes.
@@ -44,19 +44,21 @@ fn nowhere() -> Option<&'static (Host, Facts)> {
     made.as_ref()
 }
 
-fn planned(wishes: &Wishes) {
+fn planned(change_requests: &ChangeRequests) {
     let Some((host, facts)) = nowhere() else { return };
     let session = Session::default();
-    let seen = plan::look(host, &wishes.wishes);
-    let made = plan::make(Case::new(facts, &session), host.id(), wishes, &seen);
+    let seen = plan::look(host, &change_requests.change_requests);
+    let made = plan::make(Case::new(facts, &session), host.id(), change_requests, &seen);
     assert!(made.changes.is_empty(), "a change to what is not there: {made:?}");
 }
 
 /// Lines of settings, a recipe's commands, findings or a plan.
 fn changes(bytes: &[u8]) {
-    let Ok(mut wishes) = wish::document(&String::from_utf8_lossy(bytes)) else { return };
-    wishes.by_one_name();
-    planned(&wishes);
+    let Ok(mut change_requests) = change_request::document(&String::from_utf8_lossy(bytes)) else {
+        return;
+    };
+    change_requests.by_one_name();
+    planned(&change_requests);
 }
 
 /// A journal: what is read of it can be written and is read as the same.
@@ -87,8 +89,15 @@ fn knob_value(bytes: &[u8]) {
     if let Ok(value) = knob.validate(&case, name, old, wanted) {
         let _ = knob.show(&value);
     }
-    let asked = |value: &str| Wish { knob: name.into(), value: value.into(), ..Wish::default() };
-    planned(&Wishes { wishes: vec![asked(wanted), asked(old)], ..Wishes::default() });
+    let asked = |value: &str| ChangeRequest {
+        knob: name.into(),
+        value: value.into(),
+        ..ChangeRequest::default()
+    };
+    planned(&ChangeRequests {
+        change_requests: vec![asked(wanted), asked(old)],
+        ..ChangeRequests::default()
+    });
 }
 
 /// What `tune persist` remembers.

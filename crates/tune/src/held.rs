@@ -58,7 +58,7 @@ fn ends_with_irqbalance(changes: &[Planned], knob: &str) -> bool {
 
 fn blamed(host: &Host, changes: &[Planned], asked: &Asked<'_>, is: &str) -> (usize, TuneError) {
     let Asked { knob, value, .. } = asked;
-    match mover(host, changes, asked) {
+    match migrated_thread(host, changes, asked) {
         Some((n, by)) => {
             let step = step(n, changes.len());
             let why = format!(
@@ -80,14 +80,14 @@ fn blamed(host: &Host, changes: &[Planned], asked: &Asked<'_>, is: &str) -> (usi
 }
 
 /// The last step after a value's own that moves it along.
-fn mover<'c>(
+fn migrated_thread<'c>(
     host: &Host,
     changes: &'c [Planned],
     asked: &Asked<'_>,
 ) -> Option<(usize, &'c Planned)> {
     let value = knobs::value(asked.knob);
     let moves = |c: &Planned| {
-        let along = knobs::find(&c.knob).map(|k| k.companions(host, &c.knob));
+        let along = knobs::find(&c.knob).map(|k| k.coupled_settings(host, &c.knob));
         along.is_some_and(|all| all.iter().any(|k| knobs::value(k) == value))
     };
     let later = changes.iter().enumerate().rev().take_while(|(n, _)| asked.step != Some(*n));

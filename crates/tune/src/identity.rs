@@ -115,7 +115,7 @@ impl Nics {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
             let mut all = listed(root)?;
-            if !host.is_live() || told(root, &mut all)? {
+            if !host.is_live() || reported(root, &mut all)? {
                 return Ok(Self { all });
             }
         }
@@ -309,7 +309,7 @@ fn none_there(e: TuneError) -> Result<Vec<String>, TuneError> {
 }
 
 /// Adds what only the kernel tells; whether it tells of the same interfaces.
-fn told(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
+fn reported(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
     let links = rtnl::links(root).map_err(|e| TuneError::read(&e))?;
     for link in &links.entries {
         let own = |n: &&mut Present| n.id.ifindex == link.ifindex && n.id.name == link.name;

@@ -124,7 +124,7 @@ impl Store {
         /// A look by another command takes the lock for a moment.
         const A_LOOK: Duration = Duration::from_millis(100);
         let begun = Instant::now();
-        let mut told = false;
+        let mut reported = false;
         loop {
             let holder = match self.try_lock()? {
                 Tried::Ours(lock) => return Ok(lock),
@@ -138,8 +138,8 @@ impl Store {
                     self.lock_file().display()
                 )));
             }
-            if !told && begun.elapsed() >= A_LOOK {
-                told = true;
+            if !reported && begun.elapsed() >= A_LOOK {
+                reported = true;
                 waiting(&format!("waiting for {holder}, which is changing this host right now"));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -237,7 +237,7 @@ impl Store {
         Ok((sets, damaged))
     }
 
-    /// Begins a change set with its first record, made by its number. Only with the lock. Cut short,
+    /// Begins a change set with its first record, made by its number. Only with the lock. Interrupted,
     /// there is no such set.
     ///
     /// # Errors
@@ -328,14 +328,14 @@ impl Journal {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, event: Event) -> Result<(), TuneError> {
-        let told = match &self.shut {
+        let reported = match &self.shut {
             Some(why) => Err(why.clone()),
             None => self.write(&event),
         };
-        if told.is_err() {
+        if reported.is_err() {
             self.untold.push(event);
         }
-        told
+        reported
     }
 
     /// What it could not be told, in order.

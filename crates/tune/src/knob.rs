@@ -9,9 +9,9 @@ use model::{
     CpuId, CpuSet, Facts, NumaNode, Reading,
     cpu::Cpu,
     nic::Nic,
-    rival::Rival,
     settings::{Judgement, Verdict},
-    tune::{Radius, Reach, RefusedAs},
+    tune::{Disruption, Impact, RefusedAs},
+    tuner::Tuner,
 };
 use parse::{hexmask, sysctl_conf};
 
@@ -268,12 +268,12 @@ pub trait Knob: Sync {
     }
 
     /// What a change may disturb. Pure.
-    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Radius;
+    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Impact;
 
     /// Unit of its values, empty for names, masks and switches.
     fn unit(&self, case: &Case<'_>, knob: &str) -> String;
 
-    /// What it sets, in the words of [`Rival::owns`]; empty when none of them fits.
+    /// What it sets, in the words of [`Tuner::owns`]; empty when none of them fits.
     fn sets(&self, knob: &str) -> &'static str {
         let _ = knob;
         ""
@@ -282,7 +282,7 @@ pub trait Knob: Sync {
     /// Who sets it otherwise; empty when nobody is known to.
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         let sets = self.sets(knob);
-        let owners = case.facts.rivals.iter().filter(|r| owns(r, knob, sets));
+        let owners = case.facts.tuners.iter().filter(|r| owns(r, knob, sets));
         owners.map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
@@ -291,7 +291,7 @@ pub trait Knob: Sync {
 
     /// Other knobs whose values this write may disturb, in the order in which they are put
     /// back. Those that cannot be read are left out.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let _ = (host, knob);
         vec![]
     }
@@ -357,9 +357,9 @@ pub fn nic_file(nic: &str, file: &str) -> String {
 }
 
 /// Whether it owns what such a knob sets: whichever the interface, for its match is not evaluated.
-pub fn owns(rival: &Rival, knob: &str, sets: &str) -> bool {
+pub fn owns(tuner: &Tuner, knob: &str, sets: &str) -> bool {
     let any_nic = |o: &str| o == "nic settings" && knob.starts_with("nic.");
-    !sets.is_empty() && rival.owns.iter().any(|o| o == sets || any_nic(o))
+    !sets.is_empty() && tuner.owns.iter().any(|o| o == sets || any_nic(o))
 }
 
 impl Case<'_> {
@@ -369,20 +369,20 @@ impl Case<'_> {
     }
 
     /// A reach upon one interface, with who depends on it.
-    pub fn nic_radius(&self, nic: &str, reach: Reach, why: &str) -> Radius {
-        if reach == Reach::None {
-            return Radius::none();
+    pub fn nic_impact(&self, nic: &str, disruption: Disruption, why: &str) -> Impact {
+        if disruption == Disruption::None {
+            return Impact::none();
         }
-        let mut radius = Radius::of(reach, why);
-        radius.own_connection = self.session.passes(nic);
+        let mut impact = Impact::of(disruption, why);
+        impact.own_connection = self.session.passes(nic);
         let master = self.nic(nic).and_then(|n| n.master.known());
         if let Some(master) = master.filter(|m| !m.is_empty() && *m != "none") {
-            radius.also.push(format!("{nic} is a member of {master}"));
+            impact.also.push(format!("{nic} is a member of {master}"));
         }
         if self.session.default_route.iter().any(|d| d == nic) {
-            radius.also.push(format!("{nic} carries the default route"));
+            impact.also.push(format!("{nic} carries the default route"));
         }
-        radius
+        impact
     }
 
     /// A set of CPUs as [`cpus_of`] takes it, `node:1` for a node's, or `local:eth0` for those of a NIC's

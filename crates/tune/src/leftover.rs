@@ -1,7 +1,7 @@
 //! What undoing left, once it is no longer there: the journal is told, so that the change is rolled
 //! back for good and what somebody sets later is nobody's to undo.
 
-use model::tune::{Event, Saved, State};
+use model::tune::{ChangeState, Event, Saved};
 
 use crate::{
     Host, Store, TuneError,
@@ -10,12 +10,12 @@ use crate::{
     knobs,
     lock::Lock,
     netns,
-    status::{Seen, is_open, read_there},
+    status::{ValueNow, is_open, read_there},
     undo::{self, Outlook},
 };
 
 /// Closes each partly rolled back set of which all that was left is as it was, or gone for good; with
-/// their numbers. What a later change wrote over, or one that cannot be read may have, is not judged: it may
+/// their numbers. What a later change wrote over, or one that cannot be read may have, is skipped: it may
 /// come back with that one's undoing. `sets` are all, ascending. Only with the lock.
 ///
 /// # Errors
@@ -24,11 +24,11 @@ pub fn close(
     host: &Host,
     store: &Store,
     lock: &Lock,
-    sets: &[(Set, State)],
+    sets: &[(Set, ChangeState)],
 ) -> Result<Vec<u64>, TuneError> {
     let last = store.ids()?.into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
     let mut closed = Vec::new();
-    for (set, _) in sets.iter().filter(|(_, t)| *t == State::PartlyRolledBack) {
+    for (set, _) in sets.iter().filter(|(_, t)| *t == ChangeState::PartlyRolledBack) {
         let later = || sets.iter().filter(|(s, t)| s.id > set.id && stands(*t));
         if last.is_some_and(|id| id > set.id)
             || later().any(|(s, _)| s.in_the_way_of(set).is_some())
@@ -43,8 +43,8 @@ pub fn close(
     Ok(closed)
 }
 
-fn stands(state: State) -> bool {
-    is_open(state) || state == State::PartlyRolledBack
+fn stands(state: ChangeState) -> bool {
+    is_open(state) || state == ChangeState::PartlyRolledBack
 }
 
 /// What to tell the journal of each value that was left; `None` where one of them is still there
@@ -58,7 +58,7 @@ fn settled(host: &Host, set: &Set) -> Option<Vec<Event>> {
     all.into_iter().collect()
 }
 
-fn one(host: &Host, finder: &Finder<'_>, seen: Seen, saved: &Saved) -> Option<Event> {
+fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Option<Event> {
     let undone = |read_back: String, gone: Option<String>| Event::Undone {
         knob: saved.knob.clone(),
         read_back,
@@ -67,10 +67,10 @@ fn one(host: &Host, finder: &Finder<'_>, seen: Seen, saved: &Saved) -> Option<Ev
         gone,
     };
     match seen {
-        Seen::Gone if netns::is_of_namespace(&saved.knob) => {
+        ValueNow::Gone if netns::is_of_namespace(&saved.knob) => {
             return Some(undone(String::new(), Some(netns::GONE.into())));
         }
-        Seen::Not if netns::is_of_namespace(&saved.knob) => return None,
+        ValueNow::Not if netns::is_of_namespace(&saved.knob) => return None,
         _ => {}
     }
     match undo::outlook(host, finder, saved) {

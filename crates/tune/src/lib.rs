@@ -1,19 +1,19 @@
 //! Reversible changes to a host.
 //!
-//! [`wish`] (what is asked for) → [`plan`] (pure: what would be done, what it may disturb, what
+//! [`change_request`] (what is asked for) → [`plan`] (pure: what would be done, what it may disturb, what
 //! is refused) → [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal
 //! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
 
 mod along;
 pub mod apply;
 mod attribute;
+pub mod change_request;
 pub mod confirm;
 mod cpu_attribute;
 pub mod drift;
 mod drivers;
 pub mod error;
 mod fuzzed;
-pub mod guard;
 mod held;
 pub mod host;
 mod identity;
@@ -21,10 +21,10 @@ pub mod journal;
 pub mod knob;
 pub mod knobs;
 pub mod leftover;
+pub mod local;
 pub mod lock;
 mod members;
 pub mod mtu_path;
-pub mod near;
 pub mod netns;
 pub mod persist;
 pub mod plan;
@@ -33,12 +33,12 @@ pub mod privilege;
 pub mod profile;
 pub mod session;
 pub mod settle;
+mod side_effects;
 mod stacked;
 pub mod status;
-mod swept;
 pub mod trial;
 pub mod undo;
-pub mod wish;
+pub mod watchdog;
 
 pub use error::TuneError;
 pub use fuzzed::PARSERS;

@@ -16,7 +16,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// None is held: for a guard that somebody keeps from undoing in time.
+    /// None is held: for a watchdog that somebody keeps from undoing in time.
     pub(crate) fn without() -> Self {
         Self { _file: None }
     }

@@ -4,7 +4,7 @@
 use model::{
     Facts,
     nic::{KindDetails, Nic},
-    tune::{Member, Planned, Radius, Reach},
+    tune::{Disruption, Impact, Member, Planned},
 };
 
 use crate::knob::is_of_nic;
@@ -13,8 +13,8 @@ use crate::knob::is_of_nic;
 const MASTERS: [&str; 3] = ["bond", "team", "bridge"];
 
 /// The member whose link such a change may reset, where it is one's.
-pub fn of(facts: &Facts, knob: &str, radius: &Radius) -> Option<Member> {
-    if radius.reach < Reach::LinkReset {
+pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<Member> {
+    if impact.disruption < Disruption::LinkReset {
         return None;
     }
     let nic = nic_of(facts, knob)?;

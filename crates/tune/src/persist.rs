@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 
 use model::{
     Facts, SCHEMA_VERSION,
-    tune::{FileAct, KeptValue, NotKept, Persisted, PersistedFile, State},
+    tune::{ChangeState, FileAct, KeptValue, NotKept, Persisted, PersistedFile},
 };
 
 pub use record::{Kept, Record, Subject};
 pub use target::Target;
 
 use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
-use files::Look;
+use files::FileOnDisk;
 use render::Rendered;
 
 /// Where files go.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct PersistTarget {
     /// The folder that stands for `/`.
     pub base: PathBuf,
     /// The record of what we wrote.
@@ -54,7 +54,7 @@ pub fn values(
     host: &Host,
     target: &Target,
     facts: &Facts,
-    sets: &[(Set, State)],
+    sets: &[(Set, ChangeState)],
     known: &Record,
 ) -> Values {
     let finder = Finder::new(host);
@@ -109,19 +109,23 @@ fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<Strin
 ///
 /// # Errors
 /// When a file in the way is not ours or was changed.
-pub fn preview(place: &Place, old: &Record, rendered: &Rendered) -> Result<Persisted, TuneError> {
+pub fn preview(
+    place: &PersistTarget,
+    old: &Record,
+    rendered: &Rendered,
+) -> Result<Persisted, TuneError> {
     let files = check(place, old, rendered)?;
     Ok(document(rendered, files, true))
 }
 
 /// Writes all of it and removes what is no longer wanted: the record first, then each file
-/// whole or not at all. Cut short anywhere, the same call completes it.
+/// whole or not at all. Interrupted anywhere, the same call completes it.
 ///
 /// # Errors
 /// When a file in the way is not ours or was changed (nothing is written then), or something
 /// cannot be written.
 pub fn write(
-    place: &Place,
+    place: &PersistTarget,
     old: &Record,
     kept: Vec<Kept>,
     rendered: &Rendered,
@@ -167,26 +171,30 @@ pub fn write(
 }
 
 /// What is to be done with each file, without doing it.
-fn check(place: &Place, old: &Record, new: &Rendered) -> Result<Vec<PersistedFile>, TuneError> {
+fn check(
+    place: &PersistTarget,
+    old: &Record,
+    new: &Rendered,
+) -> Result<Vec<PersistedFile>, TuneError> {
     let mut all: Vec<PersistedFile> = Vec::new();
     for file in &new.files {
         let content = files::dressed(&file.body);
         let act = match files::look(&place.base, &file.path)? {
-            Look::Absent => FileAct::Written,
-            Look::Ours(now) if now == content => FileAct::Unchanged,
-            Look::Ours(_) => FileAct::Written,
-            Look::Changed => {
+            FileOnDisk::Absent => FileAct::Written,
+            FileOnDisk::Ours(now) if now == content => FileAct::Unchanged,
+            FileOnDisk::Ours(_) => FileAct::Written,
+            FileOnDisk::Changed => {
                 return Err(in_the_way(&file.path, "was changed since it was written"));
             }
-            Look::Foreign => return Err(in_the_way(&file.path, "is there and not ours")),
+            FileOnDisk::Foreign => return Err(in_the_way(&file.path, "is there and not ours")),
         };
         all.push(PersistedFile { path: file.path.clone(), act, mode: file.mode, content });
     }
     for path in old.files.iter().filter(|p| !new.files.iter().any(|f| f.path == **p)) {
         let act = match files::look(&place.base, path)? {
-            Look::Absent => FileAct::Missing,
-            Look::Ours(_) => FileAct::Removed,
-            Look::Changed | Look::Foreign if new.files.is_empty() => FileAct::Left,
+            FileOnDisk::Absent => FileAct::Missing,
+            FileOnDisk::Ours(_) => FileAct::Removed,
+            FileOnDisk::Changed | FileOnDisk::Foreign if new.files.is_empty() => FileAct::Left,
             _ => return Err(in_the_way(path, "was changed since it was written")),
         };
         all.push(PersistedFile { path: path.clone(), act, mode: 0, content: String::new() });
@@ -220,7 +228,7 @@ fn kept_by(k: &Kept, by: &str) -> KeptValue {
     KeptValue { id: k.id, knob: k.knob.clone(), value: k.value.clone(), by: by.to_owned() }
 }
 
-/// What every command says when writing the files was cut short.
+/// What every command says when writing the files was interrupted.
 pub fn notice(state: &Path) -> Option<String> {
     let record = match Record::load(&Record::path(state)) {
         Ok(record) => record,
@@ -229,7 +237,7 @@ pub fn notice(state: &Path) -> Option<String> {
         Err(e) => return Some(format!("what is kept over a reboot cannot be told: {e}")),
     };
     record.pending.then(|| {
-        "writing the files that keep changes over a reboot was cut short; `netwright tune persist` \
+        "writing the files that keep changes over a reboot was interrupted; `netwright tune persist` \
          completes it, `netwright tune persist --remove` removes all of them"
             .to_owned()
     })

@@ -1,4 +1,4 @@
-//! Wishes and what is there now → a plan. [`look`] reads, [`make`] is pure.
+//! Change requests and what is there now → a plan. [`look`] reads, [`make`] is pure.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,18 @@ use parse::sysctl_conf;
 
 use crate::{
     Host, TuneError,
+    change_request::{self, ChangeRequest, ChangeRequests, Mode},
     identity::Finder,
     journal::step,
     knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, nic_of},
-    knobs, members, near, netns, profile, stacked,
-    swept::{self, Sweeps},
-    wish::{self, Mode, Wish, Wishes},
+    knobs, local, members, netns, profile,
+    side_effects::{self, Sweeps},
+    stacked,
 };
 
 /// What was seen of the knobs that are wished for.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct ReadValues {
     /// What each reads now, exactly.
     values: BTreeMap<String, Result<String, TuneError>>,
     /// Those that nobody can write here, with the reason.
@@ -34,9 +35,9 @@ pub struct Seen {
 }
 
 /// Reads every knob that is wished for.
-pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
-    let mut seen = Seen::default();
-    for w in wishes {
+pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
+    let mut seen = ReadValues::default();
+    for w in change_requests {
         let Some(knob) = knobs::find(&w.knob) else { continue };
         if knob.never(&w.knob).is_some_and(|no| !is_beside_it(host, knob, &w.knob, &no)) {
             continue;
@@ -46,7 +47,7 @@ pub fn look(host: &Host, wishes: &[Wish]) -> Seen {
             seen.missing.insert(w.knob.clone(), why);
         }
         seen.values.insert(w.knob.clone(), read);
-        seen.sweeps.insert(w.knob.clone(), knob.companions(host, &w.knob));
+        seen.sweeps.insert(w.knob.clone(), knob.coupled_settings(host, &w.knob));
         if let Err(e) = knob.settable(host, &w.knob) {
             seen.fixed.insert(w.knob.clone(), e);
         }
@@ -62,14 +63,19 @@ fn is_beside_it(host: &Host, knob: &dyn Knob, name: &str, no: &Refusal) -> bool 
 }
 
 /// The plan: what is refused stands beside what is planned. Pure.
-pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Plan {
-    case.meant = wishes.understood || wishes.trial;
-    let judged = judge(&mut case, wishes, seen);
+pub fn make(
+    mut case: Case<'_>,
+    id: HostId,
+    change_requests: &ChangeRequests,
+    seen: &ReadValues,
+) -> Plan {
+    case.meant = change_requests.understood || change_requests.trial;
+    let judged = judge(&mut case, change_requests, seen);
     let mut plan = Plan {
         schema_version: SCHEMA_VERSION,
         host: id,
         changes: vec![],
-        refused: wishes.refused.clone(),
+        refused: change_requests.refused.clone(),
         unchanged: judged.unchanged,
         notes: vec![],
     };
@@ -80,12 +86,12 @@ pub fn make(mut case: Case<'_>, id: HostId, wishes: &Wishes, seen: &Seen) -> Pla
     let changes = without_irqbalance(changes, &mut plan.refused);
     let changes = stacked::in_order(case.facts, changes);
     let changes = members::in_turn(case.facts, changes);
-    plan.changes = swept::in_order(&seen.sweeps, changes);
+    plan.changes = side_effects::in_order(&seen.sweeps, changes);
     plan.notes = notes(&case, &plan);
     plan
 }
 
-/// What wishes came to.
+/// What change requests came to.
 #[derive(Default)]
 struct Judged {
     phased: Vec<(u8, Planned)>,
@@ -93,16 +99,17 @@ struct Judged {
     unchanged: Vec<Unchanged>,
 }
 
-/// Judges every wish, each by what the others make of the MTUs next to it; what is refused makes
+/// Judges every change request, each by what the others make of the MTUs next to it; what is refused makes
 /// nothing of them.
-fn judge(case: &mut Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
+fn judge(case: &mut Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
     let mtu_of = |knob: &str, value: &str| {
         let nic = nic_of(knob, "mtu")?.to_owned();
         Some((nic, value.trim().parse::<u64>().ok()?))
     };
-    case.mtus = wishes.wishes.iter().filter_map(|w| mtu_of(&w.knob, &w.value)).collect();
+    case.mtus =
+        change_requests.change_requests.iter().filter_map(|w| mtu_of(&w.knob, &w.value)).collect();
     loop {
-        let judged = judge_once(case, wishes, seen);
+        let judged = judge_once(case, change_requests, seen);
         let made = judged.phased.iter().filter_map(|(_, c)| mtu_of(&c.knob, &c.new));
         let made: BTreeMap<String, u64> = made.collect();
         // Each turn has fewer of them.
@@ -114,23 +121,23 @@ fn judge(case: &mut Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
     }
 }
 
-fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
+fn judge_once(case: &Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
     let mut judged = Judged::default();
-    let mut asked: BTreeMap<String, &Wish> = BTreeMap::new();
-    for wish in &wishes.wishes {
-        let value = knobs::value(&wish.knob);
-        if zero_of_other_unit(wish, &value, &wishes.wishes) {
+    let mut asked: BTreeMap<String, &ChangeRequest> = BTreeMap::new();
+    for change_request in &change_requests.change_requests {
+        let value = knobs::value(&change_request.knob);
+        if zero_of_other_unit(change_request, &value, &change_requests.change_requests) {
             continue;
         }
         if let Some(first) = asked.get(&value) {
-            judged.refused.extend(twice(wish, first));
+            judged.refused.extend(twice(change_request, first));
             continue;
         }
-        asked.insert(value, wish);
-        match one(case, wish, seen, wishes.understood) {
+        asked.insert(value, change_request);
+        match one(case, change_request, seen, change_requests.understood) {
             Ok(Some(planned)) => judged.phased.push(planned),
-            Ok(None) => judged.unchanged.push(unchanged(wish, seen)),
-            Err(refusal) => judged.refused.push(refused(wish, refusal)),
+            Ok(None) => judged.unchanged.push(unchanged(change_request, seen)),
+            Err(refusal) => judged.refused.push(refused(change_request, refusal)),
         }
     }
     judged
@@ -138,41 +145,47 @@ fn judge_once(case: &Case<'_>, wishes: &Wishes, seen: &Seen) -> Judged {
 
 /// Whether it is the 0 that a setting reads where its other unit counts, which is asked for beside it
 /// (`vm.dirty_ratio=0` with `vm.dirty_bytes`): writing it would turn both off.
-fn zero_of_other_unit(wish: &Wish, value: &str, all: &[Wish]) -> bool {
-    let counts = |w: &Wish| w.knob != wish.knob && w.value != "0" && knobs::value(&w.knob) == value;
-    wish.value == "0"
-        && knobs::find(&wish.knob).is_some_and(|k| k.other_unit_counts(&wish.knob))
+fn zero_of_other_unit(change_request: &ChangeRequest, value: &str, all: &[ChangeRequest]) -> bool {
+    let counts = |w: &ChangeRequest| {
+        w.knob != change_request.knob && w.value != "0" && knobs::value(&w.knob) == value
+    };
+    change_request.value == "0"
+        && knobs::find(&change_request.knob)
+            .is_some_and(|k| k.other_unit_counts(&change_request.knob))
         && all.iter().any(counts)
 }
 
-/// Of a value that is asked for again: nothing where it is the same wish.
-fn twice(wish: &Wish, first: &Wish) -> Option<Refused> {
-    let why = match first.knob == wish.knob {
-        true if first.value == wish.value && first.mode == wish.mode => return None,
+/// Of a value that is asked for again: nothing where it is the same change request.
+fn twice(change_request: &ChangeRequest, first: &ChangeRequest) -> Option<Refused> {
+    let why = match first.knob == change_request.knob {
+        true if first.value == change_request.value && first.mode == change_request.mode => {
+            return None;
+        }
         true => format!("{} asks for it too", first.asked_by),
         false => {
             format!("is the same value as {} of this plan: ask for one of them", first.knob)
         }
     };
-    Some(refused(wish, Refusal::new(RefusedAs::Usage, why)))
+    Some(refused(change_request, Refusal::new(RefusedAs::Usage, why)))
 }
 
 fn one(
     case: &Case<'_>,
-    wish: &Wish,
-    seen: &Seen,
+    change_request: &ChangeRequest,
+    seen: &ReadValues,
     understood: bool,
 ) -> Result<Option<(u8, Planned)>, Refusal> {
-    match &wish.mode {
-        Mode::Refuted(why) => match judged(case, wish, seen) {
+    match &change_request.mode {
+        Mode::Refuted(why) => match judged(case, change_request, seen) {
             Err(refusal) if matches!(refusal.kind, RefusedAs::Harmful | RefusedAs::NoEffect) => {
                 Err(refusal)
             }
             _ => Err(Refusal::new(RefusedAs::Harmful, why)),
         },
         _ => {
-            let made = judged(case, wish, seen)?;
-            let danger = knobs::find(&wish.knob).and_then(|k| k.danger(&wish.knob));
+            let made = judged(case, change_request, seen)?;
+            let danger =
+                knobs::find(&change_request.knob).and_then(|k| k.danger(&change_request.knob));
             match danger.filter(|_| made.is_some() && !understood) {
                 Some(danger) => harmful(format!("{danger}; --i-understand lets it pass")),
                 None => Ok(made),
@@ -181,46 +194,51 @@ fn one(
     }
 }
 
-fn judged(case: &Case<'_>, wish: &Wish, seen: &Seen) -> Result<Option<(u8, Planned)>, Refusal> {
-    let Some(knob) = knobs::find(&wish.knob) else {
-        if let Some(judged) = settings::command(&wish.knob) {
+fn judged(
+    case: &Case<'_>,
+    change_request: &ChangeRequest,
+    seen: &ReadValues,
+) -> Result<Option<(u8, Planned)>, Refusal> {
+    let Some(knob) = knobs::find(&change_request.knob) else {
+        if let Some(judged) = settings::command(&change_request.knob) {
             return Err(judged.into());
         }
-        let unknown = || Refusal::new(RefusedAs::Usage, unknown(&wish.knob));
-        return Err(wish::left_whole(wish, case.facts).unwrap_or_else(unknown));
+        let unknown = || Refusal::new(RefusedAs::Usage, unknown(&change_request.knob));
+        return Err(change_request::left_whole(change_request, case.facts).unwrap_or_else(unknown));
     };
-    if let Some(refusal) = knob.never(&wish.knob).filter(|_| !seen.values.contains_key(&wish.knob))
+    if let Some(refusal) =
+        knob.never(&change_request.knob).filter(|_| !seen.values.contains_key(&change_request.knob))
     {
         return Err(refusal);
     }
-    let fixed = seen.fixed.get(&wish.knob);
-    let exact = match seen.values.get(&wish.knob) {
+    let fixed = seen.fixed.get(&change_request.knob);
+    let exact = match seen.values.get(&change_request.knob) {
         Some(Ok(exact)) => exact,
         Some(Err(e)) => {
-            if let Some(missing) = seen.missing.get(&wish.knob) {
+            if let Some(missing) = seen.missing.get(&change_request.knob) {
                 return Err(missing.clone());
             }
             let e = fixed.unwrap_or(e);
-            let why = no_interface(case, &wish.knob).unwrap_or_else(|| e.to_string());
+            let why = no_interface(case, &change_request.knob).unwrap_or_else(|| e.to_string());
             return Err(Refusal::new(e.kind(), why));
         }
         None => return Err(Refusal::new(RefusedAs::Environment, "was not read")),
     };
-    let value = match wish.mode {
-        Mode::AtLeast => raised(case, wish, &knob.show(exact))?,
-        _ => wish.value.clone(),
+    let value = match change_request.mode {
+        Mode::AtLeast => raised(case, change_request, &knob.show(exact))?,
+        _ => change_request.value.clone(),
     };
-    if wish.mode == Mode::AtLeast && knob.verify(&value, exact) {
+    if change_request.mode == Mode::AtLeast && knob.verify(&value, exact) {
         return Ok(None);
     }
-    let new = knob.validate(case, &wish.knob, exact, &value)?;
+    let new = knob.validate(case, &change_request.knob, exact, &value)?;
     if knob.verify(&new, exact) {
         return Ok(None);
     }
     if let Some(e) = fixed {
         return Err(Refusal::new(e.kind(), e.to_string()));
     }
-    Ok(Some((knob.phase(&wish.knob), planned(case, knob, wish, exact, new))))
+    Ok(Some((knob.phase(&change_request.knob), planned(case, knob, change_request, exact, new))))
 }
 
 /// Said of a knob of an interface that is not there: it is not the file that is missed.
@@ -231,35 +249,42 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
         return None;
     }
     let typed = knob.split('.').nth(1).unwrap_or_default();
-    let there = near::or_nearest(typed, nics.iter().map(|n| n.name.as_str()));
+    let there = local::or_nearest(typed, nics.iter().map(|n| n.name.as_str()));
     Some(format!("there is no such interface here; {there}"))
 }
 
 /// What "at least" comes to here.
-fn raised(case: &Case<'_>, wish: &Wish, now: &str) -> Result<String, Refusal> {
-    let key = wish.knob.strip_prefix("sysctl.").unwrap_or_default();
+fn raised(case: &Case<'_>, change_request: &ChangeRequest, now: &str) -> Result<String, Refusal> {
+    let key = change_request.knob.strip_prefix("sysctl.").unwrap_or_default();
     let default = case.facts.sysctls.get(key).and_then(|f| f.default.known());
-    profile::raise(now, default.map(String::as_str), &wish.value).ok_or_else(|| {
-        let why = format!("at least {:?}: it is {now} now, which does not compare", wish.value);
+    profile::raise(now, default.map(String::as_str), &change_request.value).ok_or_else(|| {
+        let why =
+            format!("at least {:?}: it is {now} now, which does not compare", change_request.value);
         Refusal::new(RefusedAs::Usage, why)
     })
 }
 
-fn planned(case: &Case<'_>, knob: &dyn Knob, wish: &Wish, exact: &str, new: String) -> Planned {
-    let name = &wish.knob;
-    let radius = knob.radius(case, name, exact, &new);
+fn planned(
+    case: &Case<'_>,
+    knob: &dyn Knob,
+    change_request: &ChangeRequest,
+    exact: &str,
+    new: String,
+) -> Planned {
+    let name = &change_request.knob;
+    let impact = knob.impact(case, name, exact, &new);
     Planned {
         knob: name.clone(),
         old: knob.show(exact),
         unit: knob.unit(case, name),
-        member: members::of(case.facts, name, &radius),
+        member: members::of(case.facts, name, &impact),
         nic: None,
-        radius,
+        impact,
         owner: knob.owner(case, name),
         undo: knob.undo_text(name),
         command: knob.command(name, &new),
-        asked_by: wish.asked_by.clone(),
-        why: wish.why.clone(),
+        asked_by: change_request.asked_by.clone(),
+        why: change_request.why.clone(),
         new,
     }
 }
@@ -270,8 +295,8 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
     if !changes.iter().any(|c| c.knob == RUNNING && c.new == "off") {
         return changes;
     }
-    let told = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
-    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(told);
+    let reported = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
+    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(reported);
     refused.extend(lost.into_iter().map(|c| Refused {
         asked_by: c.asked_by,
         knob: c.knob,
@@ -284,12 +309,12 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
     kept
 }
 
-fn refused(wish: &Wish, refusal: Refusal) -> Refused {
+fn refused(change_request: &ChangeRequest, refusal: Refusal) -> Refused {
     let Refusal { kind, why, verdict } = refusal;
     Refused {
-        asked_by: wish.asked_by.clone(),
-        knob: wish.knob.clone(),
-        new: wish.value.clone(),
+        asked_by: change_request.asked_by.clone(),
+        knob: change_request.knob.clone(),
+        new: change_request.value.clone(),
         kind,
         why,
         verdict: verdict.map(|(verdict, _)| verdict),
@@ -297,12 +322,12 @@ fn refused(wish: &Wish, refusal: Refusal) -> Refused {
     }
 }
 
-fn unchanged(wish: &Wish, seen: &Seen) -> Unchanged {
-    let exact = seen.values.get(&wish.knob).and_then(|s| s.as_ref().ok());
-    let show = |e: &String| knobs::find(&wish.knob).map_or(e.clone(), |k| k.show(e));
+fn unchanged(change_request: &ChangeRequest, seen: &ReadValues) -> Unchanged {
+    let exact = seen.values.get(&change_request.knob).and_then(|s| s.as_ref().ok());
+    let show = |e: &String| knobs::find(&change_request.knob).map_or(e.clone(), |k| k.show(e));
     Unchanged {
-        asked_by: wish.asked_by.clone(),
-        knob: wish.knob.clone(),
+        asked_by: change_request.asked_by.clone(),
+        knob: change_request.knob.clone(),
         value: exact.map(show).unwrap_or_default(),
     }
 }
@@ -319,14 +344,14 @@ fn unknown(knob: &str) -> String {
         return "a pattern stands for several settings: name each".into();
     }
     if !kinds.contains(&kind) {
-        let meant = near::nearest(kind, kinds.into_iter());
+        let meant = local::nearest(kind, kinds.into_iter());
         let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
         return format!(
             "no such knob; {meant}names begin with sysctl., nic., irq., irqbalance., cpu., pci. or \
              process."
         );
     }
-    match near::spelled(knob, &of_kind(kind)) {
+    match local::spelled(knob, &of_kind(kind)) {
         Some(meant) => format!("no such knob; did you mean {meant}?"),
         None => format!("no such knob; there are {}", of_kind(kind).join(", ")),
     }
@@ -481,7 +506,7 @@ mod tests {
             ("irqbalance.banned_cpus", "7 99 none its own: none\n"),
         ];
         let values = now.map(|(knob, exact)| (knob.to_owned(), Ok(exact.to_owned())));
-        let seen = Seen { values: values.into_iter().collect(), ..Seen::default() };
+        let seen = ReadValues { values: values.into_iter().collect(), ..ReadValues::default() };
         let mut asks = [
             "irqbalance.paused=on".to_owned(),
             format!("irqbalance.banned_irqs=+{irq}"),
@@ -490,11 +515,11 @@ mod tests {
         let stop = ["irqbalance.running=off".to_owned(), asks[1].clone()];
         let mut running = seen.clone();
         running.values.insert("irqbalance.running".into(), Ok("on systemd\n".into()));
-        let plan = make(case(), id.clone(), &wish::arguments(&stop).unwrap(), &running);
+        let plan = make(case(), id.clone(), &change_request::arguments(&stop).unwrap(), &running);
         assert_eq!((plan.changes.len(), plan.refused.len()), (1, 1), "{plan:?}");
         assert!(plan.refused[0].why.contains("of the same plan ends it"));
         for _ in 0..2 {
-            let plan = make(case(), id.clone(), &wish::arguments(&asks).unwrap(), &seen);
+            let plan = make(case(), id.clone(), &change_request::arguments(&asks).unwrap(), &seen);
             assert_eq!(plan.refused, []);
             let order: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
             assert_eq!(order.last(), Some(&"irqbalance.paused"), "{order:?}");

@@ -222,8 +222,9 @@ mod tests {
         let facts =
             serde_json::from_str(include_str!("../../diagnose/tests/golden/_base/facts.json"));
         let of = |name: &str, chosen: &[String]| -> Vec<String> {
-            let (wishes, _) = expand(&load(name).unwrap(), facts.as_ref().unwrap(), chosen);
-            let irqs = wishes.into_iter().filter(|w| w.knob == "irq.affinity");
+            let (change_requests, _) =
+                expand(&load(name).unwrap(), facts.as_ref().unwrap(), chosen);
+            let irqs = change_requests.into_iter().filter(|w| w.knob == "irq.affinity");
             irqs.map(|w| w.value).collect()
         };
         for name in ["database", "latency", "storage-node", "throughput-10g"] {

@@ -4,22 +4,23 @@ use std::collections::BTreeSet;
 
 use model::{
     Facts, Reading, SCHEMA_VERSION,
-    rival::Rival,
-    tune::{ChangeSet, Drift, HostId, Log, Now, Saved, State, Status},
+    tune::{ChangeSet, ChangeState, Drift, HostId, Log, Now, Saved, Status},
+    tuner::Tuner,
 };
 
 use crate::{
-    Host, Store, TuneError, drift, guard,
+    Host, Store, TuneError, drift,
     identity::{self, Finder},
     journal::{self, Armed, Set},
     knob::{Knob, owns},
     knobs,
     netns::{self, Found},
     undo::{self, Outlook},
+    watchdog,
 };
 
 /// Sets with their states, and what makes no sense.
-pub type Standing = (Vec<(Set, State)>, Vec<String>);
+pub type Standing = (Vec<(Set, ChangeState)>, Vec<String>);
 
 /// Every set with its state, ascending.
 ///
@@ -54,45 +55,52 @@ pub fn log(host: &Host, store: &Store) -> Result<Log, TuneError> {
 }
 
 /// One set for a document, as it is seen from a host.
-pub fn document(host: &Host, set: &Set, state: State) -> ChangeSet {
+pub fn document(host: &Host, set: &Set, state: ChangeState) -> ChangeSet {
     seen_from(&host.id(), host.is_live(), set, state)
 }
 
-fn seen_from(here: &HostId, live: bool, set: &Set, state: State) -> ChangeSet {
+fn seen_from(here: &HostId, live: bool, set: &Set, state: ChangeState) -> ChangeSet {
     let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
-    let guarded = match set.armed.filter(|_| set.is_guarded(state)) {
+    let watchdog_running = match set.armed.filter(|_| set.is_guarded(state)) {
         Some(armed) => Reading::Known(stands(armed)),
         None => Reading::absent("nothing waits"),
     };
-    let mut document = set.document(state, guard::boot_ms());
-    if guarded == Reading::Known(false) {
-        document.undone_within_ms = Reading::absent("its guard is gone");
+    let mut document = set.document(state, watchdog::boot_ms());
+    if watchdog_running == Reading::Known(false) {
+        document.undone_within_ms = Reading::absent("its watchdog is gone");
     }
-    ChangeSet { namespace: inode.map(netns::called).unwrap_or_default(), guarded, ..document }
+    ChangeSet {
+        namespace: inode.map(netns::called).unwrap_or_default(),
+        watchdog_running,
+        ..document
+    }
 }
 
-fn documents(host: &Host, sets: &[(Set, State)]) -> Vec<ChangeSet> {
+fn documents(host: &Host, sets: &[(Set, ChangeState)]) -> Vec<ChangeSet> {
     let here = host.id();
     sets.iter().map(|(s, state)| seen_from(&here, host.is_live(), s, *state)).collect()
 }
 
-/// Whether a guard's process lives: it is one of this host, whatever folder it undoes in.
-fn stands(guard: Armed) -> bool {
-    Host::live().lives(guard.pid, guard.start_ticks)
+/// Whether a watchdog's process lives: it is one of this host, whatever folder it undoes in.
+fn stands(watchdog: Armed) -> bool {
+    Host::live().lives(watchdog.pid, watchdog.start_ticks)
 }
 
 /// Whether some of a set may be in force.
-pub fn is_open(state: State) -> bool {
+pub fn is_open(state: ChangeState) -> bool {
     matches!(
         state,
-        State::Unfinished | State::AwaitingConfirmation | State::InForce | State::InProgress
+        ChangeState::Unfinished
+            | ChangeState::AwaitingConfirmation
+            | ChangeState::InForce
+            | ChangeState::InProgress
     )
 }
 
 /// Whether undoing a set ended, and values of it are there that it did not put back. What is gone
 /// with what it was a setting of, or is as it was by now, is not left.
-pub fn is_left(host: &Host, set: &Set, state: State) -> bool {
-    state == State::PartlyRolledBack && !left_of(host, set, &host.id(), None).is_empty()
+pub fn is_left(host: &Host, set: &Set, state: ChangeState) -> bool {
+    state == ChangeState::PartlyRolledBack && !left_of(host, set, &host.id(), None).is_empty()
 }
 
 /// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
@@ -107,14 +115,14 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Result<Statu
     let mut kept: Vec<usize> = Vec::new();
     for (i, (set, state)) in sets.iter().enumerate() {
         let of_set = match state {
-            State::PartlyRolledBack => left_of(host, set, &here, facts),
+            ChangeState::PartlyRolledBack => left_of(host, set, &here, facts),
             state if is_open(*state) => {
                 let later = sets.get(i + 1..).unwrap_or_default();
                 of_set(host, set, &here, facts, later)
             }
             _ => continue,
         };
-        if *state != State::PartlyRolledBack || !of_set.is_empty() {
+        if *state != ChangeState::PartlyRolledBack || !of_set.is_empty() {
             kept.push(i);
         }
         for (key, now) in of_set {
@@ -138,7 +146,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Result<Statu
 }
 
 /// A value to look at.
-struct Look<'s> {
+struct StatusScan<'s> {
     saved: &'s Saved,
     written: &'s str,
     /// Whether it was made.
@@ -147,8 +155,8 @@ struct Look<'s> {
     left: Option<&'s str>,
 }
 
-fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> Look<'s> {
-    Look { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
+fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> StatusScan<'s> {
+    StatusScan { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
 }
 
 /// The values of a set, each with whose it is; and what it moved along, where somebody else set that
@@ -158,16 +166,16 @@ fn of_set(
     set: &Set,
     here: &HostId,
     facts: Option<&Facts>,
-    later: &[(Set, State)],
+    later: &[(Set, ChangeState)],
 ) -> Vec<(String, Now)> {
-    let looks: Vec<Look<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
-    let stands = |t: State| is_open(t) || t == State::PartlyRolledBack;
+    let looks: Vec<StatusScan<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
+    let stands = |t: ChangeState| is_open(t) || t == ChangeState::PartlyRolledBack;
     let over = later.iter().filter(|(s, t)| stands(*t) && set.is_of(&s.host));
     let over: BTreeSet<String> = over.flat_map(|(s, _)| s.keys()).map(|(key, _)| key).collect();
     let beside = || beside(host, set, facts).into_iter().filter(|(key, _)| !over.contains(key));
     read_there(host, set, here, |seen| {
         let mut all = values(host, set, &looks, seen, facts);
-        if seen == Seen::Here {
+        if seen == ValueNow::Here {
             all.extend(beside());
         }
         all
@@ -194,10 +202,10 @@ fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
 /// Of a set whose undoing ended, what it did not put back and is still there otherwise.
 fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
     let why = |knob: &str| set.not_undone.iter().find(|(k, _)| k == knob).map(|(_, w)| w.as_str());
-    let looks: Vec<Look<'_>> = set
+    let looks: Vec<StatusScan<'_>> = set
         .to_undo()
         .into_iter()
-        .map(|(saved, written)| Look {
+        .map(|(saved, written)| StatusScan {
             saved,
             written,
             held: true,
@@ -212,12 +220,12 @@ fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<
 fn values(
     host: &Host,
     set: &Set,
-    looks: &[Look<'_>],
-    seen: Seen,
+    looks: &[StatusScan<'_>],
+    seen: ValueNow,
     facts: Option<&Facts>,
 ) -> Vec<(String, Now)> {
     let finder = Finder::new(host);
-    let one = |l| value(&Place { host, finder: &finder, seen }, set, l, facts);
+    let one = |l| value(&ValueLocation { host, finder: &finder, seen }, set, l, facts);
     looks.iter().map(|l| (identity::key(l.saved), one(l))).collect()
 }
 
@@ -226,45 +234,45 @@ pub(crate) fn read_there<T: Send>(
     host: &Host,
     set: &Set,
     here: &HostId,
-    all: impl Fn(Seen) -> Vec<T> + Send + Sync,
+    all: impl Fn(ValueNow) -> Vec<T> + Send + Sync,
 ) -> Vec<T> {
-    let Some(there) = set.host.net_namespace.get() else { return all(Seen::Here) };
+    let Some(there) = set.host.net_namespace.get() else { return all(ValueNow::Here) };
     if !host.is_live() || set.is_of(here) {
-        return all(Seen::Here);
+        return all(ValueNow::Here);
     }
     match netns::again(there, set.host.net_cookie.get()) {
         Found::There(namespace) => {
-            netns::within(&namespace, || all(Seen::Here)).unwrap_or_else(|_| all(Seen::Not))
+            netns::within(&namespace, || all(ValueNow::Here)).unwrap_or_else(|_| all(ValueNow::Not))
         }
-        Found::Gone => all(Seen::Gone),
-        Found::Unknown => all(Seen::Not),
+        Found::Gone => all(ValueNow::Gone),
+        Found::Unknown => all(ValueNow::Not),
     }
 }
 
 /// Whether a set's namespace can be looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ValueNow {
     Here,
     Not,
     Gone,
 }
 
 /// Where values are looked at.
-struct Place<'h> {
+struct ValueLocation<'h> {
     host: &'h Host,
     finder: &'h Finder<'h>,
-    seen: Seen,
+    seen: ValueNow,
 }
 
-impl Place<'_> {
+impl ValueLocation<'_> {
     /// The value, and what the knob is called by now.
     fn read(&self, saved: &Saved) -> (Result<String, TuneError>, String) {
         let name = &saved.knob;
         let read = match self.seen {
             _ if !netns::is_of_namespace(name) => self.read_here(saved),
-            Seen::Here => self.read_here(saved),
-            Seen::Not => Err(TuneError::Environment("set in another network namespace".into())),
-            Seen::Gone => Err(TuneError::Absent(netns::GONE.into())),
+            ValueNow::Here => self.read_here(saved),
+            ValueNow::Not => Err(TuneError::Environment("set in another network namespace".into())),
+            ValueNow::Gone => Err(TuneError::Absent(netns::GONE.into())),
         };
         match read {
             Ok((now, called)) => (Ok(now), called),
@@ -283,7 +291,12 @@ impl Place<'_> {
     }
 }
 
-fn value(place: &Place<'_>, set: &Set, look: &Look<'_>, facts: Option<&Facts>) -> Now {
+fn value(
+    place: &ValueLocation<'_>,
+    set: &Set,
+    look: &StatusScan<'_>,
+    facts: Option<&Facts>,
+) -> Now {
     let name = &look.saved.knob;
     let knob = knobs::find(name);
     let (read, called) = place.read(look.saved);
@@ -306,21 +319,21 @@ fn value(place: &Place<'_>, set: &Set, look: &Look<'_>, facts: Option<&Facts>) -
 }
 
 fn drift(
-    look: &Look<'_>,
+    look: &StatusScan<'_>,
     knob: Option<&dyn Knob>,
     read: &Result<String, TuneError>,
-    seen: Seen,
+    seen: ValueNow,
     facts: Option<&Facts>,
 ) -> Drift {
     match (read, look.left, knob) {
         (Err(TuneError::Absent(why)), Some(_), _) => Drift::Gone { why: why.clone() },
         (Ok(now), Some(_), _) if *now == look.saved.old => Drift::None,
         (_, Some(why), _) => Drift::NotPutBack { why: why.to_owned() },
-        (Err(_), None, _) if seen == Seen::Not => Drift::None,
+        (Err(_), None, _) if seen == ValueNow::Not => Drift::None,
         (Err(e), None, _) => Drift::Gone { why: e.to_string() },
         (Ok(_), None, None) => Drift::None,
         (Ok(now), None, Some(knob)) if knob.verify(look.written, now) => Drift::None,
-        // Announced in the journal, and cut short before it was made.
+        // Announced in the journal, and interrupted before it was made.
         (Ok(now), None, Some(knob))
             if !look.held && knob.show(now) == knob.show(&look.saved.old) =>
         {
@@ -341,21 +354,21 @@ fn read_of(host: &Host, knob: Option<&dyn Knob>, name: &str) -> Result<String, T
 pub fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
     let sets = knobs::find(knob).map_or("", |k| k.sets(knob));
     let suspect =
-        |r: &&Rival| r.running.get() == Some(true) && owns(r, knob, sets) && sets_this(r, knob);
-    let rivals = facts.map(|f| f.rivals.as_slice()).unwrap_or_default();
-    rivals.iter().filter(suspect).map(|r| r.name.clone()).collect()
+        |r: &&Tuner| r.running.get() == Some(true) && owns(r, knob, sets) && sets_this(r, knob);
+    let tuners = facts.map(|f| f.tuners.as_slice()).unwrap_or_default();
+    tuners.iter().filter(suspect).map(|r| r.name.clone()).collect()
 }
 
 /// Whether a profile of tuned's that sets some sysctls sets this one. Of all others that is not known.
-fn sets_this(rival: &Rival, knob: &str) -> bool {
-    let Some(key) = knob.strip_prefix("sysctl.").filter(|_| rival.kind == "tuned") else {
+fn sets_this(tuner: &Tuner, knob: &str) -> bool {
+    let Some(key) = knob.strip_prefix("sysctl.").filter(|_| tuner.kind == "tuned") else {
         return true;
     };
     let line = format!("[sysctl] {}=", key.replace('/', "."));
-    rival.evidence.iter().any(|e| e.replace('/', ".").contains(&line))
+    tuner.evidence.iter().any(|e| e.replace('/', ".").contains(&line))
 }
 
-/// What every command says before anything else, when a change was cut short or waits.
+/// What every command says before anything else, when a change was interrupted or waits.
 /// `options` are those by which a command finds the same journal. Of a journal that cannot be read only
 /// those are told that use it (`uses`).
 pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<String> {
@@ -373,24 +386,24 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
     let of_set = sets.iter().rev().find_map(|(set, state)| {
         let id = set.id;
         match state {
-            State::Unfinished if set.undoing => Some(format!(
-                "the undoing of change {id} was cut short; `netwright tune rollback {id}{options}` ends it"
+            ChangeState::Unfinished if set.undoing => Some(format!(
+                "the undoing of change {id} was interrupted; `netwright tune rollback {id}{options}` ends it"
             )),
-            State::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
-            State::Unfinished => Some(format!(
-                "change {id} was cut short after {} of {} writes; {}`netwright tune rollback \
+            ChangeState::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
+            ChangeState::Unfinished => Some(format!(
+                "change {id} was interrupted after {} of {} writes; {}`netwright tune rollback \
                  {id}{options}` undoes it, `netwright tune apply --finish {id}{options}` completes it",
                 set.writes.iter().filter(|w| w.held).count(),
                 set.changes.len(),
                 guard_of(set)
             )),
-            State::AwaitingConfirmation => Some(waits(set, options)),
+            ChangeState::AwaitingConfirmation => Some(waits(set, options)),
             state if is_left(host, set, *state) => Some(format!(
                 "change {id} is only partly rolled back; `netwright tune status{options}` says what is \
                  left of it, `netwright tune rollback {id}{options}` tries again"
             )),
-            State::GoneWithBoot if set.was_cut_short() => Some(format!(
-                "change {id} was cut short, and the host was booted since: nothing of it is in \
+            ChangeState::GoneWithBoot if set.was_interrupted() => Some(format!(
+                "change {id} was interrupted, and the host was booted since: nothing of it is in \
                  force; `netwright tune rollback {id}{options}` closes it"
             )),
             _ => None,
@@ -400,14 +413,15 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
     of_set.or_else(|| is_free().then(|| crate::persist::notice(store.state())).flatten())
 }
 
-/// What an experiment that was cut short left.
-fn left(host: &Host, last: &Set, sets: &[(Set, State)], options: &str) -> String {
-    let on_trial = |(s, state): &&(Set, State)| *state == State::Unfinished && s.trial.is_some();
+/// What an experiment that was interrupted left.
+fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> String {
+    let on_trial =
+        |(s, state): &&(Set, ChangeState)| *state == ChangeState::Unfinished && s.trial.is_some();
     let ids: Vec<String> = sets.iter().filter(on_trial).map(|(s, _)| s.id.to_string()).collect();
     let what = last.trial.as_deref().unwrap_or_default();
     if sets.iter().filter(on_trial).all(|(s, _)| is_gone(host, s)) {
         return format!(
-            "{what} was cut short; its network namespace is gone, and what was set there with it; the \
+            "{what} was interrupted; its network namespace is gone, and what was set there with it; the \
              next experiment closes it, or `netwright tune rollback --unfinished{options}`"
         );
     }
@@ -416,7 +430,7 @@ fn left(host: &Host, last: &Set, sets: &[(Set, State)], options: &str) -> String
         _ => (format!("changes {} of it are", ids.join(", ")), "them all"),
     };
     format!(
-        "{what} was cut short, and {changes} still in force; `netwright tune rollback \
+        "{what} was interrupted, and {changes} still in force; `netwright tune rollback \
          --unfinished{options}` undoes {them}"
     )
 }
@@ -430,14 +444,14 @@ fn is_gone(host: &Host, set: &Set) -> bool {
     then.is_some_and(|then| matches!(netns::again(then, set.host.net_cookie.get()), Found::Gone))
 }
 
-/// Of a change that was cut short, what its guard will do.
+/// Of a change that was interrupted, what its watchdog will do.
 fn guard_of(set: &Set) -> String {
     match set.armed {
         None => String::new(),
-        Some(armed) if !stands(armed) => "its guard is gone too; ".into(),
+        Some(armed) if !stands(armed) => "its watchdog is gone too; ".into(),
         Some(armed) => {
-            let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
-            format!("its guard undoes it in {left} s; ")
+            let left = armed.deadline_boot_ms.saturating_sub(watchdog::boot_ms()) / 1000;
+            format!("its watchdog undoes it in {left} s; ")
         }
     }
 }
@@ -445,14 +459,14 @@ fn guard_of(set: &Set) -> String {
 fn waits(set: &Set, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
-    let left = armed.deadline_boot_ms.saturating_sub(guard::boot_ms()) / 1000;
+    let left = armed.deadline_boot_ms.saturating_sub(watchdog::boot_ms()) / 1000;
     if stands(armed) {
         return format!(
             "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"
         );
     }
     format!(
-        "change {id} waits for a confirmation, and its guard is gone: nothing will undo it by \
+        "change {id} waits for a confirmation, and its watchdog is gone: nothing will undo it by \
          itself; `netwright tune confirm {id}{options}` keeps it, `netwright tune rollback {id}{options}` undoes it"
     )
 }

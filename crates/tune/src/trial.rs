@@ -4,13 +4,12 @@
 
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
-use model::tune::{By, Event, Plan, State};
+use model::tune::{By, ChangeState, Event, Plan};
 
 use crate::{
     Host, Store, TuneError,
     apply::{Applied, Work},
     drift::Drifted,
-    guard,
     journal::Set,
     knobs,
     lock::Lock,
@@ -18,6 +17,7 @@ use crate::{
     netns::{self, Found},
     settle, status,
     undo::{self, Report},
+    watchdog,
 };
 
 /// Where an experiment makes its changes.
@@ -101,14 +101,14 @@ impl Bench {
     pub fn undo_lost(host: Host, store: Store, by: By, whose: &str) -> Result<(), TuneError> {
         let (what, never) = (whose.to_owned(), AtomicBool::new(false));
         let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
-        let is_lost = |(s, state): &&(Set, State)| {
+        let is_lost = |(s, state): &&(Set, ChangeState)| {
             let own = s.trial.as_deref().is_some_and(|trial| trial.starts_with(whose));
-            own && *state == State::Unfinished
+            own && *state == ChangeState::Unfinished
         };
         // Whoever has the lock next may put others on trial.
         let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
         let Some(newest) = lost.last() else { return Ok(()) };
-        bench.lock = guard::lock_in_time(&bench.store, *newest);
+        bench.lock = watchdog::lock_in_time(&bench.store, *newest);
         let (mut done, still) = (Ok(()), bench.sets()?);
         for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
             match bench.close(set) {
@@ -142,7 +142,7 @@ impl Bench {
     }
 
     /// Every set with its state. The lock is ours, so nobody else is at work.
-    fn sets(&self) -> Result<Vec<(Set, State)>, TuneError> {
+    fn sets(&self) -> Result<Vec<(Set, ChangeState)>, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
         if let Some(damaged) = damaged.into_iter().next() {
@@ -160,7 +160,9 @@ impl Bench {
     /// # Errors
     /// When a journal makes no sense.
     pub fn on_trial(&self) -> Result<Vec<u64>, TuneError> {
-        let trial = |(s, state): &(Set, State)| *state == State::Unfinished && s.trial.is_some();
+        let trial = |(s, state): &(Set, ChangeState)| {
+            *state == ChangeState::Unfinished && s.trial.is_some()
+        };
         Ok(self.sets()?.iter().filter(|s| trial(s)).map(|(s, _)| s.id).collect())
     }
 
@@ -168,29 +170,29 @@ impl Bench {
     /// network namespace has is undone there, and gone with it.
     ///
     /// # Errors
-    /// When it cannot be undone, or when another change of this host was cut short or waits for its
+    /// When it cannot be undone, or when another change of this host was interrupted or waits for its
     /// confirmation: that is for the operator to decide.
     pub fn clear(&self) -> Result<Vec<String>, TuneError> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (set, state) in self.sets()?.iter().rev() {
             let id = set.id;
             match (state, &set.trial) {
-                (State::Unfinished, Some(trial)) => {
+                (ChangeState::Unfinished, Some(trial)) => {
                     let how = match self.close(set) {
                         Ok(how) => how.to_owned(),
                         // It is undone all the same.
                         Err(TuneError::Changed(left)) => format!("is undone; {left}"),
                         Err(e) => return Err(e),
                     };
-                    told.push(format!("{trial} was cut short; its change {id} {how}"));
+                    reported.push(format!("{trial} was interrupted; its change {id} {how}"));
                 }
-                (State::Unfinished, None) if self.reaches(set) => {
+                (ChangeState::Unfinished, None) if self.reaches(set) => {
                     return Err(TuneError::Environment(format!(
-                        "change {id} was cut short; `netwright tune rollback {id}` or `apply \
+                        "change {id} was interrupted; `netwright tune rollback {id}` or `apply \
                          --finish {id}` first"
                     )));
                 }
-                (State::AwaitingConfirmation, _) if self.reaches(set) => {
+                (ChangeState::AwaitingConfirmation, _) if self.reaches(set) => {
                     return Err(TuneError::Environment(format!(
                         "change {id} waits for a confirmation; `netwright tune confirm {id}` or \
                          `rollback {id}` first"
@@ -199,7 +201,7 @@ impl Bench {
                 _ => {}
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Whether a set changed what is seen from here.
@@ -242,7 +244,7 @@ impl Bench {
         let now = self.host.id();
         match (set.host.net_namespace.known(), now.net_namespace.known()) {
             (Some(then), Some(now)) if then != now => Err(TuneError::Environment(format!(
-                "change {} was cut short in network namespace {then}, and this is {now}: roll it \
+                "change {} was interrupted in network namespace {then}, and this is {now}: roll it \
                  back there",
                 set.id
             ))),
@@ -322,7 +324,7 @@ impl Bench {
     /// [`Bench::take_back`].
     pub fn roll_back(&self, id: u64, whose: &str) -> Result<(), TuneError> {
         let sets = self.sets()?;
-        let own = |(s, _): &&(Set, State)| {
+        let own = |(s, _): &&(Set, ChangeState)| {
             s.id == id && s.trial.as_deref().is_some_and(|t| t.starts_with(whose))
         };
         let Some((set, state)) = sets.iter().find(own) else {
@@ -331,11 +333,11 @@ impl Bench {
             }
             return Err(TuneError::Denied(format!("change {id} was not made by {whose}…")));
         };
-        if matches!(state, State::RolledBack | State::GoneWithBoot) {
+        if matches!(state, ChangeState::RolledBack | ChangeState::GoneWithBoot) {
             return Ok(());
         }
         self.here(set)?;
-        let after = |(s, state): &&(Set, State)| s.id > id && status::is_open(*state);
+        let after = |(s, state): &&(Set, ChangeState)| s.id > id && status::is_open(*state);
         for (later, _) in sets.iter().filter(after) {
             if let Some(why) = later.in_the_way_of(set) {
                 return Err(TuneError::Environment(why));

@@ -1,6 +1,6 @@
 //! Putting everything back that a change set wrote, last first, from its journal alone.
 //!
-//! It may be cut short and begun again any number of times: a value that is there already is
+//! It may be interrupted and begun again any number of times: a value that is there already is
 //! not written. What the journal can no longer be told (a full disk) does not stop it.
 
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
@@ -111,10 +111,11 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
     let mut found = drift::found(host, set);
     let report = Report { drifted: std::mem::take(&mut found.drifted), ..Report::default() };
     let keeps = on_drift == OnDrift::Leave;
-    let told = BTreeSet::new();
-    let mut work = Work { host, finder: Finder::new(host), journal, report, found, keeps, told };
-    let told = work.journal.sync(Event::Undoing { why: why.into() });
-    work.note(told);
+    let reported = BTreeSet::new();
+    let mut work =
+        Work { host, finder: Finder::new(host), journal, report, found, keeps, reported };
+    let reported = work.journal.sync(Event::Undoing { why: why.into() });
+    work.note(reported);
     work.note_what_stays();
     let mut todo: BTreeSet<&str> = set.to_undo().iter().map(|(s, _)| s.knob.as_str()).collect();
     let mut turn = Turn::default();
@@ -129,7 +130,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
                 work.one(&write.saved, set.written(write.n));
             }
         }
-        let beside = || write.companions.iter().filter(|s| !is_gone(set, &s.knob));
+        let beside = || write.coupled_settings.iter().filter(|s| !is_gone(set, &s.knob));
         for saved in beside() {
             let left = set.is_left_over() && todo.contains(saved.knob.as_str());
             if work.stays(saved).is_some() {
@@ -153,8 +154,8 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
     }
     turn.end(host);
     if work.report.journal.is_none() {
-        let told = work.journal.sync(Event::RolledBack);
-        work.note(told);
+        let reported = work.journal.sync(Event::RolledBack);
+        work.note(reported);
     }
     work.report
 }
@@ -207,7 +208,7 @@ struct Work<'a> {
     /// Whether what somebody else set since stays.
     keeps: bool,
     /// Of what was set since, what the journal was told to be overwritten.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
 }
 
 impl Work<'_> {
@@ -218,7 +219,7 @@ impl Work<'_> {
             Ok((Undone::Restored(read_back), called)) => {
                 self.report.restored.push(name.clone());
                 let overwrote = self.news(saved).map(|d| d.found.clone());
-                self.told.insert(identity::key(saved));
+                self.reported.insert(identity::key(saved));
                 let renamed = (called != *name).then_some(called);
                 let now = renamed.iter().map(|now| (name.clone(), now.clone()));
                 self.report.renamed.extend(now);
@@ -240,8 +241,8 @@ impl Work<'_> {
             }
             Err(e) => self.not(name, e.to_string()),
         };
-        let told = self.journal.append(event);
-        self.note(told);
+        let reported = self.journal.append(event);
+        self.note(reported);
     }
 
     /// What could not be put back by itself may be back with what stands beside it: a value that is
@@ -290,7 +291,7 @@ impl Work<'_> {
 
     /// The same of what does not stay, until the journal was told of it.
     fn news(&self, saved: &Saved) -> Option<&Drifted> {
-        self.drifted(saved).filter(|d| !self.keeps && !self.told.contains(&d.key))
+        self.drifted(saved).filter(|d| !self.keeps && !self.reported.contains(&d.key))
     }
 
     fn is_news(&self, saved: &Saved) -> bool {
@@ -302,14 +303,14 @@ impl Work<'_> {
         self.drifted(saved).filter(|_| self.keeps)
     }
 
-    /// Tells the journal what stays, before anything may move it along: undoing that is cut short
+    /// Tells the journal what stays, before anything may move it along: undoing that is interrupted
     /// finds it there.
     fn note_what_stays(&mut self) {
         for drifted in self.report.drifted.iter().filter(|_| self.keeps) {
             let (knob, found) = (drifted.knob.clone(), drifted.found.clone());
             let exact = Some(drifted.exact.clone());
-            let told = self.journal.append(Event::LeftAsFound { knob, found, exact });
-            if let Err(e) = told {
+            let reported = self.journal.append(Event::LeftAsFound { knob, found, exact });
+            if let Err(e) = reported {
                 self.report.journal.get_or_insert(e.to_string());
             }
         }
@@ -327,8 +328,8 @@ impl Work<'_> {
         };
         let why = format!("{} was to stay and was moved along: {why}", drifted.found);
         let event = self.not(&drifted.knob, why);
-        let told = self.journal.append(event);
-        self.note(told);
+        let reported = self.journal.append(event);
+        self.note(reported);
     }
 
     fn not(&mut self, knob: &str, why: String) -> Event {
@@ -336,8 +337,8 @@ impl Work<'_> {
         Event::NotUndone { knob: knob.to_owned(), why }
     }
 
-    fn note(&mut self, told: Result<(), TuneError>) {
-        if let Err(e) = told {
+    fn note(&mut self, reported: Result<(), TuneError>) {
+        if let Err(e) = reported {
             self.report.journal.get_or_insert(e.to_string());
         }
     }

@@ -4,10 +4,10 @@ use model::{Confidence, CpuSet, Severity, process::Process, samples::ThreadSampl
 
 use crate::{
     Case, Rule,
+    assignments::{self, Group},
     knob::advice,
     queues,
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
-    seats::{self, Group},
     text,
 };
 
@@ -68,8 +68,8 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }
     }
     let processes: Vec<&Process> = moving.iter().map(|m| m.process).collect();
-    let groups = seats::groups(&processes);
-    let seats = seats::hand_out(case, &groups);
+    let groups = assignments::groups(&processes);
+    let assignments = assignments::hand_out(case, &groups);
     // Alike processes are one thing to say: a server with a process for each connection.
     let mut alike: Vec<(&str, Option<usize>, Vec<&Moving<'_>>)> = vec![];
     for m in &moving {
@@ -82,10 +82,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     }
     for (_, _, list) in alike {
         let mine = |g: &Group<'_>| list.iter().any(|m| m.process.pid == g.leader.pid);
-        let remedies = match &seats {
+        let remedies = match &assignments {
             Ok(all) => {
                 let mine = groups.iter().zip(all).filter(|(g, _)| mine(g));
-                mine.map(|(group, seat)| seats::place(group, seat, RISK)).collect()
+                mine.map(|(group, assignment)| assignments::place(group, assignment, RISK))
+                    .collect()
             }
             Err(why) => list.iter().take(1).map(|m| by_hand(m.process, why)).collect(),
         };
@@ -106,7 +107,7 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
         let rate = moves as f64 / window;
         let share = t.cpu_ns.get().map(|ns| ns as f64 / 1e9 / window);
         let crossings = match share {
-            Some(share) if share >= BUSY => seats::crossings(case, &t.on_cpus),
+            Some(share) if share >= BUSY => assignments::crossings(case, &t.on_cpus),
             _ => 0,
         };
         let cpu_time = need(&format!("CPU time of thread {}", t.tid), &t.cpu_ns).map(drop);
@@ -124,7 +125,7 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
 
 fn by_hand(p: &Process, why: &str) -> Proposal {
     advice(
-        &seats::affinity(p).known().map(ToString::to_string).unwrap_or_default(),
+        &assignments::affinity(p).known().map(ToString::to_string).unwrap_or_default(),
         "one CPU or one L3 for each thread",
         &format!("taskset -acp LIST {} (all threads), lasting through the unit's cpuset", p.pid),
         &format!(

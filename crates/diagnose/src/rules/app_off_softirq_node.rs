@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use model::{Confidence, CpuSet, NumaNode, Severity, nic::Nic, process::Process};
 
 use crate::{
-    Case, Rule,
+    Case, Rule, assignments,
     queues::{self, BUSY_NIC_PER_S},
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
-    seats, spread, text,
+    spread, text,
 };
 
 /// Catalogue number 4.
@@ -235,8 +235,8 @@ fn together(
     softirq_cpus: &CpuSet,
 ) -> (Vec<Proposal>, String) {
     let processes: Vec<&Process> = all.iter().map(|a| a.process).collect();
-    let groups = seats::groups(&processes);
-    let allowed = |g| seats::allowed(case, g).intersection(softirq_cpus);
+    let groups = assignments::groups(&processes);
+    let allowed = |g| assignments::allowed(case, g).intersection(softirq_cpus);
     if groups.iter().all(|g| allowed(g).is_empty()) {
         let cpus = all.iter().fold(CpuSet::new(), |set, a| set.union(&a.cpus));
         let node = cpus.first().and_then(|c| case.node_of(c));
@@ -244,10 +244,10 @@ fn together(
                     to it.";
         return (node.map_or(vec![], |n| interrupts(case, home, n)), note.into());
     }
-    let near = softirq_cpus.intersection(&case.housekeeping());
-    let free: CpuSet = near.iter().filter(|c| !seats::full_of_packets(case, *c)).collect();
-    let target = if free.is_empty() { near } else { free };
-    (groups.iter().map(|g| seats::place(g, &target, RISK)).collect(), String::new())
+    let local = softirq_cpus.intersection(&case.housekeeping());
+    let free: CpuSet = local.iter().filter(|c| !assignments::full_of_packets(case, *c)).collect();
+    let target = if free.is_empty() { local } else { free };
+    (groups.iter().map(|g| assignments::place(g, &target, RISK)).collect(), String::new())
 }
 
 /// Interrupts of the NICs with a share of the traffic from one node to another, a CPU for each queue: what

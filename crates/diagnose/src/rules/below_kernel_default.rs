@@ -26,7 +26,7 @@ pub static RULE: Rule = Rule {
 
 /// What of a value counts.
 #[derive(Clone, Copy)]
-enum Part {
+enum BufferPart {
     /// The single number.
     Only,
     /// The third of three: the maximum.
@@ -36,23 +36,23 @@ enum Part {
 }
 
 /// Settings of which less is worse, and the counters that show that it hurts.
-const LOWER_IS_WORSE: [(&str, Part, &[&str]); 16] = [
-    ("fs.file-max", Part::Only, &[]),
-    ("fs.nr_open", Part::Only, &[]),
-    ("net.core.netdev_budget", Part::Only, &[]),
-    ("net.core.netdev_budget_usecs", Part::Only, &[]),
-    ("net.core.netdev_max_backlog", Part::Only, &[]),
-    ("net.core.optmem_max", Part::Only, &[]),
-    ("net.core.rmem_default", Part::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
-    ("net.core.rmem_max", Part::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
-    ("net.core.somaxconn", Part::Only, &["TcpExt.ListenOverflows"]),
-    ("net.core.wmem_default", Part::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
-    ("net.core.wmem_max", Part::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
-    ("net.ipv4.ip_local_port_range", Part::Width, &[]),
-    ("net.ipv4.tcp_max_syn_backlog", Part::Only, &[]),
-    ("net.ipv4.tcp_rmem", Part::Third, &["TcpExt.PruneCalled"]),
-    ("net.ipv4.tcp_wmem", Part::Third, &[]),
-    ("net.netfilter.nf_conntrack_max", Part::Only, &[]),
+const LOWER_IS_WORSE: [(&str, BufferPart, &[&str]); 16] = [
+    ("fs.file-max", BufferPart::Only, &[]),
+    ("fs.nr_open", BufferPart::Only, &[]),
+    ("net.core.netdev_budget", BufferPart::Only, &[]),
+    ("net.core.netdev_budget_usecs", BufferPart::Only, &[]),
+    ("net.core.netdev_max_backlog", BufferPart::Only, &[]),
+    ("net.core.optmem_max", BufferPart::Only, &[]),
+    ("net.core.rmem_default", BufferPart::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
+    ("net.core.rmem_max", BufferPart::Only, &["Udp.RcvbufErrors", "Udp6.RcvbufErrors"]),
+    ("net.core.somaxconn", BufferPart::Only, &["TcpExt.ListenOverflows"]),
+    ("net.core.wmem_default", BufferPart::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
+    ("net.core.wmem_max", BufferPart::Only, &["Udp.SndbufErrors", "Udp6.SndbufErrors"]),
+    ("net.ipv4.ip_local_port_range", BufferPart::Width, &[]),
+    ("net.ipv4.tcp_max_syn_backlog", BufferPart::Only, &[]),
+    ("net.ipv4.tcp_rmem", BufferPart::Third, &["TcpExt.PruneCalled"]),
+    ("net.ipv4.tcp_wmem", BufferPart::Third, &[]),
+    ("net.netfilter.nf_conntrack_max", BufferPart::Only, &[]),
 ];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -98,7 +98,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     out
 }
 
-fn known(what: &str, reading: &Reading<String>, part: Part) -> Result<u64, Missing> {
+fn known(what: &str, reading: &Reading<String>, part: BufferPart) -> Result<u64, Missing> {
     if let Some(why) = reading.why_not() {
         // Without the path in front the same reason for ten settings is one line.
         let why =
@@ -110,16 +110,16 @@ fn known(what: &str, reading: &Reading<String>, part: Part) -> Result<u64, Missi
     measure(text, part).ok_or_else(|| Missing(format!("{what}: {text:?} is not what was expected")))
 }
 
-fn measure(text: &str, part: Part) -> Option<u64> {
+fn measure(text: &str, part: BufferPart) -> Option<u64> {
     let list = numbers(text)?;
     match (part, list.as_slice()) {
-        (Part::Only, [n]) | (Part::Third, [_, _, n]) => Some(*n),
-        (Part::Width, [a, b]) => b.checked_sub(*a),
+        (BufferPart::Only, [n]) | (BufferPart::Third, [_, _, n]) => Some(*n),
+        (BufferPart::Width, [a, b]) => b.checked_sub(*a),
         _ => None,
     }
 }
 
-fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -> Judgement {
+fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: BufferPart, harm: &[&str]) -> Judgement {
     let value = sysctl.value.known().map_or("", String::as_str);
     let default = sysctl.default.known().map_or("", String::as_str);
     let shown: Vec<(&str, u64)> = harm
@@ -133,9 +133,9 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: Part, harm: &[&str]) -
         (Severity::Warning, Confidence::Medium)
     };
     let part_text = match part {
-        Part::Only => "",
-        Part::Third => " (the maximum, the third value)",
-        Part::Width => " (the number of ports)",
+        BufferPart::Only => "",
+        BufferPart::Third => " (the maximum, the third value)",
+        BufferPart::Width => " (the number of ports)",
     };
     let mut draft = Draft::new(key, format!("{key} is below this kernel's default"))
         .weigh(severity, confidence)

@@ -44,8 +44,8 @@ fn settings(c: &Coalesce) -> String {
         c.adaptive_rx.get().map(|on| format!("adaptive-rx {}", if on { "on" } else { "off" }));
     let usecs = c.rx_usecs.get().map(|n| format!("rx-usecs {n}"));
     let frames = c.rx_max_frames.get().map(|n| format!("rx-frames {n}"));
-    let told: Vec<String> = [adaptive, usecs, frames].into_iter().flatten().collect();
-    if told.is_empty() { "nothing that can be set".into() } else { told.join(", ") }
+    let reported: Vec<String> = [adaptive, usecs, frames].into_iter().flatten().collect();
+    if reported.is_empty() { "nothing that can be set".into() } else { reported.join(", ") }
 }
 
 fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missing> {

@@ -148,7 +148,7 @@ fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Pr
     if nic.xdp.get() == Some(true) {
         risk.push_str("; an XDP program is attached");
     }
-    if case.running_rival("irqbalance").is_none() {
+    if case.running_tuner("irqbalance").is_none() {
         risk.push_str(
             "; irqbalance was not found running: check afterwards that the new \
                        interrupts are on different CPUs",

@@ -39,18 +39,19 @@ fn per_queue(case: &Case<'_>, nic: &Nic) -> Result<(BTreeMap<u32, u64>, String),
     let sample = case.nic_sample(&nic.name)?;
     let rx =
         sample.queues.known().into_iter().flatten().filter(|q| q.id.direction == Direction::Rx);
-    let told: BTreeMap<u32, u64> =
+    let reported: BTreeMap<u32, u64> =
         rx.filter_map(|q| Some((q.id.index, q.counters.get("rx-packets")?.get()?))).collect();
     // With a queue's count missing the mean would be an invention.
-    let complete = |told: &BTreeMap<u32, u64>| told.len() >= queues::count(nic, Direction::Rx);
-    if !told.is_empty() && complete(&told) {
-        return Ok((told, "netdev netlink qstats-get".into()));
+    let complete =
+        |reported: &BTreeMap<u32, u64>| reported.len() >= queues::count(nic, Direction::Rx);
+    if !reported.is_empty() && complete(&reported) {
+        return Ok((reported, "netdev netlink qstats-get".into()));
     }
     let stats = sample.driver_stats.known().into_iter().flatten();
-    let told: BTreeMap<u32, u64> =
+    let reported: BTreeMap<u32, u64> =
         stats.filter_map(|(name, d)| Some((queue_of(name)?, d.get()?))).collect();
-    if !told.is_empty() && complete(&told) {
-        return Ok((told, format!("ethtool -S {}", nic.name)));
+    if !reported.is_empty() && complete(&reported) {
+        return Ok((reported, format!("ethtool -S {}", nic.name)));
     }
     let why = sample.queues.why_not().or(sample.driver_stats.why_not());
     Err(Missing(format!(

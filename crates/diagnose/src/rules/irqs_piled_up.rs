@@ -201,7 +201,7 @@ fn moves(case: &Case<'_>, p: &Pile<'_>) -> (Vec<Proposal>, String) {
     } else {
         format!(
             "The kernel itself manages {}: writing the affinity answers EIO. Their CPUs follow \
-             from the number of channels and the boot line (isolcpus=managed_irq).",
+             from the number of channels and the kernel cmdline (isolcpus=managed_irq).",
             text::irqs(&managed)
         )
     };

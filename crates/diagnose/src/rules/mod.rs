@@ -10,6 +10,7 @@ pub(crate) mod below_kernel_default;
 pub(crate) mod buffer_below_bdp;
 pub(crate) mod cloud_allowance;
 pub(crate) mod coalescing_goal;
+pub(crate) mod conflicting_tuner;
 pub(crate) mod conntrack_filling;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
@@ -26,7 +27,6 @@ pub(crate) mod qdisc_drops;
 pub(crate) mod retransmits;
 pub(crate) mod rfs_half_set;
 pub(crate) mod ring_too_small;
-pub(crate) mod rival_tuner;
 pub(crate) mod rps_missing;
 pub(crate) mod rps_redundant;
 pub(crate) mod sack_timestamps_off;
@@ -54,7 +54,7 @@ pub static ALL: &[&Rule] = &[
     &rfs_half_set::RULE,
     &xps_not_local::RULE,
     &flow_skew::RULE,
-    &rival_tuner::RULE,
+    &conflicting_tuner::RULE,
     &buffer_below_bdp::RULE,
     &tcp_mem_units::RULE,
     &tcp_memory_pressure::RULE,

@@ -46,7 +46,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
                 || kinds.contains(&n.kind.as_str())
                 || (n.kind == "virtual" && !n.addresses.is_known()) =>
             {
-                Err(Missing(format!("what {} is joined with: not told", n.name)))
+                Err(Missing(format!("what {} is joined with: not reported", n.name)))
             }
             _ => Ok(false),
         }

@@ -1,4 +1,4 @@
-//! 34: too many segments sent again.
+//! 34: too many segments retransmitted.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -15,7 +15,7 @@ use crate::{
 pub static RULE: Rule = Rule {
     id: "retransmits",
     number: 34,
-    title: "many segments are sent again",
+    title: "many segments are retransmitted",
     needs: &["RetransSegs and OutSegs over a window, at least 1,000 segments sent"],
     explained_by: &[
         "cloud_allowance",
@@ -43,7 +43,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let sent = case.protocol("Tcp.OutSegs")?;
     if sent < LEAST {
         return Err(Missing(format!(
-            "share of segments sent again: too few segments, {} sent {} (at least {} needed)",
+            "share of segments retransmitted: too few segments, {} sent {} (at least {} needed)",
             text::count(sent),
             case.over(),
             text::count(LEAST)
@@ -52,7 +52,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let share = resent as f64 / sent as f64;
     if share <= MANY {
         let text = format!(
-            "{} of {} segments sent again ({})",
+            "{} of {} segments retransmitted ({})",
             text::count(resent),
             text::count(sent),
             text::percent(share)
@@ -61,7 +61,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     }
     let mut draft = Draft::new(
         "TCP",
-        format!("{} of TCP segments are sent again", text::percent(share)),
+        format!("{} of TCP segments are retransmitted", text::percent(share)),
     )
     .weigh(
         Severity::Warning,
@@ -96,7 +96,7 @@ struct Peer {
     owners: Vec<String>,
 }
 
-/// Names the peers to which most was sent again.
+/// Names the peers to which most was retransmitted.
 fn peers(case: &Case<'_>, mut draft: Draft) -> Result<Draft, Missing> {
     let connections = match need("connections", &case.samples()?.connections) {
         Ok(all) => all,
@@ -122,7 +122,7 @@ fn peers(case: &Case<'_>, mut draft: Draft) -> Result<Draft, Missing> {
     for (name, p) in losing.iter().take(SHOWN) {
         let owners = p.owners.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         draft = draft.show(
-            format!("sent again to {name}, {owners}"),
+            format!("retransmitted to {name}, {owners}"),
             format!(
                 "{} of {} segments, {}",
                 text::count(p.resent),

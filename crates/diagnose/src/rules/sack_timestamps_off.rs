@@ -52,7 +52,7 @@ fn one(case: &Case<'_>, key: &str, cost: &str, gain: &str) -> Result<Judgement, 
         .show_sysctl(case, key);
     if hurts {
         draft = draft.show(
-            format!("segments sent again {}", case.over()),
+            format!("segments retransmitted {}", case.over()),
             text::count(resent),
             "/proc/net/snmp Tcp RetransSegs",
         );

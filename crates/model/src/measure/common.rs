@@ -87,7 +87,7 @@ pub const NOTHING_SETS_APART: &str = "no placement sets it apart";
 /// A [`Mode`]'s name where samples were not kept by placement.
 pub const PLACEMENT_NOT_KNOWN: &str = "placement not known";
 
-/// One hump of a distribution with several.
+/// One mode of a distribution with several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mode {
     /// Its share of all samples, 0 to 1.
@@ -109,7 +109,7 @@ pub struct Mode {
 pub struct ModePlacement {
     /// CPU of the local thread.
     pub local_cpu: CpuId,
-    /// CPU of the far thread, where the response had room to say it.
+    /// CPU of the server's thread, where the response had room to say it.
     pub peer_cpu: Option<CpuId>,
     /// Its share of the mode's samples, 0 to 1.
     pub share: f64,
@@ -127,7 +127,7 @@ pub struct EndCpu {
     pub threads_user_ns: Reading<u64>,
     /// See `threads_user_ns`.
     pub threads_system_ns: Reading<u64>,
-    /// CPU time of the whole process. **Source**: its CPU clock. Absent where the far end is a
+    /// CPU time of the whole process. **Source**: its CPU clock. Absent where the server is a
     /// program that does not tell it.
     pub process_ns: Reading<u64>,
     /// The whole host's CPU time by state (`user`, `system`, `softirq`, `irq`, `steal`,
@@ -139,7 +139,7 @@ pub struct EndCpu {
     pub threads_per_unit_ns: Reading<f64>,
     /// Times that the measuring threads went to sleep.
     pub voluntary_switches: Reading<u64>,
-    /// Times that they were taken off the CPU.
+    /// Times that they were preempted.
     pub involuntary_switches: Reading<u64>,
 }
 

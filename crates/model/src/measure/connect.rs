@@ -24,14 +24,14 @@ pub struct ConnectDocument {
     pub request: ConnectSpec,
     /// This end.
     pub local: End,
-    /// The far end.
+    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
     /// One run for each number of flows.
     pub runs: Vec<ConnectRun>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// One run of connections.
@@ -51,7 +51,7 @@ pub struct ConnectRun {
     pub close: Close,
     /// How this end waited.
     pub wait: Wait,
-    /// How the far end waited.
+    /// How the server waited.
     pub peer_wait: Wait,
     /// Where both ends ran.
     pub placement: Placement,
@@ -75,7 +75,7 @@ pub struct ConnectRun {
     pub failed: BTreeMap<String, u64>,
     /// Connections established at this end in all, warm-up and cool-down included.
     pub established_in_all: u64,
-    /// Connections that the far end accepted in all.
+    /// Connections that the server accepted in all.
     pub peer_accepted_in_all: Reading<u64>,
     /// Local ports and what they allow.
     pub ports: Reading<PortBudget>,

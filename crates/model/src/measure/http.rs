@@ -110,7 +110,7 @@ pub struct HttpDocument {
     /// One run for each number of connections.
     pub runs: Vec<HttpRun>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// One run of HTTP requests.
@@ -174,7 +174,7 @@ pub struct HttpRun {
     /// The same by what happened.
     pub failures: BTreeMap<String, u64>,
     /// Connections that the server ended between responses, as it may, and that were made anew.
-    /// Requests in flight after its last response are sent again and count once.
+    /// Requests in flight after its last response are retransmitted and count once.
     pub reconnects: u64,
     /// Connections that were there again within the window, after the server had ended them or a
     /// request had failed on them. 0 with new connections.
@@ -184,14 +184,14 @@ pub struct HttpRun {
     /// included, summed over all of them. No request's latency has it. `None` with new connections,
     /// whose latency it is a part of.
     #[serde(default)]
-    pub away_ns: Option<Nanos>,
+    pub disconnected_ns: Option<Nanos>,
     /// Open loop: requests due before the window's end that no connection was free for until the
     /// end of the run; the times leave them out.
-    pub not_begun: u64,
+    pub not_started: u64,
     /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
-    /// than the far end answers. `None` in closed loop and where it is not told.
+    /// than the server answers. `None` in closed loop and where it is not reported.
     #[serde(default)]
-    pub behind_ns: Option<Nanos>,
+    pub schedule_lag_ns: Option<Nanos>,
     /// Requests without an end when the run ended.
     pub unfinished: u64,
     /// Bytes of the requests that those answer, heads included; of several URLs by their mean length.

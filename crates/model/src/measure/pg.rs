@@ -120,7 +120,7 @@ pub struct PgDocument {
     /// One run for each number of connections.
     pub runs: Vec<PgRun>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// The document of `measure pg --init --json`.
@@ -271,11 +271,11 @@ pub struct PgRun {
     pub reconnects: u64,
     /// Open loop: transactions due before the window's end that no connection was free for until
     /// the end of the run; the times leave them out. Absent where the driver does not tell.
-    pub not_begun: Reading<u64>,
+    pub not_started: Reading<u64>,
     /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
-    /// than the far end answers. `None` in closed loop and where it is not told.
+    /// than the server answers. `None` in closed loop and where it is not reported.
     #[serde(default)]
-    pub behind_ns: Option<Nanos>,
+    pub schedule_lag_ns: Option<Nanos>,
     /// Transactions without an end when the run ended.
     pub unfinished: u64,
     /// Each script's part.

@@ -22,7 +22,7 @@ pub struct RttDocument {
     pub request: RttSpec,
     /// This end.
     pub local: End,
-    /// The far end.
+    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
@@ -31,7 +31,7 @@ pub struct RttDocument {
     /// What of the round trip is stack and what is waking up, when asked for.
     pub wait_split: Option<WaitSplit>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// One run of request and response.
@@ -48,10 +48,10 @@ pub struct RttRun {
     /// Threads at this end.
     pub threads: u32,
     /// Requests outstanding on each flow.
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// How this end waited.
     pub wait: Wait,
-    /// How the far end waited.
+    /// How the server waited.
     pub peer_wait: Wait,
     /// Where both ends ran.
     pub placement: Placement,
@@ -71,9 +71,9 @@ pub struct RttRun {
     pub send_lag_ns: Option<Quantiles>,
     /// The median round trip with its interval.
     pub rtt_p50_interval_ns: Option<Interval>,
-    /// Humps, where there are several; else empty.
+    /// Modes, where there are several; else empty.
     pub modes: Vec<Mode>,
-    /// How long the far end spun before each response on purpose, by its own clock and in the
+    /// How long the server spun before each response on purpose, by its own clock and in the
     /// mean over the test; `None` where it does not tell.
     #[serde(default)]
     pub peer_service_ns: Option<f64>,
@@ -87,12 +87,12 @@ pub struct RttRun {
     /// Open loop: what was asked for.
     pub target_per_s: Option<u64>,
     /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
-    /// than the far end answers. `None` in closed loop and where it is not told.
+    /// than the server answers. `None` in closed loop and where it is not reported.
     #[serde(default)]
-    pub behind_ns: Option<Nanos>,
+    pub schedule_lag_ns: Option<Nanos>,
     /// Open loop: requests due within the window that were not sent until the end.
     #[serde(default)]
-    pub not_begun: u64,
+    pub not_started: u64,
     /// UDP: requests without an answer within the time limit.
     pub lost: u64,
     /// UDP: answers that came after the time limit.

@@ -66,10 +66,10 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
 }
 
-/// What runs at the far end.
+/// What runs at the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum FarProgram {
+pub enum PeerProgram {
     /// `netwright serve`.
     #[default]
     Netwright,
@@ -84,11 +84,11 @@ pub enum FarProgram {
 /// What every kind of measurement is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
-    /// The far end as it was named: `HOST`, `HOST:PORT`, `[::1]:PORT`, `unix:PATH`.
+    /// The server as it was named: `HOST`, `HOST:PORT`, `[::1]:PORT`, `unix:PATH`.
     pub target: String,
     /// What runs there.
     #[serde(default)]
-    pub far: FarProgram,
+    pub peer: PeerProgram,
     /// What carries the bytes.
     pub transport: Transport,
     /// Only addresses of this family: 4 or 6.
@@ -115,8 +115,8 @@ pub struct Common {
     pub socket: SocketOptions,
     /// Repeat until the interval of the result is this narrow, as a share (0.02 for 2%).
     pub confidence_per_mille: Option<u32>,
-    /// The longest that `--confidence` may take.
-    pub longest_ns: Nanos,
+    /// The longest that `--precision` may take.
+    pub max_time_ns: Nanos,
 }
 
 /// `measure rtt`: request and response.
@@ -131,7 +131,7 @@ pub struct RttSpec {
     /// Connections at once, one run each.
     pub flows: Vec<u32>,
     /// Requests outstanding on each flow.
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// Requests a second over all flows, by schedule (open loop); `None` sends the next request
     /// on the last one's response (closed loop).
     pub rate_per_s: Option<u64>,
@@ -142,14 +142,14 @@ pub struct RttSpec {
     /// What moves the bytes of many streams, for comparisons.
     #[serde(default)]
     pub engine: Engine,
-    /// The far end spins so long before each response, instead of its own `--service-time`.
+    /// The server spins so long before each response, instead of its own `--service-time`.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
     /// Closed loop: each thread here computes so long upon a response before it sends the next
     /// request. No part of the round trip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think_ns: Option<Nanos>,
-    /// Threads at the far end, where those are not as many as here.
+    pub think_time_ns: Option<Nanos>,
+    /// Threads at the server, where those are not as many as here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_threads: Option<u32>,
 }
@@ -172,9 +172,9 @@ pub enum Engine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From here to the far end.
+    /// From here to the server.
     Forward,
-    /// From the far end to here.
+    /// From the server to here.
     Reverse,
     /// Both at once, on flows of their own.
     Both,
@@ -217,7 +217,7 @@ pub struct StreamSpec {
 pub enum Close {
     /// The local end closes first and keeps the port in TIME_WAIT for 60 s.
     Local,
-    /// The far end closes first.
+    /// The server closes first.
     Peer,
     /// The local end resets (`SO_LINGER` 0): no TIME_WAIT anywhere.
     Reset,

@@ -21,14 +21,14 @@ pub struct StreamDocument {
     pub request: StreamSpec,
     /// This end.
     pub local: End,
-    /// The far end.
+    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
     /// One run for each combination of sizes and flows, and one for each direction.
     pub runs: Vec<StreamRun>,
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 /// One run of one direction, as its receiver saw it.
@@ -46,7 +46,7 @@ pub struct StreamRun {
     pub message_bytes: u64,
     /// How this end waited.
     pub wait: Wait,
-    /// How the far end waited.
+    /// How the server waited.
     pub peer_wait: Wait,
     /// Where both ends ran.
     pub placement: Placement,
@@ -60,7 +60,7 @@ pub struct StreamRun {
     pub bits_per_s: f64,
     /// Its interval.
     pub bits_per_s_interval: Option<Interval>,
-    /// Segments sent again, where the sender's kernel counts them.
+    /// Segments retransmitted, where the sender's kernel counts them.
     pub retransmits: Reading<u64>,
     /// UDP: what became of the datagrams.
     pub datagrams: Option<Datagrams>,
@@ -164,7 +164,7 @@ pub struct StreamInterval {
     pub bytes: u64,
     /// By second, in bits.
     pub bits_per_s: f64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: Reading<u64>,
     /// Congestion window at its end, summed over flows. **Source**: `TCP_INFO` of the sender.
     pub cwnd_bytes: Reading<u64>,

@@ -376,7 +376,7 @@ pub const COMMANDS: &[(&str, Rule)] = &[
             Always,
             Harmful,
             "there is no such service any more, and for good it wastes power; for the length of a \
-             measurement, prove --hold-still; else cpu.governor",
+             measurement, prove --freeze-host; else cpu.governor",
             "",
         ),
     ),
@@ -385,7 +385,7 @@ pub const COMMANDS: &[(&str, Rule)] = &[
 const STOP_IRQBALANCE: Rule = rule(
     Always,
     Harmful,
-    "right for the length of a measurement (prove --hold-still); for good, a reset of a NIC \
+    "right for the length of a measurement (prove --freeze-host); for good, a reset of a NIC \
      without affinity hints may leave all its interrupts on one CPU; irqbalance.running=off is \
      the change that can be undone",
     "",

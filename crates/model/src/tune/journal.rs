@@ -103,9 +103,9 @@ pub enum Event {
         /// The whole plan, in order.
         changes: Vec<Planned>,
     },
-    /// A guard stands by and will undo everything.
+    /// A watchdog stands by and will undo everything.
     Armed {
-        /// The guard's process.
+        /// The watchdog's process.
         pid: u32,
         /// Its start, in ticks since boot.
         start_ticks: u64,
@@ -126,7 +126,7 @@ pub enum Event {
         /// What is there now.
         saved: Saved,
         /// Values of other knobs that this write may disturb, in the order of their undoing.
-        companions: Vec<Saved>,
+        coupled_settings: Vec<Saved>,
     },
     /// It was made, read back and found to be what was asked for.
     Written {
@@ -134,11 +134,11 @@ pub enum Event {
         n: usize,
         /// Exactly what was read back.
         read_back: String,
-        /// What its companions read then, and other values that this or an earlier write of the set
+        /// What its coupled settings read then, and other values that this or an earlier write of the set
         /// moved along where they read otherwise than before. Left out: what cannot be read, what moves
         /// by itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        companions: Vec<ReadBack>,
+        coupled_settings: Vec<ReadBack>,
     },
     /// It was not made, or did not hold.
     Failed {
@@ -149,7 +149,7 @@ pub enum Event {
     },
     /// All changes are in force.
     Applied,
-    /// The operator said that all is well: the guard goes.
+    /// The operator said that all is well: the watchdog goes.
     Confirmed,
     /// Undoing begins.
     Undoing {

@@ -11,12 +11,12 @@ use crate::Reading;
 /// How a change set stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ChangeState {
     /// Being made or undone right now, by a process that lives.
     InProgress,
-    /// Cut short: some of it may be in force.
+    /// Interrupted: some of it may be in force.
     Unfinished,
-    /// In force until the guard undoes it, unless somebody confirms.
+    /// In force until the watchdog undoes it, unless somebody confirms.
     AwaitingConfirmation,
     /// In force.
     InForce,
@@ -28,7 +28,7 @@ pub enum State {
     GoneWithBoot,
 }
 
-impl fmt::Display for State {
+impl fmt::Display for ChangeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::InProgress => "in progress",
@@ -48,15 +48,15 @@ pub struct ChangeSet {
     /// Its number.
     pub id: u64,
     /// How it stands.
-    pub state: State,
+    pub state: ChangeState,
     /// When it began, milliseconds since 1970.
     pub begun_unix_ms: u64,
     /// Who made it.
     pub by: String,
-    /// Whether the guard that is to undo it lives, also where the change was cut short; absent when
+    /// Whether the watchdog that is to undo it lives, also where the change was interrupted; absent when
     /// nothing waits.
     #[serde(default)]
-    pub guarded: Reading<bool>,
+    pub watchdog_running: Reading<bool>,
     /// How many of its changes were begun.
     pub begun: usize,
     /// How many were made and held.
@@ -65,7 +65,7 @@ pub struct ChangeSet {
     pub changes: Vec<Planned>,
     /// How long is left to confirm it, milliseconds; absent when nothing waits.
     pub confirm_within_ms: Reading<u64>,
-    /// How long until a guard undoes it, milliseconds, also where the change was cut short and cannot
+    /// How long until a watchdog undoes it, milliseconds, also where the change was interrupted and cannot
     /// be confirmed; absent when none is to.
     #[serde(default)]
     pub undone_within_ms: Reading<u64>,
@@ -78,7 +78,7 @@ pub struct ChangeSet {
     /// else `net:[INODE]`; empty where it is that one.
     #[serde(default)]
     pub namespace: String,
-    /// The commands that end it, where something is to be done: it was cut short, waits, or was
+    /// The commands that end it, where something is to be done: it was interrupted, waits, or was
     /// only partly rolled back.
     #[serde(default)]
     pub remedies: Vec<String>,
@@ -115,7 +115,7 @@ pub struct Now {
 pub enum Drift {
     /// It is.
     None,
-    /// It was cut short before it was written.
+    /// It was interrupted before it was written.
     NotWritten,
     /// Undoing ended without putting the old value back.
     NotPutBack {

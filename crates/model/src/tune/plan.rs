@@ -30,7 +30,7 @@ pub struct HostId {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum Disruption {
     /// Nothing in flight notices.
     None,
     /// Packets wait or come out of order for a moment.
@@ -38,16 +38,16 @@ pub enum Reach {
     /// The link may go down and come back.
     LinkReset,
     /// Connections may end, or traffic may stop passing.
-    DropsConnections,
+    ConnectionLoss,
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for Disruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::None => "none",
             Self::BriefStall => "brief stall",
             Self::LinkReset => "link reset",
-            Self::DropsConnections => "drops connections",
+            Self::ConnectionLoss => "drops connections",
         })
     }
 }
@@ -55,7 +55,7 @@ impl fmt::Display for Reach {
 /// What the reach of a change is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ground {
+pub enum Basis {
     /// It does not depend on the hardware.
     #[default]
     General,
@@ -67,30 +67,30 @@ pub enum Ground {
 
 /// What a change may disturb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Radius {
+pub struct Impact {
     /// How far it reaches.
-    pub reach: Reach,
+    pub disruption: Disruption,
     /// Why, in words; empty where nothing is disturbed.
     pub why: String,
     /// What both are known from.
     #[serde(default)]
-    pub ground: Ground,
+    pub basis: Basis,
     /// Whether the operator's own connection may be disturbed.
     pub own_connection: bool,
     /// What else is at stake: `carries the default route`, `member of bond0`.
     pub also: Vec<String>,
 }
 
-impl Radius {
+impl Impact {
     /// Nothing notices.
     pub fn none() -> Self {
-        Self::of(Reach::None, "")
+        Self::of(Disruption::None, "")
     }
 
-    /// Reaches as far as `reach`, because of `why`; whom it touches is not said yet.
-    pub fn of(reach: Reach, why: impl Into<String>) -> Self {
-        let ground = Ground::General;
-        Self { reach, why: why.into(), ground, own_connection: false, also: vec![] }
+    /// Reaches as far as `disruption`, because of `why`; whom it touches is not said yet.
+    pub fn of(disruption: Disruption, why: impl Into<String>) -> Self {
+        let basis = Basis::General;
+        Self { disruption, why: why.into(), basis, own_connection: false, also: vec![] }
     }
 }
 
@@ -106,7 +106,7 @@ pub struct Planned {
     /// Unit of both; empty for names, masks and switches.
     pub unit: String,
     /// What it may disturb.
-    pub radius: Radius,
+    pub impact: Impact,
     /// Who sets it otherwise and may set it again; empty when nobody is known to.
     pub owner: String,
     /// How it is undone, and what of it cannot be.
@@ -192,7 +192,7 @@ pub struct Unchanged {
     pub value: String,
 }
 
-/// Ordered changes with old and new value, blast radius and way back. `tune plan --json`.
+/// Ordered changes with old and new value, impact and way back. `tune plan --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// [`crate::SCHEMA_VERSION`] of the writer.
@@ -211,12 +211,14 @@ pub struct Plan {
 
 impl Plan {
     /// The farthest reach of all changes.
-    pub fn reach(&self) -> Reach {
-        self.changes.iter().map(|c| c.radius.reach).max().unwrap_or(Reach::None)
+    pub fn disruption(&self) -> Disruption {
+        self.changes.iter().map(|c| c.impact.disruption).max().unwrap_or(Disruption::None)
     }
 
     /// Whether any change may disturb the operator's own connection.
     pub fn reaches_operator(&self) -> bool {
-        self.changes.iter().any(|c| c.radius.own_connection && c.radius.reach > Reach::None)
+        self.changes
+            .iter()
+            .any(|c| c.impact.own_connection && c.impact.disruption > Disruption::None)
     }
 }

@@ -49,8 +49,8 @@ fn keep_cpus(cpus: &CpuSet, interval: &mut WatchInterval) {
         }
         all.retain(|n| !n.cpus.is_empty());
     }
-    retain(&mut interval.movers, |m| {
-        m.ways.iter().any(|w| cpus.contains(w.from) || cpus.contains(w.to))
+    retain(&mut interval.migrated_threads, |m| {
+        m.transitions.iter().any(|w| cpus.contains(w.from) || cpus.contains(w.to))
     });
     if let Reading::Known(samples) = &mut interval.samples {
         samples.cpus.retain(|c| cpus.contains(c.id));
@@ -69,9 +69,9 @@ fn keep_nics(nics: &[String], interval: &mut WatchInterval) {
 
 fn keep_pids(pids: &[u32], interval: &mut WatchInterval) {
     let asked = |pid: u32| pids.contains(&pid);
-    retain(&mut interval.payers, |p| asked(p.pid));
+    retain(&mut interval.interrupted_tasks, |p| asked(p.pid));
     retain(&mut interval.waits, |w| asked(w.pid));
-    retain(&mut interval.movers, |m| m.pid.get().is_some_and(asked));
+    retain(&mut interval.migrated_threads, |m| m.pid.get().is_some_and(asked));
     retain(&mut interval.messages, |m| asked(m.pid));
     retain(&mut interval.process_ipc, |p| asked(p.pid));
     interval.ended_processes.retain(|p| asked(p.pid));
@@ -84,9 +84,9 @@ impl WatchInterval {
     /// Whether anything in it is of this process.
     pub fn tells_of(&self, pid: u32) -> bool {
         let samples = self.samples.known();
-        any(&self.payers, |p| p.pid == pid)
+        any(&self.interrupted_tasks, |p| p.pid == pid)
             || any(&self.waits, |w| w.pid == pid)
-            || any(&self.movers, |m| m.pid.known() == Some(&pid))
+            || any(&self.migrated_threads, |m| m.pid.known() == Some(&pid))
             || any(&self.messages, |m| m.pid == pid)
             || any(&self.process_ipc, |p| p.pid == pid)
             || self.ended_processes.iter().any(|p| p.pid == pid)

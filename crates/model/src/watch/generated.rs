@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ByContext, CpuNode, CpuWatch, Ipc, Messages, Mover, NapiOnCpu, NapiWatch, Observer, Payer,
-    ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus, RECORDING_VERSION, Ran, Retransmits,
-    SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs, WaitNs, WatchHost, WatchInterval, Way,
+    ByContext, CpuNode, CpuWatch, InterruptedTask, Ipc, Messages, MigratedThread, NapiOnCpu,
+    NapiWatch, Observer, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus, RECORDING_VERSION,
+    Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs, WaitNs, WatchHost,
+    WatchInterval, Way,
 };
 use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
 
@@ -32,10 +33,10 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
         cpus: (0..cpus).map(|id| cpu(id, cpus, turn)).collect(),
         softirq_observed_share: 1.0,
         softirq_accounting: Known(SoftirqAccounting::Ticks),
-        payers: Known((0..20).map(|n| payer(n, turn)).collect()),
+        interrupted_tasks: Known((0..20).map(|n| interrupted_task(n, turn)).collect()),
         napi: Known((0..cpus.min(64)).map(|q| napi(q, turn)).collect()),
         waits: Known((0..10).map(waits).collect()),
-        movers: Known((0..10).map(|n| mover(n, cpus)).collect()),
+        migrated_threads: Known((0..10).map(|n| migrated_thread(n, cpus)).collect()),
         messages: Known((0..10).map(messages).collect()),
         retransmits: Known(vec![Retransmits {
             local: "10.0.0.1:5432".into(),
@@ -55,7 +56,7 @@ fn cpu(id: u32, cpus: u32, turn: u64) -> CpuWatch {
     let rx = |n: u64| VectorNs { net_rx: ms(n), net_tx: 10_000, pacing: 20_000, other: 50_000 };
     let by = ByContext {
         syscall: rx(200 * busy + (u64::from(id) + turn) % 7),
-        irq_on_task: rx(80 * busy + u64::from(id) % 3),
+        interrupting_task: rx(80 * busy + u64::from(id) % 3),
         idle: rx(30 * busy + 1),
         ksoftirqd: rx(50 * busy),
         threaded: Known(VectorNs::default()),
@@ -76,8 +77,8 @@ fn cpu(id: u32, cpus: u32, turn: u64) -> CpuWatch {
         }),
         softirq_gap: Known(SoftirqGap {
             measured_ns,
-            claimed_ns: ms(10 + 100 * busy),
-            claimed_by_measured: Reading::absent("generated"),
+            proc_stat_ns: ms(10 + 100 * busy),
+            proc_stat_by_measured: Reading::absent("generated"),
         }),
         ipc: Known(ipc(turn)),
         time_squeeze: Known(3 * busy),
@@ -91,15 +92,15 @@ fn ipc(turn: u64) -> Ipc {
     Ipc { instructions: 1_500_000_000 + turn, cycles: 1_000_000_000, per_cycle: 1.5 }
 }
 
-fn payer(n: u32, turn: u64) -> Payer {
+fn interrupted_task(n: u32, turn: u64) -> InterruptedTask {
     let n64 = u64::from(n);
-    Payer {
+    InterruptedTask {
         pid: 1000 + n / 2,
         process: Known("postgres".into()),
         tid: 1000 + n,
         name: if n.is_multiple_of(2) { "postgres" } else { "worker" }.into(),
-        stolen_softirq_ns: 20_000_000 / (n64 + 1) + turn,
-        stolen_irq_ns: 1_000_000 / (n64 + 1),
+        preempted_by_softirq_ns: 20_000_000 / (n64 + 1) + turn,
+        preempted_by_irq_ns: 1_000_000 / (n64 + 1),
         own_softirq_ns: 5_000_000 * (n64 % 3),
         softirqs: 1000 / (n64 + 1),
     }
@@ -145,9 +146,9 @@ fn waits(n: u32) -> ProcessWaits {
     }
 }
 
-fn mover(n: u32, cpus: u32) -> Mover {
+fn migrated_thread(n: u32, cpus: u32) -> MigratedThread {
     let (from, to) = (CpuId(n % cpus.max(1)), CpuId((n + 1) % cpus.max(1)));
-    Mover {
+    MigratedThread {
         pid: Known(1000 + n),
         tid: 1000 + n,
         name: "postgres".into(),
@@ -155,7 +156,7 @@ fn mover(n: u32, cpus: u32) -> Mover {
         across_l3: Known(20),
         across_node: Known(3),
         across_package: Known(3),
-        ways: vec![Way { from, to, count: 5 }, Way { from: to, to: from, count: 4 }],
+        transitions: vec![Way { from, to, count: 5 }, Way { from: to, to: from, count: 4 }],
     }
 }
 
@@ -230,8 +231,8 @@ mod tests {
         assert_eq!(part.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>(), [1, 3]);
         let polled = part.napi.known().unwrap().iter().flat_map(|n| &n.cpus).map(|c| c.cpu.0);
         assert_eq!(polled.collect::<Vec<_>>(), [1, 3]);
-        assert!(part.payers.known().unwrap().iter().all(|p| p.pid == 1001));
-        assert_eq!(part.payers.known().unwrap().len(), 2, "both threads of the process");
+        assert!(part.interrupted_tasks.known().unwrap().iter().all(|p| p.pid == 1001));
+        assert_eq!(part.interrupted_tasks.known().unwrap().len(), 2, "both threads of the process");
         assert_eq!(part.observer, whole.observer, "what watching costs is not filtered");
         let mut none = whole;
         WatchFilter { nics: vec!["lo".into()], ..WatchFilter::default() }.apply(&mut none);

@@ -18,12 +18,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use filter::WatchFilter;
-pub use movement::{Ipc, Messages, Mover, ProcessIpc, Retransmits, Way};
+pub use movement::{Ipc, Messages, MigratedThread, ProcessIpc, Retransmits, Way};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};
 pub use status::{Observer, ProgramStatus, Ran};
-pub use victim::{EndedProcess, Payer};
+pub use victim::{EndedProcess, InterruptedTask};
 pub use wait::{ProcessWaits, WaitNs};
 
 use crate::{Nanos, Reading, Samples};
@@ -48,18 +48,18 @@ pub struct WatchInterval {
     #[serde(default = "not_recorded")]
     pub softirq_accounting: Reading<SoftirqAccounting>,
     /// Threads by what packets cost them: most stolen first, then most of their own.
-    pub payers: Reading<Vec<Payer>>,
+    pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
     /// NAPI instances that were polled, by NIC and queue.
     pub napi: Reading<Vec<NapiWatch>>,
     /// Where packets wait, by process.
     pub waits: Reading<Vec<ProcessWaits>>,
     /// Threads that moved, most often first.
-    pub movers: Reading<Vec<Mover>>,
+    pub migrated_threads: Reading<Vec<MigratedThread>>,
     /// What processes send and receive, most calls first.
     pub messages: Reading<Vec<Messages>>,
     /// Connections that retransmitted, most first.
     pub retransmits: Reading<Vec<Retransmits>>,
-    /// Instructions a cycle by process, of those followed.
+    /// IPC by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
     /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.
     #[serde(default)]

@@ -8,7 +8,7 @@ use crate::{CpuId, Reading, measure::Transport};
 /// One thread that moved within the interval. **Source**: `sched_migrate_task`, which counts as
 /// the kernel's own `nr_migrations` does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Mover {
+pub struct MigratedThread {
     /// Its process.
     pub pid: Reading<u32>,
     /// The thread. 0: all threads together for which there was no room of their own.
@@ -24,7 +24,7 @@ pub struct Mover {
     /// Moves between packages.
     pub across_package: Reading<u64>,
     /// From where to where, most often first.
-    pub ways: Vec<Way>,
+    pub transitions: Vec<Way>,
 }
 
 /// Moves from one CPU to another.
@@ -90,7 +90,7 @@ pub struct Ipc {
     pub instructions: u64,
     /// Cycles not halted.
     pub cycles: u64,
-    /// Instructions a cycle.
+    /// IPC.
     pub per_cycle: f64,
 }
 

@@ -56,7 +56,7 @@ pub struct ByContext {
     /// task works for its own packets, and `/proc/stat` calls most of it `system`.
     pub syscall: VectorNs,
     /// An interrupt came upon some task, which paid.
-    pub irq_on_task: VectorNs,
+    pub interrupting_task: VectorNs,
     /// The CPU was idle.
     pub idle: VectorNs,
     /// The kernel's own thread did what was too much for an interrupt.
@@ -69,7 +69,7 @@ impl ByContext {
     /// All contexts in which a softirq ran; without the threads, which `/proc/stat` counts
     /// as `system`.
     pub fn softirq_ns(&self) -> u64 {
-        [self.syscall, self.irq_on_task, self.idle, self.ksoftirqd]
+        [self.syscall, self.interrupting_task, self.idle, self.ksoftirqd]
             .iter()
             .map(VectorNs::total)
             .sum()
@@ -84,7 +84,7 @@ impl ByContext {
     pub fn times(&self, factor: f64) -> Self {
         Self {
             syscall: self.syscall.times(factor),
-            irq_on_task: self.irq_on_task.times(factor),
+            interrupting_task: self.interrupting_task.times(factor),
             idle: self.idle.times(factor),
             ksoftirqd: self.ksoftirqd.times(factor),
             threaded: self.threaded.clone().map(|v| v.times(factor)),
@@ -95,7 +95,7 @@ impl ByContext {
     pub fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.syscall, &other.syscall),
-            (&mut self.irq_on_task, &other.irq_on_task),
+            (&mut self.interrupting_task, &other.interrupting_task),
             (&mut self.idle, &other.idle),
             (&mut self.ksoftirqd, &other.ksoftirqd),
         ];
@@ -131,9 +131,9 @@ pub struct SoftirqGap {
     /// Measured, all vectors.
     pub measured_ns: u64,
     /// Claimed.
-    pub claimed_ns: u64,
+    pub proc_stat_ns: u64,
     /// Claimed by measured: above 1 it claims too much. Absent below two ticks of either.
-    pub claimed_by_measured: Reading<f64>,
+    pub proc_stat_by_measured: Reading<f64>,
 }
 
 /// How this kernel comes to what `/proc/stat` says of softirqs, and so why that is not what they

@@ -7,7 +7,7 @@ use crate::Reading;
 
 /// One thread over the interval. Sums by process are for whoever shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Payer {
+pub struct InterruptedTask {
     /// Its process.
     pub pid: u32,
     /// The process's short name, `/proc/PID/comm`. Absent where the process ended before it was
@@ -20,9 +20,9 @@ pub struct Payer {
     pub name: String,
     /// Softirqs of interrupts that came upon it while it ran: time taken from it for others'
     /// packets.
-    pub stolen_softirq_ns: u64,
+    pub preempted_by_softirq_ns: u64,
     /// Interrupt handlers that came upon it while it ran.
-    pub stolen_irq_ns: u64,
+    pub preempted_by_irq_ns: u64,
     /// Softirq work within its own system calls.
     pub own_softirq_ns: u64,
     /// How many softirqs that were, both kinds.

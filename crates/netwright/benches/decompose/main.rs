@@ -1,6 +1,6 @@
-//! `explain`'s parts against a far end whose service time is known: from 10 µs to 2 ms, 1 to 64
+//! `explain`'s parts against a server whose service time is known: from 10 µs to 2 ms, 1 to 64
 //! clients, on loopback and on wires that delay each way. What it says is the service is held
-//! against what the far end spun by its own clock, the sum of the parts against the measured mean.
+//! against what the server spun by its own clock, the sum of the parts against the measured mean.
 //!
 //! Needs root where a wire delays. Options: `--services 10us,100us,2ms`, `--clients 1,8,64`,
 //! `--delays 0us,250us,2ms`, `--duration 2s` of explain's turns for each cell, `--round 100ms`;
@@ -21,7 +21,7 @@ use model::{Nanos, explain::ExplainDocument};
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 /// `right` on the wire.
 const THERE: &str = "10.99.0.2";
-/// What a far end is told over the wire.
+/// What a server is told over the wire.
 const SECRET: &str = "the benchmark's own";
 /// A service time may be off by this part of it, or by so much.
 const OFF: (f64, f64) = (0.03, 2_000.0);
@@ -77,7 +77,7 @@ fn options() -> io::Result<Options> {
 
 /// One point of the grid.
 struct Cell {
-    /// How far the service is off what the far end spun, in nanoseconds and as a part of it.
+    /// How far the service is off what the server spun, in nanoseconds and as a part of it.
     service: (f64, f64),
     /// The same of the typical transaction's.
     typical: (f64, f64),
@@ -109,9 +109,9 @@ fn run(o: &Options) -> io::Result<()> {
         let each: Nanos = delay.parse().map_err(|e| io::Error::other(format!("{e}")))?;
         let lab = if each.0 > 0 { Some(wire(each)?) } else { None };
         for service in &o.services {
-            let far = Far::start(lab.as_ref(), service)?;
+            let peer = PeerEnd::start(lab.as_ref(), service)?;
             for clients in &o.clients {
-                let d = explain(o, lab.as_ref(), &far, clients)?;
+                let d = explain(o, lab.as_ref(), &peer, clients)?;
                 let Some(cell) = Cell::of(&d) else {
                     println!("| {delay} | {service} | {clients} | nothing measured |||||");
                     continue;
@@ -160,13 +160,13 @@ fn wire(delay: Nanos) -> io::Result<TestLab> {
     TestLab::pair(&spec).map_err(io::Error::other)
 }
 
-/// A far end with a service time.
-struct Far {
+/// A server with a service time.
+struct PeerEnd {
     child: Child,
     target: String,
 }
 
-impl Far {
+impl PeerEnd {
     fn start(lab: Option<&TestLab>, service: &str) -> io::Result<Self> {
         let address = if lab.is_some() { THERE } else { "127.0.0.1" };
         let all = [NETWRIGHT, "serve", "--json", "--quiet", "--port", "0", "--bind", address];
@@ -183,7 +183,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -206,10 +206,10 @@ fn command(lab: Option<&TestLab>, host: &str, args: &[&str]) -> io::Result<Comma
 fn explain(
     o: &Options,
     lab: Option<&TestLab>,
-    far: &Far,
+    peer: &PeerEnd,
     clients: &str,
 ) -> io::Result<ExplainDocument> {
-    let target = format!("rtt://{}", far.target);
+    let target = format!("rtt://{}", peer.target);
     let args = [NETWRIGHT, "explain", "--json", "--quiet", &target, "--clients", clients];
     let times = ["--duration", &o.duration, "--round", &o.round];
     let out = command(lab, "left", &[&args[..], &times].concat())?.output()?;

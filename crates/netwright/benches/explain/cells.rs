@@ -13,7 +13,7 @@ pub struct Cell {
     pub range: (f64, f64),
     pub inconclusive: bool,
     /// By hand.
-    pub simple: f64,
+    pub naive: f64,
     /// Transactions a second over the wire, pass by pass: as many before the prediction as after.
     pub measured: Vec<f64>,
 }
@@ -34,7 +34,7 @@ impl Cell {
     }
 
     fn by_hand(&self) -> f64 {
-        self.simple / self.measured() - 1.0
+        self.naive / self.measured() - 1.0
     }
 
     /// How far the passes lie apart.

@@ -126,7 +126,7 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
             predicted: p.predicted_per_s,
             range: (p.low_per_s, p.high_per_s),
             inconclusive: p.inconclusive,
-            simple: p.simple_per_s.unwrap_or(f64::NAN),
+            naive: p.naive_per_s.unwrap_or(f64::NAN),
             measured: rates,
         })
     });
@@ -136,27 +136,27 @@ fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
         let frame_us = (after - before) * 1e6 / (carried_after - carried).max(1) as f64;
         println!("  (the wire takes {frame_us:.1} µs of CPU for a frame)");
     }
-    for path in &document.elsewhere {
+    for path in &document.other_paths {
         let added = (path.added_ns + path.idle_ns + path.reconnecting_ns.unwrap_or(0.0)) / 1e3;
         println!(
             "  ({added:.1} µs longer there, {:.1} of them the server's, ±{:.1}; others kept {:.2} CPUs busy, rounds lie {:.1}% apart)",
             path.idle_ns / 1e3,
-            path.doubt_ns / 1e3,
+            path.margin_ns / 1e3,
             document.levels.iter().filter_map(|l| l.others_cpus).fold(0.0, f64::max),
             document.levels.iter().filter_map(|l| l.spread).fold(0.0, f64::max) * 100.0,
         );
         for late in &path.delayed {
             println!("  (with delayed answers {} clients made {:.0}/s)", late.clients, late.per_s);
         }
-        for twin in &path.loads {
+        for synthetic in &path.loads {
             println!(
-                "  (twin of {} clients: {:.0}/s here with {:.1} µs of CPU; there {:.0}/s, {:.1} µs more, held out {:.0}%)",
-                twin.clients,
-                twin.here_per_s,
-                twin.here_cpu_ns.unwrap_or(f64::NAN) / 1e3,
-                twin.there_per_s.unwrap_or(f64::NAN),
-                twin.cpu_ns.unwrap_or(f64::NAN) / 1e3,
-                twin.held_out.unwrap_or(f64::NAN) * 100.0
+                "  (synthetic workload of {} clients: {:.0}/s here with {:.1} µs of CPU; there {:.0}/s, {:.1} µs more, held out {:.0}%)",
+                synthetic.clients,
+                synthetic.this_path_per_s,
+                synthetic.this_path_cpu_ns.unwrap_or(f64::NAN) / 1e3,
+                synthetic.other_path_per_s.unwrap_or(f64::NAN),
+                synthetic.cpu_ns.unwrap_or(f64::NAN) / 1e3,
+                synthetic.held_out.unwrap_or(f64::NAN) * 100.0
             );
         }
     }

@@ -35,7 +35,7 @@ pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 const THERE: &str = "10.99.0.2";
 const LEFT: &str = "10.99.0.1";
 const HTTP_PORT: u16 = 8088;
-/// What a far end is told over the wire.
+/// What a server is told over the wire.
 const SECRET: &str = "the benchmark's own";
 /// What is predicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Site {
         // The wire writes its counters each second.
         std::thread::sleep(std::time::Duration::from_millis(1_100));
         let said = fs::read(self.lab.folder().join("wire-eth0.json")).unwrap_or_default();
-        let said: lab::wire::WireStats = serde_json::from_slice(&said).unwrap_or_default();
+        let said: lab::link::LinkStats = serde_json::from_slice(&said).unwrap_or_default();
         Some((ticks as f64 / 100.0, said.carried.iter().sum()))
     }
 }
@@ -209,7 +209,7 @@ fn servers(
     Ok((pg, Nginx::start(folder, &listen)))
 }
 
-/// A far end on `left`, which has started.
+/// A server on `left`, which has started.
 fn serve(lab: &TestLab) -> io::Result<Child> {
     let argv = [NETWRIGHT, "serve", "--json", "--quiet", "--bind", LEFT];
     let mut command: Command = lab.command("left", &argv).map_err(io::Error::other)?;
@@ -226,7 +226,7 @@ fn wire_pid(namespace: &str) -> Option<u32> {
     let is_wire = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line);
-        line.contains("wire") && line.contains(namespace)
+        line.contains("pair-link") && line.contains(namespace)
     };
     let all = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = all.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! `prove`'s promises on live noise: how often two far ends that are alike are called different,
+//! `prove`'s promises on live noise: how often two servers that are alike are called different,
 //! how often one that serves 5% longer is found within a minute, how often one that serves 2%
 //! longer in three, and how often with the wrong sign. Everything on this host, over loopback.
 //!
@@ -101,13 +101,13 @@ fn options() -> io::Result<Options> {
     Ok(o)
 }
 
-/// A far end, ended when dropped.
-struct Far {
+/// A server, ended when dropped.
+struct PeerEnd {
     child: Child,
     target: String,
 }
 
-impl Far {
+impl PeerEnd {
     fn start(service_us: f64) -> io::Result<Self> {
         let service = format!("{:.0}us", service_us);
         let mut child = Command::new(NETWRIGHT)
@@ -125,7 +125,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -134,8 +134,8 @@ impl Drop for Far {
 
 fn run(o: &Options) -> io::Result<()> {
     let mut tally = Tally::open(o.record.as_deref(), &o.made())?;
-    let (one, other) = (Far::start(o.service_us)?, Far::start(o.service_us)?);
-    let [slow, slightly] = LONGER.map(|by| Far::start(o.service_us * by));
+    let (one, other) = (PeerEnd::start(o.service_us)?, PeerEnd::start(o.service_us)?);
+    let [slow, slightly] = LONGER.map(|by| PeerEnd::start(o.service_us * by));
     let (slow, slightly) = (slow?, slightly?);
     let folder = std::env::temp_dir().join(format!("netwright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;

@@ -14,7 +14,7 @@ use stats::rate::wilson;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Two far ends that serve alike.
+    /// Two servers that serve alike.
     Alike,
     /// The second serves 5% longer.
     Slower,
@@ -118,9 +118,9 @@ impl Tally {
         if alike.is_empty() {
             return;
         }
-        let told = |t: &&&Trial| t.is(Outcome::Better) || t.is(Outcome::Worse);
+        let reported = |t: &&&Trial| t.is(Outcome::Better) || t.is(Outcome::Worse);
         println!("alike");
-        rate("called better or worse", alike.iter().filter(told).count(), alike.len());
+        rate("called better or worse", alike.iter().filter(reported).count(), alike.len());
         rate("interval holds 0", alike.iter().filter(|t| t.holds_0).count(), alike.len());
         rate("a counter is named", alike.iter().filter(|t| t.named).count(), alike.len());
         self.power("5% of service", Kind::Slower, Kind::Faster);

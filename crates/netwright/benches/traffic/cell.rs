@@ -25,7 +25,7 @@ pub enum Metric {
     CpuPerRequest,
     /// Bits for a second of CPU, both ends' processes.
     BitsPerCpu,
-    /// CPU time of the near end's process by transaction, nanoseconds.
+    /// CPU time of the client's process by transaction, nanoseconds.
     CpuPerTransaction,
     /// Transactions a second.
     Transactions,

@@ -46,10 +46,10 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
 
 /// What the result itself says that a sample costs, as a share of its fastest round trip.
 fn own_word(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
-    let (_server, port) = ours::serve(room, room.far)?;
+    let (_server, port) = ours::serve(room, room.peer)?;
     let ms = u64::from(options.window_ms);
     let arguments = ["rtt", "--request", "64", "--wait", "spin"];
-    let document = ours::document(ours::measure(room, port, ms, room.far, &arguments)?, ms)?;
+    let document = ours::document(ours::measure(room, port, ms, room.peer, &arguments)?, ms)?;
     let sample = ours::number(&document, "/floor/sample_ns")?;
     let median = ours::number(&document, "/runs/0/rtt_ns/p50")?;
     let share = sample / median;

@@ -62,12 +62,12 @@ impl Floor {
             command.args([role, protocol, &port.to_string(), &e.bytes.to_string(), wait]);
             command
         };
-        let server = Process::start(room, common("serve"), e.far_cpu(room))?;
+        let server = Process::start(room, common("serve"), e.peer_cpu_of(room))?;
         let _server = server.listening(room, e.udp, port)?;
         let mut client = common("client");
         client.args([&WARMUP_MS.to_string(), &ms.to_string(), how]);
         let limit = Duration::from_millis((WARMUP_MS + ms).into()) + Duration::from_secs(5);
-        let printed = Process::start(room, client, room.near)?.finish(limit)?;
+        let printed = Process::start(room, client, room.local)?.finish(limit)?;
         let numbers: Vec<f64> = printed.split_whitespace().flat_map(str::parse).collect();
         let [median, mean, _, count, window] = numbers[..] else {
             return Err(io::Error::other(format!("pingpong printed {printed:?}")));
@@ -89,9 +89,10 @@ impl Floor {
             command
         };
         let text = port.to_string();
-        let receiver = Process::start(room, command(&["serve", &text]), room.far)?;
+        let receiver = Process::start(room, command(&["serve", &text]), room.peer)?;
         let receiver = receiver.listening(room, false, port)?;
-        let sender = Process::start(room, command(&["client", &text, &ms.to_string()]), room.near)?;
+        let sender =
+            Process::start(room, command(&["client", &text, &ms.to_string()]), room.local)?;
         Ok((sender, receiver))
     }
 }

@@ -54,9 +54,9 @@ pub fn measure_calls(room: &Room, options: &Options, table: &mut Table) -> io::R
     table.part("System calls for one round trip, both ends, counted by the kernel for 300 ms");
     for flows in [1, 64, 1000] {
         if ours::ready() {
-            let (near, far) = ours_start(room, flows)?;
-            let counted = count(room, &near, &far)?;
-            let document = ours::document(near, SEND_MS)?;
+            let (local, peer) = ours_start(room, flows)?;
+            let counted = count(room, &local, &peer)?;
+            let document = ours::document(local, SEND_MS)?;
             let said = ours::number(&document, "/runs/0/transactions_per_s")?;
             same_trips(counted.trips_per_s(), said)?;
             let most = if flows == 1 { MOST_CALLS_OF_ONE } else { MOST_CALLS };
@@ -65,8 +65,8 @@ pub fn measure_calls(room: &Room, options: &Options, table: &mut Table) -> io::R
             line(table, NAME, flows, &counted, &format!(" (≤ {most})"), verdict);
         }
         if let Some(path) = &options.neper {
-            let (near, far) = peers::neper_start(room, path, flows)?;
-            let counted = count(room, &near, &far)?;
+            let (local, peer) = peers::neper_start(room, path, flows)?;
+            let counted = count(room, &local, &peer)?;
             line(table, "neper", flows, &counted, "", Verdict::Shown);
         }
     }
@@ -77,18 +77,18 @@ pub fn measure_calls(room: &Room, options: &Options, table: &mut Table) -> io::R
 const SEND_MS: u64 = 1500;
 
 fn ours_start(room: &Room, flows: u32) -> io::Result<(Process, Process)> {
-    let (server, port) = ours::serve(room, room.far)?;
+    let (server, port) = ours::serve(room, room.peer)?;
     let (bytes, flows) = (EXCHANGE.bytes.to_string(), flows.to_string());
     let arguments = ["rtt", "--request", &bytes, "--flows", &flows];
-    Ok((ours::measure(room, port, SEND_MS, room.far, &arguments)?, server))
+    Ok((ours::measure(room, port, SEND_MS, room.peer, &arguments)?, server))
 }
 
 /// Counts in the midst of the traffic.
-fn count(room: &Room, near: &Process, far: &Process) -> io::Result<Counted> {
+fn count(room: &Room, local: &Process, peer: &Process) -> io::Result<Counted> {
     // Until the traffic flows, and a little beyond.
     room.wait_traffic(200_000)?;
     sleep(Duration::from_millis(100))?;
-    let mut calls = Calls::of(near, far)?;
+    let mut calls = Calls::of(local, peer)?;
     calls.clear()?;
     sleep(Duration::from_millis(300))?;
     calls.counted()

@@ -26,7 +26,7 @@ const SETTLE: Duration = Duration::from_millis(250);
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     table.part(&format!(
         "HTTP, a response of 2 bytes, blocking, one thread: nginx on CPU {}, clients on CPU {}",
-        room.near, room.far
+        room.local, room.peer
     ));
     table.columns();
     for flows in [16u32, 64] {
@@ -51,14 +51,14 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
 fn wrk(room: &Room, flows: u32, url: &str) -> io::Result<Process> {
     let mut command = Command::new("wrk");
     command.args(["-t1", &format!("-c{flows}"), "-d60s", url]);
-    Process::start(room, command, room.far)
+    Process::start(room, command, room.peer)
 }
 
 fn netwright(room: &Room, flows: u32, url: &str) -> io::Result<Process> {
     let mut command = Command::new(ours::NETWRIGHT);
     command.args(["measure", "http", url, "--flows", &flows.to_string(), "--json"]);
-    command.args(["--warmup", "0s", "--duration", "60s", "--cpu", &room.far.to_string()]);
-    Process::start(room, command, room.far)
+    command.args(["--warmup", "0s", "--duration", "60s", "--cpu", &room.peer.to_string()]);
+    Process::start(room, command, room.peer)
 }
 
 /// One run: a fresh server, a client, two looks; both are killed then.
@@ -100,7 +100,7 @@ fn nginx(room: &Room) -> io::Result<(Process, u16)> {
     let there = fs::exists(program[0]).unwrap_or(false);
     let mut command = Command::new(program[usize::from(!there)]);
     command.arg("-p").arg(&room.folder).arg("-c").arg(&file);
-    let server = Process::start(room, command, room.near)?.listening(room, false, port)?;
+    let server = Process::start(room, command, room.local)?.listening(room, false, port)?;
     Ok((server, port))
 }
 

@@ -33,19 +33,19 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
 }
 
 fn watch(room: &Room, table: &mut Table, ms: u64, arguments: &[&str]) -> io::Result<()> {
-    let (far, port) = ours::serve(room, room.far)?;
-    let near = ours::measure(room, port, ms, room.far, arguments)?;
+    let (peer, port) = ours::serve(room, room.peer)?;
+    let local = ours::measure(room, port, ms, room.peer, arguments)?;
     room.wait_traffic(1_000_000)?;
     let tenth = Duration::from_millis(ms / 10);
     sleep(tenth)?;
-    let first = (near.resident()?, far.resident()?);
+    let first = (local.resident()?, peer.resident()?);
     let mut most = first;
     for _ in 0..8 {
         sleep(tenth)?;
-        most = (most.0.max(near.resident()?), most.1.max(far.resident()?));
+        most = (most.0.max(local.resident()?), most.1.max(peer.resident()?));
     }
-    let last = (near.resident()?, far.resident()?);
-    ours::document(near, ms)?;
+    let last = (local.resident()?, peer.resident()?);
+    ours::document(local, ms)?;
     let grown = most.0.saturating_sub(first.0).max(most.1.saturating_sub(first.1));
     let kib = |bytes: u64| bytes >> 10;
     let text = format!(

@@ -47,10 +47,12 @@ pub fn measure(
 ) -> io::Result<Process> {
     let mut command = Command::new(NETWRIGHT);
     let (kind, rest) = arguments.split_first().unwrap_or((&"rtt", &[]));
-    let (near, far) = (room.near.to_string(), cpu.to_string());
+    let (local, peer) = (room.local.to_string(), cpu.to_string());
     command.args(["measure", kind, &format!("127.0.0.1:{port}"), "--json", "--warmup", "100ms"]);
-    command.args(["--duration", &format!("{ms}ms"), "--cpu", &near, "--peer-cpu", &far]).args(rest);
-    Process::start(room, command, room.near)
+    command
+        .args(["--duration", &format!("{ms}ms"), "--cpu", &local, "--peer-cpu", &peer])
+        .args(rest);
+    Process::start(room, command, room.local)
 }
 
 /// The document that a measurement of so many milliseconds printed.
@@ -68,7 +70,7 @@ pub fn number(document: &Value, pointer: &str) -> io::Result<f64> {
 
 /// One run of round trips.
 pub fn rtt(room: &Room, exchange: &Exchange, flows: u32, ms: u32) -> io::Result<Figures> {
-    let cpu = exchange.far_cpu(room);
+    let cpu = exchange.peer_cpu_of(room);
     let (_server, port) = serve(room, cpu)?;
     let (bytes, flows) = (exchange.bytes.to_string(), flows.to_string());
     let wait = if exchange.spin { "spin" } else { "block" };

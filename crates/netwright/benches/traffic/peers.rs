@@ -35,7 +35,7 @@ pub fn qperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
     let port = room.port();
     let (listen, data) = (port.to_string(), (port + 1).to_string());
     let server = command("qperf", &["--listen_port", &listen]);
-    let server = Process::start(room, server, exchange.far_cpu(room))?;
+    let server = Process::start(room, server, exchange.peer_cpu_of(room))?;
     let _server = server.listening(room, false, port)?;
     let (seconds, bytes) = (SECONDS.to_string(), exchange.bytes.to_string());
     let test = if exchange.udp { "udp_lat" } else { "tcp_lat" };
@@ -57,7 +57,7 @@ pub fn qperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
             test,
         ],
     );
-    let printed = Process::start(room, client, room.near)?.finish(LIMIT)?;
+    let printed = Process::start(room, client, room.local)?.finish(LIMIT)?;
     // With the least common denominator of units, a single figure is in nanoseconds.
     if !printed.contains(" ns") {
         return Err(io::Error::other(format!("qperf's latency is not in ns: {printed:?}")));
@@ -76,12 +76,12 @@ pub fn sockperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
         command.args(exchange.spin.then_some("--nonblocked"));
         command
     };
-    let server = Process::start(room, common("server"), exchange.far_cpu(room))?;
+    let server = Process::start(room, common("server"), exchange.peer_cpu_of(room))?;
     let _server = server.listening(room, exchange.udp, port)?;
     let mut client = common("ping-pong");
     let (seconds, bytes) = (SECONDS.to_string(), exchange.bytes.to_string());
     client.args(["-m", &bytes, "-t", &seconds, "--full-rtt"]);
-    let printed = Process::start(room, client, room.near)?.finish(LIMIT)?;
+    let printed = Process::start(room, client, room.local)?.finish(LIMIT)?;
     Ok(Figures::from([
         (Metric::Median, 1e3 * number_after(&printed, "percentile 50.000")?),
         (Metric::Mean, 1e3 * number_after(&printed, "avg-rtt")?),
@@ -96,11 +96,11 @@ pub fn neper_start(room: &Room, path: &Path, flows: u32) -> io::Result<(Process,
     let common = ["--nolog", "-T", "1", "-C", &control, "-P", &data, "-I", "0.05"];
     let mut server = command(path, &common);
     server.args(["--listen-backlog", &backlog]);
-    let server = Process::start(room, server, room.far)?.listening(room, false, port)?;
+    let server = Process::start(room, server, room.peer)?.listening(room, false, port)?;
     let mut client = command(path, &common);
     let (seconds, flows) = (SECONDS.to_string(), flows.to_string());
     client.args(["-c", "-H", "127.0.0.1", "-F", &flows, "-l", &seconds]);
-    Ok((Process::start(room, client, room.near)?, server))
+    Ok((Process::start(room, client, room.local)?, server))
 }
 
 /// Round trips a second of neper's `tcp_rr`, as it reports them.
@@ -115,9 +115,9 @@ pub fn iperf3(room: &Room) -> io::Result<(Process, Process)> {
     let port = room.port();
     let text = port.to_string();
     let server = command("iperf3", &["-s", "-1", "-p", &text]);
-    let receiver = Process::start(room, server, room.far)?.listening(room, false, port)?;
+    let receiver = Process::start(room, server, room.peer)?.listening(room, false, port)?;
     // One second more than is looked at.
     let seconds = (SECONDS + 1).to_string();
     let client = command("iperf3", &["-c", "127.0.0.1", "-p", &text, "-t", &seconds]);
-    Ok((Process::start(room, client, room.near)?, receiver))
+    Ok((Process::start(room, client, room.local)?, receiver))
 }

@@ -76,7 +76,7 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
 /// A server on the far CPU, with pgbench's tables.
 fn serve(room: &Room) -> io::Result<Postgres> {
     // What is started from here stays there.
-    pin(room.far)?;
+    pin(room.peer)?;
     let server = Postgres::start();
     let scale = SCALE.to_string();
     let out = server.tool("pgbench").args(["-i", "-q", "-s", &scale]).output()?;
@@ -125,7 +125,7 @@ impl Run<'_> {
         let mut command = Command::new(NETWRIGHT);
         command.args(["measure", "pg", &self.server.url("postgres"), "--json"]);
         command.args(["--script", "select-only", "--protocol", "prepared", "--threads", "1"]);
-        let (all, cpu) = ((self.clients * self.each).to_string(), self.room.near.to_string());
+        let (all, cpu) = ((self.clients * self.each).to_string(), self.room.local.to_string());
         command.args(["--clients", &self.clients.to_string(), "--transactions", &all]);
         command.args(["--cpu", &cpu]);
         let (printed, cpu) = self.run(command)?;
@@ -141,7 +141,7 @@ impl Run<'_> {
     /// What it printed, and its CPU time by transaction, nanoseconds.
     fn run(&self, command: Command) -> io::Result<(String, f64)> {
         let before = children_cpu_ns()?;
-        let printed = Process::start(self.room, command, self.room.near)?.finish(LIMIT)?;
+        let printed = Process::start(self.room, command, self.room.local)?.finish(LIMIT)?;
         let used = children_cpu_ns()? - before;
         Ok((printed, used as f64 / f64::from(self.clients * self.each)))
     }

@@ -22,10 +22,10 @@ extern "C" fn on_signal(_: libc::c_int) {
 pub struct Room {
     /// Compiled loops and outputs.
     pub folder: PathBuf,
-    /// CPU of the near end.
-    pub near: usize,
-    /// CPU of the far end, when it is another one.
-    pub far: usize,
+    /// CPU of the client.
+    pub local: usize,
+    /// CPU of the server, when it is another one.
+    pub peer: usize,
     /// Whether the network is a namespace of its own.
     pub own_network: bool,
     next_port: Cell<u16>,
@@ -44,7 +44,7 @@ impl Room {
             // SAFETY: the handler only stores into an atomic.
             unsafe { libc::signal(signal, on_signal as *const () as libc::sighandler_t) };
         }
-        let (near, far) = two_cpus()?;
+        let (local, peer) = two_cpus()?;
         let own_network = own_network()?;
         // SAFETY: a plain call; a child inherits it.
         if options.nice && unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) } != 0 {
@@ -54,7 +54,7 @@ impl Room {
         let folder = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder)?;
         let (next_port, next_file) = (Cell::new(20_000), Cell::new(0));
-        Ok(Self { folder, near, far, own_network, next_port, next_file })
+        Ok(Self { folder, local, peer, own_network, next_port, next_file })
     }
 
     /// A port that was not used before in this run (the next ten are free too).

@@ -26,9 +26,9 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The far end's CPU.
-    pub fn far_cpu(&self, room: &Room) -> usize {
-        if self.one_cpu { room.near } else { room.far }
+    /// The server's CPU.
+    pub fn peer_cpu_of(&self, room: &Room) -> usize {
+        if self.one_cpu { room.local } else { room.peer }
     }
 }
 

@@ -54,8 +54,8 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
 }
 
 fn ours_start(room: &Room) -> io::Result<(Process, Process)> {
-    let (server, port) = ours::serve(room, room.far)?;
-    Ok((ours::measure(room, port, SEND_MS.into(), room.far, &["stream"])?, server))
+    let (server, port) = ours::serve(room, room.peer)?;
+    Ok((ours::measure(room, port, SEND_MS.into(), room.peer, &["stream"])?, server))
 }
 
 fn steady(room: &Room, (sender, receiver): (Process, Process)) -> io::Result<Figures> {

@@ -16,7 +16,7 @@ use crate::{process::Process, room::named};
 pub struct Calls {
     /// System calls of both.
     calls: Vec<OwnedFd>,
-    /// Responses that the near end got.
+    /// Responses that the client got.
     trips: Vec<OwnedFd>,
     since: Instant,
 }
@@ -47,15 +47,15 @@ struct Attributes {
 
 impl Calls {
     /// Of the threads that both have now.
-    pub fn of(near: &Process, far: &Process) -> io::Result<Self> {
+    pub fn of(local: &Process, peer: &Process) -> io::Result<Self> {
         let open = |event: u64, threads: &[i32]| -> io::Result<Vec<OwnedFd>> {
             threads.iter().map(|t| counter(event, *t)).collect()
         };
         let (enter, piece) = (event("raw_syscalls/sys_enter")?, event("tcp/tcp_rcv_space_adjust")?);
-        let near = near.threads()?;
-        let mut calls = open(enter, &near)?;
-        calls.extend(open(enter, &far.threads()?)?);
-        Ok(Self { calls, trips: open(piece, &near)?, since: Instant::now() })
+        let local = local.threads()?;
+        let mut calls = open(enter, &local)?;
+        calls.extend(open(enter, &peer.threads()?)?);
+        Ok(Self { calls, trips: open(piece, &local)?, since: Instant::now() })
     }
 
     /// Counts from here on.

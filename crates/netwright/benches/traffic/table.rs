@@ -108,7 +108,7 @@ impl Table {
         };
         let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
         println!("kernel {}", read("/proc/sys/kernel/osrelease")?);
-        println!("near end on CPU {}, far end on CPU {} or the same", room.near, room.far);
+        println!("client on CPU {}, server on CPU {} or the same", room.local, room.peer);
         println!("{network}, congestion control {}", read(CONGESTION)?);
         println!("load average {}", read("/proc/loadavg")?);
         for program in ["cc", "qperf", "sockperf", "iperf3", "wrk"] {

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::{Shape, Tree, list, mask};
+use super::{Tree, TreeShape, list, mask};
 
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 
-pub fn write(tree: &Tree, shape: &Shape) -> io::Result<()> {
+pub fn write(tree: &Tree, shape: &TreeShape) -> io::Result<()> {
     let all = list(&(0..shape.cpus).collect::<Vec<_>>());
     tree.files(
         CPUS,
@@ -36,7 +36,7 @@ pub fn write(tree: &Tree, shape: &Shape) -> io::Result<()> {
 }
 
 /// Siblings as lists and as masks; both names of each, as the kernel has both.
-fn topology(tree: &Tree, shape: &Shape, cpu: usize) -> io::Result<()> {
+fn topology(tree: &Tree, shape: &TreeShape, cpu: usize) -> io::Result<()> {
     let core = shape.core(cpu);
     let package = shape.package_of_core(core);
     let core_cpus = shape.cpus_where(|c| c == core);
@@ -75,7 +75,7 @@ fn topology(tree: &Tree, shape: &Shape, cpu: usize) -> io::Result<()> {
 }
 
 /// L1d, L1i and L2 of a core, L3 of `cores_per_l3` cores.
-fn caches(tree: &Tree, shape: &Shape, cpu: usize) -> io::Result<()> {
+fn caches(tree: &Tree, shape: &TreeShape, cpu: usize) -> io::Result<()> {
     let core = shape.core(cpu);
     let of_core = shape.cpus_where(|c| c == core);
     let of_l3 = shape.cpus_where(|c| c / shape.cores_per_l3 == core / shape.cores_per_l3);
@@ -154,7 +154,7 @@ fn power(tree: &Tree, cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn nodes(tree: &Tree, shape: &Shape) -> io::Result<()> {
+fn nodes(tree: &Tree, shape: &TreeShape) -> io::Result<()> {
     let all = list(&(0..shape.nodes).collect::<Vec<_>>());
     tree.files(
         NODES,
@@ -168,14 +168,14 @@ fn nodes(tree: &Tree, shape: &Shape) -> io::Result<()> {
     )?;
     for node in 0..shape.nodes {
         let cpus = shape.cpus_where(|c| shape.node_of_core(c) == node);
-        let near = |a: usize, b: usize| {
+        let local = |a: usize, b: usize| {
             a * shape.packages / shape.nodes == b * shape.packages / shape.nodes
         };
         let distance: Vec<&str> = (0..shape.nodes)
             .map(|n| {
                 if n == node {
                     "10"
-                } else if near(n, node) {
+                } else if local(n, node) {
                     "12"
                 } else {
                     "32"

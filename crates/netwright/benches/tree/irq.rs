@@ -5,7 +5,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-use super::{Dice, Shape, Tree, list, mask};
+use super::{Dice, Tree, TreeShape, list, mask};
 
 /// One interrupt.
 pub struct Irq {
@@ -27,12 +27,12 @@ pub fn nic_address(nic: usize) -> String {
 }
 
 /// The node of a NIC.
-pub fn nic_node(shape: &Shape, nic: usize) -> usize {
+pub fn nic_node(shape: &TreeShape, nic: usize) -> usize {
     nic * shape.nodes / shape.nics
 }
 
 /// The node of an NVMe controller.
-pub fn nvme_node(shape: &Shape, n: usize) -> usize {
+pub fn nvme_node(shape: &TreeShape, n: usize) -> usize {
     n % shape.nodes
 }
 
@@ -45,7 +45,7 @@ pub fn nvme_address(n: usize) -> String {
 pub const NVME_VECTORS: usize = 65;
 
 /// A few of the chipset, then each NIC's event and queue vectors, then NVMe controllers.
-pub fn plan(shape: &Shape) -> Vec<Irq> {
+pub fn plan(shape: &TreeShape) -> Vec<Irq> {
     let mut dice = Dice::new(shape.cpus as u64);
     let mut all: Vec<Irq> = Vec::with_capacity(shape.irqs);
     for (number, name) in [
@@ -92,7 +92,7 @@ pub fn plan(shape: &Shape) -> Vec<Irq> {
     all
 }
 
-pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
+pub fn write(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     tree.dir("proc/irq")?;
     table(tree, shape, irqs)?;
     let everywhere: Vec<usize> = (0..shape.cpus).collect();
@@ -117,7 +117,7 @@ pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
 }
 
 /// As `show_interrupts` prints it; written row by row, never held whole.
-fn table(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
+fn table(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(tree.path("proc/interrupts"))?);
     let mut dice = Dice::new(7);
     let width = 4; // up to 9,999 interrupts

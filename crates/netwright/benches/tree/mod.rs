@@ -17,7 +17,7 @@ mod storage;
 
 /// What to generate.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct TreeShape {
     /// Logical CPUs.
     pub cpus: usize,
     /// Threads a core.
@@ -36,7 +36,7 @@ pub struct Shape {
     pub queues: usize,
 }
 
-impl Shape {
+impl TreeShape {
     /// A plausible machine of `cpus` CPUs with 4 NICs of 64 queues and 4,096 interrupts.
     pub const fn of(cpus: usize) -> Self {
         let (packages, nodes) = match cpus {
@@ -82,7 +82,7 @@ pub struct Tree {
 
 impl Tree {
     /// Writes the whole host.
-    pub fn generate(root: &Path, shape: &Shape) -> io::Result<()> {
+    pub fn generate(root: &Path, shape: &TreeShape) -> io::Result<()> {
         let tree = Self { root: root.to_owned() };
         cpu::write(&tree, shape)?;
         let irqs = irq::plan(shape);

@@ -3,12 +3,12 @@
 use std::io;
 
 use super::{
-    Shape, Tree,
+    Tree, TreeShape,
     irq::{Irq, nic_address, nic_node},
     list, mask,
 };
 
-pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
+pub fn write(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     for dir in ["sys/class/net", "sys/bus/pci/devices", "sys/bus/pci/drivers/ice"] {
         tree.dir(dir)?;
     }
@@ -24,7 +24,7 @@ pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
 /// device, class and driver.
 pub fn pci(
     tree: &Tree,
-    shape: &Shape,
+    shape: &TreeShape,
     address: &str,
     node: usize,
     ids: [&str; 4],
@@ -79,7 +79,7 @@ fn config_space() -> Vec<u8> {
     bytes
 }
 
-fn interface(tree: &Tree, shape: &Shape, nic: usize) -> io::Result<()> {
+fn interface(tree: &Tree, shape: &TreeShape, nic: usize) -> io::Result<()> {
     let at = format!("devices/pci0000:40/0000:40:01.1/{}/net/eth{nic}", nic_address(nic));
     let dir = format!("sys/{at}");
     let (index, mac) = ((nic + 2).to_string(), format!("b4:96:91:00:00:{nic:02x}"));

@@ -5,9 +5,9 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-use super::{Dice, Shape, Tree};
+use super::{Dice, Tree, TreeShape};
 
-pub fn write(tree: &Tree, shape: &Shape) -> io::Result<()> {
+pub fn write(tree: &Tree, shape: &TreeShape) -> io::Result<()> {
     tree.dir("proc/net")?;
     tree.files(
         "proc",
@@ -25,7 +25,7 @@ pub fn write(tree: &Tree, shape: &Shape) -> io::Result<()> {
     softnet(tree, shape)
 }
 
-fn softnet(tree: &Tree, shape: &Shape) -> io::Result<()> {
+fn softnet(tree: &Tree, shape: &TreeShape) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(tree.path("proc/net/softnet_stat"))?);
     let mut dice = Dice::new(3);
     for cpu in 0..shape.cpus {
@@ -37,7 +37,7 @@ fn softnet(tree: &Tree, shape: &Shape) -> io::Result<()> {
     out.flush()
 }
 
-fn cpuinfo(tree: &Tree, shape: &Shape) -> io::Result<()> {
+fn cpuinfo(tree: &Tree, shape: &TreeShape) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(tree.path("proc/cpuinfo"))?);
     let flags = "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush \
                  mmx fxsr sse sse2 ht syscall nx mmxext fxsr_opt pdpe1gb rdtscp lm constant_tsc \

@@ -3,12 +3,12 @@
 use std::io;
 
 use super::{
-    Shape, Tree,
+    Tree, TreeShape,
     irq::{Irq, NVME_VECTORS, nvme_address, nvme_node},
     nic::pci,
 };
 
-pub fn write(tree: &Tree, shape: &Shape, irqs: &[Irq]) -> io::Result<()> {
+pub fn write(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     tree.dir("sys/bus/pci/drivers/nvme")?;
     tree.dir("sys/class/nvme")?;
     let count = irqs.iter().filter(|i| i.name.starts_with("nvme")).count().div_ceil(NVME_VECTORS);

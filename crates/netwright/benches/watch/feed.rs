@@ -11,9 +11,9 @@ use probe::{
     Root,
     samples::{Options, delta, raw::Raw},
 };
-use report::{Look, watch::Teller};
+use report::{TextStyle, watch::Teller};
 
-use super::tree::{Shape, Tree};
+use super::tree::{Tree, TreeShape};
 
 /// Intervals of each; the first, which shows more, counts as the others.
 const TURNS: u64 = 20;
@@ -22,7 +22,7 @@ const TURNS: u64 = 20;
 pub fn measure() -> io::Result<()> {
     println!();
     for cpus in [2, 512] {
-        let mut teller = Teller::new(Look::default(), generated::host(cpus, 8));
+        let mut teller = Teller::new(TextStyle::default(), generated::host(cpus, 8));
         let (mut text, mut json) = (Vec::new(), Vec::new());
         for turn in 0..TURNS {
             let record =
@@ -49,7 +49,7 @@ pub fn measure() -> io::Result<()> {
 /// Reads the counters of a host of so many CPUs and takes the difference, as each interval does.
 fn reading(cpus: usize) -> io::Result<()> {
     let dir = tempfile::tempdir_in(if fs::exists("/dev/shm")? { "/dev/shm" } else { "/tmp" })?;
-    let shape = Shape::of(cpus);
+    let shape = TreeShape::of(cpus);
     Tree::generate(dir.path(), &shape)?;
     fs::write(dir.path().join("proc/stat"), stat(cpus))?;
     let root = Root::open(dir.path()).map_err(io::Error::other)?;

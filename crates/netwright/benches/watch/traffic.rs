@@ -78,18 +78,18 @@ impl Traffic {
                 });
             }
             Kind::Stream => {
-                let (mut near, mut far) = connected()?;
+                let (mut local, mut peer) = connected()?;
                 traffic.add(0, move |counts| {
                     let block = vec![7; 65_536];
                     while !counts.stop.load(Relaxed) {
-                        near.write_all(&block)?;
+                        local.write_all(&block)?;
                     }
                     Ok(())
                 });
                 traffic.add(1, move |counts| {
                     let mut block = vec![0; 65_536];
                     loop {
-                        let n = far.read(&mut block)?;
+                        let n = peer.read(&mut block)?;
                         if n == 0 {
                             return Ok(());
                         }
@@ -98,20 +98,20 @@ impl Traffic {
                 });
             }
             Kind::Rtt => {
-                let (mut near, mut far) = connected()?;
+                let (mut local, mut peer) = connected()?;
                 traffic.add(0, move |counts| {
                     let mut byte = [7];
                     while !counts.stop.load(Relaxed) {
-                        near.write_all(&byte)?;
-                        near.read_exact(&mut byte)?;
+                        local.write_all(&byte)?;
+                        local.read_exact(&mut byte)?;
                         counts.done.fetch_add(1, Relaxed);
                     }
                     Ok(())
                 });
                 traffic.add(0, move |_| {
                     let mut byte = [0];
-                    while far.read(&mut byte)? == 1 {
-                        far.write_all(&byte)?;
+                    while peer.read(&mut byte)? == 1 {
+                        peer.write_all(&byte)?;
                     }
                     Ok(())
                 });
@@ -123,7 +123,7 @@ impl Traffic {
 
     fn add(&mut self, cpu: usize, body: impl FnOnce(&Counts) -> io::Result<()> + Send + 'static) {
         let counts = Arc::clone(&self.counts);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, reported) = std::sync::mpsc::channel();
         self.threads.push(std::thread::spawn(move || {
             let mut clock = 0;
             // SAFETY: plain system calls on variables of ours.
@@ -136,7 +136,7 @@ impl Traffic {
             let _ = tell.send(clock);
             body(&counts)
         }));
-        self.clocks.extend(told.recv());
+        self.clocks.extend(reported.recv());
     }
 
     /// How much is done in a second of these threads' CPU time: what other processes take of
@@ -173,9 +173,9 @@ impl Drop for Traffic {
 
 fn connected() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let near = TcpStream::connect(listener.local_addr()?)?;
-    let (far, _) = listener.accept()?;
-    near.set_nodelay(true)?;
-    far.set_nodelay(true)?;
-    Ok((near, far))
+    let local = TcpStream::connect(listener.local_addr()?)?;
+    let (peer, _) = listener.accept()?;
+    local.set_nodelay(true)?;
+    peer.set_nodelay(true)?;
+    Ok((local, peer))
 }

@@ -21,11 +21,11 @@ use crate::{
 /// Reads what the host is, watches what it does, judges both, and tells.
 pub fn run(request: &Doctor) -> Result<Done, Failure> {
     let facts = request.source.facts()?;
-    let (samples, cut_short) = watch(request, &facts);
+    let (samples, interrupted) = watch(request, &facts);
     let case = Case { facts: &facts, samples: &samples, goal: request.goal };
     let diagnosis = diagnose(&case);
     let document =
-        Diagnosed::new(&facts, &samples, cut_short, request.goal, source(request), diagnosis);
+        Diagnosed::new(&facts, &samples, interrupted, request.goal, source(request), diagnosis);
     if request.json {
         request.sink.json(&document)?;
     } else {
@@ -50,12 +50,12 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let taken =
         samples::take(&request.source.root, &options, window.stop(), &mut |s| progress.show(s));
     let taken = taken.map(|samples| softirq.end(samples));
-    let cut_short = window.was_cut_short();
+    let interrupted = window.was_interrupted();
     drop((window, progress));
-    if cut_short && !request.quiet {
-        note("netwright: the window was cut short; judging what was seen until then");
+    if interrupted && !request.quiet {
+        note("netwright: the window was interrupted; judging what was seen until then");
     }
-    (reading(taken), cut_short)
+    (reading(taken), interrupted)
 }
 
 fn source(request: &Doctor) -> Source {

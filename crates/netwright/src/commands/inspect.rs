@@ -51,7 +51,7 @@ fn text(request: &Inspect, facts: &Facts) -> String {
 fn keep_nics(facts: &mut Facts, names: &[String]) -> Result<(), Failure> {
     for name in names {
         if !facts.nics.iter().any(|n| n.name == *name) {
-            let there = tune::near::or_nearest(name, facts.nics.iter().map(|n| n.name.as_str()));
+            let there = tune::local::or_nearest(name, facts.nics.iter().map(|n| n.name.as_str()));
             return Err(Failure::Environment(format!("no NIC {name:?} here; {there}")));
         }
     }
@@ -70,7 +70,7 @@ fn section(asked: Section) -> inspect::Section {
         Section::Irqs => inspect::Section::Irqs,
         Section::Softnet => inspect::Section::Softnet,
         Section::Sysctls => inspect::Section::Sysctls,
-        Section::Rivals => inspect::Section::Rivals,
+        Section::Tuners => inspect::Section::Tuners,
         Section::Processes => inspect::Section::Processes,
         Section::Listeners => inspect::Section::Listeners,
         Section::Storage => inspect::Section::Storage,

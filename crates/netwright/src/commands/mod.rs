@@ -2,11 +2,11 @@
 
 pub mod doctor;
 pub mod explain;
-pub mod far;
 pub mod fix;
 pub mod inspect;
 pub mod lab;
 pub mod measure;
+pub mod peer;
 pub mod prove;
 pub mod schema;
 pub mod serve;

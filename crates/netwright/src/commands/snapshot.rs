@@ -27,11 +27,11 @@ pub fn run(request: &Snapshot) -> Result<Done, Failure> {
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
     let taken = take(&options, &request.path, window.stop(), &mut |s| progress.show(s));
-    let cut_short = window.was_cut_short();
+    let interrupted = window.was_interrupted();
     drop((window, progress));
     let summary = taken.map_err(failure)?;
     if !request.quiet {
-        Sink::Stdout.text(&said(request, &summary, cut_short))?;
+        Sink::Stdout.text(&said(request, &summary, interrupted))?;
         not_permitted(&summary);
     }
     Ok(Done::Yes)
@@ -49,8 +49,8 @@ fn failure(e: SnapshotError) -> Failure {
     Failure::Environment(e.to_string())
 }
 
-fn said(request: &Snapshot, s: &Summary, cut_short: bool) -> String {
-    let cut = if cut_short { ", window cut short" } else { "" };
+fn said(request: &Snapshot, s: &Summary, interrupted: bool) -> String {
+    let cut = if interrupted { ", window interrupted" } else { "" };
     let redacted = if request.redact { ", redacted" } else { "" };
     format!(
         "wrote {}: {} sources in {} ({} unpacked), {} readings of the counters{cut}{redacted}\n",

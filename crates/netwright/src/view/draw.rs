@@ -29,9 +29,9 @@ use super::{
 const NAMES: [(&str, &str); Pane::ALL.len()] = [
     ("CPUs", "cpus"),
     ("Queues", "queues"),
-    ("Payers", "payers"),
+    ("Tasks", "tasks"),
     ("Waits", "waits"),
-    ("Movers", "moves"),
+    ("Migrations", "moves"),
     ("Messages", "msgs"),
     ("Counters", "count"),
     ("Programs", "progs"),

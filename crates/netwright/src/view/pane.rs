@@ -10,15 +10,16 @@ use report::{
     watch::{
         accounting, clock,
         counters::counters,
+        interrupted_tasks,
         listing::{self, Listing},
-        missing, panes, payers,
+        missing, panes,
     },
 };
 
 use super::{
     Screen,
     ink::Ink,
-    state::{Pane, Seen},
+    state::{Pane, TableView},
     table::{self, Draw, wrapped},
 };
 
@@ -60,9 +61,9 @@ fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool
     match pane {
         Pane::Cpus => panes::cpus(interval, host),
         Pane::Queues => panes::queues(interval),
-        Pane::Payers => payers::payers(interval, threads),
+        Pane::InterruptedTasks => interrupted_tasks::interrupted_tasks(interval, threads),
         Pane::Waits => panes::waits(interval),
-        Pane::Movers => panes::movers(interval),
+        Pane::MigratedThreads => panes::migrated_threads(interval),
         Pane::Messages => panes::messages(interval),
         Pane::Counters => counters(interval),
         Pane::Programs | Pane::Findings => panes::programs(interval),
@@ -105,11 +106,11 @@ fn found(
     width: usize,
 ) -> Vec<Line<'static>> {
     let now = interval.ended_unix_ns.0;
-    let mut seen: Vec<&Seen> =
+    let mut seen: Vec<&TableView> =
         screen.state.found.iter().filter(|s| s.since_unix_ns <= now).collect();
     seen.sort_by_key(|s| (std::cmp::Reverse(s.finding.severity), s.since_unix_ns));
     let words = &screen.state.only.words;
-    let fits = |s: &&&Seen| {
+    let fits = |s: &&&TableView| {
         let text = format!("{} {} {}", s.finding.rule, s.finding.title, s.finding.subject);
         words.iter().all(|w| text.to_lowercase().contains(w))
     };

@@ -16,11 +16,11 @@ pub enum Pane {
     /// NAPI instances.
     Queues,
     /// Who pays.
-    Payers,
+    InterruptedTasks,
     /// Where packets wait.
     Waits,
     /// Threads that move.
-    Movers,
+    MigratedThreads,
     /// Sizes of sends and receives.
     Messages,
     /// Drops and the like.
@@ -36,9 +36,9 @@ impl Pane {
     pub const ALL: [Self; 9] = [
         Self::Cpus,
         Self::Queues,
-        Self::Payers,
+        Self::InterruptedTasks,
         Self::Waits,
-        Self::Movers,
+        Self::MigratedThreads,
         Self::Messages,
         Self::Counters,
         Self::Programs,
@@ -79,7 +79,7 @@ pub enum Seek {
 
 /// Where in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ViewPosition {
     /// The interval, from 0.
     pub at: usize,
     /// Of so many.
@@ -88,7 +88,7 @@ pub struct Place {
 
 /// A finding and when it was there.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct TableView {
     /// As it was last.
     pub finding: Finding,
     /// First seen: the interval's end.
@@ -121,19 +121,19 @@ pub struct ViewState {
     /// The picture stands still.
     pub paused: bool,
     /// Where in a recording; none when live.
-    pub place: Option<Place>,
+    pub place: Option<ViewPosition>,
     /// Something to say until Esc: damage, a full recording, the end of a followed process.
     pub note: Option<String>,
     /// What was found so far, as it appeared.
-    pub found: Vec<Seen>,
+    pub found: Vec<TableView>,
     asked: WatchFilter,
 }
 
 impl ViewState {
     /// As it begins.
-    pub fn new(asked: WatchFilter, place: Option<Place>) -> Self {
+    pub fn new(asked: WatchFilter, place: Option<ViewPosition>) -> Self {
         Self {
-            pane: Pane::Payers,
+            pane: Pane::InterruptedTasks,
             scroll: 0,
             aside: 0,
             sort: [None; Pane::ALL.len()],
@@ -159,7 +159,8 @@ impl ViewState {
         }
         let now = record.interval.ended_unix_ns.0;
         for f in &record.findings {
-            let same = |s: &&mut Seen| s.finding.rule == f.rule && s.finding.subject == f.subject;
+            let same =
+                |s: &&mut TableView| s.finding.rule == f.rule && s.finding.subject == f.subject;
             match self.found.iter_mut().find(same) {
                 Some(seen) => {
                     seen.finding.clone_from(f);
@@ -167,7 +168,7 @@ impl ViewState {
                     seen.since_unix_ns = seen.since_unix_ns.min(now);
                     seen.last_unix_ns = seen.last_unix_ns.max(now);
                 }
-                None => self.found.push(Seen {
+                None => self.found.push(TableView {
                     finding: f.clone(),
                     since_unix_ns: now,
                     last_unix_ns: now,

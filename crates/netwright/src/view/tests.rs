@@ -13,7 +13,7 @@ use ratatui::{
 
 use super::{
     Act, Screen, Seek, ViewState, draw,
-    state::{Pane, Place},
+    state::{Pane, ViewPosition},
 };
 
 fn state() -> ViewState {
@@ -34,7 +34,7 @@ fn finding() -> Finding {
         rank: 1,
         subject: "cpu 0".into(),
         explanation: String::new(),
-        expected_gain: String::new(),
+        expected_benefit: String::new(),
         evidence: vec![model::Evidence {
             what: "time_squeeze".into(),
             value: "196".into(),
@@ -89,9 +89,9 @@ fn two_cpus_on_a_small_terminal() {
     assert!(bar.starts_with("   0 SSSSSSSSSSSSSSSSSTTTTTTTIIKKKK."), "{bar}");
     assert!(bar.contains(" 36.2%  /proc si  11.0% sq 3"), "{bar}");
     assert!(seen[4].starts_with("   1 "), "{}", seen[4]);
-    assert!(seen[5].contains("[3payers]") && seen[5].contains("9found"), "{}", seen[5]);
-    assert!(seen[6].starts_with(" PID  NAME") && seen[6].contains("STOLEN"), "{}", seen[6]);
-    assert!(seen[7].starts_with("1000  postgres  31.5 ms"), "{}", seen[7]);
+    assert!(seen[5].contains("[3tasks]") && seen[5].contains("9found"), "{}", seen[5]);
+    assert!(seen[6].starts_with(" PID  NAME") && seen[6].contains("LOST TO IRQ"), "{}", seen[6]);
+    assert!(seen[7].starts_with("1000  postgres      31.5 ms"), "{}", seen[7]);
     assert!(seen[23].starts_with("q quit"), "{}", seen[23]);
 }
 
@@ -129,7 +129,7 @@ fn a_large_host_is_grouped_by_node_and_shrinks_to_letters() {
     let pairs: Vec<&String> = large.iter().filter(|l| l.starts_with("node ")).collect();
     assert_eq!(pairs.len(), 12, "48 CPUs a line on 4 nodes of 128: {large:#?}");
     assert!(pairs[0].contains("S3 S3"), "a digit for the tens of percent: {}", pairs[0]);
-    assert!(large.iter().any(|l| l.contains("[3Payers]")), "{large:#?}");
+    assert!(large.iter().any(|l| l.contains("[3Tasks]")), "{large:#?}");
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn every_table_can_be_reached_and_says_what_it_is_about() {
     let heads = [
         "SYSCALL",
         "PACKETS",
-        "STOLEN",
+        "LOST TO IRQ",
         "STACK p50",
-        "MOVES",
+        "MIGRATIONS",
         "SENDS",
         "COUNTER",
         "GIVES",
@@ -186,7 +186,7 @@ fn a_missing_part_says_why_and_what_would_grant_it() {
     for cpu in &mut record.interval.cpus {
         cpu.softirq_ns = Reading::denied(why);
     }
-    record.interval.payers = Reading::denied(why);
+    record.interval.interrupted_tasks = Reading::denied(why);
     let mut state = state();
     let host = generated::host(2, 1);
     let seen = picture(80, 24, &host, Some(&record), &state).join("\n");
@@ -195,7 +195,7 @@ fn a_missing_part_says_why_and_what_would_grant_it() {
     assert!(seen.contains("   0 uuuuu"), "the bars are what /proc claims:\n{seen}");
     press(&mut state, "8");
     let seen = picture(80, 24, &host, Some(&record), &state).join("\n");
-    assert!(seen.contains("softirq time, payers: it takes root"), "{seen}");
+    assert!(seen.contains("softirq time, interrupted tasks: it takes root"), "{seen}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn sorting_and_filtering() {
 
 #[test]
 fn a_replay_seeks_and_says_where_it_is() {
-    let mut state = ViewState::new(Default::default(), Some(Place { at: 2, of: 10 }));
+    let mut state = ViewState::new(Default::default(), Some(ViewPosition { at: 2, of: 10 }));
     let act = |state: &mut ViewState, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
     assert_eq!(act(&mut state, KeyCode::Left), Act::Go(Seek::By(-1)));
     assert!(state.paused, "who seeks wants to look");

@@ -1,7 +1,7 @@
 //! `explain` against injected truths: a service time, a wire's delay, a real nginx.
 //!
 //! A loaded machine makes means what it likes; what is held against a truth here is the typical
-//! transaction, measured in turns, and the best of several looks counts.
+//! transaction, measured interleaved, and the best of several looks counts.
 
 use std::{
     process::{Command, Output, Stdio},
@@ -63,8 +63,8 @@ fn try_explain(args: &[&str]) -> Option<ExplainDocument> {
 }
 
 /// How far the typical transaction's service time is off what it was told to be.
-fn off(d: &ExplainDocument, told: f64) -> f64 {
-    (d.typical.unwrap().service_ns - told).abs()
+fn off(d: &ExplainDocument, reported: f64) -> f64 {
+    (d.typical.unwrap().service_ns - reported).abs()
 }
 
 /// What holds of every document.
@@ -108,7 +108,7 @@ fn a_service_time_is_recovered() {
         let mut seen = vec![];
         let good = (0..LOOKS).any(|_| {
             let d = explain(&[&target]);
-            // By its own clock the far end never spins shorter than it was told.
+            // By its own clock the server never spins shorter than it was told.
             assert!(d.injected_service_ns.unwrap() >= truth * 0.999, "{d:?}");
             assert_eq!((d.exchange.request_bytes, d.exchange.response_bytes), (64, 64));
             seen.push((off(&d, truth), d.typical));
@@ -133,10 +133,10 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
         // Of what the one thread takes for each in all: where others have its CPU, that is more
         // than the service alone.
         let turn = d.sum.measured_ns / 4.0;
-        let told = d.injected_service_ns.unwrap();
-        seen.push((service, waiting, turn, told));
+        let reported = d.injected_service_ns.unwrap();
+        seen.push((service, waiting, turn, reported));
         assert_eq!(d.limiting.as_deref(), Some("server"), "{d:?}");
-        (1.8..3.6).contains(&(waiting / turn)) && (service / told - 1.0).abs() < 0.2
+        (1.8..3.6).contains(&(waiting / turn)) && (service / reported - 1.0).abs() < 0.2
     });
     assert!(good, "{seen:?}");
 }
@@ -146,7 +146,7 @@ fn another_path_is_predicted_from_loopback_alone() {
     let _alone = alone();
     needs_root();
     const SERVICE: &str = "300us";
-    let near = Serve::start(&["--service-time", SERVICE]);
+    let local = Serve::start(&["--service-time", SERVICE]);
     let spec = PairSpec {
         queues: 1,
         delay: Some(Nanos(2_000_000)),
@@ -154,11 +154,11 @@ fn another_path_is_predicted_from_loopback_alone() {
         ..PairSpec::default()
     };
     let lab = TestLab::pair(&spec).unwrap();
-    let far = |more: &[&str]| {
+    let peer = |more: &[&str]| {
         let all = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
         Serve::of(lab.command("right", &[&all[..], more].concat()).unwrap())
     };
-    let (bare, served) = (far(&[]), far(&["--service-time", SERVICE]));
+    let (bare, served) = (peer(&[]), peer(&["--service-time", SERVICE]));
     let measure = |serve: &Serve, flows: &str| -> RttDocument {
         let args = ["measure", "rtt", serve.target(), "--json", "--flows", flows];
         let all = [&[NETWRIGHT], &args[..], &["--duration", "700ms"]].concat();
@@ -169,7 +169,7 @@ fn another_path_is_predicted_from_loopback_alone() {
     let mut seen = vec![];
     let good = (0..LOOKS).any(|_| {
         let path = format!("rtt={}ns", measure(&bare, "1").runs[0].rtt_ns.mean as u64);
-        let target = format!("rtt://{}", near.target());
+        let target = format!("rtt://{}", local.target());
         let d = explain(&[&target, "--clients", "1,4", "--path", &path, "--round", "150ms"]);
         let off = |clients: u32| {
             let predicted = d.predictions.iter().find(|p| p.clients == clients && p.path != "this");
@@ -269,17 +269,17 @@ fn what_strangers_are_busy_with_is_no_demand() {
     };
     let quiet = (0..2).map(|_| look().0).fold(f64::INFINITY, f64::min);
     let strangers = [Stranger::start(), Stranger::start()];
-    let (mut seen, mut told) = (vec![], false);
+    let (mut seen, mut reported) = (vec![], false);
     // Switching to and fro costs the server itself something; of what strangers take, which is many
     // times its own time, nothing.
     let good = (0..LOOKS).any(|_| {
         let (busy, d) = look();
         seen.push(busy);
-        told |= d.warnings.iter().any(|w| w.starts_with("others than server and client kept"));
-        told && (0.4..1.8).contains(&(busy / quiet))
+        reported |= d.warnings.iter().any(|w| w.starts_with("others than server and client kept"));
+        reported && (0.4..1.8).contains(&(busy / quiet))
     });
     drop(strangers);
-    assert!(good, "quiet {quiet}, busy {seen:?}, told of: {told}");
+    assert!(good, "quiet {quiet}, busy {seen:?}, told of: {reported}");
 }
 
 /// Computes until it is dropped.
@@ -333,7 +333,7 @@ fn a_server_that_dies_leaves_what_was_measured_until_then() {
     assert_eq!(out.status.code(), Some(4));
     let d = document(&out);
     sound(&d);
-    assert!(d.cut_short && d.rounds >= 3, "{d:?}");
+    assert!(d.interrupted && d.rounds >= 3, "{d:?}");
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(said.contains("connection refused"), "{said}");
 }
@@ -362,8 +362,8 @@ fn a_path_that_was_interrupted_is_not_predicted() {
     let d = document(&out);
     sound(&d);
     assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
-    assert!(d.cut_short && d.rounds >= 3, "{d:?}");
-    let known: Vec<&str> = d.elsewhere.iter().map(|e| e.path.as_str()).collect();
+    assert!(d.interrupted && d.rounds >= 3, "{d:?}");
+    let known: Vec<&str> = d.other_paths.iter().map(|e| e.path.as_str()).collect();
     assert_eq!(known, ["rtt=1 ms"]);
     assert!(d.predictions.iter().all(|p| p.path != path), "{:?}", d.predictions);
     assert!(d.warnings.iter().any(|w| w.contains(&path)), "{:?}", d.warnings);

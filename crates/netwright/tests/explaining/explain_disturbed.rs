@@ -95,7 +95,7 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     let d = document(&out);
     assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
     // Elsewhere TCP's handshake is a round trip more, with each request.
-    let [there] = &d.elsewhere[..] else { panic!("{:?}", d.elsewhere) };
+    let [there] = &d.other_paths[..] else { panic!("{:?}", d.other_paths) };
     assert_eq!(d.exchange.connect_round_trips, Some(1.0));
     let reconnecting_ns = there.reconnecting_ns.unwrap();
     assert!((reconnecting_ns / there.added_ns - 1.0).abs() < 0.05, "{there:?}");
@@ -110,9 +110,9 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     // Three segments through the kernel: no machine does that in less. How long the client waits for a
     // CPU besides is up to whoever else runs.
     let reconnecting = d.components.iter().find(|c| c.name == "reconnecting").unwrap();
-    assert!(reconnecting.told && reconnecting.ns > 4000.0, "{:?}", d.components);
+    assert!(reconnecting.reported && reconnecting.ns > 4000.0, "{:?}", d.components);
     for c in &d.components {
-        assert_eq!(c.share.is_some(), c.told, "{c:?}");
+        assert_eq!(c.share.is_some(), c.reported, "{c:?}");
     }
 }
 
@@ -178,7 +178,7 @@ fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {
     for (out, code) in outs.iter().zip([Some(4), None]) {
         let said = String::from_utf8_lossy(&out.stderr);
         let d = document(out);
-        assert!(d.cut_short && d.rounds >= 3, "{d:?}");
+        assert!(d.interrupted && d.rounds >= 3, "{d:?}");
         let code = code.unwrap_or(i32::from(!d.sum.conclusive));
         assert_eq!(out.status.code(), Some(code), "{said}");
         let lines = usize::from(code == 4);

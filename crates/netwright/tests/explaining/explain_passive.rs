@@ -81,7 +81,7 @@ impl Watching {
         assert_eq!(self.0.wait().unwrap().code(), Some(0), "{said}");
         let document: PassiveDocument = serde_json::from_slice(&out).unwrap();
         sound(&document);
-        assert!(document.cut_short);
+        assert!(document.interrupted);
         document
     }
 }
@@ -123,7 +123,7 @@ fn in_server(c: &ConnectionClass) -> f64 {
     c.service_ns.mean + c.queueing_ns.known().map_or(0.0, |q| q.mean)
 }
 
-/// Our far end, asked by our client: what the watcher says, and what both said themselves. None
+/// Our server, asked by our client: what the watcher says, and what both said themselves. None
 /// where others had all CPUs until the client gave up.
 fn look_at_ours(serve: &Serve, flows: &str) -> Option<(PassiveDocument, RttDocument)> {
     let watching = Watching::begin(&["--pid", &serve.pid().to_string()]);
@@ -181,13 +181,15 @@ fn what_waits_for_others_is_queueing_and_no_service() {
         // No connection has more than one request under way.
         let all = in_server(class) * class.exchanges as f64;
         assert!(all <= 4.0 * passive.window_ns.0 as f64, "{class:?}");
-        let (told, waited) = (rtt.runs[0].peer_service_ns.unwrap(), rtt.runs[0].rtt_ns.mean);
+        let (reported, waited) = (rtt.runs[0].peer_service_ns.unwrap(), rtt.runs[0].rtt_ns.mean);
         let share = in_server(class) / waited;
-        seen.push((service.mean / told, queueing.mean / told, share));
+        seen.push((service.mean / reported, queueing.mean / reported, share));
         // Four that share one thread: each waits for up to three others, and for the thread to
         // get a CPU. A client waits for both, and for its own CPU; what it did before and after
         // its window is seen, too.
-        (0.95..1.1).contains(&(service.mean / told)) && queueing.mean > 1.8 * told && share < 1.3
+        (0.95..1.1).contains(&(service.mean / reported))
+            && queueing.mean > 1.8 * reported
+            && share < 1.3
     });
     assert!(good, "{seen:?}");
 }
@@ -203,11 +205,11 @@ fn the_path_is_the_wires_delay_also_in_another_namespace() {
     };
     let lab = TestLab::pair(&spec).unwrap();
     let all = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
-    let far = Serve::of(lab.command("right", &all).unwrap());
+    let peer = Serve::of(lab.command("right", &all).unwrap());
     let mut seen = vec![];
     let good = (0..LOOKS).any(|_| {
-        let watching = Watching::begin(&["--pid", &far.pid().to_string()]);
-        let args = ["measure", "rtt", far.target(), "--json", "--duration", "500ms"];
+        let watching = Watching::begin(&["--pid", &peer.pid().to_string()]);
+        let args = ["measure", "rtt", peer.target(), "--json", "--duration", "500ms"];
         let out = lab.output("left", &[&[NETWRIGHT], &args[..]].concat()).unwrap();
         if out.code == 4 {
             return false;
@@ -312,7 +314,7 @@ fn postgresql_is_seen_as_it_tells_itself() {
         class
     };
     let (of_quick, of_slow) = (of(quick, 300), of(slow, 60));
-    let told = |like: &str| -> (u64, f64) {
+    let reported = |like: &str| -> (u64, f64) {
         let sql = format!(
             "select calls, mean_exec_time from pg_stat_statements where query like '{like}'"
         );
@@ -320,7 +322,7 @@ fn postgresql_is_seen_as_it_tells_itself() {
         let (calls, ms) = row.trim().split_once('|').unwrap();
         (calls.parse().unwrap(), ms.parse::<f64>().unwrap() * 1e6)
     };
-    let (quick, slow) = (told("select $1"), told("select pg_sleep%"));
+    let (quick, slow) = (reported("select $1"), reported("select pg_sleep%"));
     assert_eq!((quick.0, slow.0), (300, 60));
     // Executing is a part of what lies between the request and its response; so is parsing, and
     // the connection's beginning is one more exchange.

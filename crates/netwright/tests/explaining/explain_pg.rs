@@ -238,8 +238,8 @@ fn another_path_is_added_once_for_each_round_trip() {
     };
     let lab = TestLab::pair(&spec).unwrap();
     let all = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
-    let far = Serve::of(lab.command("right", &all).unwrap());
-    let path = format!("host={}", far.target());
+    let peer = Serve::of(lab.command("right", &all).unwrap());
+    let path = format!("host={}", peer.target());
     let twice = script("select 1;\nselect 2;\n");
     let name = twice.path().to_str().unwrap();
     let url = socket();
@@ -254,18 +254,21 @@ fn another_path_is_added_once_for_each_round_trip() {
         let paths = ["--script", name, "--path", "rtt=20ms", "--path", &path];
         let d: ExplainDocument =
             serde_json::from_slice(&left(&[&all[..], &paths].concat())).unwrap();
-        let [told, held] = &d.elsewhere[..] else { panic!("{:?}", d.elsewhere) };
+        let [reported, held] = &d.other_paths[..] else { panic!("{:?}", d.other_paths) };
         let network = d.components.iter().find(|c| c.name == "network").unwrap().ns;
-        assert!((told.added_ns + network - 40e6).abs() < 0.5e6, "{told:?}, network {network}");
-        assert_eq!((told.path.as_str(), &held.path), ("rtt=20 ms", &path));
+        assert!(
+            (reported.added_ns + network - 40e6).abs() < 0.5e6,
+            "{reported:?}, network {network}"
+        );
+        assert_eq!((reported.path.as_str(), &held.path), ("rtt=20 ms", &path));
         let there = |path: &str| d.predictions.iter().find(|p| p.path == path).unwrap();
         let cycle = 1e9 / there("this").predicted_per_s;
-        for path in [told, held] {
+        for path in [reported, held] {
             let p = there(&path.path);
             let whole = cycle + path.added_ns + path.idle_ns;
             assert!((p.predicted_per_s * whole / 1e9 - 1.0).abs() < 0.01, "{p:?} {path:?}");
         }
-        let alone = ["measure", "rtt", far.target(), "--json", "--duration", "500ms"];
+        let alone = ["measure", "rtt", peer.target(), "--json", "--duration", "500ms"];
         let alone: RttDocument = serde_json::from_slice(&left(&alone)).unwrap();
         let truth = 2.0 * alone.runs[0].rtt_ns.mean - network;
         seen.push((network, held.added_ns, truth));
@@ -287,7 +290,7 @@ fn locks_held_over_round_trips_are_in_a_prediction() {
     let name = locks.path().to_str().unwrap();
     let d = explain(&["--script", name, "--clients", "8", "--path", "rtt=2ms"]);
     let p = d.predictions.iter().find(|p| p.path != "this").unwrap();
-    let late = &d.elsewhere[0].delayed;
+    let late = &d.other_paths[0].delayed;
     assert_eq!(late.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 8], "{late:?}");
     assert!(p.predicted_per_s < 300.0, "{p:?} {late:?}");
     assert!(p.low_per_s < 167.0, "{p:?} {late:?}");
@@ -443,7 +446,7 @@ fn a_server_that_restarts_in_the_middle_leaves_what_was_measured() {
     let said = String::from_utf8_lossy(&out.stderr);
     let read = serde_json::from_slice(&out.stdout);
     let d: ExplainDocument = read.unwrap_or_else(|e| panic!("{e}: {said}"));
-    assert!(d.rounds >= 3 && d.cut_short, "{d:?}");
+    assert!(d.rounds >= 3 && d.interrupted, "{d:?}");
     match out.status.code() {
         Some(4) => {
             assert!(said.contains("127.0.0.1") && said.trim().lines().count() == 1, "{said}")

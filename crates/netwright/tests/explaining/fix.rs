@@ -83,14 +83,14 @@ fn remedies_are_kept_and_decoys_undone() {
         let out = model(host, &["--yes", "--json"]).output().unwrap();
         let d = document(&out);
         assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
-        for (knob, fate) in [
+        for (knob, outcome) in [
             ("sysctl.net.ipv4.tcp_rmem", "kept"),
             ("sysctl.net.ipv4.tcp_sack", "kept"),
             ("nic.v1.queue.rx-0.rps_cpus", "kept"),
             ("sysctl.net.core.somaxconn", "undone"),
             ("sysctl.net.ipv4.tcp_keepalive_intvl", "undone"),
         ] {
-            assert_eq!(candidate(&d, knob)["fate"], fate, "{knob}: {d:#}");
+            assert_eq!(candidate(&d, knob)["status"], outcome, "{knob}: {d:#}");
         }
         assert_eq!(d["total"]["outcome"], "better", "{d:#}");
         // 300 to 1000.
@@ -152,10 +152,10 @@ fn a_remedy_under_which_the_workload_hangs_is_undone_and_the_next_one_tried() {
         assert!(began.elapsed() < Duration::from_secs(70), "{:?} {d:#}", began.elapsed());
         assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
         let hung = candidate(&d, "sysctl.net.ipv4.tcp_keepalive_intvl");
-        assert_eq!(hung["fate"], "undone", "{d:#}");
+        assert_eq!(hung["status"], "undone", "{d:#}");
         let why = hung["why"].as_str().unwrap();
         assert!(why.starts_with("the workload did not end within 10 s at "), "{why}");
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["fate"], "kept", "{d:#}");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["status"], "kept", "{d:#}");
         assert_eq!(differ(&before, host).len(), 1, "{d:#}");
     });
 }
@@ -179,7 +179,7 @@ fn a_real_stream_is_remedied() {
         let out = fix(host, &args).output().unwrap();
         let d = document(&out);
         assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept", "{d:#}");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["status"], "kept", "{d:#}");
         assert_eq!(d["goal"], "bits_per_s");
         assert!(differ(&before, host).contains("/proc/sys/net/ipv4/tcp_rmem"));
         assert_eq!(host.tune(&["rollback"]).0, 0);
@@ -236,11 +236,15 @@ fn only_what_serves_the_goal(goal: &str, metric: &str, handler: http::Handler) {
         let d = document(&out);
         assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
         assert_eq!(d["goal"], metric, "{d:#}");
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["fate"], "kept", "{d:#}");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_sack")["status"], "kept", "{d:#}");
         // A third of the tail, and nearly all of the work.
         let effect = d["total"]["effect"].as_f64().unwrap();
         assert!(effect < -0.4, "{d:#}");
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_window_scaling")["fate"], "undone", "{d:#}");
+        assert_eq!(
+            candidate(&d, "sysctl.net.ipv4.tcp_window_scaling")["status"],
+            "undone",
+            "{d:#}"
+        );
         let changed: Vec<String> = differ(&before, host).into_iter().collect();
         assert_eq!(changed, ["/proc/sys/net/ipv4/tcp_sack"], "{d:#}");
         let id = d["kept"].as_u64().unwrap().to_string();
@@ -287,7 +291,7 @@ fn decoys_under_noise() -> (usize, usize) {
         let all = d["candidates"].as_array().unwrap();
         // What doctor finds beside SACK is a decoy as well.
         let (mut kept, tried): (Vec<&Value>, Vec<&Value>) =
-            all.iter().filter(|c| !c["verdict"].is_null()).partition(|c| c["fate"] == "kept");
+            all.iter().filter(|c| !c["verdict"].is_null()).partition(|c| c["status"] == "kept");
         assert!(kept.len() + tried.len() > DECOYS.len(), "{d:#}");
         let sack = kept.iter().position(|c| c["changes"][0]["knob"] == "sysctl.net.ipv4.tcp_sack");
         kept.remove(sack.unwrap_or_else(|| panic!("{d:#}")));
@@ -331,9 +335,9 @@ fn what_was_typed_wrong_is_said_before_the_first_measurement() {
             (["--try", "nic.eth7.mtu=1400"], 4, "--try 1: nic.eth7.mtu=1400: "),
             (["--try", "nothing.at.all=1"], 2, "--try 1: nothing.at.all=1: "),
             (
-                ["--try", "far:sysctl.net.core.somaxconn=8192"],
+                ["--try", "peer:sysctl.net.core.somaxconn=8192"],
                 2,
-                "is a knob of the far end: --resp",
+                "is a knob of the server: --resp",
             ),
         ] {
             let out = fix(host, &[&args[..], &more].concat()).output().unwrap();
@@ -383,8 +387,8 @@ fn it_asks_first_and_a_dry_run_changes_nothing() {
         // Whoever says nothing wants nothing.
         let out = model(host, &["--ask", "--json"]).stdin(Stdio::null()).output().unwrap();
         assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
-        let fate = |d: &Value| candidate(d, "sysctl.net.ipv4.tcp_sack")["fate"].clone();
-        assert_eq!(fate(&document(&out)), "declined");
+        let outcome = |d: &Value| candidate(d, "sysctl.net.ipv4.tcp_sack")["status"].clone();
+        assert_eq!(outcome(&document(&out)), "declined");
         let out = model(host, &["--dry-run", "--json"]).output().unwrap();
         let d = document(&out);
         assert_eq!((out.status.code(), &d["dry_run"]), (Some(0), &true.into()));
@@ -393,7 +397,7 @@ fn it_asks_first_and_a_dry_run_changes_nothing() {
         assert_eq!(journals, 0, "a change was made");
         let refused = ["--try", "sysctl.net.ipv4.tcp_timestamps=0", "--dry-run", "--json"];
         let d = document(&model(host, &refused).output().unwrap());
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_timestamps")["fate"], "refused");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_timestamps")["status"], "refused");
         same(&before, &host.print(), "after asking");
     });
 }
@@ -412,7 +416,7 @@ fn signal(child: &Child, signal: i32) {
 }
 
 /// Sends a signal while the last decoy is being tried: then something has been kept already.
-fn cut_short(host: &Practice, with: i32) -> Output {
+fn interrupted(host: &Practice, with: i32) -> Output {
     let mut command = heeding(model(host, &["--yes", "--json"]), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let decoy = || fs::read_to_string("/proc/sys/net/ipv4/tcp_keepalive_intvl").unwrap();
@@ -434,10 +438,10 @@ fn kill_9_is_named_and_undone() {
     on_a_host(|host| {
         faults();
         let before = host.print();
-        cut_short(host, libc::SIGKILL);
+        interrupted(host, libc::SIGKILL);
         let notice = || complaint(&host.netwright(&["schema", "fix"]).output().unwrap());
         let said = notice();
-        assert!(said.contains("netwright fix was cut short, and changes "), "{said}");
+        assert!(said.contains("netwright fix was interrupted, and changes "), "{said}");
         assert!(said.contains("`netwright tune rollback --unfinished` undoes them all"), "{said}");
         let (code, _, said) = host.tune(&["apply", "sysctl.net.core.somaxconn=8192"]);
         assert!(code == 4 && said.contains("rollback --unfinished` first"), "{said}");
@@ -450,9 +454,9 @@ fn kill_9_is_named_and_undone() {
         assert!(code == 0 && sets.len() >= 3, "{said} {out}");
         assert!(sets.iter().all(|s| s["state"] == "rolled_back"), "{out}");
         assert_eq!(out["set"], sets[0]);
-        assert!(!notice().contains("cut short"), "{}", notice());
+        assert!(!notice().contains("interrupted"), "{}", notice());
         let (code, out, _) = host.tune(&["rollback", "--unfinished"]);
-        assert!(code == 0 && out.contains("Nothing was cut short"), "{out}");
+        assert!(code == 0 && out.contains("Nothing was interrupted"), "{out}");
         same(&before, &host.print(), "after rollback");
     });
 }
@@ -462,11 +466,11 @@ fn ctrl_c_keeps_what_was_proven() {
     on_a_host(|host| {
         faults();
         let before = host.print();
-        let out = cut_short(host, libc::SIGINT);
+        let out = interrupted(host, libc::SIGINT);
         let d = document(&out);
         assert_eq!(d["ended"], "ended early by hand", "{d:#}");
         assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
-        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["fate"], "kept");
+        assert_eq!(candidate(&d, "sysctl.net.ipv4.tcp_rmem")["status"], "kept");
         assert!(!differ(&before, host).iter().any(|f| f.contains("keepalive")));
         assert_eq!(host.tune(&["rollback"]).0, 0);
         same(&before, &host.print(), "after rollback");

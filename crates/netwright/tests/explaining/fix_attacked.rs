@@ -13,7 +13,7 @@ use crate::support::{NETWRIGHT, output};
 #[test]
 fn hostile_workloads_are_told_in_a_line() {
     let state = tempfile::tempdir().unwrap();
-    for (line, told) in [
+    for (line, reported) in [
         ("echo v=NaN", "is no figure"),
         ("echo v=1e999", "is no figure"),
         ("echo v=-1e308", "is no figure"),
@@ -33,7 +33,7 @@ fn hostile_workloads_are_told_in_a_line() {
             .unwrap();
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(4), "{line}: {said}");
-        assert!(said.contains(told) && said.lines().count() <= 2, "{line}: {said}");
+        assert!(said.contains(reported) && said.lines().count() <= 2, "{line}: {said}");
         assert!(!said.contains('\u{1b}') && !out.stdout.contains(&0x1b), "{line}: {said}");
         assert!(begun.elapsed() < Duration::from_secs(60), "{line}: {:?}", begun.elapsed());
     }

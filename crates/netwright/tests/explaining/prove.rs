@@ -115,7 +115,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         shown(&out, &found, 1, "worse")?;
         assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
         assert_eq!(found["evidence"]["per"], "transaction");
-        // The far end spins for as long as its service takes: that is what moved, and it is named
+        // The server spins for as long as its service takes: that is what moved, and it is named
         // before the kernel's counters.
         let service = moved(&found, "time.service_ns")?;
         assert!(service["low"].as_f64().unwrap() > 0.0, "{service}");
@@ -416,15 +416,15 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
     assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
     assert!(complaint(&out).contains("exit code 5: gone"), "{}", complaint(&out));
     assert_eq!(complaint(&out).lines().count(), 1, "{}", complaint(&out));
-    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(told["runs"].as_array().unwrap().len() >= 20);
+    let reported: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(reported["runs"].as_array().unwrap().len() >= 20);
     // The record alone says what it is of.
     let look = ["--peek", "--responder", "far.example", "--json"];
     let peeked = prove(folder.path(), &look).output().unwrap();
     let peeked: Value = serde_json::from_slice(&peeked.stdout).unwrap();
-    assert_eq!((&peeked["name"], &peeked["runs"]), (&told["name"], &told["runs"]));
+    assert_eq!((&peeked["name"], &peeked["runs"]), (&reported["name"], &reported["runs"]));
     let (_, seen) = done(folder.path(), &["e.toml", "--peek"]);
-    assert_eq!(seen["runs"], told["runs"]);
+    assert_eq!(seen["runs"], reported["runs"]);
     let ended = seen["ended"].as_str().unwrap();
     assert!(
         ended.starts_with("broken off: the workload failed") && ended.ends_with("goes on with it")

@@ -27,8 +27,8 @@ fn proved(folder: &Path, through: &[&str]) -> Value {
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-fn spoiled(found: &Value) -> Vec<&str> {
-    found["runs"].as_array().unwrap().iter().filter_map(|r| r["spoiled"].as_str()).collect()
+fn discarded(found: &Value) -> Vec<&str> {
+    found["runs"].as_array().unwrap().iter().filter_map(|r| r["discarded"].as_str()).collect()
 }
 
 /// Pins itself to CPU 0 and to another one, by turns, 16 times.
@@ -73,10 +73,10 @@ fn a_link_that_goes_and_comes_back_in_a_run_spoils_that_run_alone() {
                  ip link set v0 up && ip link set v1 up && sleep 0.2 && exec \"$@\"";
     let found = proved(folder.path(), &["unshare", "-nm", "sh", "-c", world, "sh"]);
     // Others on this host may spoil runs, too.
-    let all = spoiled(&found);
+    let all = discarded(&found);
     let why: Vec<_> = all.iter().filter(|w| w.starts_with("links: v")).collect();
     assert_eq!(why.len(), 1, "{all:?}");
-    assert_eq!(found["spoiled_runs"], all.len());
+    assert_eq!(found["discarded_runs"], all.len());
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 32 + all.len(), "each was repeated");
     let changes = |r: &&Value| r["host"]["link_changes"].as_u64().unwrap() > 0;
@@ -97,7 +97,7 @@ fn whoever_burns_the_cpus_beside_a_run_spoils_it() {
         let runs = found["runs"].as_array().unwrap();
         let mut before: Vec<f64> = runs.iter().take(19).map(others).collect();
         before.sort_by(f64::total_cmp);
-        spoiled(&found).iter().any(|w| w.starts_with("others used")) || before[9] > 1.2
+        discarded(&found).iter().any(|w| w.starts_with("others used")) || before[9] > 1.2
     });
     assert!(seen, "nobody saw the burners");
 }

@@ -121,7 +121,7 @@ fn what_tune_refuses_is_refused_before_anything_runs() {
             assert!(planned == 0 || said.trim().ends_with(reason), "{said} / {words}");
         }
         assert!(!ran.exists(), "something ran");
-        let out = try_out("nic.v0.mtu=1400", &["--own-connection"]);
+        let out = try_out("nic.v0.mtu=1400", &["--allow-disconnect"]);
         assert!(ran.exists(), "{}", complaint(&out));
         same(&before, &host.print(), "after all");
     });
@@ -154,7 +154,7 @@ fn signal(child: &Child, signal: i32) {
 }
 
 /// Starts an experiment and sends it a signal while the knob is changed.
-fn cut_short(host: &Practice, args: &[&str], with: i32) -> Output {
+fn interrupted(host: &Practice, args: &[&str], with: i32) -> Output {
     let mut command = heeding(prove(host, args), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let record = host.state.path().join("r.jsonl");
@@ -185,22 +185,22 @@ fn long(host: &Practice) -> [&'static str; 1] {
 fn what_kill_9_left_is_named_and_undone() {
     on_a_host(|host| {
         let before = host.print();
-        cut_short(host, &long(host), libc::SIGKILL);
+        interrupted(host, &long(host), libc::SIGKILL);
         assert_eq!(knob(), "61\n");
         // Any command says so,
         let said = complaint(&host.netwright(&["schema", "prove"]).output().unwrap());
-        assert!(said.contains("the experiment long was cut short"), "{said}");
+        assert!(said.contains("the experiment long was interrupted"), "{said}");
         let (code, status, _) = host.tune(&["status"]);
         assert!(code == 1 && status.contains("unfinished"), "{status}");
         // another change waits for it,
         let (code, _, said) = host.tune(&["apply", "sysctl.net.core.somaxconn=8192"]);
-        assert!(code == 4 && said.contains("cut short"), "{said}");
+        assert!(code == 4 && said.contains("interrupted"), "{said}");
         // and rollback undoes it.
         let (code, _, said) = host.tune(&["rollback"]);
         assert_eq!(code, 0, "{said}");
         same(&before, &host.print(), "after rollback");
         let said = complaint(&host.netwright(&["schema", "prove"]).output().unwrap());
-        assert!(!said.contains("cut short"), "{said}");
+        assert!(!said.contains("interrupted"), "{said}");
     });
 }
 
@@ -209,7 +209,7 @@ fn what_was_killed_in_a_namespace_that_is_gone_stops_nobody() {
     let state = tempfile::tempdir().unwrap();
     let journal = state.path().join("journal");
     on_a_host(|host| {
-        cut_short(host, &long(host), libc::SIGKILL);
+        interrupted(host, &long(host), libc::SIGKILL);
         fs::create_dir(&journal).unwrap();
         for file in fs::read_dir(host.state.path().join("journal")).unwrap() {
             let file = file.unwrap();
@@ -231,7 +231,7 @@ fn what_was_killed_in_a_namespace_that_is_gone_stops_nobody() {
         let said = complaint(&out);
         assert!(said.contains("is closed: its network namespace is gone"), "{said}");
         assert_eq!(out.status.code(), Some(0), "{said}");
-        assert!(!notice().contains("cut short"), "{}", notice());
+        assert!(!notice().contains("interrupted"), "{}", notice());
         same(&before, &host.print(), "after the next one");
     });
 }
@@ -241,11 +241,11 @@ fn what_was_killed_is_undone_by_the_next_and_gone_on_with() {
     on_a_host(|host| {
         let before = host.print();
         fs::write(host.state.path().join("e.toml"), sweep("[\"now\", 61]")).unwrap();
-        cut_short(host, &["e.toml", "--quiet"], libc::SIGKILL);
+        interrupted(host, &["e.toml", "--quiet"], libc::SIGKILL);
         assert_eq!(knob(), "61\n");
         let (out, found) = done(host, &["e.toml", "--resume"]);
         let said = complaint(&out);
-        assert!(said.contains("was cut short; its change"), "{said}");
+        assert!(said.contains("was interrupted; its change"), "{said}");
         assert_eq!(found["verdict"]["outcome"], "better", "{said}");
         // `now` is what it was, not what the killed one left.
         assert_eq!(found["levels"][0]["medians"]["x"], 75.0);
@@ -258,7 +258,7 @@ fn ctrl_c_and_its_like_and_a_terminal_that_hangs_up_put_the_host_back() {
     for with in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         on_a_host(|host| {
             let before = host.print();
-            let out = cut_short(host, &long(host), with);
+            let out = interrupted(host, &long(host), with);
             assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
             let text = String::from_utf8_lossy(&out.stdout).into_owned();
             assert!(text.contains("ended early by hand"), "{text}");
@@ -302,8 +302,8 @@ fn a_workload_that_turns_the_knob_itself_is_said_at_once() {
         let out = prove(host, &[&args[..], &["--runs", "24"]].concat()).output().unwrap();
         let said = complaint(&out);
         assert_eq!(out.status.code(), Some(4), "{said}");
-        let told = "is 99, which somebody else set over 61 (before: 75)";
-        assert!(said.contains("left as it is") && said.contains(told), "{said}");
+        let reported = "is 99, which somebody else set over 61 (before: 75)";
+        assert!(said.contains("left as it is") && said.contains(reported), "{said}");
         let found = fs::read_to_string(FILE).unwrap();
         assert_eq!(found.trim(), "99", "nobody's value is lost");
         fs::write(FILE, "75").unwrap();

@@ -1,4 +1,4 @@
-//! `--hold-still`: the real irqbalance, which may touch nothing, and frequency governors in files,
+//! `--freeze-host`: the real irqbalance, which may touch nothing, and frequency governors in files,
 //! in namespaces of the test's own; held while an experiment goes on and put back whatever ends it.
 
 use std::{fs, path::Path, process::Command};
@@ -77,8 +77,8 @@ fn every_run_is_held_still_and_the_host_goes_on_after_it() {
     let found = document(&out, &complaint);
     let runs = found["runs"].as_array().unwrap();
     assert!(runs.len() >= 24 && runs.iter().all(|r| r["figures"]["still"] == 1.0), "{out}");
-    let still = &found["held_still"];
-    assert_eq!(still["not_held"], serde_json::json!([]), "{still}");
+    let still = &found["frozen_host"];
+    assert_eq!(still["not_frozen"], serde_json::json!([]), "{still}");
     let irqbalance = serde_json::json!({
         "knob": "irqbalance.paused", "settings": 1, "old": "off", "new": "on", "until": null
     });
@@ -111,13 +111,16 @@ fn kill_9_leaves_it_held_and_the_next_command_puts_it_back() {
     let lines: Vec<&str> = out.lines().collect();
     let at = |n: usize| lines.get(n).copied().unwrap_or_default();
     assert_eq!(at(0), "1 T performance performance", "{out} {complaint}");
-    assert!(complaint.contains("the experiment e was cut short, and changes 1, 2"), "{complaint}");
+    assert!(
+        complaint.contains("the experiment e was interrupted, and changes 1, 2"),
+        "{complaint}"
+    );
     assert!(at(1).contains("Change 2 is rolled back"), "{out}");
     assert!(at(2).contains("Change 1 is rolled back"), "{out}");
     assert_eq!((at(3), at(4)), ("0 S interactive interactive", "1 T performance performance"));
     // The next experiment puts it back before it begins, also one that changes nothing itself.
     assert_eq!(at(5), "0 S interactive interactive", "{out} {complaint}");
-    assert!(complaint.contains("the experiment e was cut short; its change"), "{complaint}");
+    assert!(complaint.contains("the experiment e was interrupted; its change"), "{complaint}");
     let notices = complaint.matches("`netwright tune rollback --unfinished` undoes them all");
     assert!(notices.count() >= 2, "{complaint}");
 }
@@ -129,7 +132,7 @@ fn what_cannot_be_held_is_said_and_what_goes_meanwhile_too() {
     experiment(folder.path(), "0.01", "24");
     // The second experiment's own workload ends irqbalance; the third has no governors either.
     let script = r#""$1" prove --change cpu.0.governor=cooperative --command 'sh said; sleep 0.01' \
-          --metric 'x=/^([01])/:higher' --runs 24 --hold-still --record r.jsonl --quiet --json
+          --metric 'x=/^([01])/:higher' --runs 24 --freeze-host --record r.jsonl --quiet --json
         echo '###'
         sed -i "s/sh said;/kill -9 $balancer 2> \/dev\/null; echo 1 still;/" e.toml
         "$1" prove e.toml --record r2.jsonl --quiet --json; echo '###'
@@ -138,17 +141,17 @@ fn what_cannot_be_held_is_said_and_what_goes_meanwhile_too() {
     let (out, complaint) = world(folder.path(), script);
     let parts: Vec<&str> = out.split("###\n").collect();
     let of = |n: usize| document(parts.get(n).copied().unwrap_or_default(), &complaint);
-    let why = |d: &Value, n: usize| d["held_still"]["not_held"][n]["why"].to_string();
+    let why = |d: &Value, n: usize| d["frozen_host"]["not_frozen"][n]["why"].to_string();
     let own = of(0);
-    assert_eq!(own["held_still"]["held"][0]["knob"], "irqbalance.paused", "{own}");
+    assert_eq!(own["frozen_host"]["held"][0]["knob"], "irqbalance.paused", "{own}");
     assert!(why(&own, 0).contains("sets cpu.0.governor itself"), "{own}");
     let gone = of(1);
-    assert!(gone["held_still"]["held"][0]["until"].is_string(), "{}", gone["held_still"]);
-    assert_eq!(gone["held_still"]["held"][1]["until"], Value::Null, "{}", gone["held_still"]);
+    assert!(gone["frozen_host"]["held"][0]["until"].is_string(), "{}", gone["frozen_host"]);
+    assert_eq!(gone["frozen_host"]["held"][1]["until"], Value::Null, "{}", gone["frozen_host"]);
     assert!(!complaint.contains("NOT PUT BACK"), "{complaint}");
     let nothing = of(2);
     assert!(why(&nothing, 0).contains("irqbalance does not run here"), "{nothing}");
-    assert_eq!(nothing["held_still"]["not_held"][1]["knob"], "cpu.governor", "{nothing}");
+    assert_eq!(nothing["frozen_host"]["not_frozen"][1]["knob"], "cpu.governor", "{nothing}");
     assert!(parts[3].contains("Nothing") || !parts[3].contains("unfinished"), "{}", parts[3]);
 }
 
@@ -157,19 +160,19 @@ fn fix_holds_still_over_all_its_experiments() {
     needs_root();
     let folder = tempfile::tempdir().unwrap();
     let script = r#""$1" fix --command 'sh said | tee -a saw; sleep 0.01' --window 200ms --yes \
-          --metric 'x=/^([01])/:higher' --runs 24 --hold-still --json --quiet \
+          --metric 'x=/^([01])/:higher' --runs 24 --freeze-host --json --quiet \
           --try sysctl.net.ipv4.tcp_keepalive_intvl=60 --try cpu.0.governor=cooperative
         sh said; cat saw"#;
     let (out, complaint) = world(folder.path(), script);
     let found = document(&out, &complaint);
-    assert_eq!(found["held_still"]["held"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!(found["frozen_host"]["held"].as_array().unwrap().len(), 2, "{found}");
     let candidates = found["candidates"].as_array().unwrap();
-    let fate = |knob: &str| {
+    let status = |knob: &str| {
         let is = |c: &&Value| c["changes"][0]["knob"] == knob;
-        candidates.iter().find(is).map(|c| (c["fate"].clone(), c["why"].to_string())).unwrap()
+        candidates.iter().find(is).map(|c| (c["status"].clone(), c["why"].to_string())).unwrap()
     };
-    assert_eq!(fate("sysctl.net.ipv4.tcp_keepalive_intvl").0, "undone", "{found}");
-    assert!(fate("cpu.0.governor").1.contains("--hold-still"), "{found}");
+    assert_eq!(status("sysctl.net.ipv4.tcp_keepalive_intvl").0, "undone", "{found}");
+    assert!(status("cpu.0.governor").1.contains("--freeze-host"), "{found}");
     let after: Vec<&str> = out.lines().skip_while(|l| !l.starts_with("0 S")).collect();
     assert_eq!(after[0], "0 S interactive interactive", "{out} {complaint}");
     // Watched and proven: from the first run to the last.

@@ -74,8 +74,9 @@ fn guest(lab: &TestLab, script: &str) -> String {
     );
     let out = lab.output_within("server", &["bash", "-c", &script], Duration::from_secs(60));
     let out = out.unwrap();
-    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert_eq!(out.code, 0, "{script}\n{said}{told}");
+    let (said, reported) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.code, 0, "{script}\n{said}{reported}");
     said.trim().to_owned()
 }
 
@@ -91,8 +92,8 @@ fn apply(lab: &TestLab, look: &Look) {
 
 /// The interrupts of a NIC's receiving queues.
 fn irqs(lab: &TestLab, nic: &str) -> Vec<u32> {
-    let told = guest(lab, &format!("queue_irqs {nic}"));
-    told.split_whitespace().map(|n| n.parse().unwrap()).collect()
+    let reported = guest(lab, &format!("queue_irqs {nic}"));
+    reported.split_whitespace().map(|n| n.parse().unwrap()).collect()
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
     look.silent(&placement::RULES);
     look.silent(&["app_off_softirq_node"]);
     look.silent(&host::RULES);
-    look.silent(&["rival_tuner", "coalescing_goal", "tcp_memory_pressure"]);
+    look.silent(&["conflicting_tuner", "coalescing_goal", "tcp_memory_pressure"]);
     look.silent(&["few_channels", "offloads_off", "smt_sibling_shared"]);
     guest(lab, &format!("kill {spin}"));
 }

@@ -84,7 +84,7 @@ fn ping_ms(lab: &TestLab, from: &str, to: &str, count: u32) -> (f64, u32) {
 fn a_pair_has_the_queues_mtu_masks_and_addresses_asked_for() {
     let lab = pair(PairSpec {
         queues: 3,
-        wires: 2,
+        links: 2,
         mtu: Some(9000),
         rps: Some("1".into()),
         ..PairSpec::default()
@@ -150,7 +150,7 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
     std::thread::sleep(Duration::from_millis(1500));
     match fs::read(lab.folder().join("wire-eth0.json")) {
         Ok(json) => {
-            let stats: lab::wire::WireStats = serde_json::from_slice(&json).unwrap();
+            let stats: lab::link::LinkStats = serde_json::from_slice(&json).unwrap();
             let pings_lost = 400 - u64::from(received);
             // Neighbour discovery and the like are lost too.
             assert!(stats.lost.iter().sum::<u64>() >= pings_lost, "{stats:?} for {pings_lost}");

@@ -54,8 +54,8 @@ fn an_aarch64_guest_is_read_as_its_kernel_describes_it() {
             let (path, value) = line.split_once(' ').unwrap();
             let id: u64 = path.split('/').nth(5).unwrap()[3..].parse().unwrap();
             let cpu = cpus.iter().find(|c| c["id"] == id).unwrap();
-            let told = cpu[key].to_string().trim_matches('"').to_owned();
-            assert_eq!(told, value, "{key} of CPU {id}");
+            let reported = cpu[key].to_string().trim_matches('"').to_owned();
+            assert_eq!(reported, value, "{key} of CPU {id}");
             assert_eq!(cpu["numa_node"], id / 4, "node of CPU {id}");
         }
     }
@@ -105,8 +105,8 @@ fn what_an_aarch64_guest_cannot_be_asked_for_is_refused_in_one_line() {
         assert!(said.contains(word), "{args:?}: {said}");
     };
     refuse(&["--arch", "aarch64", "--nic-node", "0"], 2, "--nic-node");
-    refuse(&["--shape", "kunpeng", "--cpus", "20"], 2, "clusters of 4");
-    refuse(&["--shape", "kunpeng", "--preset", "queues"], 2, "ethtool");
+    refuse(&["--topology", "kunpeng", "--cpus", "20"], 2, "clusters of 4");
+    refuse(&["--topology", "kunpeng", "--preset", "queues"], 2, "ethtool");
     refuse(&["--arch", "x86_64", "--cluster", "2"], 2, "--cluster");
     refuse(&["--arch", "aarch64", "--binary", "/nowhere"], 4, "make aarch64");
     refuse(&["--arch", "aarch64", "--binary", NETWRIGHT], 4, "no aarch64 program");
@@ -139,8 +139,8 @@ fn a_captured_aarch64_host_is_read_as_it_described_itself() {
     let lines = said["grep . /sys/devices/system/node/node*/cpulist"].lines();
     let nodes: Vec<&str> = lines.map(|l| l.split_once(':').unwrap().1).collect();
     assert_eq!(nodes, ["0-3", "4-7", "8-11", "12-15"]);
-    let told: Vec<&Value> = array(&facts, "numa_nodes").iter().map(|n| &n["cpus"]).collect();
-    assert_eq!(told, nodes);
+    let reported: Vec<&Value> = array(&facts, "numa_nodes").iter().map(|n| &n["cpus"]).collect();
+    assert_eq!(reported, nodes);
 
     let affinities = said["grep . /proc/irq/*/smp_affinity_list"];
     let mut queues = 0;

@@ -51,11 +51,11 @@ fn what_is_injected_is_found_whatever_else_this_machine_does() {
     let p50 = rtt.pointer("/runs/0/rtt_ns/p50").and_then(Value::as_f64).unwrap();
     assert!((640e3..740e3).contains(&p50), "{p50} ns of 640 µs and the stack");
 
-    // The goal for a service time: 3% or 2 µs. Most spins take the 100 µs that the far end was told; their
+    // The goal for a service time: 3% or 2 µs. Most spins take the 100 µs that the server was told; their
     // mean has the kernel's ticks in it besides, which fall into a spin of six or of none.
     let number = |path: &str| explain.pointer(path).and_then(Value::as_f64).unwrap();
     let (spun, found) = (number("/injected_service_ns"), number("/typical/service_ns"));
-    assert!((100e3..110e3).contains(&spun), "the far end spun {spun} ns of 100 µs");
+    assert!((100e3..110e3).contains(&spun), "the server spun {spun} ns of 100 µs");
     let truth: f64 = 100e3;
     let off = (found - truth).abs();
     assert!(

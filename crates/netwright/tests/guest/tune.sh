@@ -107,7 +107,7 @@ echo "irqbalance: $applied, banned $(cat /proc/irq/$2/smp_affinity_list), other 
 "$1" tune rollback >&2; back=$?
 "$1" inspect --json > facts2
 bans() { python3 -c 'import json,sys
-print("none" if not (b := next(r["banned_cpus"] for r in json.load(open(sys.argv[1]))["rivals"] if r["kind"]=="irqbalance")) else b)' "$1"; }
+print("none" if not (b := next(r["banned_cpus"] for r in json.load(open(sys.argv[1]))["tuners"] if r["kind"]=="irqbalance")) else b)' "$1"; }
 echo "banned CPUs: $applied, $(bans facts), $back, $(bans facts2)"
 "$1" tune apply --no-confirm irqbalance.paused=on >&2; applied=$?
 "$1" inspect --json > facts

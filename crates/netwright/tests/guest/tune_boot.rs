@@ -98,8 +98,8 @@ fn what_is_kept_is_there_after_a_boot() {
     let folder = tempfile::tempdir().unwrap();
     services(folder.path());
     let first = boot(folder.path());
-    let (_, did, told) = run(&first, IRQBALANCE);
-    assert_eq!(did.lines().collect::<Vec<_>>(), IRQBALANCE_DID, "{told}");
+    let (_, did, reported) = run(&first, IRQBALANCE);
+    assert_eq!(did.lines().collect::<Vec<_>>(), IRQBALANCE_DID, "{reported}");
     let (_, before, _) = run(&first, VALUES);
     assert!(before.starts_with("systemd\n4096\n1500\n1000\n0\n0\n"), "{before}");
     let script = "export NETWRIGHT_STATE=/run/state
@@ -114,8 +114,8 @@ fn what_is_kept_is_there_after_a_boot() {
         $0 tune persist >&2; echo persist $? >&2
         cd / && tar -c $(find etc -newer /run/state/journal/000001.jsonl -name '*netwright*' -type f) \
           etc/netwright | base64";
-    let (code, files, told) = run(&first, script);
-    assert!(code == 0 && told.contains("persist 0"), "{told}");
+    let (code, files, reported) = run(&first, script);
+    assert!(code == 0 && reported.contains("persist 0"), "{reported}");
     let (_, wanted, _) = run(&first, VALUES);
     assert_ne!(before, wanted);
     drop(first);
@@ -132,13 +132,13 @@ fn what_is_kept_is_there_after_a_boot() {
     let (_, after, _) = run(&second, VALUES);
     let (_, failed, _) =
         run(&second, "systemctl --failed --no-legend; journalctl -b -p warning -o cat | tail -20");
-    assert_eq!(after, wanted, "{unpacked}{told}{failed}");
+    assert_eq!(after, wanted, "{unpacked}{reported}{failed}");
     // irqbalance looks every 10 s, and places what it may place at its first look.
     let (_, arguments, _) = run(
         &second,
         "sleep 21; tr '\\0' '\\n' < /proc/$(systemctl show -P MainPID irqbalance)/cmdline | tail -1",
     );
     assert_eq!(arguments, "--policyscript=/etc/netwright/irqbalance-policy");
-    let (_, later, told) = run(&second, VALUES);
-    assert_eq!(later, wanted, "{told}");
+    let (_, later, reported) = run(&second, VALUES);
+    assert_eq!(later, wanted, "{reported}");
 }

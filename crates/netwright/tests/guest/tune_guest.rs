@@ -1,5 +1,5 @@
 //! `tune` in a guest with NICs of three drivers: interrupts, rings, channels, threaded NAPI, receive
-//! hashing, coalescing, pause, PCI Express, settings of the whole host, the guard, the real
+//! hashing, coalescing, pause, PCI Express, settings of the whole host, the watchdog, the real
 //! irqbalance, and the members of a bond. One guest serves all, for a boot is dear.
 
 use std::time::Duration;
@@ -19,14 +19,15 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/tune.sh");
     let argv = ["timeout", "900", "bash", script, NETWRIGHT];
     let out = lab.output_within("server", &argv, Duration::from_secs(290)).unwrap();
-    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert_eq!(out.code, 0, "{said}{told}");
+    let (said, reported) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.code, 0, "{said}{reported}");
     let lines: Vec<&str> = said.lines().collect();
     let (changes, facts): (Vec<&str>, Vec<&str>) = lines.iter().partition(|l| l.contains('|'));
-    assert_eq!(changes.len(), 4, "{said}{told}");
+    assert_eq!(changes.len(), 4, "{said}{reported}");
     for line in changes {
         // Applied, rolled back, another host in between, the same afterwards.
-        assert!(line.ends_with("|0|0|differs|same"), "{line}\n{told}");
+        assert!(line.ends_with("|0|0|differs|same"), "{line}\n{reported}");
     }
     let key = format!("key: {}", ["6d:5a"; 20].join(":"));
     let seen = [
@@ -45,14 +46,14 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "read request: read_request  128 -> 512 bytes, setpci 0000",
         "clamped: 4, 512 was written and the kernel made 128 of it",
     ];
-    assert_eq!(facts[..seen.len()], seen, "{said}{told}");
+    assert_eq!(facts[..seen.len()], seen, "{said}{reported}");
     let facts = &facts[seen.len()..];
     // What irqbalance does is its own business; what it did is told.
     let held = [
         "irqbalance: 0, banned 0, other stays, status 0",
         "irqbalance: 0, banned 0, other moved, status 1, irqbalance",
     ];
-    assert!(held.contains(&facts[0]), "{said}{told}");
+    assert!(held.contains(&facts[0]), "{said}{reported}");
     let later = [
         "banned CPUs: 0, 0-1, 0, none",
         "paused: 0, 0, S", // a question that nobody waited for would have ended it
@@ -60,7 +61,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "kept: 0, 8192 1400 500 20000 TX: 512 rx-usecs: 50",
         "no longer kept: 0, as before",
     ];
-    assert_eq!(facts[1..], later, "{said}{told}");
+    assert_eq!(facts[1..], later, "{said}{reported}");
     members_of_a_bond(&lab);
 }
 
@@ -69,7 +70,8 @@ fn members_of_a_bond(lab: &TestLab) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/bond.sh");
     let argv = ["timeout", "240", "bash", script, NETWRIGHT];
     let out = lab.output_within("server", &argv, Duration::from_secs(250)).unwrap();
-    let (said, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let (said, reported) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     let seen = [
         // The one in use is the last.
         "bond: 0, 1024 1024, turns eth3 eth2, resets 1 1, left 0",
@@ -77,5 +79,5 @@ fn members_of_a_bond(lab: &TestLab) {
         "no way back: 4, its link did not come back into bond9: eth2 has no link after 5 s, \
          as before, left 0",
     ];
-    assert_eq!(said.lines().collect::<Vec<_>>(), seen, "{told}");
+    assert_eq!(said.lines().collect::<Vec<_>>(), seen, "{reported}");
 }

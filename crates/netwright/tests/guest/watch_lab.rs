@@ -135,7 +135,7 @@ fn contexts(seen: &[WatchInterval], cpus: &[u32]) -> ByContext {
 }
 
 fn sum(of: &ByContext, what: fn(&VectorNs) -> u64) -> u64 {
-    [of.syscall, of.irq_on_task, of.idle, of.ksoftirqd].iter().map(what).sum()
+    [of.syscall, of.interrupting_task, of.idle, of.ksoftirqd].iter().map(what).sum()
 }
 
 /// Share of receiving on these CPUs.
@@ -146,8 +146,11 @@ fn share_on(seen: &[WatchInterval], cpus: &[u32]) -> f64 {
 
 /// Softirq time upon a process.
 fn paid(seen: &[WatchInterval], pid: u32) -> u64 {
-    let payers = seen.iter().flat_map(|i| i.payers.known().unwrap());
-    payers.filter(|p| p.pid == pid).map(|p| p.stolen_softirq_ns + p.own_softirq_ns).sum()
+    let interrupted_tasks = seen.iter().flat_map(|i| i.interrupted_tasks.known().unwrap());
+    interrupted_tasks
+        .filter(|p| p.pid == pid)
+        .map(|p| p.preempted_by_softirq_ns + p.own_softirq_ns)
+        .sum()
 }
 
 /// CPUs that polled eth0's queues, by packets.
@@ -205,7 +208,7 @@ fn every_program_loads(said: &Said) {
         ("waits", "sched_waking"),
         ("waits", "sched_switch"),
         ("waits", "skb_copy_datagram_iovec"),
-        ("movers", "sched_migrate_task"),
+        ("migrated_threads", "sched_migrate_task"),
         ("retransmits", "tcp_retransmit_skb"),
         ("retransmits", "tcp_retransmit_synack"),
     ] {
@@ -238,12 +241,12 @@ fn who_pays(said: &Said) {
     assert!(nobodys * 10 > sum(&free, |v| v.net_rx) * 6, "{free:?}");
     // The application pays for what is received on its CPU. (Whether a softirq is an interrupt's or
     // its own is told by the time between the two, which an emulator stretches at will: not here.)
-    let upon = |of: &ByContext| of.irq_on_task.net_rx + of.syscall.net_rx;
+    let upon = |of: &ByContext| of.interrupting_task.net_rx + of.syscall.net_rx;
     let (none, much) = (upon(&contexts(apart, &[0])), upon(&contexts(together, &[0])));
     assert!(much > 1_000_000 && much > none * 5, "{none} and {much} ns");
     // What softirqs took from tasks there they took from it, but for the kernel's own threads.
     let all = contexts(together, &[0]);
-    let taken = (all.irq_on_task.total() + all.syscall.total()) as f64;
+    let taken = (all.interrupting_task.total() + all.syscall.total()) as f64;
     let share = paid(together, said.application) as f64 / taken;
     assert!((0.4..1.1).contains(&share), "{share} of {taken} ns");
 }
@@ -294,9 +297,9 @@ fn sane(seen: &[WatchInterval]) {
             let dropped = cpu.backlog_drops.get().unwrap_or(0);
             assert!(squeezed < 1_000_000 && dropped < 1_000_000, "{cpu:?}");
         }
-        for payer in one.payers.known().unwrap() {
-            let ns = payer.stolen_softirq_ns + payer.own_softirq_ns;
-            assert!((ns as f64) < 4.0 * most_ns, "{payer:?}");
+        for interrupted_task in one.interrupted_tasks.known().unwrap() {
+            let ns = interrupted_task.preempted_by_softirq_ns + interrupted_task.own_softirq_ns;
+            assert!((ns as f64) < 4.0 * most_ns, "{interrupted_task:?}");
         }
         for nic in &one.samples.known().unwrap().nics {
             let counts = nic.statistics.known().into_iter().flat_map(BTreeMap::iter);
@@ -326,7 +329,11 @@ fn a_nic_and_a_process_that_go(said: &Said) {
     assert_eq!(heads, ["went", "came"], "{changes:?}");
     let last = said.phase("together").iter().chain(said.phase("hotplug"));
     let of = |i: &WatchInterval| {
-        i.payers.known().unwrap().iter().any(|p| p.pid == said.application && p.name == "perl")
+        i.interrupted_tasks
+            .known()
+            .unwrap()
+            .iter()
+            .any(|p| p.pid == said.application && p.name == "perl")
     };
     assert!(last.clone().any(of), "the application paid");
     assert!(!bare.iter().chain(back).any(of), "long after its end it still pays");

@@ -10,26 +10,26 @@ use std::{
 use crate::support::{NETWRIGHT, Namespace, serve::Serve};
 use serde_json::Value;
 
-/// Where the far end is, in a namespace of its own.
-const FAR: &str = "10.77.0.2";
+/// Where the server is, in a namespace of its own.
+const PEER: &str = "10.77.0.2";
 
 /// Two namespaces with a wire between them.
 struct Pair {
-    near: Namespace,
-    far: Namespace,
+    local: Namespace,
+    peer: Namespace,
 }
 
 impl Pair {
     fn new() -> Self {
-        let (near, far) = (Namespace::new(), Namespace::new());
-        near.run("ip", &["link", "add", "w", "type", "veth", "peer", "w", "netns", &far.name]);
-        for (ns, address) in [(&near, "10.77.0.1/24"), (&far, "10.77.0.2/24")] {
+        let (local, peer) = (Namespace::new(), Namespace::new());
+        local.run("ip", &["link", "add", "w", "type", "veth", "peer", "w", "netns", &peer.name]);
+        for (ns, address) in [(&local, "10.77.0.1/24"), (&peer, "10.77.0.2/24")] {
             ns.run("ip", &["addr", "add", address, "dev", "w"]);
             ns.run("ip", &["link", "set", "w", "up"]);
             // Each datagram is a packet of its own, and a packet is no longer than the wire's.
             ns.run("ethtool", &["-K", "w", "tso", "off", "gso", "off", "gro", "off"]);
         }
-        Self { near, far }
+        Self { local, peer }
     }
 
     /// The wire carries 40 Mbit/s in that direction; what does not wait in 32 KiB is dropped.
@@ -38,33 +38,33 @@ impl Pair {
         ns.run("tc", &tbf.split(' ').collect::<Vec<_>>());
     }
 
-    /// How many datagrams were dropped on their way to the far end: by the wire, and on a busy
+    /// How many datagrams were dropped on their way to the server: by the wire, and on a busy
     /// host by a receiver that had no room left.
     fn dropped(&self) -> u64 {
-        let text = self.near.run("tc", &["-s", "-j", "qdisc", "show", "dev", "w"]);
+        let text = self.local.run("tc", &["-s", "-j", "qdisc", "show", "dev", "w"]);
         let all: Value = serde_json::from_str(&text).unwrap();
-        all[0]["drops"].as_u64().unwrap() + no_room(&self.far)
+        all[0]["drops"].as_u64().unwrap() + no_room(&self.peer)
     }
 
-    /// `netwright serve --iperf3` at the far end.
+    /// `netwright serve --iperf3` at the server.
     fn serve(&self) -> Serve {
         self.serve_with(&[])
     }
 
     fn serve_with(&self, words: &[&str]) -> Serve {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.far.name, NETWRIGHT, "serve", "--json"]);
-        command.args(["--port", "0", "--bind", FAR, "--open", "--iperf3"]).args(words);
+        command.args(["netns", "exec", &self.peer.name, NETWRIGHT, "serve", "--json"]);
+        command.args(["--port", "0", "--bind", PEER, "--open", "--iperf3"]).args(words);
         let serve = Serve::of(command);
         // It listens before it says so; the line about iperf3 comes second.
         self.await_listener();
         serve
     }
 
-    /// `iperf3 -s` at the far end.
+    /// `iperf3 -s` at the server.
     fn stock(&self) -> Stock {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.far.name, "iperf3", "-s"]);
+        command.args(["netns", "exec", &self.peer.name, "iperf3", "-s"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         self.await_listener();
         Stock(child)
@@ -72,7 +72,7 @@ impl Pair {
 
     fn await_listener(&self) {
         let until = Instant::now() + Duration::from_secs(20);
-        while self.far.run("ss", &["-Hltn", "sport = :5201"]).is_empty() {
+        while self.peer.run("ss", &["-Hltn", "sport = :5201"]).is_empty() {
             assert!(Instant::now() < until, "nobody listens on 5201");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -80,9 +80,9 @@ impl Pair {
 
     /// The stock client's JSON.
     fn iperf3(&self, words: &str) -> Value {
-        let mut args = vec!["60", "iperf3", "-J", "-c", FAR];
+        let mut args = vec!["60", "iperf3", "-J", "-c", PEER];
         args.extend(words.split(' '));
-        let text = self.near.run("timeout", &args);
+        let text = self.local.run("timeout", &args);
         let value: Value = serde_json::from_str(&text).unwrap();
         assert!(value.get("error").is_none(), "{words}: {value:#}");
         value
@@ -90,9 +90,9 @@ impl Pair {
 
     /// The first run of `netwright measure stream --peer iperf3`.
     fn measure(&self, words: &str) -> Value {
-        let mut args = vec!["measure", "stream", FAR, "--peer", "iperf3", "--json", "--quiet"];
+        let mut args = vec!["measure", "stream", PEER, "--peer", "iperf3", "--json", "--quiet"];
         args.extend(words.split(' '));
-        let document = self.near.netwright_json(&args);
+        let document = self.local.netwright_json(&args);
         document["runs"][0].clone()
     }
 }
@@ -133,7 +133,7 @@ fn is_the_wires(rate: f64) {
 fn a_stock_client_hears_from_us_of_every_datagram_that_was_dropped() {
     let pair = Pair::new();
     let _serve = pair.serve();
-    Pair::slow(&pair.near);
+    Pair::slow(&pair.local);
     // Nothing lost on a wire that is fast enough.
     let value = pair.iperf3("-u -b 5M -l 1000 -t 1");
     let (sent, received) =
@@ -171,12 +171,12 @@ fn a_stock_client_hears_from_us_what_its_receiver_had_no_room_for() {
 fn a_stock_clients_tcp_has_the_wires_rate_both_ways() {
     let pair = Pair::new();
     let _serve = pair.serve();
-    Pair::slow(&pair.near);
-    Pair::slow(&pair.far);
+    Pair::slow(&pair.local);
+    Pair::slow(&pair.peer);
     for words in ["-t 3 -O 1", "-t 3 -O 1 -R", "-t 3 -O 1 -P 4"] {
         let value = pair.iperf3(words);
         is_the_wires(rate(&value, "/end/sum_received/bits_per_second"));
-        // A full queue drops: the sender's kernel, here or at our end, sent again.
+        // A full queue drops: the sender's kernel, here or at our end, retransmitted.
         let lines = value["intervals"].as_array().unwrap();
         let again = |i: &Value| i["sum"]["retransmits"].as_u64().unwrap_or(0);
         let during: u64 = lines.iter().map(again).sum();
@@ -188,7 +188,7 @@ fn a_stock_clients_tcp_has_the_wires_rate_both_ways() {
 fn we_count_what_was_dropped_on_the_way_to_a_stock_server() {
     let pair = Pair::new();
     let _stock = pair.stock();
-    Pair::slow(&pair.near);
+    Pair::slow(&pair.local);
     let before = pair.dropped();
     let run = pair.measure("--udp --rate 80Mbit --message 1200 --duration 2s --warmup 0s");
     let dropped = pair.dropped() - before;
@@ -203,8 +203,8 @@ fn we_count_what_was_dropped_on_the_way_to_a_stock_server() {
 fn we_see_the_wires_rate_to_and_from_a_stock_server() {
     let pair = Pair::new();
     let _stock = pair.stock();
-    Pair::slow(&pair.near);
-    Pair::slow(&pair.far);
+    Pair::slow(&pair.local);
+    Pair::slow(&pair.peer);
     for direction in ["forward", "reverse"] {
         let run = pair.measure(&format!("--direction {direction} --duration 3s --warmup 1s"));
         is_the_wires(rate(&run, "/bits_per_s"));
@@ -228,8 +228,8 @@ fn a_result_of_a_stock_server_is_measured_again_by_the_same_protocol() {
     let file = file.to_str().unwrap();
     let first = "measure stream 10.77.0.2 --peer iperf3 --duration 300ms --warmup 0s --json";
     let first = format!("{first} --rate 10Mbit --output {file}");
-    pair.near.run(NETWRIGHT, &first.split(' ').collect::<Vec<_>>());
-    let again = pair.near.netwright_json(&["measure", "--again", file, "--json"]);
+    pair.local.run(NETWRIGHT, &first.split(' ').collect::<Vec<_>>());
+    let again = pair.local.netwright_json(&["measure", "--rerun", file, "--json"]);
     assert_eq!(again["peer"]["program"], "iperf3");
     assert_eq!(again["request"]["rate"], 10_000_000);
     assert_eq!(again["runs"][0]["bytes"].as_u64().map(|b| b > 100_000), Some(true), "{again:#}");
@@ -240,18 +240,18 @@ fn a_host_that_falls_silent_in_the_midst_is_forgotten() {
     let pair = Pair::new();
     let mut serve = pair.serve_with(&["--idle", "2s"]);
     let mut client = Command::new("ip");
-    client.args(["netns", "exec", &pair.near.name]);
+    client.args(["netns", "exec", &pair.local.name]);
     // Itself, not something that holds it, is to be killed: without a server it spins.
-    client.args(["setpriv", "--pdeathsig", "KILL", "iperf3", "-c", FAR]);
+    client.args(["setpriv", "--pdeathsig", "KILL", "iperf3", "-c", PEER]);
     client.args("-u -R -b 1M -t 60".split(' '));
     let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let client = Stock(client);
     await_event(&mut serve, "started");
     // Not a word more from there, not even a reset.
-    pair.near.run("ip", &["route", "add", "blackhole", FAR]);
+    pair.local.run("ip", &["route", "add", "blackhole", PEER]);
     let why = await_event(&mut serve, "broken")["why"].clone();
     drop(client);
-    pair.near.run("ip", &["route", "del", "blackhole", FAR]);
+    pair.local.run("ip", &["route", "del", "blackhole", PEER]);
     assert!(why.as_str().unwrap().contains("control connection"), "{why}");
     assert!(count(&pair.iperf3("-t 1"), "/end/sum_received/bytes") > 0);
 }
@@ -272,7 +272,7 @@ fn await_event(serve: &mut Serve, name: &str) -> Value {
 #[test]
 fn beyond_loopback_a_stock_client_is_only_served_when_all_are() {
     let pair = Pair::new();
-    let out = pair.far.output(NETWRIGHT, &["serve", "--bind", FAR, "--iperf3"]);
+    let out = pair.peer.output(NETWRIGHT, &["serve", "--bind", PEER, "--iperf3"]);
     assert_eq!(out.status.code(), Some(2));
     let text = String::from_utf8_lossy(&out.stderr);
     assert!(text.contains("--iperf3 beyond loopback needs --open"), "{text}");

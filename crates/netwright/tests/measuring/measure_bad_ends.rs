@@ -23,10 +23,10 @@ fn fails(target: &str, more: &[&str], code: i32) -> String {
 }
 
 fn line(out: &Output, code: i32, what: &str) {
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(code), "{what}: {told}");
-    assert_eq!(told.lines().count(), 1, "{what}: {told}");
-    assert!(told.starts_with("netwright: "), "{what}: {told}");
+    let reported = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(code), "{what}: {reported}");
+    assert_eq!(reported.lines().count(), 1, "{what}: {reported}");
+    assert!(reported.starts_with("netwright: "), "{what}: {reported}");
 }
 
 /// A listener on which each connection gets these words, and then nothing.
@@ -49,29 +49,32 @@ fn nobody_there_no_such_name_no_such_family() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     };
-    let told = fails(&free.to_string(), &[], 4);
-    assert!(told.contains("refused") && told.contains("netwright serve"), "{told}");
-    let told = fails(&format!("[::1]:{}", free.port()), &[], 4);
-    assert!(told.contains("refused"), "{told}");
-    let told = fails("no-such-host.invalid", &[], 4);
-    assert!(told.contains("does not resolve"), "{told}");
+    let reported = fails(&free.to_string(), &[], 4);
+    assert!(reported.contains("refused") && reported.contains("netwright serve"), "{reported}");
+    let reported = fails(&format!("[::1]:{}", free.port()), &[], 4);
+    assert!(reported.contains("refused"), "{reported}");
+    let reported = fails("no-such-host.invalid", &[], 4);
+    assert!(reported.contains("does not resolve"), "{reported}");
     assert!(fails("127.0.0.1", &["-6"], 4).contains("no IPv6 address"));
     assert!(fails("::1", &["-4"], 4).contains("no IPv4 address"));
-    let told = fails("unix:/run/no-such-socket", &[], 4);
-    assert!(told.contains("netwright serve --unix"), "{told}");
+    let reported = fails("unix:/run/no-such-socket", &[], 4);
+    assert!(reported.contains("netwright serve --unix"), "{reported}");
     fails("127.0.0.1:99999", &[], 2);
 }
 
 #[test]
 fn another_protocol_is_told_from_silence() {
-    let told = fails(&says(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"), &[], 4);
-    assert!(told.contains("something other than netwright") && told.contains("SSH-2.0"), "{told}");
-    let told = fails(&says(b""), &[], 4);
-    assert!(told.contains("silent"), "{told}");
-    let told = fails(&says(b"NWT1\xff\xff\xff\xff"), &[], 4);
-    assert!(told.contains("too long"), "{told}");
-    let told = fails(&says(b"NWT1\x00\x00\x00\x02{}"), &[], 4);
-    assert!(told.contains("makes no sense"), "{told}");
+    let reported = fails(&says(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"), &[], 4);
+    assert!(
+        reported.contains("something other than netwright") && reported.contains("SSH-2.0"),
+        "{reported}"
+    );
+    let reported = fails(&says(b""), &[], 4);
+    assert!(reported.contains("silent"), "{reported}");
+    let reported = fails(&says(b"NWT1\xff\xff\xff\xff"), &[], 4);
+    assert!(reported.contains("too long"), "{reported}");
+    let reported = fails(&says(b"NWT1\x00\x00\x00\x02{}"), &[], 4);
+    assert!(reported.contains("makes no sense"), "{reported}");
     let mut http = Command::new("python3")
         .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1"])
         .stdout(Stdio::piped())
@@ -82,10 +85,10 @@ fn another_protocol_is_told_from_silence() {
     let mut said = std::io::BufReader::new(http.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut said, &mut first).unwrap();
     let port = first.split(" port ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let told = fails(&format!("127.0.0.1:{port}"), &[], 4);
+    let reported = fails(&format!("127.0.0.1:{port}"), &[], 4);
     http.kill().unwrap();
     http.wait().unwrap();
-    assert!(told.contains("silent") && told.contains("netwright serve"), "{told}");
+    assert!(reported.contains("silent") && reported.contains("netwright serve"), "{reported}");
 }
 
 #[test]
@@ -117,8 +120,8 @@ fn what_only_the_far_end_can_refuse_is_wrong_usage_all_the_same() {
         (&["--peer-cpu", "9999"], "CPU 9999 is offline or not there"),
         (&["--cpu", "9999"], "CPU 9999 is offline or not there"),
     ] {
-        let told = fails(serve.target(), more, 2);
-        assert!(told.contains(why), "{more:?}: {told}");
+        let reported = fails(serve.target(), more, 2);
+        assert!(reported.contains(why), "{more:?}: {reported}");
     }
     let port = serve.target().rsplit(':').next().unwrap();
     assert!(fails(&format!("::1:{port}"), &[], 2).contains(&format!("[::1]:{port}")));
@@ -129,8 +132,8 @@ fn what_only_the_far_end_can_refuse_is_wrong_usage_all_the_same() {
 /// What a run that measured nothing leaves.
 fn nothing(kind: &str, out: &Output, why: &str) {
     line(out, 4, kind);
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(told.contains(why), "{kind}: {told}");
+    let reported = String::from_utf8_lossy(&out.stderr);
+    assert!(reported.contains(why), "{kind}: {reported}");
     let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     let run = &document["runs"][0];
     let warned = run["warnings"].as_array().unwrap();
@@ -199,7 +202,7 @@ fn a_script_s_background_job_ignores_sigint_and_ends_by_sigterm() {
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(
-        document["cut_short"] == true && document["runs"][0]["transactions"].as_u64() > Some(0)
+        document["interrupted"] == true && document["runs"][0]["transactions"].as_u64() > Some(0)
     );
     assert!(document["runs"][0]["window_ns"].as_u64() > Some(1_000_000_000));
 }
@@ -250,7 +253,7 @@ fn a_server_that_is_killed_leaves_what_was_measured() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{kind} {more:?}");
         line(&out, 4, &format!("{kind} {more:?}"));
         let document: Value = serde_json::from_slice(&out.stdout).unwrap();
-        assert_eq!(document["cut_short"], true, "{kind} {more:?}");
+        assert_eq!(document["interrupted"], true, "{kind} {more:?}");
         assert!(document["runs"][0][count].as_u64().unwrap() > 0, "{kind} {more:?}");
     }
 }

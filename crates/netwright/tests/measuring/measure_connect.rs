@@ -63,8 +63,8 @@ fn a_delay_on_the_wire_shows_once_in_connect_and_twice_in_the_first_byte() {
         ..PairSpec::default()
     };
     let lab = TestLab::pair(&spec).unwrap();
-    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
-    let serve = Serve::of(lab.command("right", &far).unwrap());
+    let peer = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &peer).unwrap());
     let args = [NETWRIGHT, "measure", "connect", serve.target(), "--json", "--duration", "1500ms"];
     let args = [&args[..], &["--flows", "4", "--request", "64", "--warmup", "500ms"]].concat();
     let out = lab.output("left", &args).unwrap();
@@ -78,7 +78,7 @@ fn a_delay_on_the_wire_shows_once_in_connect_and_twice_in_the_first_byte() {
     assert!((2 * rtt * 99 / 100..3 * rtt).contains(&first.min), "{first:?}");
 }
 
-fn near(ns: &Namespace, serve: &Serve, args: &[&str]) -> (Output, ConnectDocument) {
+fn local(ns: &Namespace, serve: &Serve, args: &[&str]) -> (Output, ConnectDocument) {
     let all = [&["measure", "connect", serve.target(), "--json"], args].concat();
     let out = ns.output(NETWRIGHT, &all);
     let document: ConnectDocument = serde_json::from_slice(&out.stdout).unwrap();
@@ -91,7 +91,7 @@ fn near(ns: &Namespace, serve: &Serve, args: &[&str]) -> (Output, ConnectDocumen
 #[test]
 fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     let ns = Namespace::new();
-    // The far end's ports are not of this range: all 60 are the near end's.
+    // The server's ports are not of this range: all 60 are the client's.
     for setting in ["net.ipv4.ip_local_port_range=40000 40069", "net.ipv4.tcp_tw_reuse=0"] {
         ns.run("sysctl", &["-w", setting]);
     }
@@ -101,9 +101,9 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     command.args(["--bind", "127.0.0.1", "--data-ports", "7480-7489"]);
     let serve = Serve::of(command);
     // The control connection has a port too, and keeps it in TIME_WAIT: fewer than 60.
-    let (out, document) = near(&ns, &serve, &["--close", "local", "--duration", "1s"]);
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(told.contains("after 60 connections there is none"), "{told}");
+    let (out, document) = local(&ns, &serve, &["--close", "local", "--duration", "1s"]);
+    let reported = String::from_utf8_lossy(&out.stderr);
+    assert!(reported.contains("after 60 connections there is none"), "{reported}");
     let run = &document.runs[0];
     let budget = run.ports.known().unwrap();
     assert_eq!((budget.ports, budget.kept_ns), (60, Nanos(60_000_000_000)));
@@ -120,7 +120,7 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     }
     assert!(why.contains("ip_local_port_range (now 40000 to 40069)"), "{why}");
 
-    // The advice helps: a reset or the far end's close keep no port, other addresses have
+    // The advice helps: a reset or the server's close keep no port, other addresses have
     // ports of their own.
     for args in [
         &["--close", "reset"][..],
@@ -128,20 +128,20 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
         &["--close", "local", "--bind", "127.0.0.7,127.0.0.8", "--rate", "100"],
     ] {
         let args = [&["--duration", "800ms"], args].concat();
-        let (_, document) = near(&ns, &serve, &args);
+        let (_, document) = local(&ns, &serve, &args);
         let run = &document.runs[0];
         assert!(run.connections > 70, "{args:?}: {run:?}");
         assert!(run.failed.is_empty(), "{args:?}: {run:?}");
         agree(run);
     }
     // A rate is held against the ports before it begins.
-    let (out, document) = near(
+    let (out, document) = local(
         &ns,
         &serve,
         &["--close", "local", "--rate", "200", "--duration", "600ms", "--bind", "127.0.0.9"],
     );
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(told.contains("use up the 60 local ports in 0.3 s"), "{told}");
+    let reported = String::from_utf8_lossy(&out.stderr);
+    assert!(reported.contains("use up the 60 local ports in 0.3 s"), "{reported}");
     assert!(document.runs[0].warnings.iter().any(|w| w.contains("all 60 local ports")));
 }
 
@@ -156,10 +156,10 @@ fn it_runs_again_from_its_own_result_and_stops_early_on_ctrl_c() {
     let first: ConnectDocument =
         serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let second: ConnectDocument =
-        serde_json::from_str(&run(NETWRIGHT, &["measure", "--again", path, "--json"])).unwrap();
+        serde_json::from_str(&run(NETWRIGHT, &["measure", "--rerun", path, "--json"])).unwrap();
     assert_eq!(first.request, second.request);
     assert_eq!(second.runs.iter().map(|r| r.flows).collect::<Vec<_>>(), [1, 2, 4]);
-    let text = run(NETWRIGHT, &["measure", "--again", path]);
+    let text = run(NETWRIGHT, &["measure", "--rerun", path]);
     assert!(text.contains("CONNECT P50"), "{text}");
 
     let mut command = Command::new(NETWRIGHT);
@@ -171,7 +171,7 @@ fn it_runs_again_from_its_own_result_and_stops_early_on_ctrl_c() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let document: ConnectDocument = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(document.cut_short && document.runs[0].connections > 50);
+    assert!(document.interrupted && document.runs[0].connections > 50);
     agree(&document.runs[0]);
 }
 

@@ -66,7 +66,7 @@ fn nginx_logs_as_many_requests_as_were_counted() {
         &[&page, "--requests", "50", "--method", "HEAD"],
     ] {
         let document = http(args);
-        assert!(!document.cut_short && document.peer.program.starts_with("nginx/"), "{args:?}");
+        assert!(!document.interrupted && document.peer.program.starts_with("nginx/"), "{args:?}");
         let run = &document.runs[0];
         sound(run);
         let asked: u64 =
@@ -119,7 +119,7 @@ fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_co
     let refused = run.failures.iter().filter(|(why, _)| why.contains("ECONNREFUSED"));
     assert!(refused.map(|(_, n)| n).sum::<u64>() > 0, "{:?}", run.failures);
     assert!(run.connect_ns.count >= 4, "each flow was connected twice: {:?}", run.connect_ns);
-    assert!(run.transactions > 100 && !document.cut_short);
+    assert!(run.transactions > 100 && !document.interrupted);
 }
 
 fn slow(_: &Request, to: &mut TcpStream) -> bool {
@@ -162,8 +162,8 @@ fn a_stall_is_seen_by_all_the_requests_that_the_schedule_had_in_it() {
     // 100 of 600 were due while the server stood still, and waited 250 ms in the mean. The window
     // ends when its end is noticed, and the last ones may not have been begun by then.
     let due = run.window_ns.0 as f64 * 200.0 / 1e9;
-    let told = run.transactions + run.not_begun + run.unfinished;
-    assert!((told as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
+    let reported = run.transactions + run.not_started + run.unfinished;
+    assert!((reported as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
     assert!(run.latency_ns.p90 > 100_000_000, "{:?}", run.latency_ns);
     assert!(run.latency_ns.max >= 490_000_000, "{:?}", run.latency_ns);
     let sent = run.latency_from_send_ns.as_ref().unwrap();
@@ -360,7 +360,7 @@ fn ctrl_c_prints_what_was_measured() {
     unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
     let out = child.wait_with_output().unwrap();
     let document: HttpDocument = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(document.cut_short && document.runs[0].transactions > 0);
+    assert!(document.interrupted && document.runs[0].transactions > 0);
     assert!(document.runs[0].window_ns.0 < 30_000_000_000);
 }
 
@@ -372,7 +372,7 @@ fn a_result_is_run_again_and_reads_well() {
     let file = file.to_str().unwrap();
     let args = ["--requests", "200", "--flows", "1,2", "--json", "--output", file];
     run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
-    let text = run(NETWRIGHT, &["measure", "--again", file]);
+    let text = run(NETWRIGHT, &["measure", "--rerun", file]);
     assert_eq!(server.requests(), 800);
     for part in ["GET requests over TCP to http://", "LATENCY P50", "CPU PER REQUEST", "FLOWS"] {
         assert!(text.contains(part), "{part}:\n{text}");

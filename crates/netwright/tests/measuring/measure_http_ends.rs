@@ -38,15 +38,15 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
     let document = http(&[&[&url[..]], &args[..]].concat());
     assert_eq!(document.runs.len(), 2, "it looks on at every run");
     for run in &document.runs {
-        let (near, far) = (&run.cpu.local, run.cpu.peer.known().expect("the far end's CPU"));
+        let (local, peer) = (&run.cpu.local, run.cpu.peer.known().expect("the server's CPU"));
         // One host, looked at twice at nearly the same time.
-        let (here, there) = (cpus(near), cpus(far));
+        let (here, there) = (cpus(local), cpus(peer));
         assert!((there / here - 1.0).abs() < 0.3, "{here} CPUs here, {there} there");
-        let longer = far.window_ns.0 as f64 / near.window_ns.0 as f64;
-        assert!((0.5..2.0).contains(&longer), "{:?} {:?}", near.window_ns, far.window_ns);
-        assert!(far.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0));
-        assert!(far.threads_ns.known().is_none(), "the server's threads are not the responder's");
-        assert!(near.threads_ns.known().is_some_and(|ns| *ns > 0));
+        let longer = peer.window_ns.0 as f64 / local.window_ns.0 as f64;
+        assert!((0.5..2.0).contains(&longer), "{:?} {:?}", local.window_ns, peer.window_ns);
+        assert!(peer.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0));
+        assert!(peer.threads_ns.known().is_none(), "the server's threads are not the responder's");
+        assert!(local.threads_ns.known().is_some_and(|ns| *ns > 0));
         assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
     }
     // A number of requests has a window of its own.
@@ -71,14 +71,14 @@ fn a_responder_elsewhere_is_said_and_a_wrong_one_is_one_line() {
     let mut secret = tempfile::NamedTempFile::new().unwrap();
     writeln!(secret, "a long enough secret").unwrap();
     let path = secret.path().to_str().unwrap();
-    let guarded = Serve::start(&["--secret-file", path]);
+    let watchdog_running = Serve::start(&["--secret-file", path]);
     // An HTTP server is no responder, and neither is a port of nobody.
     let server_itself = url.trim_start_matches("http://").trim_end_matches('/');
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (target, code, says) in [
         (free.to_string(), 4, "start `netwright serve` there"),
         (server_itself.to_owned(), 4, server_itself),
-        (guarded.target().to_owned(), 3, "demands a secret"),
+        (watchdog_running.target().to_owned(), 3, "demands a secret"),
     ] {
         let args = ["measure", "http", &url, "--requests", "5", "--responder", &target];
         let out = output(NETWRIGHT, &args);
@@ -86,7 +86,7 @@ fn a_responder_elsewhere_is_said_and_a_wrong_one_is_one_line() {
         assert_eq!(out.status.code(), Some(code), "{target}: {text}");
         assert!(text.contains(says) && text.lines().count() == 1, "{target}: {text}");
     }
-    let args = ["--requests", "5", "--responder", guarded.target(), "--secret-file", path];
+    let args = ["--requests", "5", "--responder", watchdog_running.target(), "--secret-file", path];
     let document = http(&[&[&url[..]], &args[..]].concat());
     assert!(document.runs[0].cpu.peer.known().is_some());
 }
@@ -103,25 +103,24 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let url = server.url("/");
     let round = ["--duration", "300ms", "--warmup", "20ms", "--cooldown", "0s"];
     // So narrow that it never gets there: as many rounds as there is time for.
-    let narrow = ["--confidence", "0.1%", "--longest", "2s"];
+    let narrow = ["--precision", "0.1%", "--max-time", "2s"];
     let run = &http(&[&[&url[..]], &round[..], &narrow].concat()).runs[0];
-    let told = run.warnings.iter().any(|w| w.starts_with("±0.1% was not reached"));
-    assert!(told || half_width(run).unwrap() <= 0.001, "{:?}", run.warnings);
+    let reported = run.warnings.iter().any(|w| w.starts_with("±0.1% was not reached"));
+    assert!(reported || half_width(run).unwrap() <= 0.001, "{:?}", run.warnings);
     assert_eq!(run.latency_ns.count, run.transactions);
     assert_eq!(run.statuses.values().sum::<u64>(), run.transactions);
     assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
     // So wide that it gets there, unless the machine changes all the time.
-    let wide = ["--confidence", "50%", "--longest", "30s"];
+    let wide = ["--precision", "50%", "--max-time", "30s"];
     let run = &http(&[&[&url[..]], &round[..], &wide].concat()).runs[0];
-    let told = run.warnings.iter().any(|w| w.starts_with("±50% was not reached"));
-    assert_ne!(told, half_width(run).is_some_and(|w| w <= 0.5), "{run:?}");
+    let reported = run.warnings.iter().any(|w| w.starts_with("±50% was not reached"));
+    assert_ne!(reported, half_width(run).is_some_and(|w| w <= 0.5), "{run:?}");
     // Rounds that last a fifth of the time are several.
-    let args = ["--confidence", "0.1%", "--longest", "3s", "--rate", "500"];
+    let args = ["--precision", "0.1%", "--max-time", "3s", "--rate", "500"];
     let run = &http(&[&[&url[..]], &round[..], &args].concat()).runs[0];
     let rate = run.transactions as f64 * 1e9 / run.window_ns.0 as f64;
     assert!((rate / run.transactions_per_s - 1.0).abs() < 1e-6, "the rate is of all rounds");
-    let out =
-        output(NETWRIGHT, &["measure", "http", &url, "--confidence", "2%", "--requests", "5"]);
+    let out = output(NETWRIGHT, &["measure", "http", &url, "--precision", "2%", "--requests", "5"]);
     assert_eq!(out.status.code(), Some(2));
 }
 

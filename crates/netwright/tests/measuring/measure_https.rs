@@ -127,14 +127,14 @@ fn what_breaks_within_tls_fails_and_is_named() {
     // Compressed it has no length and lasts until the end of the connection: that it came too
     // early, only TLS can tell.
     let (nginx, ca) = nginx(folder.path(), "chunked_transfer_encoding off; gzip on; gzip_types *;");
-    let (whole, far) = (["--header", "Accept: */*"], nginx.address());
+    let (whole, peer) = (["--header", "Accept: */*"], nginx.address());
     let until_end = ["--header", "Accept-Encoding: gzip"];
     for (does, asks, why) in [
         (Does::Cuts(60_000), whole, "closed by the server within its response"),
         (Does::Cuts(60_000), until_end, "closed by the server within its response"),
         (Does::Turns(60_000), whole, "TLS: a record was tampered with"),
     ] {
-        let url = format!("https://{}/page", relay(far, does));
+        let url = format!("https://{}/page", relay(peer, does));
         let args = ["measure", "http", &url, "--ca", &ca, "--requests", "5"];
         let out = output(NETWRIGHT, &[&args[..], &asks].concat());
         let text = String::from_utf8_lossy(&out.stderr);

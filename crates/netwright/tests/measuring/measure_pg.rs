@@ -65,7 +65,7 @@ impl Database {
 
     fn one(&self, args: &[&str]) -> PgRun {
         let mut document = self.measure(args);
-        assert!(!document.cut_short, "{args:?}");
+        assert!(!document.interrupted, "{args:?}");
         let run = document.runs.remove(0);
         sound(&run);
         run
@@ -277,8 +277,8 @@ fn a_stall_is_seen_by_all_the_transactions_that_the_schedule_had_in_it() {
     let run = own.one(&["--script", path(&stalls), "--rate", "200", "--duration", "3s"]);
     // On a busy machine the window ends late, and the last ones may not have been begun by then.
     let due = run.window_ns.0 as f64 * 200.0 / 1e9;
-    let told = run.transactions + run.not_begun.known().unwrap() + run.unfinished;
-    assert!((told as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
+    let reported = run.transactions + run.not_started.known().unwrap() + run.unfinished;
+    assert!((reported as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
     assert!(run.latency_ns.p90 > 100_000_000, "{:?}", run.latency_ns);
     assert!(run.latency_ns.max >= 490_000_000, "{:?}", run.latency_ns);
     let sent = run.latency_from_send_ns.as_ref().unwrap();
@@ -414,7 +414,7 @@ fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_co
     let named = |what: &str| run.failures.keys().any(|why| why.contains(what));
     assert!(named("ECONNREFUSED") || named("57P0"), "{:?}", run.failures);
     assert!(run.connect_ns.count >= 4, "each client was connected twice: {:?}", run.connect_ns);
-    assert!(run.transactions > 20 && !document.cut_short);
+    assert!(run.transactions > 20 && !document.interrupted);
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn ctrl_c_prints_what_was_measured() {
     // SAFETY: our own child, not waited for yet.
     unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
     let document = document(&child.wait_with_output().unwrap());
-    assert!(document.cut_short && document.runs[0].transactions > 0);
+    assert!(document.interrupted && document.runs[0].transactions > 0);
 }
 
 /// What holds of every run of pgbench: its log's transactions are those that it reports, else
@@ -440,7 +440,7 @@ fn by_pgbench(document: &PgDocument) -> &PgRun {
     let said: Vec<&String> = run.warnings.iter().filter(|w| w.contains("pgbench")).collect();
     assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
     assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
-    assert!(!document.cut_short, "{run:?}");
+    assert!(!document.interrupted, "{run:?}");
     let driver = document.driver.as_deref().unwrap();
     assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
     // What it does not tell is no zero.
@@ -524,7 +524,7 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
     let all = ["--driver", "pgbench", "--clients", "2", "--script", path(&sleeps)];
     let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
     let run = &document.runs[0];
-    assert!(run.not_begun.known().is_none() && run.behind_ns.is_none(), "{run:?}");
+    assert!(run.not_started.known().is_none() && run.schedule_lag_ns.is_none(), "{run:?}");
     let said = run.warnings.iter().find(|w| w.contains("--rate 1000 was not kept"));
     let said = said.unwrap_or_else(|| panic!("{:?}", run.warnings));
     assert!(said.contains("by pgbench they began ") && said.contains("late in the mean"), "{said}");
@@ -547,14 +547,14 @@ fn pgbench_fails_and_is_ended_as_it_should() {
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(4) && said.contains("duplicate key"), "{said}");
     let kept: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(kept.cut_short && kept.runs[0].transactions == 1, "{kept:?}");
+    assert!(kept.interrupted && kept.runs[0].transactions == 1, "{kept:?}");
     for (args, code, says) in [
         (&["--script", path(&missing)][..], 4, "nowhere"),
         (&["--pipeline", "--protocol", "prepared", "--per-statement"], 2, "--per-statement"),
         (&["--warmup", "1s"], 2, "--warmup"),
         (&["--duration", "1500ms"], 2, "whole seconds"),
         (&["--clients", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
-        (&["--confidence", "2%"], 2, "--confidence"),
+        (&["--precision", "2%"], 2, "--precision"),
     ] {
         let out = pgbench(&[&["--script", "select1"], args].concat());
         let said = String::from_utf8_lossy(&out.stderr);
@@ -581,7 +581,7 @@ fn pgbench_fails_and_is_ended_as_it_should() {
     // SAFETY: our own child, not waited for yet.
     unsafe { libc::kill(pid, libc::SIGINT) };
     let document = document(&child.wait_with_output().unwrap());
-    assert!(document.cut_short && document.runs[0].transactions > 0, "{document:?}");
+    assert!(document.interrupted && document.runs[0].transactions > 0, "{document:?}");
     assert!(document.runs[0].warnings.iter().any(|w| w.contains("was ended")));
     assert!(!theirs.is_empty() && !Path::new(&format!("/proc/{theirs}")).exists(), "{theirs}");
 }
@@ -618,11 +618,11 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
         let document = own.measure(&[&args[..], &look].concat());
         assert_eq!(document.runs.len(), runs, "it looks on at every run");
         for run in &document.runs {
-            let far = run.cpu.peer.known().expect("the far end's CPU");
-            assert!(far.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{far:?}");
-            assert!(far.threads_ns.known().is_none(), "the server's are not the responder's");
-            let longer = far.window_ns.0 as f64 / run.cpu.local.window_ns.0 as f64;
-            assert!((0.5..2.0).contains(&longer), "{far:?} {:?}", run.cpu.local);
+            let peer = run.cpu.peer.known().expect("the server's CPU");
+            assert!(peer.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{peer:?}");
+            assert!(peer.threads_ns.known().is_none(), "the server's are not the responder's");
+            let longer = peer.window_ns.0 as f64 / run.cpu.local.window_ns.0 as f64;
+            assert!((0.5..2.0).contains(&longer), "{peer:?} {:?}", run.cpu.local);
             assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
         }
     }
@@ -631,8 +631,8 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
     assert!(serde_json::to_string(&run.cpu.peer).unwrap().contains("--responder"));
     let elsewhere = Serve::start(&["--bind", "127.0.0.2"]);
     let run = own.one(&[&few[..], &["--responder", elsewhere.target()]].concat());
-    let told = run.warnings.iter().any(|w| w.contains("is not at the server's"));
-    assert!(told, "{:?}", run.warnings);
+    let reported = run.warnings.iter().any(|w| w.contains("is not at the server's"));
+    assert!(reported, "{:?}", run.warnings);
     let nobody = [own.url.as_str(), "--responder", "127.0.0.1:1"];
     let out = measure(&[&nobody[..], &few].concat());
     let said = String::from_utf8_lossy(&out.stderr);
@@ -644,21 +644,21 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let own = Database::new("");
     let round = ["--script", "select1", "--duration", "300ms", "--warmup", "50ms"];
     // So narrow that it never gets there: as many rounds as there is time for.
-    let narrow = ["--confidence", "0.1%", "--longest", "1500ms"];
+    let narrow = ["--precision", "0.1%", "--max-time", "1500ms"];
     let run = own.one(&[&round[..], &narrow].concat());
     let width = |run: &PgRun| {
         let interval = run.latency_p50_interval_ns.as_ref()?;
         Some((interval.high - interval.low) / 2.0 / interval.value)
     };
-    let told = |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.starts_with(what));
+    let reported = |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.starts_with(what));
     let reached = width(&run).is_some_and(|w| w <= 0.001);
-    assert!(told(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
+    assert!(reported(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
     assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
     // So wide that it gets there, unless the machine changes all the time.
-    let run = own.one(&[&round[..], &["--confidence", "50%", "--longest", "30s"]].concat());
+    let run = own.one(&[&round[..], &["--precision", "50%", "--max-time", "30s"]].concat());
     let reached = width(&run).is_some_and(|w| w <= 0.5);
-    assert_ne!(told(&run, "±50% was not reached"), reached, "{run:?}");
-    let both = [own.url.as_str(), "--confidence", "2%", "--transactions", "5"];
+    assert_ne!(reported(&run, "±50% was not reached"), reached, "{run:?}");
+    let both = [own.url.as_str(), "--precision", "2%", "--transactions", "5"];
     assert_eq!(measure(&both).status.code(), Some(2));
 }
 
@@ -672,7 +672,7 @@ fn a_result_is_run_again_and_reads_well() {
     let more = ["--script", path(&count), "--clients", "1,2", "--output", file];
     let out = measure(&[&[own.url.as_str()], &args[..], &more].concat());
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let text = crate::support::run(NETWRIGHT, &["measure", "--again", file]);
+    let text = crate::support::run(NETWRIGHT, &["measure", "--rerun", file]);
     assert_eq!(own.sql("select last_value from s"), "400");
     for part in ["over TCP to postgres://", "LATENCY P50", "CPU PER TRANSACTION", "CLIENTS"] {
         assert!(text.contains(part), "{part}:\n{text}");

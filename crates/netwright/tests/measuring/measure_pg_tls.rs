@@ -121,11 +121,11 @@ fn each_sslmode_does_what_libpq_does_with_it() {
                     let verified = trusted.is_some_and(|t| *t != missing);
                     assert!(run.tls.as_ref().is_none_or(|t| t.verified == verified), "{run:?}");
                     // Neither goes without a word: TLS that came to nothing, nor a file not found.
-                    let told = |what: &str| run.warnings.iter().any(|w| w.contains(what));
+                    let reported = |what: &str| run.warnings.iter().any(|w| w.contains(what));
                     let in_clear = mode == "prefer" && run.tls.is_none();
-                    assert_eq!(told("went in clear"), in_clear, "{string}: {run:?}");
+                    assert_eq!(reported("went in clear"), in_clear, "{string}: {run:?}");
                     let lost = trusted == Some(&missing);
-                    assert_eq!(told("no certificate is checked"), lost, "{string}: {run:?}");
+                    assert_eq!(reported("no certificate is checked"), lost, "{string}: {run:?}");
                     run.tls.is_some()
                 });
                 let why = String::from_utf8_lossy(&out.stderr);
@@ -282,7 +282,7 @@ fn certificates_of_our_own_and_those_at_home_are_used() {
 #[test]
 fn what_is_explained_under_tls_is_said_to_be() {
     let own = &*SECURED;
-    for (mode, told) in [("", true), ("?sslmode=disable", false)] {
+    for (mode, reported) in [("", true), ("?sslmode=disable", false)] {
         let url = format!("{}{mode}", own.server.url("either"));
         let explain = |more: &[&str]| {
             let args = ["explain", &url, "--script", "select1", "--duration", "1s"];
@@ -295,7 +295,7 @@ fn what_is_explained_under_tls_is_said_to_be() {
         });
         let warnings = document.expect("nothing was ever answered").warnings;
         let about: Vec<_> = warnings.iter().filter(|w| w.contains("sslmode=disable")).collect();
-        assert_eq!(about.len(), usize::from(told), "{url}: {warnings:?}");
+        assert_eq!(about.len(), usize::from(reported), "{url}: {warnings:?}");
     }
 }
 

@@ -59,17 +59,17 @@ fn a_delay_and_loss_on_the_wire_show_as_themselves() {
         ..PairSpec::default()
     };
     let lab = TestLab::pair(&spec).unwrap();
-    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
-    let serve = Serve::of(lab.command("right", &far).unwrap());
+    let peer = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &peer).unwrap());
     let target = serve.target();
-    let near = |args: &[&str]| -> RttDocument {
+    let local = |args: &[&str]| -> RttDocument {
         let all =
             [&[NETWRIGHT, "measure", "rtt", target, "--json", "--duration", "4s"], args].concat();
         let out = lab.output("left", &all).unwrap();
         assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
         serde_json::from_slice(&out.stdout).unwrap()
     };
-    let udp = near(&["--udp", "--flows", "20", "--timeout", "100ms"]);
+    let udp = local(&["--udp", "--flows", "20", "--timeout", "100ms"]);
     let run = &udp.runs[0];
     assert!(run.rtt_ns.min >= 3_980_000, "{:?}", run.rtt_ns);
     assert!((4_000_000..7_000_000).contains(&run.rtt_ns.p50), "{:?}", run.rtt_ns);
@@ -80,7 +80,7 @@ fn a_delay_and_loss_on_the_wire_show_as_themselves() {
     assert!(asked > 800, "{run:?}");
     assert!((0.05..0.15).contains(&share), "{} of {asked} lost", run.lost);
     // TCP sends again: nothing is lost, but p99 shows the retransmission's timer.
-    let tcp = near(&["--flows", "20"]);
+    let tcp = local(&["--flows", "20"]);
     let run = &tcp.runs[0];
     assert_eq!(run.lost, 0);
     assert!(run.rtt_ns.p99 >= 20_000_000, "{:?}", run.rtt_ns);
@@ -100,12 +100,12 @@ fn by_schedule_a_wire_carries_what_it_can_however_much_is_asked() {
         ..PairSpec::default()
     };
     let lab = TestLab::pair(&spec).unwrap();
-    let far = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
-    let serve = Serve::of(lab.command("right", &far).unwrap());
+    let peer = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+    let serve = Serve::of(lab.command("right", &peer).unwrap());
     // Two requests at once, 10 ms there and back.
-    let near = [NETWRIGHT, "measure", "rtt", serve.target(), "--json", "--flows", "2"];
+    let local = [NETWRIGHT, "measure", "rtt", serve.target(), "--json", "--flows", "2"];
     crate::support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|args| {
-        let out = lab.output("left", &[&near, args].concat()).unwrap();
+        let out = lab.output("left", &[&local, args].concat()).unwrap();
         assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
         serde_json::from_slice(&out.stdout).unwrap()
     });
@@ -132,7 +132,7 @@ fn a_stall_shows_in_open_loop_as_often_as_it_hit() {
     };
     // 1,000 a second for 2 s: 150 of 2,000 fall into the stall, 7.5%, and wait for its end,
     // half of it on average.
-    let open = measure(&["--rate", "1000", "--flows", "4", "--outstanding", "256"]);
+    let open = measure(&["--rate", "1000", "--flows", "4", "--queue-depth", "256"]);
     let q = &open.runs[0].rtt_ns;
     assert!((1_950..=2_050).contains(&q.count), "{q:?}");
     assert!(q.max >= 145_000_000, "{q:?}");
@@ -174,7 +174,7 @@ fn forced_migrations_are_counted() {
         .unwrap();
     let begun = Instant::now();
     let tid = loop {
-        match threads(child.id(), "nw-near").first() {
+        match threads(child.id(), "nw-client").first() {
             Some(tid) => break *tid,
             None => assert!(begun.elapsed() < Duration::from_secs(5), "no measuring thread"),
         }
@@ -200,15 +200,15 @@ fn forced_migrations_are_counted() {
 #[test]
 fn softirq_time_is_in_the_evidence_of_the_end_that_was_asked() {
     needs_root();
-    let far = Serve::start(&[]);
+    let peer = Serve::start(&[]);
     let moved = |args: &[&str]| {
         let args = [&["--duration", "500ms", "--wait", "block"], args].concat();
-        let document = rtt(far.target(), &args);
+        let document = rtt(peer.target(), &args);
         let window = document.runs[0].window_ns.0;
         (document.runs[0].evidence.clone(), window)
     };
     let softirq = |all: &model::measure::Moved| -> u64 {
-        let contexts = ["syscall", "irq_on_task", "idle", "ksoftirqd"];
+        let contexts = ["syscall", "interrupting_task", "idle", "ksoftirqd"];
         contexts.iter().filter_map(|c| all.get(&format!("softirq_ns.{c}"))).sum()
     };
     let (with, window) = moved(&["--softirq"]);
@@ -235,7 +235,7 @@ fn it_runs_again_from_its_own_result() {
     assert_eq!(run(NETWRIGHT, &all), "");
     let read = |text: &str| -> RttDocument { serde_json::from_str(text).unwrap() };
     let first = read(&std::fs::read_to_string(&file).unwrap());
-    let second = read(&run(NETWRIGHT, &["measure", "--again", path, "--json"]));
+    let second = read(&run(NETWRIGHT, &["measure", "--rerun", path, "--json"]));
     assert_eq!(first.request, second.request);
     let sizes = |d: &RttDocument| -> Vec<_> {
         d.runs.iter().map(|r| (r.request_bytes, r.response_bytes)).collect()
@@ -243,7 +243,7 @@ fn it_runs_again_from_its_own_result() {
     assert_eq!(sizes(&second), [(16, 1), (32, 1), (64, 1)]);
     assert_eq!(sizes(&first), sizes(&second));
     std::fs::write(&file, "{\"kind\":\"poem\"}").unwrap();
-    let out = output(NETWRIGHT, &["measure", "--again", path]);
+    let out = output(NETWRIGHT, &["measure", "--rerun", path]);
     assert_eq!(out.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&out.stderr).contains("no result of"), "{out:?}");
 }
@@ -262,7 +262,7 @@ fn ctrl_c_ends_it_early_and_it_still_reports() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let document: RttDocument = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(document.cut_short);
+    assert!(document.interrupted);
     assert!(document.runs[0].transactions > 100);
     assert!(document.runs[0].window_ns.0 < 3_000_000_000);
 }
@@ -278,14 +278,14 @@ fn a_server_beyond_loopback_makes_up_a_secret_that_is_needed() {
     command.args(["--bind", "10.45.0.1"]);
     let serve = Serve::of(command);
     let secret = serve.secret.clone().expect("it makes one up");
-    let near = |secret: &str| {
+    let local = |secret: &str| {
         let env = format!("NETWRIGHT_SECRET={secret}");
         let args =
             [&env, NETWRIGHT, "measure", "rtt", serve.target(), "--duration", "50ms", "--json"];
         ns.output("env", &args)
     };
     for (given, code) in [(secret.as_str(), 0), ("not the secret", 3), ("", 3)] {
-        let out = near(given);
+        let out = local(given);
         assert_eq!(out.status.code(), Some(code), "{out:?}");
         assert_eq!(String::from_utf8_lossy(&out.stderr).lines().count(), usize::from(code > 0));
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::support::{NETWRIGHT, output, run, serve::Serve};
-use model::measure::{FarProgram, RttDocument, StreamDocument};
+use model::measure::{PeerProgram, RttDocument, StreamDocument};
 use serde_json::Value;
 
 /// A stock server on a free port, ended when dropped.
@@ -67,7 +67,7 @@ fn stock_clients_are_served_beside_ours() {
     // And our own clients are served all the while.
     let ours = ["measure", "rtt", serve.target(), "--json", "--duration", "200ms"];
     let d: RttDocument = serde_json::from_str(&run(NETWRIGHT, &ours)).unwrap();
-    assert_eq!(d.request.common.far, FarProgram::Netwright);
+    assert_eq!(d.request.common.peer, PeerProgram::Netwright);
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn round_trips_and_streams_against_a_stock_server() {
     let more = ["--duration", "300ms", "--request", "1,1000"];
     let json = run(NETWRIGHT, &[&args[..], &more].concat());
     let d: RttDocument = serde_json::from_str(&json).unwrap();
-    assert_eq!((d.request.common.far, d.runs.len()), (FarProgram::Qperf, 2));
+    assert_eq!((d.request.common.peer, d.runs.len()), (PeerProgram::Qperf, 2));
     assert_eq!(d.peer.program, "qperf 0.4.11");
     assert!(d.runs.iter().all(|r| r.transactions > 10 && r.rtt_ns.p99 >= r.rtt_ns.p50));
     // The result says what ran there: again means there.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &json).unwrap();
-    let again = ["measure", "--json", "--again", file.path().to_str().unwrap()];
+    let again = ["measure", "--json", "--rerun", file.path().to_str().unwrap()];
     let d: RttDocument = serde_json::from_str(&run(NETWRIGHT, &again)).unwrap();
     assert_eq!((d.peer.program.as_str(), d.runs.len()), ("qperf 0.4.11", 2));
     // The text has the warning that qperf's latency is half of this.

@@ -39,9 +39,9 @@ fn begun(serve: &Serve, changes: &Value) -> (TcpStream, Vec<TcpStream>) {
 /// Work for 1.8 hours, asked for in one breath.
 fn long_work(engine: &str) -> Value {
     json!({
-        "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "outstanding": 65_536 } },
+        "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "queue_depth": 65_536 } },
         "flows": 2, "service_ns": 100_000_000u64, "engine": engine,
-        "longest_ns": 3_600_000_000_000u64,
+        "max_time_ns": 3_600_000_000_000u64,
     })
 }
 
@@ -73,10 +73,10 @@ fn the_first_signal_ends_the_server_at_work() {
     let all = begun(&serve, &long_work("epoll"));
     all.1.iter().for_each(|mut f| f.write_all(&[0; 65_536]).unwrap());
     std::thread::sleep(Duration::from_millis(300));
-    let told = Instant::now();
+    let reported = Instant::now();
     serve.signal(libc::SIGINT);
     assert!(serve.wait().success());
-    assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
+    assert!(reported.elapsed() < Duration::from_secs(3), "{:?}", reported.elapsed());
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn all_tests_together_have_one_memory() {
     let (serve, before) = server(&["--max-memory", "64M"]);
     let large = json!({
         "kind": { "rtt": { "request_bytes": 8 << 20, "response_bytes": 8 << 20,
-            "outstanding": 1 } },
-        "longest_ns": 20_000_000_000u64,
+            "queue_depth": 1 } },
+        "max_time_ns": 20_000_000_000u64,
     });
     let mut held_now = vec![];
     for n in 0..8 {

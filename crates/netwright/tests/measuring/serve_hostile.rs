@@ -111,7 +111,7 @@ fn greeting_and_falling_silent_takes_no_tests_place() {
         assert!(receive(control).is_none());
     }
     // More tests than are allowed: a line, and the ones that run are not disturbed.
-    let ask = test(&json!({ "longest_ns": 20_000_000_000u64 }));
+    let ask = test(&json!({ "max_time_ns": 20_000_000_000u64 }));
     let mut running: Vec<TcpStream> = (0..3).map(|_| greeted(&serve)).collect();
     for control in &mut running {
         control.write_all(&frame(&ask)).unwrap();
@@ -128,9 +128,9 @@ fn greeting_and_falling_silent_takes_no_tests_place() {
 #[test]
 fn absurd_tests_are_refused_in_a_line_each() {
     let (serve, before) = server(&[]);
-    let rtt = |request: u64, response: u64, outstanding: u64| {
+    let rtt = |request: u64, response: u64, queue_depth: u64| {
         json!({ "rtt": { "request_bytes": request, "response_bytes": response,
-            "outstanding": outstanding } })
+            "queue_depth": queue_depth } })
     };
     let from: Vec<String> = (0..1000).map(|n| format!("10.0.{}.{}", n / 250, n % 250)).collect();
     let connect = json!({ "connect": { "request_bytes": 0, "response_bytes": 0,
@@ -150,7 +150,7 @@ fn absurd_tests_are_refused_in_a_line_each() {
         json!({ "threads": 0 }),
         json!({ "threads": 1_000_000 }),
         json!({ "threads": 256, "flows": 256, "wait": "spin" }),
-        json!({ "longest_ns": u64::MAX }),
+        json!({ "max_time_ns": u64::MAX }),
         json!({ "pin": { "list": "60000" } }),
         json!({ "transport": "unix" }),
         json!({ "socket": { "congestion": "no such thing" } }),
@@ -173,7 +173,7 @@ fn absurd_tests_are_refused_in_a_line_each() {
     drop(control);
     // Large messages that are allowed do not bring it down.
     let args = ["measure", "rtt", serve.target(), "--duration", "200ms", "--request", "1M"];
-    run(NETWRIGHT, &[&args[..], &["--flows", "2", "--outstanding", "2"]].concat());
+    run(NETWRIGHT, &[&args[..], &["--flows", "2", "--queue-depth", "2"]].concat());
     serves(&serve);
     forgets(&serve, before);
 }
@@ -246,10 +246,10 @@ fn datagrams_of_strangers_get_no_answer() {
     let serve = Serve::start(&[]);
     let mut control = greeted(&serve);
     let kind = json!({ "rtt": { "request_bytes": 1, "response_bytes": 60_000,
-        "outstanding": 1 } });
+        "queue_depth": 1 } });
     // Two flows on one socket: it stays open to everybody while it serves.
     let changes = json!({ "kind": kind, "transport": "udp", "flows": 2,
-        "longest_ns": 20_000_000_000u64 });
+        "max_time_ns": 20_000_000_000u64 });
     control.write_all(&frame(&test(&changes))).unwrap();
     let ready = receive(&mut control).unwrap()["ready"].clone();
     let port = u16::try_from(ready["ports"][0].as_u64().unwrap()).unwrap();

@@ -204,19 +204,19 @@ fn said(message: &Value) -> Step {
 fn ours() -> Vec<Vec<Step>> {
     let hello = json!({ "hello": { "protocol": 1, "program": "peer", "nonce": "00",
         "proof": null, "boot_id": "" } });
-    let rtt = json!({ "rtt": { "request_bytes": 8, "response_bytes": 8, "outstanding": 4 } });
+    let rtt = json!({ "rtt": { "request_bytes": 8, "response_bytes": 8, "queue_depth": 4 } });
     let stream = json!({ "stream": { "direction": "both", "message_bytes": 1000,
         "rate_bps": 1_000_000, "zerocopy": null, "skip_receive_copy": false } });
     let connect = json!({ "connect": { "request_bytes": 4, "response_bytes": 4,
         "close": "peer", "from": ["127.0.0.1"] } });
     let short = 50_000_000u64;
     let tests = [
-        json!({ "kind": rtt, "longest_ns": short, "service_ns": 1000 }),
-        json!({ "kind": rtt, "longest_ns": short, "transport": "udp" }),
-        json!({ "kind": stream, "longest_ns": short }),
-        json!({ "kind": stream, "longest_ns": short, "transport": "udp" }),
-        json!({ "kind": connect, "longest_ns": short }),
-        json!({ "kind": "look", "longest_ns": short, "flows": 0, "threads": 0 }),
+        json!({ "kind": rtt, "max_time_ns": short, "service_ns": 1000 }),
+        json!({ "kind": rtt, "max_time_ns": short, "transport": "udp" }),
+        json!({ "kind": stream, "max_time_ns": short }),
+        json!({ "kind": stream, "max_time_ns": short, "transport": "udp" }),
+        json!({ "kind": connect, "max_time_ns": short }),
+        json!({ "kind": "look", "max_time_ns": short, "flows": 0, "threads": 0 }),
     ];
     let session = |changes: &Value| {
         let mut steps =

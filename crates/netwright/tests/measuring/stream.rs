@@ -8,7 +8,7 @@ use std::{
 use crate::support::{NETWRIGHT, Namespace, run};
 use serde_json::Value;
 
-/// Two namespaces on a veth; the far end serves in the second.
+/// Two namespaces on a veth; the server serves in the second.
 struct Wire {
     left: Namespace,
     right: Namespace,
@@ -89,7 +89,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// The payload's share of a rate that the wire holds frames to.
-fn near(measured: f64, wire: f64, payload: f64, frame: f64) {
+fn local(measured: f64, wire: f64, payload: f64, frame: f64) {
     let expected = wire * payload / frame;
     let off = measured / expected - 1.0;
     // A bucket that a busy machine let fill up adds its bytes to the window, up to 7% here.
@@ -104,7 +104,7 @@ fn tcp_runs_at_the_rate_of_the_wire_both_when_slow_and_when_faster() {
         wire.rate(rate, "200k");
         // Reno, whatever the host's default: BBR drains the queue now and then.
         let r = wire.stream("--duration 3s --warmup 1s --interval 500ms --congestion reno");
-        near(number(&r["bits_per_s"]), bits, 1448.0, 1514.0);
+        local(number(&r["bits_per_s"]), bits, 1448.0, 1514.0);
         assert_eq!(r["mss_bytes"], 1448);
         assert!((5..=6).contains(&r["intervals"].as_array().unwrap().len()));
     }
@@ -135,7 +135,7 @@ fn datagrams_that_the_wire_drops_are_the_lost_ones() {
     wire.rate("10mbit", "30k");
     // 1400 bytes of payload make a frame of 1442; twice what the wire takes.
     let r = wire.stream("--udp --rate 20Mbit --message 1400 --duration 2s --interval 500ms");
-    near(number(&r["bits_per_s"]), 10e6, 1400.0, 1442.0);
+    local(number(&r["bits_per_s"]), 10e6, 1400.0, 1442.0);
     let d = &r["datagrams"];
     let (sent, lost) = (number(&d["sent"]), number(&d["lost"]));
     assert_eq!(sent, lost + number(&d["received"]), "each is received or lost: {d}");
@@ -167,7 +167,7 @@ fn a_far_end_that_dies_leaves_what_was_measured() {
     assert_eq!(out.status.code(), Some(4), "{error}");
     assert_eq!(error.trim().lines().count(), 1, "{error}");
     let document: Value = serde_json::from_slice(&out.stdout).expect("the document so far");
-    assert_eq!(document["cut_short"], true);
+    assert_eq!(document["interrupted"], true);
     let run = &document["runs"][0];
     assert!(number(&run["bytes"]) > 0.0 && !run["intervals"].as_array().unwrap().is_empty());
 }

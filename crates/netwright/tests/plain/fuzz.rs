@@ -39,7 +39,7 @@ const READERS: &[(&str, Fed)] = &[
     ("model/src/units.rs", Not(TYPED)),
     ("netwright/src/commands/explain/", Not(TYPED)),
     (
-        "netwright/src/commands/far/",
+        "netwright/src/commands/peer/",
         Not("serde's reading of a sealed request of who has the secret"),
     ),
     ("netwright/src/commands/lab/", Not("what this program prints in its own guest")),
@@ -75,12 +75,12 @@ const READERS: &[(&str, Fed)] = &[
     ("traffic/src/pg/measure.rs", Not(TYPED)),
     ("traffic/src/pg/pgbench/find.rs", By("pgbench")),
     ("traffic/src/pg/pgbench/log.rs", By("pgbench")),
-    ("traffic/src/pg/pgbench/told.rs", By("pgbench")),
+    ("traffic/src/pg/pgbench/reported.rs", By("pgbench")),
     ("traffic/src/pg/script/", By("pg_script")),
     ("traffic/src/pg/strings.rs", By("pg_address")),
     ("traffic/src/pg/wire.rs", By("pg_messages")),
     (
-        "traffic/src/qperf/near.rs",
+        "traffic/src/qperf/local.rs",
         Not("a port of four bytes; sessions of it are mutated by their own suite"),
     ),
     ("traffic/src/qperf/serve.rs", By("qperf_server")),
@@ -95,7 +95,7 @@ const READERS: &[(&str, Fed)] = &[
     ("tune/src/knobs/", By("knob_value")),
     ("tune/src/persist/record.rs", By("persisted")),
     ("tune/src/profile.rs", By("profile")),
-    ("tune/src/wish.rs", By("changes")),
+    ("tune/src/change_request.rs", By("changes")),
 ];
 
 /// What tells that a file takes bytes apart: it makes numbers or documents of them, or defines a

@@ -8,6 +8,7 @@ mod docs;
 mod fuzz;
 mod licences;
 mod prose;
+mod words;
 
 #[path = "../support/mod.rs"]
 mod support;

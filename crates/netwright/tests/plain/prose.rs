@@ -73,7 +73,7 @@ fn words(sentence: &str) -> usize {
 fn sentences_are_told_apart_as_people_do() {
     let page = "# No. Heading\n\nOne two ([three `a b. C`](x.md#y)) four. Five\nsix e.g. seven.\n\n| No. Table |\n\
         - Eight nine\n2. Ten! `x` Eleven\n```\nNo code. At all\n```\n> \"Twelve.\"";
-    let told = sentences(page);
+    let reported = sentences(page);
     let expected = [
         "One two (three X) four.",
         "Five six e.g. seven.",
@@ -82,8 +82,8 @@ fn sentences_are_told_apart_as_people_do() {
         "X Eleven",
         "\"Twelve.\"",
     ];
-    assert_eq!(told, expected);
-    assert_eq!(told.iter().map(|s| words(s)).collect::<Vec<_>>(), [5, 4, 2, 1, 2, 1]);
+    assert_eq!(reported, expected);
+    assert_eq!(reported.iter().map(|s| words(s)).collect::<Vec<_>>(), [5, 4, 2, 1, 2, 1]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["measure", "rtt", "127.0.0.1:9", "--secret-file", "FILE"],
     &["measure", "http", "https://127.0.0.1:9/", "--ca", "FILE"],
     &["measure", "http", "http://127.0.0.1:9/", "--body-file", "FILE"],
-    &["measure", "--again", "FILE"],
+    &["measure", "--rerun", "FILE"],
     &["prove", "FILE"],
     &["prove", "--resume", "--record", "FILE"],
     &["tune", "plan", "FILE"],

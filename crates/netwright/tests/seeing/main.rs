@@ -22,8 +22,8 @@ mod world_irq;
 mod world_links;
 mod world_nic;
 mod world_process;
-mod world_rival;
 mod world_sysctl;
+mod world_tuner;
 
 #[path = "../support/mod.rs"]
 mod support;

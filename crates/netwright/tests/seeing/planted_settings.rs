@@ -119,7 +119,7 @@ fn segments_lost_at_a_shaper() {
     let (d, truth) = beside(&ns, || nstat(&ns, "TcpRetransSegs"));
     let f = found(&d, "retransmits", "TCP");
     truth.holds(&d, figure(f, "RetransSegs"));
-    assert!(f["evidence"].to_string().contains("sent again to 10.88.0.2"), "{f:#}");
+    assert!(f["evidence"].to_string().contains("retransmitted to 10.88.0.2"), "{f:#}");
     assert!(f["caused_by"].to_string().contains("qdisc_drops"), "{f:#}");
     ns.run("tc", &["qdisc", "del", "dev", "va", "root"]);
     thread::sleep(Duration::from_millis(500));

@@ -108,7 +108,7 @@ fn inspect() -> String {
     for key in ["irq", "name", "affinity", "effective_affinity", "numa_node", "nic", "queue"] {
         has(&format!("/irqs/0/{key}"));
     }
-    assert!(facts["sysctls"].is_object() && facts["rivals"].is_array());
+    assert!(facts["sysctls"].is_object() && facts["tuners"].is_array());
     assert_eq!(facts["processes"][0]["pid"].to_string(), pid);
     text
 }
@@ -229,7 +229,7 @@ fn watch() -> String {
         }
     }
     let schema = schema("watch");
-    for key in ["syscall", "irq_on_task", "idle", "ksoftirqd", "threaded"] {
+    for key in ["syscall", "interrupting_task", "idle", "ksoftirqd", "threaded"] {
         let at = format!("/$defs/ByContext/properties/{key}");
         assert!(schema.pointer(&at).is_some(), "softirq_ns.{key} is missing");
     }
@@ -367,7 +367,7 @@ fn fix() -> String {
         let more = ["--try", "sysctl.net.core.somaxconn=8192"];
         let out = ended(host.netwright(&args).args(more).args(FIGURE));
         let document: Value = serde_json::from_slice(&out.stdout).expect("JSON");
-        assert_eq!(document["candidates"][0]["fate"], "kept", "{document}");
+        assert_eq!(document["candidates"][0]["status"], "kept", "{document}");
         text(&out)
     })
 }

@@ -356,8 +356,8 @@ fn an_unprivileged_capture_reads_back_as_it_was() {
     assert!(captured["listeners"][0]["pids"].get("denied").is_some(), "{}", captured["listeners"]);
     let without_counts = |mut v: Value| {
         // How many processes there were to be kept from.
-        let unread = v["unread"].as_array_mut().unwrap();
-        unread.retain(|u| !u["what"].as_str().unwrap().starts_with("network namespace"));
+        let no_access = v["no_access"].as_array_mut().unwrap();
+        no_access.retain(|u| !u["what"].as_str().unwrap().starts_with("network namespace"));
         v
     };
     same("unprivileged", without_counts(captured), without_counts(live));

@@ -66,7 +66,7 @@ fn well(ended: &Ended, line: &str, under: &str) {
     let Ended { code, signal, said } = ended;
     let at = format!("`{line}` {under}: {code:?} {signal:?}\n{said}");
     assert!(matches!(code, Some(0..=4)), "{at}");
-    for word in ["panicked", "bug of netwright", "aborted", "core dumped"] {
+    for word in ["panicked", "internal error", "aborted", "core dumped"] {
         assert!(!said.contains(word), "{at}");
     }
     if *code == Some(4) {
@@ -213,11 +213,11 @@ fn no_threads() -> std::io::Result<()> {
 #[test]
 fn no_thread_is_told() {
     let serve = Serve::start(&[]);
-    let mut told = 0;
+    let mut reported = 0;
     for line in commands(&serve) {
         let ended = starved(&line, no_threads);
         well(&ended, &line, "without threads");
-        told += usize::from(ended.said.contains("thread"));
+        reported += usize::from(ended.said.contains("thread"));
     }
-    assert!(told >= 3, "the filter does what it is for: {told}");
+    assert!(reported >= 3, "the filter does what it is for: {reported}");
 }

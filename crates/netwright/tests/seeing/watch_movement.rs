@@ -104,14 +104,15 @@ fn a_thread_that_is_sent_to_and_fro_is_counted_exactly() {
     }
     let counted = nr_migrations(tid).zip(before).map(|(now, then)| now - then);
     let intervals = watching.rest();
-    let mine = || intervals.iter().flat_map(|i| known(&i.movers)).filter(|m| m.tid == tid);
+    let mine =
+        || intervals.iter().flat_map(|i| known(&i.migrated_threads)).filter(|m| m.tid == tid);
     assert_eq!(mine().map(|m| m.migrations).sum::<u64>(), MOVES);
     assert!(mine().all(|m| m.pid.get() == Some(std::process::id())));
-    let ways = |from, to| {
-        let of = mine().flat_map(|m| &m.ways).filter(|w| (w.from.0, w.to.0) == (from, to));
+    let transitions = |from, to| {
+        let of = mine().flat_map(|m| &m.transitions).filter(|w| (w.from.0, w.to.0) == (from, to));
         of.map(|w| w.count).sum::<u64>()
     };
-    assert_eq!((ways(0, 1), ways(1, 0)), (MOVES / 2, MOVES / 2));
+    assert_eq!((transitions(0, 1), transitions(1, 0)), (MOVES / 2, MOVES / 2));
     if let Some(counted) = counted {
         assert_eq!(counted, MOVES, "the kernel's own count");
     }
@@ -253,7 +254,7 @@ fn retransmitted(space: &Namespace) -> u64 {
 
 #[test]
 fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
-    for (address, near, far) in
+    for (address, local, peer) in
         [("10.98.9.2", "10.98.9.1:", "10.98.9.2:"), ("fd98:9::2", "[fd98:9::1]:", "[fd98:9::2]:")]
     {
         let (left, right) = narrow_wire();
@@ -265,7 +266,7 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
         let args = ["measure", "stream", serve.target(), "--json", "--duration", "2s"];
         left.netwright_json(&args);
         drop(serve);
-        // The last of it may be sent again after the end.
+        // The last of it may be retransmitted after the end.
         let (mut total, until) = (retransmitted(&left), Instant::now() + Duration::from_secs(20));
         let mut intervals = vec![];
         loop {
@@ -276,10 +277,10 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
             }
         }
         let all = intervals.iter().flat_map(|i| known(&i.retransmits));
-        let ours = all.filter(|r| r.local.starts_with(near));
+        let ours = all.filter(|r| r.local.starts_with(local));
         let seen: u64 = ours
             .map(|r| {
-                assert!(r.remote.starts_with(far), "{r:?}");
+                assert!(r.remote.starts_with(peer), "{r:?}");
                 r.segments
             })
             .sum();
@@ -292,7 +293,7 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
 fn without_programs_each_part_says_why_it_is_missing() {
     let mut watching = Watching::start(&["--no-bpf"]);
     let one = watching.next();
-    for why in [one.movers.why_not(), one.messages.why_not(), one.retransmits.why_not()] {
+    for why in [one.migrated_threads.why_not(), one.messages.why_not(), one.retransmits.why_not()] {
         assert_eq!(why, Some("eBPF is switched off (--no-bpf)"));
     }
     assert!(one.samples.is_known());

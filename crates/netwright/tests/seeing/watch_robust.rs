@@ -99,12 +99,14 @@ fn a_process_that_ended_has_its_figures_and_its_name() {
     // The last answer may be read by more than one call, never a request sent by two.
     assert_eq!(messages().map(|m| m.sends).sum::<u64>(), 200);
     assert!(messages().all(|m| m.name == "bash" && m.port == Reading::Known(port)));
-    let movers = || intervals.iter().flat_map(|i| known(&i.movers)).filter(|m| m.tid == pid);
-    assert!(movers().map(|m| m.migrations).sum::<u64>() >= 5);
-    assert!(movers().all(|m| m.name == "bash" && m.pid == Reading::Known(pid)));
-    let payers = || intervals.iter().flat_map(|i| known(&i.payers)).filter(|p| p.tid == pid);
-    assert!(payers().map(|p| p.own_softirq_ns).sum::<u64>() > 0);
-    assert!(payers().all(|p| p.name == "bash" && p.pid == pid));
+    let migrated_threads =
+        || intervals.iter().flat_map(|i| known(&i.migrated_threads)).filter(|m| m.tid == pid);
+    assert!(migrated_threads().map(|m| m.migrations).sum::<u64>() >= 5);
+    assert!(migrated_threads().all(|m| m.name == "bash" && m.pid == Reading::Known(pid)));
+    let interrupted_tasks =
+        || intervals.iter().flat_map(|i| known(&i.interrupted_tasks)).filter(|p| p.tid == pid);
+    assert!(interrupted_tasks().map(|p| p.own_softirq_ns).sum::<u64>() > 0);
+    assert!(interrupted_tasks().all(|p| p.name == "bash" && p.pid == pid));
 }
 
 #[test]
@@ -188,8 +190,12 @@ fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
     let going = watching.rest();
     for one in coming.iter().chain(&during).chain(&going) {
         known(&one.samples);
-        known(&one.payers);
-        assert!(known(&one.movers).len() <= 1_001, "{} movers", known(&one.movers).len());
+        known(&one.interrupted_tasks);
+        assert!(
+            known(&one.migrated_threads).len() <= 1_001,
+            "{} migrated_threads",
+            known(&one.migrated_threads).len()
+        );
     }
     // Not one of those that sleep is read, interval by interval: 1 us each would be 10 ms.
     let (alone, among) = (cost(&before), cost(&during));

@@ -45,32 +45,33 @@ impl Drop for Running {
 
 /// Two namespaces on a veth pair, in which packets are polled as from a NIC.
 struct Pair {
-    near: Namespace,
-    far: Namespace,
+    local: Namespace,
+    peer: Namespace,
 }
 
 impl Pair {
     fn new() -> Self {
-        let (near, far) = (Namespace::new(), Namespace::new());
-        let peer = ["type", "veth", "peer", "name", "nwb", "netns", &far.name];
-        near.run("ip", &[&["link", "add", "nwa"][..], &peer].concat());
-        for (ns, dev, address) in [(&near, "nwa", "10.91.0.1/24"), (&far, "nwb", "10.91.0.2/24")] {
+        let (local, peer) = (Namespace::new(), Namespace::new());
+        let veth = ["type", "veth", "peer", "name", "nwb", "netns", &peer.name];
+        local.run("ip", &[&["link", "add", "nwa"][..], &veth].concat());
+        for (ns, dev, address) in [(&local, "nwa", "10.91.0.1/24"), (&peer, "nwb", "10.91.0.2/24")]
+        {
             ns.run("ip", &["address", "add", address, "dev", dev]);
             // What was segmented or joined once is handed over without polling.
             ns.run("ethtool", &["-K", dev, "gro", "on", "tso", "off"]);
             ns.run("ip", &["link", "set", dev, "up"]);
         }
-        Self { near, far }
+        Self { local, peer }
     }
 
-    /// Writes a setting of the far end's device.
+    /// Writes a setting of the server's device.
     fn set(&self, file: &str, value: &str) {
-        self.far.run("sh", &["-c", &format!("echo {value} > /sys/class/net/nwb/{file}")]);
+        self.peer.run("sh", &["-c", &format!("echo {value} > /sys/class/net/nwb/{file}")]);
     }
 
     /// iperf3 from near to far.
     fn traffic(&self, args: &[&str]) -> [Running; 2] {
-        iperf3(&self.far.name, &self.near.name, "10.91.0.2", args)
+        iperf3(&self.peer.name, &self.local.name, "10.91.0.2", args)
     }
 }
 
@@ -154,7 +155,7 @@ impl Truth {
 }
 
 /// What `watch` said.
-struct Told {
+struct Reported {
     /// Of all CPUs, over the window.
     total: f64,
     own: f64,
@@ -163,18 +164,18 @@ struct Told {
     last: Value,
 }
 
-fn told(lines: &[Value]) -> Told {
+fn reported(lines: &[Value]) -> Reported {
     let ended = |v: &Value| v["ended_unix_ns"].as_u64().unwrap() as f64;
     let (first, rest) = lines.split_first().unwrap();
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
-    for context in ["syscall", "irq_on_task", "idle", "ksoftirqd"] {
+    for context in ["syscall", "interrupting_task", "idle", "ksoftirqd"] {
         let cpus = rest.iter().flat_map(|l| l["cpus"].as_array().unwrap());
         let vectors = cpus.flat_map(|c| c["softirq_ns"][context].as_object().unwrap().values());
         by.insert(context, vectors.map(|n| n.as_f64().unwrap()).sum());
     }
-    Told {
+    Reported {
         total: by.values().sum(),
-        own: by["syscall"] / (by["syscall"] + by["irq_on_task"]),
+        own: by["syscall"] / (by["syscall"] + by["interrupting_task"]),
         begin: ended(first),
         end: ended(rest.last().unwrap()),
         last: rest.last().unwrap().clone(),
@@ -188,7 +189,7 @@ const BPFTRACE: &str =
 exec bpftrace -e \"$0\"";
 
 /// Both at once over 3 s. Ours first: see [`script`].
-fn both() -> (Told, Truth) {
+fn both() -> (Reported, Truth) {
     let mut watch = Running::start(
         Command::new(NETWRIGHT)
             .args(["watch", "--json", "--duration", "60s"])
@@ -217,7 +218,7 @@ fn both() -> (Told, Truth) {
         text.push_str(&line.unwrap());
         text.push('\n');
     }
-    (told(&seen), Truth::parse(&text, offset))
+    (reported(&seen), Truth::parse(&text, offset))
 }
 
 fn clock(id: libc::clockid_t) -> f64 {
@@ -232,21 +233,21 @@ fn clock(id: libc::clockid_t) -> f64 {
 fn agree(what: &str, most_points: f64) -> Value {
     let (mut ratios, mut points) = (vec![], vec![]);
     loop {
-        let (told, truth) = both();
-        let theirs = truth.at(told.end) - truth.at(told.begin);
-        ratios.push(told.total / theirs);
-        points.push(100.0 * (told.own - truth.own));
+        let (reported, truth) = both();
+        let theirs = truth.at(reported.end) - truth.at(reported.begin);
+        ratios.push(reported.total / theirs);
+        points.push(100.0 * (reported.own - truth.own));
         println!(
             "{what}: {:.1} ms, bpftrace {:.1} ms, ratio {:.4}; own {:.1}%, by stacks {:.1}%",
-            told.total / 1e6,
+            reported.total / 1e6,
             theirs / 1e6,
-            told.total / theirs,
-            100.0 * told.own,
+            reported.total / theirs,
+            100.0 * reported.own,
             100.0 * truth.own
         );
         let right = (median(&ratios) - 1.0).abs() <= 0.03 && median(&points).abs() <= most_points;
         if right {
-            return told.last;
+            return reported.last;
         }
         assert!(ratios.len() < 3, "{what}: ratios {ratios:?}, points {points:?}");
     }
@@ -283,16 +284,16 @@ fn small_packets_over_loopback() {
     let ns = Namespace::new();
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
     let last = agree("UDP, 64 bytes", 3.0);
-    let payers = last["payers"].as_array().unwrap();
+    let interrupted_tasks = last["interrupted_tasks"].as_array().unwrap();
     // Not of the backlog's time: that is of other tests' packets, too.
     let paid = |key: &str| -> u64 {
-        let sender = payers.iter().filter(|p| p["name"] == "iperf3");
+        let sender = interrupted_tasks.iter().filter(|p| p["name"] == "iperf3");
         sender.map(|p| p[key].as_u64().unwrap()).sum()
     };
-    let (own, stolen) = (paid("own_softirq_ns"), paid("stolen_softirq_ns"));
+    let (own, preempted) = (paid("own_softirq_ns"), paid("preempted_by_softirq_ns"));
     assert!(
-        own > 10_000_000 && own > 4 * stolen,
-        "the sender pays for its packets: {own}, {stolen}"
+        own > 10_000_000 && own > 4 * preempted,
+        "the sender pays for its packets: {own}, {preempted}"
     );
 }
 
@@ -317,15 +318,15 @@ fn threads_that_poll() {
     pair.set("threaded", "1");
     let _traffic = pair.traffic(&[]);
     let last = agree("threaded NAPI", 3.0);
-    let far = napi(&last, "nwb");
-    assert_eq!(far.len(), 1, "{far:?}");
-    assert_eq!(far[0]["threaded"], true, "{far:?}");
-    let (polls, outside) = (sum(&far, "polls"), sum(&far, "polls_outside_softirq"));
-    assert!(polls > 100 && polls == outside, "all by its thread: {far:?}");
+    let peer = napi(&last, "nwb");
+    assert_eq!(peer.len(), 1, "{peer:?}");
+    assert_eq!(peer[0]["threaded"], true, "{peer:?}");
+    let (polls, outside) = (sum(&peer, "polls"), sum(&peer, "polls_outside_softirq"));
+    assert!(polls > 100 && polls == outside, "all by its thread: {peer:?}");
     let cpus = last["cpus"].as_array().unwrap();
     let of = |c: &Value| c["softirq_ns"]["threaded"]["net_rx"].as_u64().expect("it is known");
     let threaded: u64 = cpus.iter().map(of).sum();
-    assert!(threaded > 0 && threaded == sum(&far, "ns"), "{threaded} in {far:?}");
+    assert!(threaded > 0 && threaded == sum(&peer, "ns"), "{threaded} in {peer:?}");
 }
 
 /// Two at once: one that sees all, one that sees a part and scales it.
@@ -389,7 +390,7 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     let (mut shares, mut most) = (vec![], 0.0f64);
     for one in lines.skip(2).take(5) {
         // Interrupts come upon it as upon all that runs there: by its share of the CPU.
-        let upon = &one["cpus"][1]["softirq_ns"]["irq_on_task"];
+        let upon = &one["cpus"][1]["softirq_ns"]["interrupting_task"];
         let upon: f64 = upon.as_object().unwrap().values().map(|n| n.as_f64().unwrap()).sum();
         let ran = one["samples"]["threads"].as_array().unwrap().iter();
         let ran = ran.filter(|t| t["pid"] == id).map(|t| t["cpu_ns"].as_f64().unwrap());
@@ -404,6 +405,6 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
 
 /// What softirqs of interrupts took from the process that is followed.
 fn paid(interval: &Value) -> f64 {
-    let payers = interval["payers"].as_array().unwrap();
-    payers.iter().map(|p| p["stolen_softirq_ns"].as_f64().unwrap()).sum()
+    let interrupted_tasks = interval["interrupted_tasks"].as_array().unwrap();
+    interrupted_tasks.iter().map(|p| p["preempted_by_softirq_ns"].as_f64().unwrap()).sum()
 }

@@ -14,7 +14,7 @@ type Cpus = BTreeSet<u32>;
 
 /// What one tool says of a machine.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct KernelCpu {
     online: Cpus,
     /// Who shares a core.
     cores: BTreeSet<Cpus>,
@@ -47,14 +47,14 @@ fn says(program: &str, args: &[&str], env: &[(&str, &str)]) -> String {
 
 // ---------------------------------------------------------------- netwright
 
-fn netwright(root: Option<&Path>) -> Seen {
+fn netwright(root: Option<&Path>) -> KernelCpu {
     let mut args = vec!["inspect", "--json"];
     if let Some(dir) = root {
         args.extend(["--root", dir.to_str().unwrap()]);
     }
     let facts: Value = serde_json::from_str(&says(NETWRIGHT, &args, &[])).unwrap();
     let list = |v: &Value| cpulist(v.as_str().unwrap());
-    let mut seen = Seen::default();
+    let mut seen = KernelCpu::default();
     let mut dies: BTreeMap<(i64, i64), Cpus> = BTreeMap::new();
     for cpu in facts["cpus"].as_array().unwrap() {
         if cpu["online"] != Value::Bool(true) {
@@ -115,7 +115,7 @@ fn cpulist(text: &str) -> Cpus {
 
 /// All that hwloc makes of the same files. `HWLOC_COMPONENTS`: only what the kernel tells, not
 /// what it asks this machine's own CPU.
-fn lstopo(root: Option<&Path>) -> Seen {
+fn lstopo(root: Option<&Path>) -> KernelCpu {
     let mut env = vec![("HWLOC_COMPONENTS", "linux,stop")];
     if let Some(dir) = root {
         env.push(("HWLOC_FSROOT", dir.to_str().unwrap()));
@@ -125,7 +125,7 @@ fn lstopo(root: Option<&Path>) -> Seen {
     }
     let args = ["--no-io", "--whole-system", "--filter", "all:all", "--of", "xml", "-"];
     let xml = says("lstopo-no-graphics", &args, &env);
-    let mut seen = Seen::default();
+    let mut seen = KernelCpu::default();
     for object in xml.split("<object ").skip(1) {
         let attributes = object.split_once('>').unwrap().0;
         let attribute = |name: &str| {
@@ -197,7 +197,7 @@ fn lscpu(root: Option<&Path>, columns: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Compares online, packages and nodes CPU by CPU.
-fn compare_with_lscpu(name: &str, root: Option<&Path>, ours: &Seen) {
+fn compare_with_lscpu(name: &str, root: Option<&Path>, ours: &KernelCpu) {
     for row in lscpu(root, "CPU,CORE,SOCKET,NODE,ONLINE") {
         let cpu: u32 = row["cpu"].parse().unwrap();
         let cell = |key: &str| row.get(key).and_then(|t| t.parse::<i64>().ok()).filter(|&n| n >= 0);
@@ -289,7 +289,7 @@ fn real_machines_as_lscpu_and_lstopo_see_them() {
 
 /// Holds ours against hwloc's, after taking out what hwloc adds of its own: each exception is
 /// proven from the tree before it is granted.
-fn same(ours: &Seen, theirs: &mut Seen, root: Option<&Path>) {
+fn same(ours: &KernelCpu, theirs: &mut KernelCpu, root: Option<&Path>) {
     let sys = root.unwrap_or(Path::new("/")).join("sys/devices/system");
     let text = |path: &str| std::fs::read_to_string(sys.join(path)).unwrap_or_default();
     // A kernel without NUMA has no node; hwloc makes up one for all CPUs.
@@ -309,9 +309,9 @@ fn same(ours: &Seen, theirs: &mut Seen, root: Option<&Path>) {
     }
     theirs.node_memory.retain(|id, bytes| {
         // A tree without meminfo: hwloc says 0, we say that it is not known.
-        let told = ours.node_memory.contains_key(id) || root.is_none();
-        assert!(told || *bytes == 0 && text(&format!("node/node{id}/meminfo")).is_empty());
-        told && root.is_some()
+        let reported = ours.node_memory.contains_key(id) || root.is_none();
+        assert!(reported || *bytes == 0 && text(&format!("node/node{id}/meminfo")).is_empty());
+        reported && root.is_some()
     });
     // Dies are left out by hwloc where each is a whole package.
     let packages: BTreeSet<Cpus> = ours.packages.values().cloned().collect();

@@ -84,9 +84,9 @@ fn names_and_chips_are_the_words_of_the_row() {
         let n = number(&irq["irq"]);
         let row = sh(&format!(r"sed -n 's/^ *{n}: *[0-9 ]* //p' /proc/interrupts"));
         let words = |v: &Value| v.as_str().unwrap_or_default().to_owned();
-        let told = [words(&irq["chip"]), words(&irq["hwirq"]), words(&irq["name"])].join(" ");
+        let reported = [words(&irq["chip"]), words(&irq["hwirq"]), words(&irq["name"])].join(" ");
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(squeezed(&told), squeezed(&row), "IRQ {n}");
+        assert_eq!(squeezed(&reported), squeezed(&row), "IRQ {n}");
     }
 }
 

@@ -170,10 +170,10 @@ fn a_veth_knows_its_other_end_in_another_namespace_and_in_its_own() {
     // Nobody lives there, so nobody's cgroup can tell of a container.
     assert!(va["details"]["peer_container"]["absent"].is_string(), "{va:#}");
 
-    let near = nic(&seen, "near");
-    assert_eq!(near["details"]["peer"], "far");
-    assert_eq!(near["details"]["peer_namespace"], inode(&a));
-    assert_eq!(near["details"]["peer_mtu"], 9000);
+    let local = nic(&seen, "near");
+    assert_eq!(local["details"]["peer"], "far");
+    assert_eq!(local["details"]["peer_namespace"], inode(&a));
+    assert_eq!(local["details"]["peer_mtu"], 9000);
 
     // From the other side.
     let vb = facts(&b);
@@ -624,7 +624,7 @@ fn without_privilege_the_rest_is_named_with_the_capability() {
     let there = namespace(&seen, inode(&b));
     assert!(there["links"]["denied"].as_str().unwrap().contains("CAP_SYS_ADMIN"), "{there:#}");
     let remedies: Vec<&str> =
-        seen["unread"].as_array().unwrap().iter().filter_map(|u| u["remedy"].as_str()).collect();
+        seen["no_access"].as_array().unwrap().iter().filter_map(|u| u["remedy"].as_str()).collect();
     for capability in ["CAP_SYS_ADMIN", "CAP_SYS_PTRACE"] {
         assert!(remedies.iter().any(|r| r.contains(capability)), "{capability}: {remedies:?}");
     }
@@ -663,11 +663,11 @@ fn a_chosen_process_of_another_namespace_is_named_as_such() {
     let line = loop {
         let out = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
         let facts: Value = serde_json::from_str(&out).unwrap();
-        let unread = facts["unread"].as_array().unwrap().clone();
+        let no_access = facts["no_access"].as_array().unwrap().clone();
         let of = |u: &&Value| u["why"].as_str().unwrap().contains(&format!("net:[{inside}]"));
-        match unread.iter().find(of) {
+        match no_access.iter().find(of) {
             Some(line) => break line.clone(),
-            None => assert!(begun.elapsed() < Duration::from_secs(10), "{unread:#?}"),
+            None => assert!(begun.elapsed() < Duration::from_secs(10), "{no_access:#?}"),
         }
     };
     sleeper.kill().unwrap();

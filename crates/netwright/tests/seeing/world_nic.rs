@@ -8,17 +8,17 @@ use crate::support::{NETWRIGHT, Namespace, needs_root, output, run};
 use serde_json::{Value, json};
 
 /// Where a tool is run: on the host as it is, or inside a namespace.
-enum Place<'a> {
+enum FactSource<'a> {
     Host,
     Inside(&'a Namespace),
 }
 
-impl Place<'_> {
+impl FactSource<'_> {
     /// What a tool prints; `None` if it fails.
     fn says(&self, program: &str, args: &[&str]) -> Option<String> {
         let out = match self {
-            Place::Host => output(program, args),
-            Place::Inside(ns) => ns.output(program, args),
+            FactSource::Host => output(program, args),
+            FactSource::Inside(ns) => ns.output(program, args),
         };
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
     }
@@ -93,7 +93,7 @@ fn absent(ours: &Value, what: &str) {
 }
 
 /// A value that is a plain number in a file of sysfs, absent where the file gives an error.
-fn sysfs(place: &Place, name: &str, nic: &Value) {
+fn sysfs(place: &FactSource, name: &str, nic: &Value) {
     let cat = |file: &str| place.cat(&format!("/sys/class/net/{name}/{file}"));
     for (key, file) in [
         ("ifindex", "ifindex"),
@@ -142,7 +142,7 @@ fn field(text: &str, key: &str) -> Option<String> {
         .find_map(|l| Some(l.trim().strip_prefix(key)?.strip_prefix(':')?.trim().to_owned()))
 }
 
-fn ip_link(place: &Place, name: &str, nic: &Value) {
+fn ip_link(place: &FactSource, name: &str, nic: &Value) {
     let text = place.says("ip", &["-j", "-d", "link", "show", "dev", name]).unwrap();
     let link = &serde_json::from_str::<Value>(&text).unwrap()[0];
     assert_eq!(nic["ifindex"], link["ifindex"], "{name}");
@@ -158,7 +158,7 @@ fn ip_link(place: &Place, name: &str, nic: &Value) {
     }
 }
 
-fn driver(place: &Place, name: &str, nic: &Value) {
+fn driver(place: &FactSource, name: &str, nic: &Value) {
     let Some(text) = place.says("ethtool", &["-i", name]) else {
         return absent(&nic["driver"], "driver");
     };
@@ -178,7 +178,7 @@ fn driver(place: &Place, name: &str, nic: &Value) {
 
 /// `ethtool -l` and `-g`: a section of maxima, then one of settings; `n/a` where the maximum
 /// is 0.
-fn channels_and_rings(place: &Place, name: &str, nic: &Value) {
+fn channels_and_rings(place: &FactSource, name: &str, nic: &Value) {
     type Keys = &'static [(&'static str, &'static str)];
     let tables: [(&str, &str, Keys); 2] = [
         (
@@ -212,7 +212,7 @@ fn channels_and_rings(place: &Place, name: &str, nic: &Value) {
     }
 }
 
-fn coalescing(place: &Place, name: &str, nic: &Value) {
+fn coalescing(place: &FactSource, name: &str, nic: &Value) {
     let ours = &nic["coalesce"];
     let Some(text) = place.says("ethtool", &["-c", name]) else {
         return absent(ours, "coalesce");
@@ -241,7 +241,7 @@ fn coalescing(place: &Place, name: &str, nic: &Value) {
     }
 }
 
-fn features(place: &Place, name: &str, nic: &Value) {
+fn features(place: &FactSource, name: &str, nic: &Value) {
     /// ethtool's own names for some bits.
     const ALIASES: [(&str, &str); 8] = [
         ("rx-checksumming", "rx-checksum"),
@@ -280,7 +280,7 @@ fn features(place: &Place, name: &str, nic: &Value) {
     assert_eq!(ours, seen, "{name}: features that only one of both names");
 }
 
-fn rss(place: &Place, name: &str, nic: &Value) {
+fn rss(place: &FactSource, name: &str, nic: &Value) {
     let ours = &nic["rss"];
     let Some(text) = place.says("ethtool", &["-x", name]) else {
         return absent(ours, "rss");
@@ -324,7 +324,7 @@ fn rss(place: &Place, name: &str, nic: &Value) {
     }
 }
 
-fn flow_control_and_rules(place: &Place, name: &str, nic: &Value) {
+fn flow_control_and_rules(place: &FactSource, name: &str, nic: &Value) {
     // ethtool exits with 0 and prints nothing where there is no flow control.
     let text = place.says("ethtool", &["-a", name]).unwrap_or_default();
     match field(&text, "Autonegotiate") {
@@ -355,7 +355,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn now(place: &Place, name: &str) -> Self {
+    fn now(place: &FactSource, name: &str) -> Self {
         let driver = place.says("ethtool", &["-S", name]).map(|text| {
             let mut all = BTreeMap::new();
             for line in text.lines().skip(1) {
@@ -378,7 +378,7 @@ impl Counted {
 }
 
 /// Every name, and each value between what the tools said before and say after.
-fn statistics(place: &Place, name: &str, nic: &Value, before: &Counted) {
+fn statistics(place: &FactSource, name: &str, nic: &Value, before: &Counted) {
     let between = |what: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>| {
         let ours = nic[what].as_object().unwrap();
         assert!(ours.keys().eq(after.keys()), "{name}: {ours:?} {after:?}");
@@ -411,7 +411,7 @@ fn cpulist(mask: &str) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-fn queues(place: &Place, name: &str, nic: &Value) {
+fn queues(place: &FactSource, name: &str, nic: &Value) {
     let folder = format!("/sys/class/net/{name}/queues");
     let names = place.says("ls", &[&folder]).unwrap();
     let theirs: BTreeSet<String> = names.split_whitespace().map(str::to_owned).collect();
@@ -488,7 +488,7 @@ fn pci(nic: &Value) {
 #[test]
 fn every_interface_of_this_host() {
     needs_root();
-    for nic in Place::Host.compare_all().values() {
+    for nic in FactSource::Host.compare_all().values() {
         if nic["pci"]["vendor_id"].is_string() {
             pci(nic);
         }
@@ -501,7 +501,7 @@ fn every_interface_of_this_host() {
 #[test]
 fn a_veth_pair_with_nothing_left_at_its_default() {
     let ns = Namespace::new();
-    let inside = Place::Inside(&ns);
+    let inside = FactSource::Inside(&ns);
     inside.sh(
         "ip link add nwa numtxqueues 4 numrxqueues 4 type veth peer name nwb numtxqueues 4 numrxqueues 4
          ethtool -L nwa rx 2 tx 3
@@ -546,7 +546,7 @@ fn a_veth_pair_with_nothing_left_at_its_default() {
 #[test]
 fn an_interface_that_is_down_has_no_carrier_and_the_drivers_word_for_its_speed() {
     let ns = Namespace::new();
-    let inside = Place::Inside(&ns);
+    let inside = FactSource::Inside(&ns);
     inside.sh("ip link add nwa type veth peer name nwb");
     inside.settle();
     let nics = inside.compare_all();
@@ -560,7 +560,7 @@ fn an_interface_that_is_down_has_no_carrier_and_the_drivers_word_for_its_speed()
 #[test]
 fn the_virtual_kinds() {
     let ns = Namespace::new();
-    let inside = Place::Inside(&ns);
+    let inside = FactSource::Inside(&ns);
     inside.sh("ip link add nwa type veth peer name nwb; ip link set nwa up; ip link set nwb up
          ip link add nwc type veth peer name nwd; ip link set nwc up; ip link set nwd up");
     let kinds: [(&str, &str, &str); 10] = [
@@ -624,7 +624,7 @@ fn without_root_only_configuration_space_is_denied() {
     let mut all = args.to_vec();
     all.extend([binary.to_str().unwrap(), "inspect", "--json"]);
     let facts: Value = serde_json::from_str(&run("setpriv", &all)).unwrap();
-    let with_root = Place::Host.nics();
+    let with_root = FactSource::Host.nics();
     let mut denied = false;
     for nic in facts["nics"].as_array().unwrap() {
         let name = nic["name"].as_str().unwrap();
@@ -642,8 +642,8 @@ fn without_root_only_configuration_space_is_denied() {
             denied = true;
         }
     }
-    let unread = facts["unread"].to_string();
-    assert_eq!(unread.contains("PCI read request"), denied, "{unread}");
+    let no_access = facts["no_access"].to_string();
+    assert_eq!(no_access.contains("PCI read request"), denied, "{no_access}");
 }
 
 /// Interfaces that come and go, and statistics whose number changes between the call for
@@ -651,7 +651,7 @@ fn without_root_only_configuration_space_is_denied() {
 #[test]
 fn what_changes_meanwhile_is_whole_or_not_there() {
     let ns = Namespace::new();
-    let inside = Place::Inside(&ns);
+    let inside = FactSource::Inside(&ns);
     inside.sh(
         "ip link add nwa numtxqueues 8 numrxqueues 8 type veth peer name nwb numtxqueues 8 numrxqueues 8
          ip link set nwa up; ip link set nwb up",

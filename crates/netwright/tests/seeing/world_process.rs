@@ -279,7 +279,7 @@ fn a_recording_tells_the_same_of_processes_settings_and_rivals() {
     let read = |root: &Root| {
         let host = facts::host::read(root, &mut vec![]);
         let sysctls = facts::sysctl::read(root, &host, &host.page_size_bytes, &mut vec![]);
-        (facts::process::read(root, &selectors), sysctls, facts::rival::read(root))
+        (facts::process::read(root, &selectors), sysctls, facts::tuner::read(root))
     };
     let recorder = std::sync::Arc::new(probe::root::record::Recorder::default());
     let live = read(&Root::recording(recorder.clone()));
@@ -311,10 +311,10 @@ fn a_recording_tells_the_same_of_processes_settings_and_rivals() {
     };
     fs::write(at("/netwright/manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
 
-    let ((processes, warnings), sysctls, rivals) = read(&Root::open(tree.path()).unwrap());
+    let ((processes, warnings), sysctls, tuners) = read(&Root::open(tree.path()).unwrap());
     assert_eq!(live.0.0.len(), 1);
     assert_eq!((&processes, &warnings), (&live.0.0, &live.0.1));
-    assert_eq!(rivals, live.2);
+    assert_eq!(tuners, live.2);
     for (key, ours) in &live.1 {
         assert_eq!(Some(ours), sysctls.get(key), "{key}");
     }

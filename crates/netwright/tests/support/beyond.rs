@@ -17,7 +17,7 @@ fn number(of: &Value, key: &str) -> f64 {
     of[key].as_f64().unwrap_or_else(|| panic!("no {key}: {of}"))
 }
 
-/// `measure` runs with so many connections that the far end, which takes its time without using
+/// `measure` runs with so many connections that the server, which takes its time without using
 /// a CPU, cannot answer more than `most_per_s`; `at_once` of them are under way at the edges.
 pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: Measure<'_>) {
     let half = (most_per_s / 2.0).round().to_string();
@@ -25,7 +25,7 @@ pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: M
         let below = run(measure, &["--rate", &half]);
         let due = most_per_s / 2.0 * number(&below, "window_ns") / 1e9;
         (number(&below, "transactions") - due).abs() <= at_once + 2.0
-            && number(&below, "behind_ns") < 1e8
+            && number(&below, "schedule_lag_ns") < 1e8
             && !below["warnings"].to_string().contains("schedule")
     });
     assert!(kept, "half of the capacity is the rate that was asked for");
@@ -58,9 +58,9 @@ fn beyond(open: &Value, most_per_s: f64, rate: f64, at_once: f64) {
     let answered = number(open, "transactions");
     assert!(answered > 0.0 && answered <= most_per_s * window_s + at_once, "{open}");
     // It was behind by the answers that it did not get, since before the window.
-    let behind_s = number(open, "behind_ns") / 1e9;
+    let behind_s = number(open, "schedule_lag_ns") / 1e9;
     assert!(behind_s >= window_s * (1.0 - most_per_s / rate) * 0.9, "{open}");
-    assert!(number(open, "not_begun") > 0.9 * window_s * (rate - most_per_s), "{open}");
+    assert!(number(open, "not_started") > 0.9 * window_s * (rate - most_per_s), "{open}");
     // Coordinated omission: the times are from the schedule, and from sending far shorter.
     let (times, sent) = match open["latency_ns"].is_object() {
         true => ("latency_ns", "latency_from_send_ns"),

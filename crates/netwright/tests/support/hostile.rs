@@ -135,9 +135,9 @@ pub fn greeted(serve: &Serve) -> TcpStream {
 /// A modest test, with these parts of it changed.
 pub fn test(changes: &Value) -> Value {
     let mut test = json!({
-        "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "outstanding": 1 } },
+        "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "queue_depth": 1 } },
         "transport": "tcp", "flows": 1, "threads": 1, "wait": "block", "pin": "no",
-        "near_cpus": "", "socket": {}, "longest_ns": 1_000_000_000u64,
+        "local_cpus": "", "socket": {}, "max_time_ns": 1_000_000_000u64,
     });
     for (key, value) in changes.as_object().unwrap() {
         test[key] = value.clone();

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-/// A running far end.
+/// A running server.
 pub struct Serve {
     child: Child,
     /// What it prints, a JSON object on a line.

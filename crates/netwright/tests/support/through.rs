@@ -1,4 +1,4 @@
-//! A way to a far end that tells when somebody takes it.
+//! A way to a server that tells when somebody takes it.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-/// Carries connections to a far end. Its threads end with the connections.
+/// Carries connections to a server. Its threads end with the connections.
 pub struct Through {
     /// Where it listens.
     pub target: String,
@@ -20,20 +20,20 @@ impl Through {
     pub fn to(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let here = listener.local_addr().expect("it listens").to_string();
-        let (told, taken) = channel();
+        let (reported, taken) = channel();
         let target = target.to_owned();
-        thread::spawn(move || accept(&listener, &target, &told));
+        thread::spawn(move || accept(&listener, &target, &reported));
         Self { target: here, taken }
     }
 }
 
-fn accept(listener: &TcpListener, target: &str, told: &Sender<()>) {
-    for near in listener.incoming().map_while(Result::ok) {
-        let _ = told.send(());
-        let Ok(far) = TcpStream::connect(target) else { continue };
-        let (Ok(a), Ok(b)) = (near.try_clone(), far.try_clone()) else { continue };
+fn accept(listener: &TcpListener, target: &str, reported: &Sender<()>) {
+    for local in listener.incoming().map_while(Result::ok) {
+        let _ = reported.send(());
+        let Ok(peer) = TcpStream::connect(target) else { continue };
+        let (Ok(a), Ok(b)) = (local.try_clone(), peer.try_clone()) else { continue };
         thread::spawn(move || carry(a, b));
-        thread::spawn(move || carry(far, near));
+        thread::spawn(move || carry(peer, local));
     }
 }
 

@@ -68,12 +68,14 @@ pub fn relay(to: SocketAddr, does: Does) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        for near in listener.incoming().flatten() {
-            let Ok(far) = TcpStream::connect(to) else { continue };
-            let _ = (near.set_nodelay(true), far.set_nodelay(true));
-            let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
-            std::thread::spawn(move || pump(near, far, None));
-            std::thread::spawn(move || pump(far_too, near_too, Some(does)));
+        for local in listener.incoming().flatten() {
+            let Ok(peer) = TcpStream::connect(to) else { continue };
+            let _ = (local.set_nodelay(true), peer.set_nodelay(true));
+            let (Ok(local_too), Ok(peer_too)) = (local.try_clone(), peer.try_clone()) else {
+                continue;
+            };
+            std::thread::spawn(move || pump(local, peer, None));
+            std::thread::spawn(move || pump(peer_too, local_too, Some(does)));
         }
     });
     address

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod far_tune;
+mod peer_tune;
 mod tune;
 mod tune_crash;
 mod tune_netns;
 mod tune_persist;
-mod tune_swept;
+mod tune_side_effects;
 mod tune_tuned;
 
 #[path = "../support/mod.rs"]

@@ -248,8 +248,8 @@ fn what_a_rollback_left_is_in_status_and_goes_with_all() {
         assert!(code == 1 && out.contains("tune rollback 1"), "{code} {out}");
         let (code, out, _) = host.tune(&["status"]);
         assert_eq!(code, 1, "{out}");
-        for told in ["partly rolled back", "tune rollback 1` tries again", "not put back: "] {
-            assert!(out.contains(told), "no {told:?} in {out}");
+        for reported in ["partly rolled back", "tune rollback 1` tries again", "not put back: "] {
+            assert!(out.contains(reported), "no {reported:?} in {out}");
         }
         let status = json(&host.tune(&["status", "--json"]).1);
         let values = status["values"].as_array().unwrap();
@@ -272,7 +272,7 @@ fn what_a_rollback_left_is_in_status_and_goes_with_all() {
         assert_eq!(code, 0, "{out}{err}");
         same(&before, &host.print(), "after the second try");
         let (code, out, _) = host.tune(&["status"]);
-        assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+        assert!(code == 0 && out.contains("No active changes"), "{out}");
     });
 }
 
@@ -329,8 +329,8 @@ fn a_device_that_vanishes_in_the_middle_is_named_and_the_rest_is_undone() {
         let (_, out, _) = host.tune(&["log", "--json"]);
         let set = &json(&out)["sets"][0];
         assert_eq!(set["state"], "rolled_back");
-        let told = "nic.v0.mtu: gone with its value (v0 is gone from this network namespace)";
-        assert!(set["trouble"].to_string().contains(told), "{set}");
+        let reported = "nic.v0.mtu: gone with its value (v0 is gone from this network namespace)";
+        assert!(set["trouble"].to_string().contains(reported), "{set}");
     });
 }
 
@@ -404,13 +404,14 @@ fn the_next_command_of_any_kind_tells_of_a_crash_and_it_can_be_finished() {
             c
         };
         let out = any.output().unwrap();
-        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        let reported = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(
-            told.contains("change 1 was cut short after") && told.contains("tune rollback 1"),
-            "{told}"
+            reported.contains("change 1 was interrupted after")
+                && reported.contains("tune rollback 1"),
+            "{reported}"
         );
         let (code, _, err) = host.tune(&["apply", "nic.v0.mtu=1300"]);
-        assert!(code == 4 && err.contains("change 1 was cut short"), "{err}");
+        assert!(code == 4 && err.contains("change 1 was interrupted"), "{err}");
         assert_eq!(host.tune(&["status"]).0, 1);
         let (code, out, _) = host.tune(&["apply", "--finish", "1", "--dry-run"]);
         let would = "nic.v0.txqueuelen: 700 would be written (it was 1000)";
@@ -445,8 +446,8 @@ fn completing_that_fails_names_what_it_leaves() {
             code == 4 && err.contains("nic.v0.txqueuelen was 1000 and is 900 now"),
             "{code} {err}"
         );
-        let told = "nic.v0.mtu is 1350, neither ours (1400) nor the old value (1500)";
-        assert!(err.contains(told) && err.contains("it is left as it is"), "{err}");
+        let reported = "nic.v0.mtu is 1350, neither ours (1400) nor the old value (1500)";
+        assert!(err.contains(reported) && err.contains("it is left as it is"), "{err}");
         assert!(err.contains("`netwright tune rollback 1 --force` overwrites it"), "{err}");
         let outcome = json(&out);
         let drifted = outcome["drifted"].as_array().unwrap();
@@ -474,7 +475,7 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
         let other = over_ssh(&["plan", "nic.v1.mtu=1400"]);
         assert!(!String::from_utf8_lossy(&other.stdout).contains("own connection"));
 
-        // By default there is a guard; confirmed, the change stays.
+        // By default there is a watchdog; confirmed, the change stays.
         let out = over_ssh(&["apply", "nic.v0.mtu=1400", "--json"]);
         assert!(out.status.success());
         let outcome = json(&String::from_utf8_lossy(&out.stdout));
@@ -486,13 +487,13 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
 
         // Not confirmed it is undone.
         assert!(over_ssh(&["apply", "nic.v0.mtu=1400", "--confirm", "1s"]).status.success());
-        within(Duration::from_secs(30), "the guard undoes", || read(MTU) == "1500");
+        within(Duration::from_secs(30), "the watchdog undoes", || read(MTU) == "1500");
         let rolled_back =
             || json(&host.tune(&["log", "--json"]).1)["sets"][1]["state"] == "rolled_back";
-        within(Duration::from_secs(30), "the guard says so", rolled_back);
+        within(Duration::from_secs(30), "the watchdog says so", rolled_back);
         let (code, out, _) = host.tune(&["confirm", "2"]);
         assert!(code == 1 && out.contains("Too late"), "{out}");
-        same(&before, &host.print(), "after the guard");
+        same(&before, &host.print(), "after the watchdog");
     });
 }
 
@@ -501,17 +502,23 @@ fn a_guard_that_is_gone_is_told_before_its_time_is_over() {
     on_a_host(|host| {
         assert_eq!(host.tune(&["apply", "nic.v0.txqueuelen=700", "--confirm", "1h"]).0, 0);
         let status = || json(&host.tune(&["status", "--json"]).1);
-        assert_eq!((host.tune(&["status"]).0, &status()["sets"][0]["guarded"]), (0, &json("true")));
+        assert_eq!(
+            (host.tune(&["status"]).0, &status()["sets"][0]["watchdog_running"]),
+            (0, &json("true"))
+        );
         let journal = fs::read_to_string(host.state.path().join("journal/000001.jsonl")).unwrap();
         let armed = journal.lines().map(json).find(|r| r["event"] == "armed").unwrap();
-        let guard = i32::try_from(armed["pid"].as_i64().unwrap()).unwrap();
-        // SAFETY: our own guard, whose number the journal tells.
-        assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
-        let gone = || status()["sets"][0]["guarded"] == json("false");
+        let watchdog = i32::try_from(armed["pid"].as_i64().unwrap()).unwrap();
+        // SAFETY: our own watchdog, whose number the journal tells.
+        assert_eq!(unsafe { libc::kill(watchdog, libc::SIGKILL) }, 0);
+        let gone = || status()["sets"][0]["watchdog_running"] == json("false");
         within(Duration::from_secs(30), "it ends", gone);
-        assert_eq!(status()["sets"][0]["undone_within_ms"]["absent"], "its guard is gone");
+        assert_eq!(status()["sets"][0]["undone_within_ms"]["absent"], "its watchdog is gone");
         let (code, out, _) = host.tune(&["status"]);
-        assert!(code == 1 && out.contains("its guard is gone; `netwright tune confirm 1"), "{out}");
+        assert!(
+            code == 1 && out.contains("its watchdog is gone; `netwright tune confirm 1"),
+            "{out}"
+        );
         assert_eq!(host.tune(&["rollback"]).0, 0);
     });
 }
@@ -539,7 +546,7 @@ fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
         });
         let _ = child.kill();
         child.wait().unwrap();
-        within(Duration::from_secs(30), "the guard undoes", || host.print() == before);
+        within(Duration::from_secs(30), "the watchdog undoes", || host.print() == before);
     });
 }
 
@@ -548,21 +555,21 @@ fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
     on_a_host(|host| {
         let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
         assert_eq!(host.tune(&asks).0, 0);
-        cut_short(host);
+        interrupted(host);
         let (code, out, _) = host.tune(&["status"]);
-        assert!(code == 1 && out.contains("its guard undoes it in 35"), "{code} {out}");
+        assert!(code == 1 && out.contains("its watchdog undoes it in 35"), "{code} {out}");
         let set = &json(&host.tune(&["status", "--json"]).1)["sets"][0];
-        assert!(set["state"] == "unfinished" && set["guarded"] == true, "{set}");
+        assert!(set["state"] == "unfinished" && set["watchdog_running"] == true, "{set}");
         assert!(set["undone_within_ms"].as_u64().unwrap() > 3_400_000, "{set}");
         assert!(set["confirm_within_ms"]["absent"].is_string(), "{set}");
         let (_, _, err) = host.tune(&["plan", "nic.v0.mtu=1300"]);
-        assert!(err.contains("its guard undoes it in 35"), "{err}");
+        assert!(err.contains("its watchdog undoes it in 35"), "{err}");
         assert_eq!(host.tune(&["rollback"]).0, 0);
     });
 }
 
 /// Before its last record, as after a kill.
-fn cut_short(host: &Practice) {
+fn interrupted(host: &Practice) {
     let journal = host.state.path().join("journal/000001.jsonl");
     let whole = fs::read_to_string(&journal).unwrap();
     let (before, last) = whole.trim_end().rsplit_once('\n').unwrap();
@@ -573,7 +580,7 @@ fn cut_short(host: &Practice) {
 #[test]
 fn what_is_completed_has_a_guard_of_its_own() {
     on_a_host(|host| {
-        let guards = || -> Vec<i32> {
+        let watchdogs = || -> Vec<i32> {
             let text = fs::read_to_string(host.state.path().join("journal/000001.jsonl")).unwrap();
             let armed = text.lines().map(json).filter(|r| r["event"] == "armed");
             armed.map(|r| r["pid"].as_i64().unwrap() as i32).collect()
@@ -582,18 +589,18 @@ fn what_is_completed_has_a_guard_of_its_own() {
         let lives = |pid: i32| unsafe { libc::kill(pid, 0) } == 0;
         let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
         assert_eq!(host.tune(&asks).0, 0);
-        cut_short(host);
+        interrupted(host);
         let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "30m"]);
         assert!(code == 0 && out.contains("It is undone in 17"), "{out}{err}");
-        let both = guards();
+        let both = watchdogs();
         assert_eq!(both.len(), 2);
         within(Duration::from_secs(30), "the first one leaves", || !lives(both[0]));
         assert_eq!(read(MTU), "1400");
-        // One that is gone is no guard.
-        cut_short(host);
+        // One that is gone is no watchdog.
+        interrupted(host);
         let (code, _, err) = host.tune(&["apply", "--finish", "1", "--no-confirm"]);
-        assert!(code == 2 && err.contains("was begun with a guard"), "{err}");
-        // SAFETY: a guard of ours.
+        assert!(code == 2 && err.contains("was begun with a watchdog"), "{err}");
+        // SAFETY: a watchdog of ours.
         assert_eq!(unsafe { libc::kill(both[1], libc::SIGKILL) }, 0);
         let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "1s"]);
         assert_eq!(code, 0, "{out}{err}");
@@ -605,8 +612,9 @@ fn what_is_completed_has_a_guard_of_its_own() {
 fn what_reaches_beyond_a_network_namespace_is_told() {
     on_a_host(|host| {
         let (code, out, _) = host.tune(&["plan", "sysctl.vm.swappiness=61", "nic.v0.mtu=1400"]);
-        let told = "sysctl.vm.swappiness is the whole host's, not only this network namespace's";
-        assert!(code == 0 && out.contains(told), "{out}");
+        let reported =
+            "sysctl.vm.swappiness is the whole host's, not only this network namespace's";
+        assert!(code == 0 && out.contains(reported), "{out}");
         let (_, out, _) = host.tune(&["plan", "nic.v0.mtu=1400"]);
         assert!(!out.contains("whole host's"), "{out}");
         // What is not allowed in a namespace could not be put back there.
@@ -614,8 +622,8 @@ fn what_reaches_beyond_a_network_namespace_is_told() {
         let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
         let mut other = available.split(' ').filter(|a| !allowed.split(' ').any(|b| b == *a));
         if let Some(other) = other.next() {
-            let wish = format!("sysctl.net.ipv4.tcp_congestion_control={other}");
-            let (code, _, err) = host.tune(&["apply", &wish]);
+            let change_request = format!("sysctl.net.ipv4.tcp_congestion_control={other}");
+            let (code, _, err) = host.tune(&["apply", &change_request]);
             assert!(code == 4 && err.contains("tcp_allowed_congestion_control"), "{code} {err}");
         }
     });
@@ -625,7 +633,7 @@ fn what_reaches_beyond_a_network_namespace_is_told() {
 fn completing_from_afar_what_was_begun_at_the_host_waits_for_a_confirmation() {
     on_a_host(|host| {
         assert_eq!(host.tune(&["apply", "--no-confirm", "nic.v0.mtu=1400"]).0, 0);
-        cut_short(host);
+        interrupted(host);
         let finish = ["apply", "--finish", "1"];
         let afar = |args: &[&str]| {
             let mut c = host.command(host.state.path(), args);
@@ -637,7 +645,7 @@ fn completing_from_afar_what_was_begun_at_the_host_waits_for_a_confirmation() {
         fs::write(MTU, "1400").unwrap();
         let out = afar(&[&finish[..], &["--no-confirm"]].concat());
         assert!(!String::from_utf8_lossy(&out.stdout).contains("unless"), "{out:?}");
-        cut_short(host);
+        interrupted(host);
         let out = afar(&finish);
         let said = String::from_utf8_lossy(&out.stdout);
         assert!(
@@ -878,9 +886,9 @@ fn the_file_that_sets_a_knob_at_boot_is_named_as_its_owner() {
     let link = "/etc/systemd/network/10-fast.link";
     let text = "[Match]\nOriginalName=eth*\n[Link]\nTransmitQueueLength=2000\n";
     write(link.trim_start_matches('/'), text);
-    let wishes = ["nic.eth0.txqueuelen=4000", "nic.eth0.threaded=on"];
+    let change_requests = ["nic.eth0.txqueuelen=4000", "nic.eth0.threaded=on"];
     let root = tree.path().to_str().unwrap();
-    let args = [&["tune", "plan", "--json", "--root", root], &wishes[..]].concat();
+    let args = [&["tune", "plan", "--json", "--root", root], &change_requests[..]].concat();
     let plan = json(&run(crate::support::NETWRIGHT, &args));
     let owner = |knob: &str| {
         let changes = plan["changes"].as_array().unwrap();
@@ -996,7 +1004,7 @@ fn all_changes_go_with_one_command_the_last_first() {
         assert_eq!(ids, ["3", "2", "1"], "{out}");
         same(&before, &host.print(), "after all went back");
         let (code, out, _) = host.tune(&["rollback", "--all"]);
-        assert!(code == 0 && out.contains("Nothing of ours is in force"), "{out}");
+        assert!(code == 0 && out.contains("No active changes"), "{out}");
         assert_eq!(host.tune(&["rollback", "--all", "2"]).0, 2);
     });
 }

@@ -86,16 +86,16 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
     });
 }
 
-/// What somebody else set while the change was in force is theirs, wherever the undoing is cut short; by
+/// What somebody else set while the change was in force is theirs, wherever the undoing is interrupted; by
 /// `--force` all is as it was.
 #[test]
 fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
     const FILE: &str = "/proc/sys/net/ipv4/tcp_fin_timeout";
     on_a_host(|host| {
         let before = host.print();
-        let wishes =
+        let change_requests =
             ["nic.v0.mtu=1400", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v1.txqueuelen=500"];
-        let apply = [&["apply", "--no-confirm"], &wishes[..]].concat();
+        let apply = [&["apply", "--no-confirm"], &change_requests[..]].concat();
         let mut points = 0;
         loop {
             let state = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
             let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
             let named =
                 code == 1 && out.contains("is 47, neither ours (30) nor the old value (60)");
-            let ended = code == 0 && out.contains("Nothing of ours");
+            let ended = code == 0 && out.contains("No active changes");
             assert!(named || ended, "{when}: {code} {out}{err}");
             assert_eq!(std::fs::read_to_string(FILE).unwrap(), "47\n", "{when}");
             let (_, log, _) = host.tune_in(state.path(), &["log"]);
@@ -127,6 +127,6 @@ fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
             }
             points = at;
         }
-        assert!(points >= 3 * wishes.len(), "only {points} points");
+        assert!(points >= 3 * change_requests.len(), "only {points} points");
     });
 }

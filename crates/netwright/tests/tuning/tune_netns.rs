@@ -144,7 +144,7 @@ fn a_change_whose_namespace_is_gone_is_known_to_be_gone() {
     let (code, out, err) = tune(state, &["rollback", "1"]);
     assert!(code == 0 && out.contains("network namespace is gone"), "{code} {out}{err}");
     let (code, out, _) = tune(state, &["status"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+    assert!(code == 0 && out.contains("No active changes"), "{out}");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     assert_eq!(read("/sys/class/net/lan.7/queues/rx-0/rps_cpus").replace(['0', ','], ""), "");
     assert_eq!((read("/sys/class/net/v1/mtu").as_str(), read(filter).as_str()), ("1300", "2"));
     let (code, out, _) = tune(state, &["status"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+    assert!(code == 0 && out.contains("No active changes"), "{out}");
 }
 
 /// A veth whose other end stays, and an interface that nothing ties to where it was.
@@ -211,11 +211,12 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
         apply(&format!("{knob}={mtu}"));
         ns.run("ip", &["link", "set", name, "netns", &other.name, "name", "eth9"]);
         let line = format!("ip netns exec {} ip link set eth9 mtu 1500", other.name);
-        let told = format!("went to another network namespace, {} as eth9: `{line}`", other.name);
+        let reported =
+            format!("went to another network namespace, {} as eth9: `{line}`", other.name);
         for args in [&["rollback", "--dry-run"][..], &["rollback"], &["rollback"]] {
             let (code, out, err) = tune(state, args);
             let out = folded(out);
-            assert!(code == 1 && out.contains(&told), "{args:?}: {code} {out}{err}");
+            assert!(code == 1 && out.contains(&reported), "{args:?}: {code} {out}{err}");
             assert!(!out.contains("is gone"), "{out}");
         }
         let (code, out, _) = tune(state, &["status"]);
@@ -232,7 +233,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
         let (code, out, err) = tune(state, &["rollback"]);
         assert!(code == 0 && folded(out.clone()).contains("has its old value there"), "{out}{err}");
         let (code, out, _) = tune(state, &["status"]);
-        assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+        assert!(code == 0 && out.contains("No active changes"), "{out}");
         other.run("ip", &["link", "set", "eth9", "netns", &ns.name, "name", name]);
     }
     // A kernel setting of it begins anew there.
@@ -248,8 +249,8 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
     let held = fs::File::open(format!("/run/netns/{}", other.name)).unwrap();
     run("ip", &["netns", "del", &other.name]);
     let (code, out, err) = tune(state, &["rollback"]);
-    let told = "v0, whose other end v1 is here, is in another network namespace";
-    assert!(code == 1 && folded(out.clone()).contains(told), "{code} {out}{err}");
+    let reported = "v0, whose other end v1 is here, is in another network namespace";
+    assert!(code == 1 && folded(out.clone()).contains(reported), "{code} {out}{err}");
     drop(held);
     // The kernel takes such a namespace down in its own time.
     for _ in 0..100 {
@@ -259,7 +260,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let (code, out, err) = tune(state, &["rollback"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
+    assert!(code == 0 && out.contains("No active changes"), "{code} {out}{err}");
 }
 
 /// Put back there by the command that was told, and back here, it is nobody's to undo any more.
@@ -278,7 +279,7 @@ fn what_was_put_back_elsewhere_does_not_come_back_as_ours() {
         other.run("ip", &["link", "set", "d0", "txqueuelen", before.trim()]);
         let nothing = |args: &[&str]| {
             let (code, out, err) = tune(state, args);
-            assert!(code == 0 && out.contains("Nothing of ours"), "{args:?}: {code} {out}{err}");
+            assert!(code == 0 && out.contains("No active changes"), "{args:?}: {code} {out}{err}");
         };
         nothing(&["status"]);
         nothing(again);
@@ -359,11 +360,11 @@ fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
     let knob = affinity.split('=').next().unwrap();
     for args in [&["rollback", "--dry-run"][..], &["rollback"]] {
         let (code, out, err) = tune(state, args);
-        let told = format!("{knob} is gone with its value: process {} ended", sleeper.id());
-        assert!(code == 0 && out.contains(&told), "{code} {out}{err}");
+        let reported = format!("{knob} is gone with its value: process {} ended", sleeper.id());
+        assert!(code == 0 && out.contains(&reported), "{code} {out}{err}");
     }
     let (code, out, _) = tune(state, &["status"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{out}");
+    assert!(code == 0 && out.contains("No active changes"), "{out}");
 }
 
 #[test]
@@ -444,8 +445,8 @@ fn cut_short_it_is_told_as_it_is_and_completed_from_outside() {
             }
             let (code, out, _) = tune(state.path(), &["status"]);
             assert_eq!(code, 1);
-            for told in ["apply --finish 1` completes it", "rollback 1` undoes it", &ns.name] {
-                assert!(out.contains(told), "killed at {at}: no {told:?} in {out}");
+            for reported in ["apply --finish 1` completes it", "rollback 1` undoes it", &ns.name] {
+                assert!(out.contains(reported), "killed at {at}: no {reported:?} in {out}");
             }
             let (code, out, err) = tune(state.path(), &["apply", "--finish", "1"]);
             assert_eq!(code, 0, "killed at {at}: {out}{err}");
@@ -467,10 +468,10 @@ fn status_and_log_name_the_namespace_of_a_change() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let state = state.path();
     assert_eq!(tune(state, &["apply", "--netns", &ns.name, "nic.v0.mtu=1400"]).0, 0);
-    let told = format!("in network namespace {}", ns.name);
+    let reported = format!("in network namespace {}", ns.name);
     for command in ["status", "log"] {
         let (code, out, err) = tune(state, &[command]);
-        assert!(code == 0 && out.contains(&told), "{out}{err}");
+        assert!(code == 0 && out.contains(&reported), "{out}{err}");
         let (_, out, _) = tune(state, &[command, "--json"]);
         let document: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(document["sets"][0]["namespace"], ns.name.as_str(), "{out}");
@@ -500,10 +501,12 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
                 args.retain(|a| *a != "--dry-run");
             }
             let (code, out, err) = tune(state, &args);
-            let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+            let reported: serde_json::Value = serde_json::from_str(&out).unwrap();
             assert_eq!(code, i32::from(kept), "{out}{err}");
-            assert!(told["done"] == !kept && told["drifted"].as_array().unwrap().len() == 1);
-            let drift = &told["drifted"][0];
+            assert!(
+                reported["done"] == !kept && reported["drifted"].as_array().unwrap().len() == 1
+            );
+            let drift = &reported["drifted"][0];
             for (key, value) in [("before", "1500"), ("written", "1400"), ("found", "1300")] {
                 assert_eq!(drift[key], value, "{drift}");
             }
@@ -512,16 +515,16 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
             let line = format!(
                 "nic.v0.mtu {is_or_was} 1300, neither ours (1400) nor the old value (1500)"
             );
-            assert!(told["lines"].to_string().contains(&line), "no {line:?} in {out}");
+            assert!(reported["lines"].to_string().contains(&line), "no {line:?} in {out}");
             let mtu = if dry_run || kept { "mtu 1300" } else { "mtu 1500" };
             assert!(ns.run("ip", &["link", "show", "v0"]).contains(mtu), "{args:?}");
         }
         let (_, log, _) = tune(state, &["log"]);
-        let told = if kept { "was left" } else { "was overwritten" };
-        assert!(log.contains(&format!("1300, which somebody set since, {told}")), "{log}");
+        let reported = if kept { "was left" } else { "was overwritten" };
+        assert!(log.contains(&format!("1300, which somebody set since, {reported}")), "{log}");
         let again = |args: &[&str]| tune(state, &[&["rollback"], args].concat());
         let (code, out, err) = again(&[]);
-        assert!(code == 0 && out.contains("Nothing of ours"), "it is said once: {out}{err}");
+        assert!(code == 0 && out.contains("No active changes"), "it is said once: {out}{err}");
         if kept {
             // A change of mind.
             let (code, out, err) = again(&["2"]);
@@ -536,7 +539,7 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
     }
 }
 
-/// The guard too leaves what somebody else set while the change waited.
+/// The watchdog too leaves what somebody else set while the change waited.
 #[test]
 fn the_guard_leaves_what_somebody_else_set_since() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -545,7 +548,7 @@ fn the_guard_leaves_what_somebody_else_set_since() {
     assert_eq!(tune(state, &[&asks[..], &["nic.v0.txqueuelen=500"]].concat()).0, 0);
     ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
     let link = || ns.run("ip", &["link", "show", "v0"]);
-    wait_for("the guard", || tune(state, &["log"]).1.contains("rolled back"));
+    wait_for("the watchdog", || tune(state, &["log"]).1.contains("rolled back"));
     assert!(link().contains("mtu 1300") && link().contains("qlen 1000"), "{}", link());
     let (_, log, _) = tune(state, &["log"]);
     assert!(log.contains("nic.v0.mtu: 1300, which somebody set since, was left"), "{log}");
@@ -581,7 +584,7 @@ fn what_the_kernel_took_away_with_the_link_is_nobodys() {
             assert!(code == 0 && !out.contains("somebody else"), "{args:?}: {code} {out}{err}");
         }
         let (code, out, err) = tune(state, &["rollback"]);
-        assert!(code == 0 && out.contains("Nothing of ours"), "{out}{err}");
+        assert!(code == 0 && out.contains("No active changes"), "{out}{err}");
         let (code, out, err) = tune(state, &["status"]);
         assert_eq!(code, 0, "{out}{err}");
         ns.run("ip", &["link", "set", "v0", "up"]);
@@ -624,7 +627,7 @@ fn an_interface_that_came_back_with_another_number_is_the_same() {
         assert!(code == 0 && out.contains("began anew"), "{address:?}: {code} {out}{err}");
         assert_eq!(values(), before, "{address:?}: {out}{err}");
         let (code, out, err) = tune(state.path(), &["status"]);
-        assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
+        assert!(code == 0 && out.contains("No active changes"), "{code} {out}{err}");
 
         // Another one of its name and address is none of it.
         assert_eq!(tune(state.path(), &["apply", "--netns", &ns.name, asks[0]]).0, 0);
@@ -695,8 +698,8 @@ fn findings_of_another_host_are_refused_and_none_are_nothing_to_change() {
         }
     }
     let out = output(NETWRIGHT, &["doctor", "--json", "--window", "100ms"]);
-    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(told["source"]["id"]["boot_id"].is_string(), "{}", told["source"]);
+    let reported: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(reported["source"]["id"]["boot_id"].is_string(), "{}", reported["source"]);
 }
 
 #[test]
@@ -710,11 +713,14 @@ fn two_spellings_of_a_setting_are_put_back_in_order() {
     let (code, _, said) = ours(&[&["apply"], &both[..]].concat());
     assert_eq!(code, 2, "{said}");
     for one in both {
-        let (code, said, told) = ours(&["apply", one]);
-        assert_eq!(code, 0, "{said}{told}");
+        let (code, said, reported) = ours(&["apply", one]);
+        assert_eq!(code, 0, "{said}{reported}");
     }
-    let (code, said, told) = tune(state.path(), &["rollback", "1"]);
-    assert!(code != 0 && format!("{said}{told}").contains("roll that back first"), "{said}{told}");
+    let (code, said, reported) = tune(state.path(), &["rollback", "1"]);
+    assert!(
+        code != 0 && format!("{said}{reported}").contains("roll that back first"),
+        "{said}{reported}"
+    );
     assert_eq!(tune(state.path(), &["rollback", "--all"]).0, 0);
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
@@ -723,25 +729,30 @@ fn two_spellings_of_a_setting_are_put_back_in_order() {
 fn a_journal_that_makes_no_sense_is_no_empty_one() {
     let ns = namespace();
     let state = tempfile::tempdir().unwrap();
-    let wish = "sysctl.net.ipv4.tcp_fin_timeout=31";
-    assert_eq!(tune(state.path(), &["apply", wish, "--netns", &ns.name]).0, 0);
+    let change_request = "sysctl.net.ipv4.tcp_fin_timeout=31";
+    assert_eq!(tune(state.path(), &["apply", change_request, "--netns", &ns.name]).0, 0);
     let file = state.path().join("journal/000001.jsonl");
     let whole = fs::read_to_string(&file).unwrap();
     let rest = whole.split_once('\n').unwrap().1;
     for damaged in [format!("garbage\n{rest}"), "garbage\n".to_owned()] {
         fs::write(&file, damaged).unwrap();
         for command in ["status", "rollback", "log"] {
-            let (code, said, told) = tune(state.path(), &[command]);
-            assert_eq!(code, 4, "{command}: {said}{told}");
-            assert!(told.contains("000001.jsonl") && told.contains("damaged"), "{command}: {told}");
-            assert!(!said.contains("Nothing of ours"), "{command}: {said}");
+            let (code, said, reported) = tune(state.path(), &[command]);
+            assert_eq!(code, 4, "{command}: {said}{reported}");
+            assert!(
+                reported.contains("000001.jsonl") && reported.contains("damaged"),
+                "{command}: {reported}"
+            );
+            assert!(!said.contains("No active changes"), "{command}: {said}");
         }
         // Who uses no journal is told nothing of it.
-        for (args, told) in [(&["inspect", "--json"][..], false), (&["tune", "plan", wish], true)] {
+        for (args, reported) in
+            [(&["inspect", "--json"][..], false), (&["tune", "plan", change_request], true)]
+        {
             let mut command = Command::new(NETWRIGHT);
             let out = command.args(args).env("NETWRIGHT_STATE", state.path()).output().unwrap();
             let said = String::from_utf8_lossy(&out.stderr);
-            assert_eq!(said.contains("000001.jsonl"), told, "{args:?}: {said}");
+            assert_eq!(said.contains("000001.jsonl"), reported, "{args:?}: {said}");
         }
     }
     fs::write(&file, whole).unwrap();
@@ -784,8 +795,8 @@ fn a_flipped_bit_in_a_journal_is_damage_whatever_it_tells() {
             [&["status"][..], &["rollback"], &["apply", "nic.v0.mtu=1400", "--netns", &ns.name]]
         {
             let (code, out, err) = tune(state.path(), args);
-            let told = err.contains("000001.jsonl") && err.contains("damaged");
-            assert!(code == 4 && told, "byte {byte}, {args:?}: {code} {out}{err}");
+            let reported = err.contains("000001.jsonl") && err.contains("damaged");
+            assert!(code == 4 && reported, "byte {byte}, {args:?}: {code} {out}{err}");
         }
     }
     fs::write(&file, &whole).unwrap();
@@ -852,26 +863,26 @@ fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
     let file = state.path().join("journal/000002.jsonl");
     let whole = fs::read_to_string(&file).unwrap();
     fs::write(&file, made_newer(&whole)).unwrap();
-    let told = "change 2 was made later by a newer netwright and may have set the same";
+    let reported = "change 2 was made later by a newer netwright and may have set the same";
     // The later one goes on; the earlier one is left where it is.
     let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
     let folded = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(code == 1 && folded.contains(told), "{code} {out}{err}");
+    assert!(code == 1 && folded.contains(reported), "{code} {out}{err}");
     assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"), "{out}{err}");
     assert_eq!(value(), "32");
     for more in [&["1"][..], &["1", "--dry-run"], &[], &["--all"]] {
         let (code, out, err) = tune(state.path(), &[&["rollback"], more].concat());
-        assert!(code == 4 && err.contains(told), "{more:?}: {code} {out}{err}");
-        assert_eq!(err.lines().filter(|l| l.contains(told)).count(), 1, "{err}");
+        assert!(code == 4 && err.contains(reported), "{more:?}: {code} {out}{err}");
+        assert_eq!(err.lines().filter(|l| l.contains(reported)).count(), 1, "{err}");
         assert_eq!(value(), "32", "{more:?}");
     }
-    // One that was cut short is no exception.
+    // One that was interrupted is no exception.
     let first = state.path().join("journal/000001.jsonl");
     let all = fs::read_to_string(&first).unwrap();
     let cut = all.lines().filter(|l| !l.contains("\"applied\""));
     fs::write(&first, cut.map(|l| format!("{l}\n")).collect::<String>()).unwrap();
     let (code, out, err) = tune(state.path(), &["rollback", "--unfinished"]);
-    assert!(code == 4 && err.contains(told), "{code} {out}{err}");
+    assert!(code == 4 && err.contains(reported), "{code} {out}{err}");
     assert_eq!(value(), "32");
     fs::write(&first, all).unwrap();
     fs::write(&file, whole).unwrap();
@@ -928,8 +939,8 @@ fn a_state_folder_that_is_no_folder_is_exit_code_4() {
     let journal = state.path().join("with");
     fs::create_dir(&journal).unwrap();
     fs::write(journal.join("journal"), "").unwrap();
-    let told = [(&file, file.clone()), (&journal, journal.join("journal"))];
-    for (place, named) in &told {
+    let reported = [(&file, file.clone()), (&journal, journal.join("journal"))];
+    for (place, named) in &reported {
         let place = place.to_str().unwrap();
         for args in [&["status"][..], &["log"], &["rollback"], &["confirm"], &["rollback", "--all"]]
         {
@@ -940,7 +951,7 @@ fn a_state_folder_that_is_no_folder_is_exit_code_4() {
     }
     let none = state.path().join("none");
     let (code, out, err) = tune(&none, &["status"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{code} {out}{err}");
+    assert!(code == 0 && out.contains("No active changes"), "{code} {out}{err}");
 }
 
 /// Each line that a plan prints does from outside what the change does.
@@ -1129,7 +1140,7 @@ fn a_full_standard_output_is_exit_code_4_and_never_hides_what_was_done() {
         let (code, err) = full(args);
         assert_eq!(code, 4, "{args:?}: {err}");
         assert!(err.contains("No space left") && err.contains(done), "{args:?}: {err}");
-        assert!(!err.contains("bug of netwright"), "{args:?}: {err}");
+        assert!(!err.contains("internal error"), "{args:?}: {err}");
     }
     assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"));
 }
@@ -1148,8 +1159,8 @@ fn what_is_kept_for_a_namespace_is_removed_from_nowhere_else_unasked() {
     let before = fs::read_to_string(&file).unwrap();
     for more in [&[][..], &["1"], &["--dry-run"]] {
         let (code, out, err) = persist(more);
-        let told = format!("change 1 is kept there for network namespace {}", ns.name);
-        assert!(code == 4 && err.contains(&told), "{code} {out}{err}");
+        let reported = format!("change 1 is kept there for network namespace {}", ns.name);
+        assert!(code == 4 && err.contains(&reported), "{code} {out}{err}");
         assert_eq!(fs::read_to_string(&file).unwrap(), before);
     }
     let (code, out, err) = persist(&["--netns", &ns.name]);
@@ -1239,8 +1250,8 @@ fn an_interface_that_is_not_there_and_two_places_for_one_answer_are_refused() {
     let of =
         |nics: &str| tune(state, &["plan", "--netns", &ns.name, "--profile", "web", "--nic", nics]);
     let (code, _, err) = of("v0,v9");
-    let told = "--nic v9: there is no such interface here; did you mean v0?";
-    assert!(code == 4 && err.contains(told), "{code} {err}");
+    let reported = "--nic v9: there is no such interface here; did you mean v0?";
+    assert!(code == 4 && err.contains(reported), "{code} {err}");
     let (code, out, err) = of("v0,v1");
     assert_eq!(code, 0, "{out}{err}");
     let (code, _, err) = tune(state, &["persist", "--format", "shell", "--into", "/tmp"]);
@@ -1293,9 +1304,10 @@ fn a_plan_goes_to_the_interface_that_it_was_made_for_or_nowhere() {
     let state = state.path();
     let plan = state.join("plan.json");
     let file = plan.to_str().unwrap();
-    let wish = "nic.v0.txqueuelen=500";
+    let change_request = "nic.v0.txqueuelen=500";
     let make = || {
-        let (code, out, err) = tune(state, &["plan", "--json", "--netns", &ns.name, wish]);
+        let (code, out, err) =
+            tune(state, &["plan", "--json", "--netns", &ns.name, change_request]);
         assert_eq!(code, 0, "{out}{err}");
         out
     };
@@ -1308,8 +1320,8 @@ fn a_plan_goes_to_the_interface_that_it_was_made_for_or_nowhere() {
             ns.run("ip", &["link", "set", "v1", "name", "v0"]);
         }
         let (code, _, err) = tune(state, &["apply", "--netns", &ns.name, file]);
-        let told = "its interface was renamed: it is nic.vz.txqueuelen now; plan anew";
-        assert!(code == 4 && err.contains(told), "{code} {err}");
+        let reported = "its interface was renamed: it is nic.vz.txqueuelen now; plan anew";
+        assert!(code == 4 && err.contains(reported), "{code} {err}");
         assert_eq!(lengths(), before);
     }
     // One that was made without it is taken by name.
@@ -1375,21 +1387,22 @@ fn a_journal_that_may_not_be_read_is_exit_code_3() {
             args.extend(["tune", command, "--state-dir", state.to_str().unwrap()]);
             let out = output("setpriv", &args);
             let err = String::from_utf8_lossy(&out.stderr).into_owned();
-            let told = format!("{}: not permitted", path.display());
-            assert!(out.status.code() == Some(3) && err.contains(&told), "{command}: {err}");
+            let reported = format!("{}: not permitted", path.display());
+            assert!(out.status.code() == Some(3) && err.contains(&reported), "{command}: {err}");
         }
     }
 }
 
 /// Whoever could write the journal could have root write anything, and whoever can lock the lock keeps the
-/// guard from undoing.
+/// watchdog from undoing.
 #[test]
 fn nobody_else_writes_the_journal_or_holds_the_lock() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let parent = state.path();
     let state = parent.join("new");
-    let apply = |wish: &str| tune(&state, &["apply", "--netns", &ns.name, wish]);
+    let apply =
+        |change_request: &str| tune(&state, &["apply", "--netns", &ns.name, change_request]);
     assert_eq!(apply("nic.v0.txqueuelen=500").0, 0);
     let (folder, lock) = (state.join("journal"), state.join("lock"));
     let file = folder.join("000001.jsonl");
@@ -1443,7 +1456,7 @@ fn nobody_else_writes_the_journal_or_holds_the_lock() {
     assert_eq!(tune(&state, &["rollback"]).0, 0);
 }
 
-/// A process that may is named as the holder, and does not keep the guard from undoing.
+/// A process that may is named as the holder, and does not keep the watchdog from undoing.
 #[test]
 fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -1463,7 +1476,7 @@ fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     let qlen = || ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim().to_owned();
     assert_eq!(qlen(), "500");
     let begun = Instant::now();
-    wait_for("the guard", || qlen() == "1000");
+    wait_for("the watchdog", || qlen() == "1000");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     wait_for("its word", || {
         fs::read_to_string(state.join("journal/000001.jsonl")).unwrap().contains("rolled_back")
@@ -1471,7 +1484,7 @@ fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     let (code, out, err) = tune(state, &["rollback"]);
-    assert!(code == 0 && out.contains("Nothing of ours"), "{out}{err}");
+    assert!(code == 0 && out.contains("No active changes"), "{out}{err}");
 }
 
 /// With no descriptor to spare, what cannot be looked at is not taken for absent.
@@ -1489,10 +1502,10 @@ fn without_descriptors_nothing_is_said_to_be_absent() {
                 format!("ulimit -n {limit}; exec {NETWRIGHT} tune {command} --state-dir {folder}");
             let out = ns.output("sh", &["-c", &line]);
             let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-            let (said, told) = (text(&out.stdout), text(&out.stderr));
-            let when = format!("{limit} descriptors, {command}: {:?} {said}{told}", out.status);
-            assert!(!said.contains("Nothing of ours") && !said.contains("no change"), "{when}");
-            refused += i32::from(told.contains("EMFILE"));
+            let (said, reported) = (text(&out.stdout), text(&out.stderr));
+            let when = format!("{limit} descriptors, {command}: {:?} {said}{reported}", out.status);
+            assert!(!said.contains("No active changes") && !said.contains("no change"), "{when}");
+            refused += i32::from(reported.contains("EMFILE"));
             if command == "rollback" && out.status.success() {
                 assert!(said.contains("Change 1 is rolled back"), "{when}");
                 assert_eq!(ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim(), "1000");
@@ -1541,29 +1554,29 @@ fn a_guard_whose_journal_became_read_only_undoes_and_records_it_later() {
     assert!(out.contains("it was not confirmed in time"), "{out}");
 }
 
-/// A guard that is stopped, beside one that has undone what it could not tell yet.
+/// A watchdog that is stopped, beside one that has undone what it could not tell yet.
 #[test]
 fn a_confirmation_after_the_deadline_says_what_came_first() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let out = on_its_own_file_system(
         &ns,
         state.path(),
-        "guard() { sed -n 's/.*\"armed\",\"pid\":\\([0-9]*\\).*/\\1/p' $S/journal/*$1.jsonl; }; \
-         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; kill -STOP $(guard 1); sleep 1.2; \
-         $N confirm; echo code $?; kill -CONT $(guard 1); \
-         while [ -e /proc/$(guard 1) ]; do sleep 0.1; done; qlen; $N rollback; \
+        "watchdog() { sed -n 's/.*\"armed\",\"pid\":\\([0-9]*\\).*/\\1/p' $S/journal/*$1.jsonl; }; \
+         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; kill -STOP $(watchdog 1); sleep 1.2; \
+         $N confirm; echo code $?; kill -CONT $(watchdog 1); \
+         while [ -e /proc/$(watchdog 1) ]; do sleep 0.1; done; qlen; $N rollback; \
          $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
          for i in $(seq 100); do [ $(qlen) = 1000 ] && break; sleep 0.1; done; \
-         kill -STOP $(guard 2); mount -o remount,rw $S; $N confirm || echo code $?; \
-         kill -CONT $(guard 2); while [ -e /proc/$(guard 2) ]; do sleep 0.1; done; \
+         kill -STOP $(watchdog 2); mount -o remount,rw $S; $N confirm || echo code $?; \
+         kill -CONT $(watchdog 2); while [ -e /proc/$(watchdog 2) ]; do sleep 0.1; done; \
          qlen; $N status",
     );
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let kept = "Change 1 is confirmed and stays; its time was over, and its guard had not begun to \
+    let kept = "Change 1 is confirmed and stays; its time was over, and its watchdog had not begun to \
                 undo it. code 0 500 Change 1 is rolled back";
     assert!(said.contains(kept), "{out}");
-    let late = "Too late: change 2 was undone, and its journal was not told: nic.v0.txqueuelen is \
-                1000 again; `netwright tune rollback 2` closes it. code 1 1000 Nothing of ours";
+    let late = "Too late: change 2 was undone, and its journal was not reported: nic.v0.txqueuelen is \
+                1000 again; `netwright tune rollback 2` closes it. code 1 1000 No active changes";
     assert!(said.contains(late), "{out}");
 }
 
@@ -1587,7 +1600,7 @@ fn a_read_only_journal_is_rolled_back_from_and_says_that_it_was_not_told() {
 fn what_has_no_limit_is_not_out_of_range() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let (code, out, err) = tune(state.path(), &["plan", "--netns", &ns.name, "nic.lo.mtu=65536"]);
-    assert!(code == 0 && out.contains("ALREADY SO"), "{code} {out}{err}");
+    assert!(code == 0 && out.contains("NO CHANGE NEEDED"), "{code} {out}{err}");
 }
 
 #[test]
@@ -1604,9 +1617,9 @@ fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
         assert_eq!(code, 0, "{out}{err}");
         out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    for told in ["written", "is there already"] {
+    for reported in ["written", "is there already"] {
         let out = persist(&[]);
-        assert!(out.contains(told) && !out.contains("in force already"), "{out}");
+        assert!(out.contains(reported) && !out.contains("in force already"), "{out}");
         let note = "sysctl.net.ipv4.tcp_fin_timeout is 45 now, which somebody else set since";
         assert!(out.contains(note), "{out}");
     }
@@ -1673,23 +1686,23 @@ fn what_is_kept_follows_a_renamed_interface_and_stays_when_it_is_gone() {
 /// A host `v0` behind a switch port that carries 1,500 bytes, as the host at the other end does.
 #[test]
 fn an_mtu_that_the_path_does_not_carry_is_undone() {
-    let (near, switch, far) = (Namespace::new(), Namespace::new(), Namespace::new());
+    let (local, switch, peer) = (Namespace::new(), Namespace::new(), Namespace::new());
     let link = |a: &Namespace, x: &str, b: &Namespace, y: &str| {
         a.run("ip", &["link", "add", x, "type", "veth", "peer", "name", y, "netns", &b.name]);
     };
-    link(&near, "v0", &switch, "p0");
-    link(&far, "w0", &switch, "p1");
+    link(&local, "v0", &switch, "p0");
+    link(&peer, "w0", &switch, "p1");
     let up = "ip link add br0 type bridge; for p in p0 p1; do ip link set $p master br0 up; done; \
               ip link set p0 mtu 9000; ip link set br0 up";
     switch.run("sh", &["-c", up]);
-    for (ns, nic, address) in [(&near, "v0", "10.9.0.1/24"), (&far, "w0", "10.9.0.2/24")] {
+    for (ns, nic, address) in [(&local, "v0", "10.9.0.1/24"), (&peer, "w0", "10.9.0.2/24")] {
         ns.run("ip", &["addr", "add", address, "dev", nic]);
         ns.run("ip", &["link", "set", nic, "up"]);
     }
-    let mtu = || near.run("cat", &["/sys/class/net/v0/mtu"]).trim().to_owned();
+    let mtu = || local.run("cat", &["/sys/class/net/v0/mtu"]).trim().to_owned();
     let state = tempfile::tempdir().unwrap();
     let tune = |args: &[&str]| {
-        let ask = ["--netns", &near.name, "nic.v0.mtu=9000"];
+        let ask = ["--netns", &local.name, "nic.v0.mtu=9000"];
         tune(state.path(), &[args, &ask].concat())
     };
     // Nobody is known, so nothing is said to be checked.
@@ -1702,13 +1715,13 @@ fn an_mtu_that_the_path_does_not_carry_is_undone() {
     assert_eq!(self::tune(state.path(), &["rollback"]).0, 0);
 
     // A neighbour is: it is asked, and does not get such packets.
-    near.run("ping", &["-c", "1", "-W", "5", "10.9.0.2"]);
+    local.run("ping", &["-c", "1", "-W", "5", "10.9.0.2"]);
     let (code, out, err) = tune(&["plan"]);
     assert!(code == 0 && out.contains("10.9.0.2"), "{out}{err}");
     for args in [&["apply"][..], &["apply", "--peer", "10.9.0.2"]] {
         let (code, out, err) = tune(args);
-        let told = "packets of 9000 bytes do not get to 10.9.0.2 and back through v0";
-        assert!(code == 4 && err.contains(told), "{code} {out}{err}");
+        let reported = "packets of 9000 bytes do not get to 10.9.0.2 and back through v0";
+        assert!(code == 4 && err.contains(reported), "{code} {out}{err}");
         assert_eq!(mtu(), "1500");
     }
     let (code, out, err) = tune(&["apply", "--peer", "10.9.0.77"]);
@@ -1721,7 +1734,7 @@ fn an_mtu_that_the_path_does_not_carry_is_undone() {
 
     // Both ends, and what is between.
     switch.run("ip", &["link", "set", "p1", "mtu", "9000"]);
-    far.run("ip", &["link", "set", "w0", "mtu", "9000"]);
+    peer.run("ip", &["link", "set", "w0", "mtu", "9000"]);
     let (code, out, err) = tune(&["apply"]);
     assert!(code == 0 && !err.contains("do not get") && !err.contains("not checked"), "{out}{err}");
     assert_eq!(mtu(), "9000");

@@ -135,8 +135,8 @@ fn other_formats_are_taken_by_their_own_programs() {
             let left_out = ["nic.v0.channels=rx 2 tx 2", "nic.v0.features.tx-tcp-segmentation=off"];
             assert_eq!(code, i32::from(form == "tuned"), "{form}: {out}{err}");
             for knob in left_out {
-                let told = err.contains(knob) && out.contains(&format!("# not here: {knob}"));
-                assert_eq!(told, form == "tuned", "{form}, {knob}: {out}{err}");
+                let reported = err.contains(knob) && out.contains(&format!("# not here: {knob}"));
+                assert_eq!(reported, form == "tuned", "{form}, {knob}: {out}{err}");
             }
             out
         };
@@ -252,8 +252,8 @@ fn what_is_kept_for_a_folder_is_judged_by_the_files_in_it() {
         // What it reads later itself is.
         put("etc/sysctl.d/99-zzz.conf", "net.ipv4.tcp_fin_timeout = 20\n");
         let (code, out, _) = host.tune(&["persist", "--dry-run", "--into", folder]);
-        let told = "/etc/sysctl.d/99-zzz.conf:1 sets it too and is read later";
-        assert!(code == 1 && out.contains(told), "{code} {out}");
+        let reported = "/etc/sysctl.d/99-zzz.conf:1 sets it too and is read later";
+        assert!(code == 1 && out.contains(reported), "{code} {out}");
         fs::remove_file(into.path().join("etc/sysctl.d/99-zzz.conf")).unwrap();
         // A system of its own: whether udev's `.link` files are read there is its systemd's matter.
         put("usr/bin/true", "");
@@ -295,8 +295,8 @@ fn one_change_of_two_is_removed_and_a_line_read_later_is_told() {
         assert_eq!(host.tune(&["rollback", "2"]).0, 0);
         let (code, out, err) = host.tune(&["persist", "--into", folder]);
         assert_eq!(code, 0, "{out}{err}");
-        let told = "change 2 was rolled back and is kept all the same";
-        assert!(out.contains(told) && !out.contains("in force already"), "{out}");
+        let reported = "change 2 was rolled back and is kept all the same";
+        assert!(out.contains(reported) && !out.contains("in force already"), "{out}");
         assert_eq!(host.tune(&["persist", "--into", folder, "--remove"]).0, 0);
         assert_eq!(files(into.path()).len(), 0);
     });
@@ -456,7 +456,7 @@ fn killed_at_every_write_nothing_is_half_and_one_command_removes_all() {
                     assert_eq!(Some(&text), right, "{verb} killed at {at}: {}", path.display());
                 }
             }
-            // Gone on with, and undone, in turns.
+            // Gone on with, and undone, interleaved.
             let (go_on, expected) = if at % 2 == 0 {
                 (args, done)
             } else {
@@ -509,9 +509,12 @@ fn a_hostile_name_is_quoted_in_commands_and_in_no_file() {
             let into = tempfile::tempdir().unwrap();
             let into = ["persist", "--into", into.path().to_str().unwrap()];
             let (code, out, err) = host.tune(&into);
-            let told = (out + &err).replace('\n', " ");
-            let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(code == 1 && words.contains("holds characters that files of udev"), "{told}");
+            let reported = (out + &err).replace('\n', " ");
+            let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                code == 1 && words.contains("holds characters that files of udev"),
+                "{reported}"
+            );
             for (path, text) in files(Path::new(into[2])) {
                 let ours = path.starts_with(Path::new(into[2]).join("etc"));
                 assert!(!ours || !text.contains(name), "{path:?}: {text}");

@@ -18,7 +18,7 @@ fn one(row: &str) -> IrqRow {
     all.irqs.pop().unwrap_or_else(|| panic!("no row in {row:?}"))
 }
 
-fn told(row: &str) -> (String, String, String) {
+fn reported(row: &str) -> (String, String, String) {
     let r = one(row);
     (r.chip, r.hwirq, r.name)
 }
@@ -97,7 +97,7 @@ fn reads_every_kernels_way_to_tell_the_chip() {
         ),
         ("", strings("", "", "")),
     ] {
-        assert_eq!(told(&format!(" 24:{z}{row}")), want, "{row}");
+        assert_eq!(reported(&format!(" 24:{z}{row}")), want, "{row}");
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ReadError;
 const HEADERS: usize = 28;
 /// A request of this size passes every path (RFC 791).
 pub const SMALL: usize = 68;
-/// How often a request is sent again.
+/// How often a request is retransmitted.
 const AGAIN: Duration = Duration::from_millis(200);
 const ECHO_REQUEST: u8 = 8;
 

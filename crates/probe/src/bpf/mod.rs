@@ -6,7 +6,7 @@
 
 pub mod exchanges;
 pub mod messages;
-pub mod movers;
+pub mod migrated_threads;
 pub mod object;
 pub mod refusal;
 pub mod retransmits;

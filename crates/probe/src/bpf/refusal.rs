@@ -150,8 +150,8 @@ mod tests {
             };
             assert_eq!((program.as_str(), *said), ("p", Some(errno)));
             assert!(log.ends_with("; R6 invalid mem access 'scalar'"), "{log}");
-            let told = Reading::<()>::from(refusal);
-            let Reading::Absent(why) = told else { panic!("{told:?}") };
+            let reported = Reading::<()>::from(refusal);
+            let Reading::Absent(why) = reported else { panic!("{reported:?}") };
             assert!(why.contains("verifier rejected") && !why.contains("CAP_BPF"), "{why}");
             assert!(why.contains("R6 invalid mem access 'scalar'"), "{why}");
         }
@@ -162,8 +162,11 @@ mod tests {
         for (errno, log) in [(libc::EPERM, ""), (libc::EACCES, ""), (libc::EPERM, LOG)] {
             let refusal = of(errno, log);
             assert!(matches!(refusal, Refusal::NotPermitted(_)), "{refusal:?}");
-            let told = Reading::<()>::from(refusal);
-            assert!(matches!(&told, Reading::Denied(why) if why.contains("CAP_BPF")), "{told:?}");
+            let reported = Reading::<()>::from(refusal);
+            assert!(
+                matches!(&reported, Reading::Denied(why) if why.contains("CAP_BPF")),
+                "{reported:?}"
+            );
         }
         assert!(matches!(of(libc::EINVAL, ""), Refusal::Missing(_)));
     }

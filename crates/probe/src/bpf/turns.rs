@@ -61,7 +61,7 @@ pub struct Turns<K, V> {
     /// The one that programs add to: 0 or 1.
     open: usize,
     /// What the other said as it was read.
-    told: HashMap<K, V>,
+    reported: HashMap<K, V>,
     own: Own,
 }
 
@@ -83,7 +83,7 @@ impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
         let names = [format!("{name}1"), format!("{name}2")];
         set(object, 0)?;
         let own = own(object)?;
-        Ok(Self { names, open: 0, told: HashMap::new(), own })
+        Ok(Self { names, open: 0, reported: HashMap::new(), own })
     }
 
     /// Ends a turn and begins the next.
@@ -98,8 +98,8 @@ impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
         set(object, 1 - self.open)?;
         let now: HashMap<K, V> = table::read(object, open)?;
         self.open = 1 - self.open;
-        let late = late(rest, &self.told);
-        self.told.clone_from(&now);
+        let late = late(rest, &self.reported);
+        self.reported.clone_from(&now);
         let all = own(object)?;
         let grown = all.since(&self.own);
         self.own = all;
@@ -108,8 +108,8 @@ impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
 }
 
 /// What came to a table after it was read.
-fn late<K: Eq + Hash, V: Sums>(rest: HashMap<K, V>, told: &HashMap<K, V>) -> Vec<(K, V)> {
-    let grown = |(key, sums): (K, V)| match told.get(&key) {
+fn late<K: Eq + Hash, V: Sums>(rest: HashMap<K, V>, reported: &HashMap<K, V>) -> Vec<(K, V)> {
+    let grown = |(key, sums): (K, V)| match reported.get(&key) {
         Some(before) if *before == sums => None,
         Some(before) => Some((key, sums.since(before))),
         None => Some((key, sums)),
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn what_came_after_the_reading_is_told_once_with_the_next() {
-        let told = HashMap::from([(1, 10_u64), (2, 5)]);
+        let reported = HashMap::from([(1, 10_u64), (2, 5)]);
         let rest = HashMap::from([(1, 13_u64), (2, 5), (3, 1)]);
-        let mut late = late(rest, &told);
+        let mut late = late(rest, &reported);
         late.sort_unstable();
         assert_eq!(late, [(1, 3), (3, 1)]);
         let all = merged(HashMap::from([(1, 100_u64), (4, 7)]), late);

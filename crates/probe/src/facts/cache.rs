@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, CpuId, CpuSet, Reading, cpu::Cache, facts::Unread};
+use model::{Bytes, CpuId, CpuSet, Reading, cpu::Cache, facts::NoAccess};
 
 use super::cpu::{CPUS, Core, Layout};
 use crate::{Root, facts::parallel};
@@ -11,7 +11,7 @@ use crate::{Root, facts::parallel};
 const MAX_INDEXES: usize = 16;
 
 /// Reads every cache instance, through the first CPU that has it.
-pub(super) fn read(root: &Root, layout: &Layout, unread: &mut Vec<Unread>) -> Vec<Cache> {
+pub(super) fn read(root: &Root, layout: &Layout, no_access: &mut Vec<NoAccess>) -> Vec<Cache> {
     let found = parallel::by_runs(&layout.cores, |cores| {
         let mut run = Run::new(root, &layout.running);
         cores.iter().for_each(|core| run.core(core));
@@ -30,9 +30,9 @@ pub(super) fn read(root: &Root, layout: &Layout, unread: &mut Vec<Unread>) -> Ve
         }
     }
     if let Some(path) = lost {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "caches of some CPUs".into(),
-            why: format!("{path}: level, kind or who shares it is not told"),
+            why: format!("{path}: level, kind or who shares it is not reported"),
             remedy: String::new(),
         });
     }

@@ -111,7 +111,7 @@ pub(super) fn read(
 ) -> Vec<Cpu> {
     let asked = |file: &str, parameter: &str| {
         let said = super::host::list_or_null(root, &format!("{CPUS}/{file}"));
-        // A copied tree may have the boot line alone; a kernel without the file has no such thing.
+        // A copied tree may have the kernel cmdline alone; a kernel without the file has no such thing.
         if root.is_whole() {
             said
         } else {
@@ -128,7 +128,7 @@ pub(super) fn read(
     let in_set = |set: &Reading<CpuSet>, cpu| set.as_ref().map(|s| s.contains(cpu));
     let cpu = |&id: &CpuId| {
         let off = || format!("CPU {id} is offline");
-        let place = places.remove(&id).unwrap_or_else(|| Place::absent(&off()));
+        let place = places.remove(&id).unwrap_or_else(|| CpuIds::absent(&off()));
         let (core_throttle_count, package_throttle_count) = throttles
             .remove(&id)
             .unwrap_or_else(|| (Reading::Absent(off()), Reading::Absent(off())));
@@ -178,7 +178,7 @@ pub(super) fn absent_frequency(why: &str) -> CpuFrequency {
 
 /// Where one CPU stands.
 #[derive(Clone)]
-struct Place {
+struct CpuIds {
     core_id: Reading<i64>,
     cluster_id: Reading<i64>,
     die_id: Reading<i64>,
@@ -188,7 +188,7 @@ struct Place {
     capacity: Reading<u32>,
 }
 
-impl Place {
+impl CpuIds {
     fn absent(why: &str) -> Self {
         Self {
             core_id: Reading::absent(why),
@@ -203,7 +203,7 @@ impl Place {
 }
 
 /// Everything of `topology/`, read once for each core: its threads share it.
-fn places(root: &Root, layout: &Layout) -> BTreeMap<CpuId, Place> {
+fn places(root: &Root, layout: &Layout) -> BTreeMap<CpuId, CpuIds> {
     // A kernel tells the capacity of all its CPUs or of none.
     let capacity = |cpu: CpuId| root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity"));
     let first = layout.cores.first().map(|core| capacity(core.leader));
@@ -237,7 +237,7 @@ impl<'a> Groups<'a> {
         Self { root, packages: vec![], dies: vec![], clusters: vec![], no_capacity }
     }
 
-    fn place(&mut self, core: &Core) -> Place {
+    fn place(&mut self, core: &Core) -> CpuIds {
         let cpu = core.leader;
         let root = self.root;
         let (_, package_id) =
@@ -250,7 +250,7 @@ impl<'a> Groups<'a> {
             Reading::Known(_) => cluster_cpus,
             missing => missing.as_ref().and_then(|_| Reading::absent("no cluster")),
         };
-        Place {
+        CpuIds {
             core_id: id(root, cpu, "core_id"),
             cluster_id,
             die_id,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, Nanos, Reading, cpu::IdleState, facts::Unread};
+use model::{CpuId, CpuSet, Nanos, Reading, cpu::IdleState, facts::NoAccess};
 
 use super::cpu::CPUS;
 use crate::{Root, facts::parallel};
 
 /// One row of the driver's table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct State {
+struct IdleStateFacts {
     index: u32,
     name: String,
     description: Reading<String>,
@@ -17,11 +17,11 @@ struct State {
     residency_ns: Reading<Nanos>,
 }
 
-/// Reads the idle states; a kernel without cpuidle is named in `unread`.
-pub(super) fn read(root: &Root, online: &[CpuId], unread: &mut Vec<Unread>) -> Vec<IdleState> {
+/// Reads the idle states; a kernel without cpuidle is named in `no_access`.
+pub(super) fn read(root: &Root, online: &[CpuId], no_access: &mut Vec<NoAccess>) -> Vec<IdleState> {
     let tables = tables(root, online);
     if tables.iter().all(|(_, t)| t.is_empty()) {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "idle states".into(),
             why: format!("{CPUS}/cpu*/cpuidle: no states"),
             remedy: "the kernel has no cpuidle, or this guest's hypervisor idles for it".into(),
@@ -32,7 +32,7 @@ pub(super) fn read(root: &Root, online: &[CpuId], unread: &mut Vec<Unread>) -> V
     let driver = global("current_driver");
     let governor = global("current_governor").or_else(|| global("current_governor_ro"));
     let disabled = disabled(root, &tables);
-    let mut by_state: BTreeMap<&State, (CpuSet, CpuSet)> = BTreeMap::new();
+    let mut by_state: BTreeMap<&IdleStateFacts, (CpuSet, CpuSet)> = BTreeMap::new();
     for ((cpu, table), off) in tables.iter().zip(&disabled) {
         for state in table {
             let (cpus, disabled_cpus) = by_state.entry(state).or_default();
@@ -42,7 +42,7 @@ pub(super) fn read(root: &Root, online: &[CpuId], unread: &mut Vec<Unread>) -> V
             }
         }
     }
-    let state = |(state, (cpus, disabled_cpus)): (&State, (CpuSet, CpuSet))| IdleState {
+    let state = |(state, (cpus, disabled_cpus)): (&IdleStateFacts, (CpuSet, CpuSet))| IdleState {
         index: state.index,
         name: state.name.clone(),
         description: state.description.clone(),
@@ -59,7 +59,7 @@ pub(super) fn read(root: &Root, online: &[CpuId], unread: &mut Vec<Unread>) -> V
 /// Each CPU's table. A kernel has one driver with one table for all CPUs, unless it was built
 /// for several (`CONFIG_CPU_IDLE_MULTIPLE_DRIVERS`): then each CPU has a `cpuidle/driver`
 /// folder, and each is asked.
-fn tables(root: &Root, online: &[CpuId]) -> Vec<(CpuId, Vec<State>)> {
+fn tables(root: &Root, online: &[CpuId]) -> Vec<(CpuId, Vec<IdleStateFacts>)> {
     let Some(&first) = online.first() else { return vec![] };
     let several = root.exists(&format!("{CPUS}/cpu{first}/cpuidle/driver"));
     if several {
@@ -70,7 +70,7 @@ fn tables(root: &Root, online: &[CpuId]) -> Vec<(CpuId, Vec<State>)> {
     online.iter().map(|&cpu| (cpu, common.clone())).collect()
 }
 
-fn table(root: &Root, cpu: CpuId) -> Vec<State> {
+fn table(root: &Root, cpu: CpuId) -> Vec<IdleStateFacts> {
     let folder = format!("{CPUS}/cpu{cpu}/cpuidle");
     let mut indexes: Vec<u32> = root
         .entries(&folder)
@@ -84,7 +84,7 @@ fn table(root: &Root, cpu: CpuId) -> Vec<State> {
         // The kernel's own microseconds, converted here once.
         let micros =
             |name: &str| root.number::<u64>(&file(name)).map(|us| Nanos(us.saturating_mul(1000)));
-        Some(State {
+        Some(IdleStateFacts {
             index,
             name: root.word(&file("name")).into_known()?,
             description: root.word(&file("desc")),
@@ -96,7 +96,7 @@ fn table(root: &Root, cpu: CpuId) -> Vec<State> {
 }
 
 /// Which states each CPU has switched off: its own, since a person may switch one CPU's.
-fn disabled(root: &Root, tables: &[(CpuId, Vec<State>)]) -> Vec<Vec<u32>> {
+fn disabled(root: &Root, tables: &[(CpuId, Vec<IdleStateFacts>)]) -> Vec<Vec<u32>> {
     parallel::by_runs(tables, |run| {
         run.iter()
             .map(|(cpu, table)| {

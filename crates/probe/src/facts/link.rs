@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use model::{
     IrqId, Nanos, QueueId, Reading,
-    facts::Unread,
+    facts::NoAccess,
     napi::Napi,
     netns::NetNamespace,
     nic::{Nic, Qdisc},
@@ -86,9 +86,9 @@ pub fn enrich(
     nics: &mut [Nic],
     answers: &Answers,
     namespaces: &Reading<Vec<NetNamespace>>,
-) -> Vec<Unread> {
+) -> Vec<NoAccess> {
     let qdiscs = ask::rtnl::qdiscs(root);
-    let unread = unread(answers, &qdiscs);
+    let no_access = no_access(answers, &qdiscs);
     let qdiscs = by_nic(reading(qdiscs), |q| q.ifindex);
     let netdev = Netdev::ask(root);
     let addresses = by_nic(reading(answers.addresses.clone()), |a| a.ifindex);
@@ -99,10 +99,10 @@ pub fn enrich(
     };
     for nic in nics {
         if let Some(link) = nic.ifindex.get().and_then(|i| map.link(i)) {
-            told(nic, link);
+            reported(nic, link);
             nic.details = map.details(link);
         } else {
-            not_told(nic, answers.links.as_ref().err());
+            not_reported(nic, answers.links.as_ref().err());
             if let Some((kind, details)) = from_files.get(&nic.name) {
                 nic.kind.clone_from(kind);
                 nic.details = details.clone();
@@ -112,11 +112,11 @@ pub fn enrich(
         nic.qdiscs = of_nic(&qdiscs, nic).map(|q| q.iter().map(qdisc).collect());
         netdev.add_to(nic);
     }
-    unread
+    no_access
 }
 
 /// What one link message says that needs no other.
-fn told(nic: &mut Nic, link: &LinkMessage) {
+fn reported(nic: &mut Nic, link: &LinkMessage) {
     let kind = netns::kind(link);
     // A device behind it makes it hardware, whatever the driver calls its links (IPoIB).
     if !kind.is_empty() && nic.kind != "physical" {
@@ -124,7 +124,7 @@ fn told(nic: &mut Nic, link: &LinkMessage) {
     }
     let since = |v: Option<u32>, what: &str| {
         v.map_or_else(
-            || Reading::Absent(format!("{what}: not told; since Linux 4.19")),
+            || Reading::Absent(format!("{what}: not reported; since Linux 4.19")),
             Reading::Known,
         )
     };
@@ -133,10 +133,10 @@ fn told(nic: &mut Nic, link: &LinkMessage) {
         0 => Reading::absent("IFLA_MAX_MTU: 0, the driver sets no limit"),
         max => Reading::Known(max),
     });
-    nic.xdp = link.xdp.map_or_else(|| Reading::absent("IFLA_XDP: not told"), Reading::Known);
+    nic.xdp = link.xdp.map_or_else(|| Reading::absent("IFLA_XDP: not reported"), Reading::Known);
 }
 
-fn not_told(nic: &mut Nic, error: Option<&ReadError>) {
+fn not_reported(nic: &mut Nic, error: Option<&ReadError>) {
     fn why<T>(name: &str, error: Option<&ReadError>) -> Reading<T> {
         match error {
             Some(e) => e.clone().into_reading(),
@@ -169,20 +169,23 @@ fn of_nic<'a, T>(map: &'a ByNic<T>, nic: &Nic) -> Reading<&'a [T]> {
 
 /// A queueing discipline for people and machines.
 fn qdisc(q: &QdiscMessage) -> Qdisc {
-    fn told<T: Into<u64>>(v: Option<T>, what: &str) -> Reading<u64> {
-        v.map_or_else(|| Reading::Absent(format!("{what}: not told")), |v| Reading::Known(v.into()))
+    fn reported<T: Into<u64>>(v: Option<T>, what: &str) -> Reading<u64> {
+        v.map_or_else(
+            || Reading::Absent(format!("{what}: not reported")),
+            |v| Reading::Known(v.into()),
+        )
     }
     Qdisc {
         kind: q.kind.clone(),
         handle: rtnl_qdisc::handle(q.handle),
         parent: rtnl_qdisc::parent(q.parent),
-        sent_bytes: told(q.sent_bytes, "sent bytes"),
-        sent_packets: told(q.sent_packets, "sent packets"),
-        drops: told(q.drops, "drops"),
-        overlimits: told(q.overlimits, "overlimits"),
-        requeues: told(q.requeues, "requeues"),
-        backlog_bytes: told(q.backlog_bytes, "backlog bytes"),
-        backlog_packets: told(q.backlog_packets, "backlog packets"),
+        sent_bytes: reported(q.sent_bytes, "sent bytes"),
+        sent_packets: reported(q.sent_packets, "sent packets"),
+        drops: reported(q.drops, "drops"),
+        overlimits: reported(q.overlimits, "overlimits"),
+        requeues: reported(q.requeues, "requeues"),
+        backlog_bytes: reported(q.backlog_bytes, "backlog bytes"),
+        backlog_packets: reported(q.backlog_packets, "backlog packets"),
     }
 }
 
@@ -248,22 +251,23 @@ fn napi(n: &NapiMessage, queues: Vec<QueueId>) -> Napi {
             Reading::Known,
         ),
         threaded: n.threaded.map_or_else(
-            || Reading::absent("not told; since Linux 6.17"),
+            || Reading::absent("not reported; since Linux 6.17"),
             |t| Reading::Known(t != 0),
         ),
         gro_flush_timeout_ns: n.gro_flush_timeout.map_or_else(
-            || Reading::absent("not told by NAPI; since Linux 6.13"),
+            || Reading::absent("not reported by NAPI; since Linux 6.13"),
             |ns| Reading::Known(Nanos(ns)),
         ),
-        defer_hard_irqs: n
-            .defer_hard_irqs
-            .map_or_else(|| Reading::absent("not told by NAPI; since Linux 6.13"), Reading::Known),
+        defer_hard_irqs: n.defer_hard_irqs.map_or_else(
+            || Reading::absent("not reported by NAPI; since Linux 6.13"),
+            Reading::Known,
+        ),
         queues,
     }
 }
 
-fn unread(answers: &Answers, qdiscs: &Result<Dump<QdiscMessage>, ReadError>) -> Vec<Unread> {
-    let line = |what: &str, why: String| Unread { what: what.into(), why, remedy: String::new() };
+fn no_access(answers: &Answers, qdiscs: &Result<Dump<QdiscMessage>, ReadError>) -> Vec<NoAccess> {
+    let line = |what: &str, why: String| NoAccess { what: what.into(), why, remedy: String::new() };
     let mut lines = vec![];
     if let Err(e) = &answers.links {
         lines.push(line("kinds, MTU limits and XDP of links", e.to_string()));

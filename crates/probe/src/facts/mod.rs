@@ -17,7 +17,6 @@ pub mod numa;
 mod parallel;
 pub mod pci;
 pub mod process;
-pub mod rival;
 pub mod softnet;
 pub mod storage;
 pub mod sysctl;
@@ -26,21 +25,22 @@ mod testing;
 mod throttle;
 pub mod topology;
 pub mod tuned;
+pub mod tuner;
 
 use std::collections::BTreeMap;
 
 use model::{
     Bytes, Facts, Reading, SCHEMA_VERSION,
     cpu::{Cache, Cpu, IdleState, NumaNodeFacts},
-    facts::Unread,
+    facts::NoAccess,
     host::Host,
     irq::Irq,
     netns::NetNamespace,
     nic::Nic,
     process::{Listener, Process},
-    rival::Rival,
     storage::StorageController,
     sysctl::Sysctl,
+    tuner::Tuner,
 };
 
 use crate::Root;
@@ -67,10 +67,10 @@ pub struct Request {
     pub processes: Vec<Selector>,
 }
 
-/// What [`Facts::unread`] calls a request that no process answers to.
+/// What [`Facts::no_access`] calls a request that no process answers to.
 pub const NOT_FOUND: &str = "process";
 
-/// What [`Facts::unread`] calls a `/sys` that belongs to another network namespace.
+/// What [`Facts::no_access`] calls a `/sys` that belongs to another network namespace.
 pub const ELSEWHERE: &str = "interfaces of this network namespace";
 
 /// Why this process's `/sys` is not that of its network namespace, if it is not.
@@ -82,17 +82,17 @@ pub fn elsewhere(root: &Root) -> Option<String> {
 /// at the same time: each waits for the kernel, file by file.
 pub fn collect(root: &Root, request: &Request) -> Facts {
     let (mut network, machine) = parallel::both(|| Network::read(root), || Machine::read(root));
-    let mut unread = std::mem::take(&mut network.unread);
-    unread.extend(machine.unread);
+    let mut no_access = std::mem::take(&mut network.no_access);
+    no_access.extend(machine.no_access);
     let (processes, missing) = process::read(root, &request.processes);
-    unread.extend(missing.into_iter().map(|why| Unread {
+    no_access.extend(missing.into_iter().map(|why| NoAccess {
         what: NOT_FOUND.into(),
         why,
         remedy: String::new(),
     }));
-    unread.extend(apart(&network.namespaces, &processes));
+    no_access.extend(apart(&network.namespaces, &processes));
     let softnet = softnet::read(root, &machine.host.cpus_online);
-    unread.extend(root.exhausted().map(|e| Unread {
+    no_access.extend(root.exhausted().map(|e| NoAccess {
         what: "a part of the host, not known which".into(),
         why: e.to_string(),
         remedy: "raise the limit of open files (ulimit -n) or free memory".into(),
@@ -109,18 +109,18 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         irqs: network.irqs,
         softnet,
         sysctls: machine.sysctls,
-        rivals: machine.rivals,
+        tuners: machine.tuners,
         processes,
         listeners: network.listeners,
         storage: machine.storage,
         memory_bytes: machine.memory_bytes,
-        unread,
+        no_access,
     }
 }
 
 /// Chosen processes in other network namespaces: what their sockets, drops and interfaces do is
 /// counted there, and only the namespace of this process is read in full.
-fn apart(namespaces: &Reading<Vec<NetNamespace>>, processes: &[Process]) -> Vec<Unread> {
+fn apart(namespaces: &Reading<Vec<NetNamespace>>, processes: &[Process]) -> Vec<NoAccess> {
     let own = namespaces.known().and_then(|all| all.iter().find(|n| n.own));
     let Some(own) = own.map(|n| n.inode) else { return vec![] };
     let mut others: BTreeMap<u64, Vec<&Process>> = BTreeMap::new();
@@ -135,7 +135,7 @@ fn apart(namespaces: &Reading<Vec<NetNamespace>>, processes: &[Process]) -> Vec<
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        Some(Unread {
+        Some(NoAccess {
             what: format!("counters and NICs as {} ({}){more} has them", first.name, first.pid),
             why: format!("net:[{inode}] is another network namespace than this one"),
             remedy: format!(
@@ -154,7 +154,7 @@ struct Network {
     namespaces: Reading<Vec<NetNamespace>>,
     irqs: Reading<Vec<Irq>>,
     listeners: Reading<Vec<Listener>>,
-    unread: Vec<Unread>,
+    no_access: Vec<NoAccess>,
 }
 
 impl Network {
@@ -168,19 +168,19 @@ impl Network {
         }
         let elsewhere = link::contradiction(&nics, &links);
         let (namespaces, unseen) = netns::read(root, &links);
-        let mut unread = link::enrich(root, &mut nics, &links, &namespaces);
+        let mut no_access = link::enrich(root, &mut nics, &links, &namespaces);
         let irqs = irq::read(root, &nics);
         let known = irqs.known().map(Vec::as_slice).unwrap_or_default();
         irq::attach(&mut nics, known);
-        unread.extend(irq::unread(known));
-        unread.extend(unseen);
-        unread.extend(nic::unread(&nics));
-        unread.extend(elsewhere.map(|why| Unread {
+        no_access.extend(irq::no_access(known));
+        no_access.extend(unseen);
+        no_access.extend(nic::no_access(&nics));
+        no_access.extend(elsewhere.map(|why| NoAccess {
             what: ELSEWHERE.into(),
             why,
             remedy: String::new(),
         }));
-        Self { nics, namespaces, irqs, listeners: listener::read(root), unread }
+        Self { nics, namespaces, irqs, listeners: listener::read(root), no_access }
     }
 }
 
@@ -193,31 +193,31 @@ struct Machine {
     numa_nodes: Vec<NumaNodeFacts>,
     memory_bytes: Reading<Bytes>,
     sysctls: BTreeMap<String, Sysctl>,
-    rivals: Vec<Rival>,
+    tuners: Vec<Tuner>,
     storage: Vec<StorageController>,
-    unread: Vec<Unread>,
+    no_access: Vec<NoAccess>,
 }
 
 impl Machine {
     fn read(root: &Root) -> Self {
-        let mut unread = Vec::new();
-        let host = host::read(root, &mut unread);
+        let mut no_access = Vec::new();
+        let host = host::read(root, &mut no_access);
         let layout = cpu::layout(root, &host);
         let numa_nodes = numa::read(root, &layout.running);
-        let caches = cache::read(root, &layout, &mut unread);
+        let caches = cache::read(root, &layout, &mut no_access);
         let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));
-        let sysctls = sysctl::read(root, &host, &memory_bytes, &mut unread);
+        let sysctls = sysctl::read(root, &host, &memory_bytes, &mut no_access);
         Self {
             cpus: cpu::read(root, &layout, &numa_nodes, &caches),
             caches,
-            idle_states: idle::read(root, &layout.online, &mut unread),
+            idle_states: idle::read(root, &layout.online, &mut no_access),
             numa_nodes,
             memory_bytes,
             sysctls,
-            rivals: rival::read(root),
+            tuners: tuner::read(root),
             storage: storage::read(root),
             host,
-            unread,
+            no_access,
         }
     }
 }

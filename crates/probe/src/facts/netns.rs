@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{
     Reading,
-    facts::Unread,
+    facts::NoAccess,
     netns::{Link, NetNamespace},
 };
 use parse::{
@@ -30,13 +30,13 @@ pub const MOST_ENTERED: usize = 256;
 const MOST_PIDS: usize = 16;
 
 /// All namespaces, ascending by inode, and what could not be seen of them.
-pub fn read(root: &Root, links: &Answers) -> (Reading<Vec<NetNamespace>>, Vec<Unread>) {
+pub fn read(root: &Root, links: &Answers) -> (Reading<Vec<NetNamespace>>, Vec<NoAccess>) {
     let own = match own_inode(root) {
         Ok(own) => own,
         Err(e) => return (e.into_reading(), vec![]),
     };
-    let mut unread = Unseen::default();
-    let found = find(root, own, &mut unread);
+    let mut no_access = Unseen::default();
+    let found = find(root, own, &mut no_access);
     let handles = handles(&found, own);
     let mut entered = 0;
     let namespaces: Vec<NetNamespace> = found
@@ -46,9 +46,9 @@ pub fn read(root: &Root, links: &Answers) -> (Reading<Vec<NetNamespace>>, Vec<Un
                 own_links(root, links, own, &handles)
             } else if entered < MOST_ENTERED {
                 entered += 1;
-                links_of(root, inode, &handles, &mut unread)
+                links_of(root, inode, &handles, &mut no_access)
             } else {
-                unread.beyond += 1;
+                no_access.beyond += 1;
                 Reading::Absent(format!("not looked into: {MOST_ENTERED} other namespaces were"))
             };
             NetNamespace {
@@ -65,7 +65,7 @@ pub fn read(root: &Root, links: &Answers) -> (Reading<Vec<NetNamespace>>, Vec<Un
             }
         })
         .collect();
-    (Reading::Known(namespaces), unread.lines(root))
+    (Reading::Known(namespaces), no_access.lines(root))
 }
 
 /// The inode of the namespace that the reader lives in.
@@ -93,12 +93,12 @@ struct Unseen {
 }
 
 impl Unseen {
-    fn lines(self, root: &Root) -> Vec<Unread> {
+    fn lines(self, root: &Root) -> Vec<NoAccess> {
         let mut lines = vec![];
         if let Some((count, path)) = self.hidden {
             // Root without more ado is refused only by a security module or a sandbox.
             let has = may_trace(root);
-            lines.push(Unread {
+            lines.push(NoAccess {
                 what: match count {
                     1 => "network namespace of 1 process".into(),
                     n => format!("network namespaces of {n} processes"),
@@ -111,14 +111,14 @@ impl Unseen {
             });
         }
         if let Some(why) = self.not_entered {
-            lines.push(Unread {
+            lines.push(NoAccess {
                 what: "links of other network namespaces".into(),
                 why,
                 remedy: "CAP_SYS_ADMIN, or run as root".into(),
             });
         }
         if self.beyond > 0 {
-            lines.push(Unread {
+            lines.push(NoAccess {
                 what: format!("links of {} network namespaces", self.beyond),
                 why: format!("more than {MOST_ENTERED}: the others were not looked into"),
                 remedy: String::new(),
@@ -142,14 +142,15 @@ fn may_trace(root: &Root) -> bool {
 
 /// One namespace as `/proc` and the names show it.
 #[derive(Default)]
-struct Seen {
+struct ProcessNamespace {
     name: Option<String>,
     pids: Vec<u32>,
     count: u32,
 }
 
-fn find(root: &Root, own: u64, unseen: &mut Unseen) -> BTreeMap<u64, Seen> {
-    let mut found: BTreeMap<u64, Seen> = BTreeMap::from([(own, Seen::default())]);
+fn find(root: &Root, own: u64, unseen: &mut Unseen) -> BTreeMap<u64, ProcessNamespace> {
+    let mut found: BTreeMap<u64, ProcessNamespace> =
+        BTreeMap::from([(own, ProcessNamespace::default())]);
     let mut pids: Vec<u32> = root
         .entries("/proc")
         .unwrap_or_default()
@@ -181,7 +182,7 @@ fn find(root: &Root, own: u64, unseen: &mut Unseen) -> BTreeMap<u64, Seen> {
 }
 
 /// How each namespace can be opened, the own one first: most links of others point to it.
-fn handles(found: &BTreeMap<u64, Seen>, own: u64) -> Vec<Handle> {
+fn handles(found: &BTreeMap<u64, ProcessNamespace>, own: u64) -> Vec<Handle> {
     let mut handles: Vec<Handle> = found
         .iter()
         .map(|(&inode, seen)| {

@@ -43,7 +43,7 @@ fn nvme(root: &Root) -> Vec<StorageController> {
         .into_iter()
         .map(|name| {
             let class = format!("/sys/class/nvme/{name}");
-            let place = Place::of(root, &class);
+            let place = ControllerLocation::of(root, &class);
             let transport = root.word(&format!("{class}/transport")).into_known();
             let driver = match transport.as_deref() {
                 None | Some("pcie") => place.driver(root),
@@ -88,7 +88,7 @@ fn scsi(root: &Root, disks: &[Disk]) -> Vec<StorageController> {
         .into_iter()
         .map(|name| {
             let class = format!("/sys/class/scsi_host/{name}");
-            let place = Place::of(root, &class);
+            let place = ControllerLocation::of(root, &class);
             let file = |f: &str| root.word(&format!("{class}/{f}"));
             // Drivers choose their own name for it: qla2xxx, lpfc, mpt3sas.
             let model =
@@ -119,7 +119,7 @@ fn virtio_blk(root: &Root, disks: &[Disk]) -> Vec<StorageController> {
         .into_iter()
         .filter(|n| n.starts_with("virtio"))
         .map(|name| {
-            let place = Place::of(root, &format!("{DRIVER}/{name}"));
+            let place = ControllerLocation::of(root, &format!("{DRIVER}/{name}"));
             StorageController {
                 kind: "virtio_blk".into(),
                 driver: Reading::Known("virtio_blk".into()),
@@ -139,13 +139,13 @@ fn on(disks: &[Disk], controller: &str) -> Vec<String> {
 }
 
 /// The PCI function that a device is or hangs on.
-struct Place {
+struct ControllerLocation {
     /// `/sys/devices/pci0000:00/0000:00:02.0`; `None` for devices on another bus.
     pci: Option<String>,
     class: String,
 }
 
-impl Place {
+impl ControllerLocation {
     /// Follows a class's link to the device and goes up to the last PCI function on the way.
     fn of(root: &Root, class: &str) -> Self {
         // A class's link leads straight to the device; only in trees without links is it asked

@@ -21,7 +21,7 @@ const MAX_IRQS: usize = 2048;
 
 /// Where one CPU stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuLocation {
     /// The CPU.
     pub cpu: CpuId,
     /// The online hardware threads of its core, itself among them; itself alone where the
@@ -40,7 +40,7 @@ pub fn online(root: &Root) -> Option<CpuSet> {
 
 /// The places of `wanted`, ascending, each thread of a core and each user of an L3 by the word
 /// of the first of them.
-pub fn read(root: &Root, wanted: &CpuSet) -> Vec<Place> {
+pub fn read(root: &Root, wanted: &CpuSet) -> Vec<CpuLocation> {
     let cpus: Vec<CpuId> = wanted.iter().collect();
     let running = online(root).unwrap_or_else(|| wanted.clone());
     let nodes = nodes(root);
@@ -69,7 +69,7 @@ pub fn read(root: &Root, wanted: &CpuSet) -> Vec<Place> {
                 l3s.push((cpus.unwrap_or_else(|| core.clone()), first));
                 l3s.len() - 1
             });
-            Place {
+            CpuLocation {
                 cpu,
                 core,
                 l3: l3s.get(at).and_then(|l| l.1),

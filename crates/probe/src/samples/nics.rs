@@ -84,8 +84,8 @@ fn queues(root: &Root) -> Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>> {
 /// `None` for a NIC that just vanished, and for `bonding_masters`, a file among the NICs.
 fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
     let folder = format!("/sys/class/net/{name}");
-    let told = dumps.statistics.get(name);
-    let ifindex = match told {
+    let reported = dumps.statistics.get(name);
+    let ifindex = match reported {
         Some(link) => link.ifindex,
         None => root.number(&format!("{folder}/ifindex")).into_known()?,
     };
@@ -95,11 +95,11 @@ fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
     });
     Some(RawNic {
         ifindex,
-        statistics: match told {
+        statistics: match reported {
             Some(link) => Reading::Known(link.counters.clone()),
             None => facts::nic::statistics(root, &format!("{folder}/statistics")),
         },
-        carrier_changes: match told.and_then(|link| link.carrier_changes) {
+        carrier_changes: match reported.and_then(|link| link.carrier_changes) {
             Some(changes) => Reading::Known(changes),
             None => root.number(&format!("{folder}/carrier_changes")),
         },

@@ -17,7 +17,7 @@ use crate::{
 /// Samples with the owners of their sockets.
 pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
     let udp = samples.udp_sockets.known().into_iter().flatten().map(|s| s.inode);
-    let tcp = samples.connections.known().into_iter().flatten().filter(|c| told(c));
+    let tcp = samples.connections.known().into_iter().flatten().filter(|c| reported(c));
     let mut wanted: BTreeSet<u64> = udp.chain(tcp.map(|c| c.inode)).collect();
     wanted.remove(&0);
     if wanted.is_empty() {
@@ -29,13 +29,13 @@ pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
         sockets.iter_mut().for_each(|s| s.owners = names.of(s.inode));
     }
     if let Reading::Known(all) = &mut samples.connections {
-        all.iter_mut().filter(|c| told(c)).for_each(|c| c.owners = names.of(c.inode));
+        all.iter_mut().filter(|c| reported(c)).for_each(|c| c.owners = names.of(c.inode));
     }
     samples
 }
 
 /// Whether a rule may have something to say of the connection.
-fn told(c: &ConnectionSample) -> bool {
+fn reported(c: &ConnectionSample) -> bool {
     [&c.retransmits, &c.rwnd_limited_ns, &c.sndbuf_limited_ns]
         .iter()
         .any(|d| d.get().is_some_and(|n| n > 0))

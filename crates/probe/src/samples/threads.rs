@@ -27,7 +27,7 @@ pub struct RawThread {
     pub migrations: Reading<u64>,
     /// Gave up the CPU by itself.
     pub voluntary_switches: Reading<u64>,
-    /// Was taken off the CPU.
+    /// Was preempted.
     pub involuntary_switches: Reading<u64>,
     /// Resident memory of its process.
     pub rss_bytes: Reading<Bytes>,

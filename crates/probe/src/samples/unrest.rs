@@ -200,9 +200,9 @@ mod tests {
         let clocks = set.clocks.as_mut().unwrap();
         clocks.real_ns -= 3_000_000_000;
         clocks.boot_ns += 7_000_000_000;
-        let told = later.until(&set);
-        assert_eq!(told.clock_step_ns, Reading::Known(-3_000_000_000));
-        assert_eq!(told.suspended_ns, Reading::Known(7_000_000_000));
+        let reported = later.until(&set);
+        assert_eq!(reported.clock_step_ns, Reading::Known(-3_000_000_000));
+        assert_eq!(reported.suspended_ns, Reading::Known(7_000_000_000));
     }
 
     #[test]
@@ -233,15 +233,15 @@ mod tests {
         assert_eq!(before.frequency_khz, Reading::Known(2_500_000));
         policy(1, "powersave\n", 800_000);
         heat(1, 9);
-        let told = before.until(&Unrest::read(&root));
-        assert_eq!(told.throttles, Reading::Known(2));
+        let reported = before.until(&Unrest::read(&root));
+        assert_eq!(reported.throttles, Reading::Known(2));
         assert_eq!(
-            told.limits,
+            reported.limits,
             Reading::Known(vec![
                 "policy1 from performance up to 3000000 kHz to powersave up to 3000000 kHz".into()
             ])
         );
-        assert!(told.clock_step_ns.why_not().is_some());
+        assert!(reported.clock_step_ns.why_not().is_some());
     }
 
     /// CPU 0 has none, CPU 2 goes and CPU 3 comes: neither is heat. A count that falls is not known.
@@ -268,7 +268,7 @@ mod tests {
         let root = Root::open(dir.path()).unwrap();
         let none = Unrest::read(&root);
         assert!(none.frequency_khz.why_not().is_some());
-        let told = none.until(&none.clone());
-        assert!(told.limits.why_not().is_some() && told.throttles.why_not().is_some());
+        let reported = none.until(&none.clone());
+        assert!(reported.limits.why_not().is_some() && reported.throttles.why_not().is_some());
     }
 }

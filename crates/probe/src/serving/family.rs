@@ -35,8 +35,8 @@ pub fn of(root: &Root, holders: &BTreeSet<u32>) -> BTreeSet<u32> {
     // Without CONFIG_PROC_CHILDREN everybody is asked for its parent. So is a recording's host, as
     // the recording will be.
     let own = std::process::id();
-    let told = root.is_live() && !root.is_recorded();
-    let parents = match told && root.exists(&format!("/proc/{own}/task/{own}/children")) {
+    let reported = root.is_live() && !root.is_recorded();
+    let parents = match reported && root.exists(&format!("/proc/{own}/task/{own}/children")) {
         true => None,
         false => Some(by_parent(root)),
     };

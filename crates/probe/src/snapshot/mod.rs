@@ -4,8 +4,8 @@
 //! Unpacked (`tar --zstd -x`) it is a tree in the shape of the host's own root, for `--root DIR`
 //! and for other tools (`HWLOC_FSROOT=DIR lstopo`).
 
-mod companions;
 pub mod redact;
+mod related_files;
 mod write;
 
 use std::{
@@ -124,7 +124,7 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
         };
         samples::take(&root, &options, stop, progress).ok()
     });
-    companions::read(&root);
+    related_files::read(&root);
     let mut recording = recorder.take();
     only_known_variables(&mut recording);
     let manifest = Manifest {

@@ -157,7 +157,7 @@ fn a_redacted_snapshot_says_the_same_of_the_machine() {
     same("softnet", &facts.softnet, &before.softnet);
     same("storage", &facts.storage, &before.storage);
     same("sysctls", &facts.sysctls, &before.sysctls);
-    same("unread", &facts.unread, &before.unread);
+    same("unread", &facts.no_access, &before.no_access);
     same("samples", &samples, &taken.samples);
     assert_eq!(facts.nics.len(), before.nics.len());
     assert!(root.manifest().unwrap().redacted);

@@ -35,7 +35,7 @@ impl<K, const N: usize> Default for Grown<K, N> {
 
 /// What one look says of a thing.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<const N: usize> {
+pub struct LastReading<const N: usize> {
     /// As in the map for all; 0 for none.
     pub born: u64,
     /// There.
@@ -44,13 +44,13 @@ pub struct Seen<const N: usize> {
     pub pending: Row<N>,
 }
 
-impl<const N: usize> Default for Seen<N> {
+impl<const N: usize> Default for LastReading<N> {
     fn default() -> Self {
         Self { born: 0, stored: [0; N], pending: [0; N] }
     }
 }
 
-impl<const N: usize> Seen<N> {
+impl<const N: usize> LastReading<N> {
     /// Adds what a CPU holds.
     pub fn add_pending(&mut self, row: &Row<N>) {
         add(&mut self.pending, row);
@@ -69,7 +69,7 @@ fn add<const N: usize>(to: &mut Row<N>, row: &Row<N>) {
 
 impl<K: Ord + Copy, const N: usize> Grown<K, N> {
     /// What each grew by since the last look, and which elements of the map for all can go.
-    pub fn look(&mut self, seen: &BTreeMap<K, Seen<N>>) -> (BTreeMap<K, Row<N>>, Vec<K>) {
+    pub fn look(&mut self, seen: &BTreeMap<K, LastReading<N>>) -> (BTreeMap<K, Row<N>>, Vec<K>) {
         let mut grown = BTreeMap::new();
         let mut idle = Vec::new();
         for (key, now) in seen {
@@ -97,7 +97,7 @@ impl<const N: usize> Last<N> {
         Self { born: 0, sums, quiet: 0, less: 0, missing: 0 }
     }
 
-    fn grow(&mut self, now: &Seen<N>) -> Row<N> {
+    fn grow(&mut self, now: &LastReading<N>) -> Row<N> {
         let total = now.total();
         let less = total.iter().zip(&self.sums).any(|(now, then)| now < then);
         if less && (now.born == self.born || now.born == 0) {
@@ -126,11 +126,11 @@ impl<const N: usize> Last<N> {
 mod tests {
     use super::*;
 
-    fn seen(born: u64, stored: u64, pending: u64) -> BTreeMap<u8, Seen<1>> {
-        [(1, Seen { born, stored: [stored], pending: [pending] })].into()
+    fn seen(born: u64, stored: u64, pending: u64) -> BTreeMap<u8, LastReading<1>> {
+        [(1, LastReading { born, stored: [stored], pending: [pending] })].into()
     }
 
-    fn all(looks: &[BTreeMap<u8, Seen<1>>]) -> Vec<u64> {
+    fn all(looks: &[BTreeMap<u8, LastReading<1>>]) -> Vec<u64> {
         let mut grown = Grown::default();
         let mut of = |l| grown.look(l).0.get(&1).map_or(0, |[n]| *n);
         looks.iter().map(&mut of).collect()

@@ -1,4 +1,4 @@
-//! Instructions a cycle, by CPU and of the followed processes.
+//! IPC, by CPU and of the followed processes.
 
 use std::{collections::BTreeMap, io};
 
@@ -17,7 +17,7 @@ const MOST_THREADS: usize = 400;
 
 /// Groups by what they count upon, with what each said last.
 #[derive(Debug)]
-pub struct Part {
+pub struct IpcPart {
     cpus: BTreeMap<CpuId, (Group, Counts)>,
     threads: BTreeMap<(u32, u32), (Group, Counts)>,
     pids: Vec<u32>,
@@ -27,14 +27,14 @@ pub struct Part {
 
 /// One interval's.
 #[derive(Debug)]
-pub struct Look {
+pub struct IpcReading {
     cpus: BTreeMap<CpuId, Reading<Ipc>>,
     refused: Reading<()>,
     /// Of the followed processes.
     pub processes: Reading<Vec<ProcessIpc>>,
 }
 
-impl Part {
+impl IpcPart {
     /// Begins to count.
     pub fn begin(root: &Root, pids: &[u32]) -> Self {
         let mut part = Self {
@@ -86,7 +86,7 @@ impl Part {
     }
 
     /// What was counted since the last look.
-    pub fn look(&mut self, root: &Root) -> Look {
+    pub fn look(&mut self, root: &Root) -> IpcReading {
         let cpus = self.cpus.iter_mut().map(|(cpu, group)| {
             let ipc = match grown(group) {
                 Ok(counts) => perf::ipc(&[counts]),
@@ -105,11 +105,11 @@ impl Part {
             why => none(why),
         };
         self.open(root);
-        Look { cpus, refused: self.refused[0].clone(), processes }
+        IpcReading { cpus, refused: self.refused[0].clone(), processes }
     }
 }
 
-impl Look {
+impl IpcReading {
     /// One CPU's.
     pub fn of(&self, cpu: CpuId) -> Reading<Ipc> {
         match (self.cpus.get(&cpu), &self.refused) {

@@ -10,6 +10,7 @@ mod duty;
 pub mod exchanges;
 mod followed;
 mod grown;
+mod interrupted_task;
 mod ipc;
 mod movement;
 mod names;
@@ -17,7 +18,6 @@ mod napi;
 mod napi_place;
 mod napi_thread;
 mod over_window;
-mod payer;
 mod permission;
 pub mod recording;
 mod softirq;
@@ -76,10 +76,10 @@ pub enum When {
 pub struct Watcher {
     root: Root,
     options: Options,
-    softirq: softirq::Part,
-    waits: waits::Part,
+    softirq: softirq::SoftirqPart,
+    waits: waits::WaitsPart,
     movement: movement::Movement,
-    ipc: ipc::Part,
+    ipc: ipc::IpcPart,
     cost: cost::Cost,
     followed: followed::Followed,
     attach_ns: u64,
@@ -97,15 +97,15 @@ impl Watcher {
         let possible = possible(&root);
         let asked = permission::asked(&root, watch.programs);
         let softirq =
-            softirq::Part::attach(&asked, (watch.softirqs, watch.queues), &root, &possible);
-        let waits = waits::Part::attach(&asked, watch.waits, &possible);
+            softirq::SoftirqPart::attach(&asked, (watch.softirqs, watch.queues), &root, &possible);
+        let waits = waits::WaitsPart::attach(&asked, watch.waits, &possible);
         let movement = movement::Movement::attach(&asked, watch.messages, &root, &possible);
         let mut watcher = Self {
             softirq,
             waits,
             movement,
             attach_ns: monotonic_ns().saturating_sub(begun),
-            ipc: ipc::Part::begin(&root, &watch.pids),
+            ipc: ipc::IpcPart::begin(&root, &watch.pids),
             cost: cost::Cost::begin(),
             followed: followed::Followed::begin(&root, &watch.pids),
             before: samples::one(&root, 0, &options),
@@ -175,10 +175,10 @@ impl Watcher {
             cpus,
             softirq_observed_share: softirq.observed_share,
             softirq_accounting: self.accounting.clone(),
-            payers: softirq.payers,
+            interrupted_tasks: softirq.interrupted_tasks,
             napi: softirq.napi,
             waits,
-            movers: movement.movers,
+            migrated_threads: movement.migrated_threads,
             messages: movement.messages,
             retransmits: movement.retransmits,
             process_ipc: ipc.processes,
@@ -239,7 +239,7 @@ fn unix_now() -> Nanos {
     Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look, ipc: &ipc::Look) -> CpuWatch {
+fn one_cpu(cpu: &CpuSample, softirq: &softirq::SoftirqReading, ipc: &ipc::IpcReading) -> CpuWatch {
     let (softirq_ns, softirq_by_vector_ns) = softirq.of(cpu.id);
     let proc_stat = cpu.proc_stat.as_ref().map(|s| ProcStatNs {
         user: added(&[&s.user_ns, &s.nice_ns]),
@@ -271,11 +271,11 @@ fn one_cpu(cpu: &CpuSample, softirq: &softirq::Look, ipc: &ipc::Look) -> CpuWatc
 const LEAST_NS: u64 = 20_000_000;
 
 fn gap(measured_ns: u64, claimed: &Reading<ProcStatNs>) -> Reading<SoftirqGap> {
-    claimed.as_ref().and_then(|c| c.softirq.clone()).map(|claimed_ns| SoftirqGap {
+    claimed.as_ref().and_then(|c| c.softirq.clone()).map(|proc_stat_ns| SoftirqGap {
         measured_ns,
-        claimed_ns,
-        claimed_by_measured: match measured_ns.max(claimed_ns) >= LEAST_NS && measured_ns > 0 {
-            true => Reading::Known(claimed_ns as f64 / measured_ns as f64),
+        proc_stat_ns,
+        proc_stat_by_measured: match measured_ns.max(proc_stat_ns) >= LEAST_NS && measured_ns > 0 {
+            true => Reading::Known(proc_stat_ns as f64 / measured_ns as f64),
             false => Reading::absent("too little softirq time for a ratio"),
         },
     })

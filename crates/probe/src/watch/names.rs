@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Reading, watch::Payer};
+use model::{Reading, watch::InterruptedTask};
 
 use super::comms::Comms;
 
@@ -15,16 +15,20 @@ pub struct Names(BTreeMap<u32, String>);
 
 impl Names {
     /// Names the processes of these threads; the threads that paid most come first.
-    pub fn give(&mut self, comms: &Comms, payers: &mut [Payer]) {
-        self.by(payers, |pid| comms.of(pid));
+    pub fn give(&mut self, comms: &Comms, interrupted_tasks: &mut [InterruptedTask]) {
+        self.by(interrupted_tasks, |pid| comms.of(pid));
     }
 
-    fn by(&mut self, payers: &mut [Payer], comm: impl Fn(u32) -> Option<String>) {
-        let main = |p: &&Payer| p.tid == p.pid;
+    fn by(
+        &mut self,
+        interrupted_tasks: &mut [InterruptedTask],
+        comm: impl Fn(u32) -> Option<String>,
+    ) {
+        let main = |p: &&InterruptedTask| p.tid == p.pid;
         let mains: BTreeMap<u32, String> =
-            payers.iter().filter(main).map(|p| (p.pid, p.name.clone())).collect();
+            interrupted_tasks.iter().filter(main).map(|p| (p.pid, p.name.clone())).collect();
         let mut names: BTreeMap<u32, Option<String>> = BTreeMap::new();
-        for p in payers.iter_mut() {
+        for p in interrupted_tasks.iter_mut() {
             let asked = names.len() < ASKED;
             let name = names.entry(p.pid).or_insert_with(|| {
                 let now = if asked { comm(p.pid) } else { None };
@@ -43,20 +47,20 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn payer(pid: u32, tid: u32, name: &str) -> Payer {
-        Payer {
+    fn interrupted_task(pid: u32, tid: u32, name: &str) -> InterruptedTask {
+        InterruptedTask {
             pid,
             process: Reading::default(),
             tid,
             name: name.into(),
-            stolen_softirq_ns: 1,
-            stolen_irq_ns: 0,
+            preempted_by_softirq_ns: 1,
+            preempted_by_irq_ns: 0,
             own_softirq_ns: 0,
             softirqs: 1,
         }
     }
 
-    fn given(names: &mut Names, mut of: Vec<Payer>, live: &[u32]) -> Vec<Option<String>> {
+    fn given(names: &mut Names, mut of: Vec<InterruptedTask>, live: &[u32]) -> Vec<Option<String>> {
         names.by(&mut of, |pid| live.contains(&pid).then(|| format!("process {pid}")));
         of.into_iter().map(|p| p.process.into_known()).collect()
     }
@@ -64,15 +68,19 @@ mod tests {
     #[test]
     fn a_thread_has_its_process_s_name_beside_its_own() {
         let mut names = Names::default();
-        let all = vec![payer(7, 9, "worker"), payer(8, 8, "main"), payer(6, 61, "gone")];
+        let all = vec![
+            interrupted_task(7, 9, "worker"),
+            interrupted_task(8, 8, "main"),
+            interrupted_task(6, 61, "gone"),
+        ];
         let known = given(&mut names, all, &[7]);
         assert_eq!(known, [Some("process 7".to_owned()), Some("main".to_owned()), None]);
         // It ended: its name is the one of the interval before, and then nobody's.
         assert_eq!(
-            given(&mut names, vec![payer(7, 9, "worker")], &[]),
+            given(&mut names, vec![interrupted_task(7, 9, "worker")], &[]),
             [Some("process 7".to_owned())]
         );
         assert_eq!(given(&mut names, vec![], &[]), []);
-        assert_eq!(given(&mut names, vec![payer(7, 9, "worker")], &[]), [None]);
+        assert_eq!(given(&mut names, vec![interrupted_task(7, 9, "worker")], &[]), [None]);
     }
 }

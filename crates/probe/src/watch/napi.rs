@@ -8,10 +8,10 @@ use model::{
 };
 
 use super::{
-    grown::{Grown, Row, Seen},
-    napi_place::{Instance, Place, Places},
+    grown::{Grown, LastReading, Row},
+    interrupted_task::Paying,
+    napi_place::{Instance, NapiQueue, Places},
     napi_thread::Threads,
-    payer::Paying,
 };
 use crate::{
     Root,
@@ -68,18 +68,21 @@ impl Napis {
         let pollers: BTreeSet<u32> = cells.iter().filter(outside).map(|c| c.sums.poller).collect();
         let times = self.threads.look(root, &pollers, paying);
         share(&mut cells, &times);
-        let told = self.threads.told();
-        let threaded_ns = (told.is_known() || pollers.is_empty()).then(|| by_cpu(&cells));
+        let reported = self.threads.reported();
+        let threaded_ns = (reported.is_known() || pollers.is_empty()).then(|| by_cpu(&cells));
         let polls = cells.iter().map(|c| c.polled[0]).sum();
-        let untold = told.why_not().unwrap_or_default().to_owned();
+        let untold = reported.why_not().unwrap_or_default().to_owned();
         (Polls { napi: self.instances(root, cells), threaded_ns, untold, polls }, idle)
     }
 
     fn cells(&mut self, sums: &Sums) -> (Vec<Cell>, Vec<NapiKey>) {
-        let mut seen: BTreeMap<NapiKey, Seen<5>> = BTreeMap::new();
+        let mut seen: BTreeMap<NapiKey, LastReading<5>> = BTreeMap::new();
         let mut latest: BTreeMap<NapiKey, NapiSums> = BTreeMap::new();
         for (key, n) in &sums.napis {
-            seen.insert(*key, Seen { born: n.napi, stored: row(n), ..Seen::default() });
+            seen.insert(
+                *key,
+                LastReading { born: n.napi, stored: row(n), ..LastReading::default() },
+            );
             latest.insert(*key, *n);
         }
         for (cpu, state) in &sums.cpus {
@@ -148,18 +151,22 @@ impl Napis {
 /// What a CPU's own queue is called.
 const BACKLOG: &str = "backlog";
 
-fn nowhere(why: &str) -> Place {
-    Place { queue: Reading::absent(why), irq: Reading::absent(why), threaded: Reading::absent(why) }
+fn nowhere(why: &str) -> NapiQueue {
+    NapiQueue {
+        queue: Reading::absent(why),
+        irq: Reading::absent(why),
+        threaded: Reading::absent(why),
+    }
 }
 
 /// What was seen, before what the kernel says: it may have been switched since.
-fn threaded(cells: &[Cell], told: Reading<bool>) -> Reading<bool> {
+fn threaded(cells: &[Cell], reported: Reading<bool>) -> Reading<bool> {
     if cells.iter().any(|c| c.thread_ns.is_some()) {
         return Reading::Known(true);
     }
     match cells.iter().all(|c| c.polled[3] == 0) {
         true => Reading::Known(false),
-        false => told,
+        false => reported,
     }
 }
 

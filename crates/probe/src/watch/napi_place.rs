@@ -24,7 +24,7 @@ pub struct Places {
 
 /// Where an instance belongs.
 #[derive(Debug)]
-pub struct Place {
+pub struct NapiQueue {
     /// Its receive queue; its transmit queue where it polls only that.
     pub queue: Reading<QueueId>,
     /// Its interrupt.
@@ -48,14 +48,14 @@ pub struct Instance<'a> {
 
 impl Places {
     /// Where it belongs.
-    pub fn of(&mut self, root: &Root, napi: Instance<'_>) -> Place {
+    pub fn of(&mut self, root: &Root, napi: Instance<'_>) -> NapiQueue {
         if self.own.is_none() {
             self.own = netns::own_inode(root).ok();
         }
         if self.own != Some(u64::from(napi.netns)) {
             let why = || format!("{} is in another network namespace", napi.nic);
             let (queue, irq) = (Reading::Absent(why()), Reading::Absent(why()));
-            return Place { queue, irq, threaded: Reading::Absent(why()) };
+            return NapiQueue { queue, irq, threaded: Reading::Absent(why()) };
         }
         if self.asked.insert(napi.id) {
             self.ask(root);
@@ -84,12 +84,12 @@ impl Places {
         }
     }
 
-    fn find(&self, napi: Instance<'_>) -> Place {
+    fn find(&self, napi: Instance<'_>) -> NapiQueue {
         let nic = self.nics.iter().find(|n| n.name == napi.nic);
-        let told = nic.and_then(|n| n.napis.known()?.iter().find(|i| i.id == napi.id));
+        let reported = nic.and_then(|n| n.napis.known()?.iter().find(|i| i.id == napi.id));
         let after = self.after.get(&napi.id).copied();
         let by_irq = after.and_then(|a| self.irqs.iter().find(|i| i.irq == a));
-        let queue = told
+        let queue = reported
             .and_then(|t| first(&t.queues))
             .or_else(|| first(&by_irq?.queues))
             .map_or_else(|| Reading::absent(why(nic)), Reading::Known);
@@ -97,7 +97,7 @@ impl Places {
             let queue = nic?.queues.iter().find(|q| q.id == *queue)?;
             queue.irq.get()
         };
-        let irq = told
+        let irq = reported
             .and_then(|t| t.irq.get())
             .or(after)
             .or_else(|| queue.known().and_then(of_queue))
@@ -105,11 +105,11 @@ impl Places {
                 || Reading::absent("neither the kernel nor a name tells this one's interrupt"),
                 Reading::Known,
             );
-        let threaded = match told {
+        let threaded = match reported {
             Some(t) => t.threaded.clone().or_else(|| Reading::Known(t.pid.is_known())),
             None => Reading::absent(why(nic)),
         };
-        Place { queue, irq, threaded }
+        NapiQueue { queue, irq, threaded }
     }
 }
 

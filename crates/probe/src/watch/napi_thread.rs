@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Reading;
 
-use super::payer::Paying;
+use super::interrupted_task::Paying;
 use crate::{Root, facts, samples};
 
 /// How the kernel names them: of a NIC, and of a CPU's backlog.
@@ -39,7 +39,7 @@ impl Threads {
     ///
     /// # Errors
     /// Why not.
-    pub fn told(&self) -> Reading<()> {
+    pub fn reported(&self) -> Reading<()> {
         match self.same_numbers {
             true => Reading::Known(()),
             false => Reading::absent(

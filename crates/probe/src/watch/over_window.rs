@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use model::{Reading, Samples, watch::ByContext};
 
-use super::{When, permission::asked, possible, softirq::Part};
+use super::{When, permission::asked, possible, softirq::SoftirqPart};
 use crate::Root;
 
 /// Softirqs, and polls.
@@ -12,7 +12,7 @@ const ALWAYS: (When, When) = (When::Always, When::Always);
 
 /// The softirq programs, attached for a window.
 pub struct OverWindow {
-    part: Option<Part>,
+    part: Option<SoftirqPart>,
     since: Instant,
 }
 
@@ -21,7 +21,7 @@ impl OverWindow {
     /// 100 ns a softirq.
     pub fn begin(root: &Root, wanted: bool) -> Self {
         let part = root.is_live().then(|| {
-            let mut part = Part::attach(&asked(root, wanted), ALWAYS, root, &possible(root));
+            let mut part = SoftirqPart::attach(&asked(root, wanted), ALWAYS, root, &possible(root));
             part.look(None);
             part
         });
@@ -52,7 +52,7 @@ impl OverWindow {
 
 /// Softirq time of all CPUs since the programs were attached, for those who look at moments.
 pub struct Running {
-    part: Part,
+    part: SoftirqPart,
     sum: ByContext,
 }
 
@@ -63,7 +63,7 @@ impl Running {
     /// Why they cannot be.
     pub fn begin() -> Reading<Self> {
         let root = Root::live();
-        let mut part = Part::attach(&asked(&root, true), ALWAYS, &root, &possible(&root));
+        let mut part = SoftirqPart::attach(&asked(&root, true), ALWAYS, &root, &possible(&root));
         match part.look(None).all() {
             Reading::Known(_) => Reading::Known(Self { part, sum: ByContext::default() }),
             Reading::Absent(why) => Reading::Absent(why),

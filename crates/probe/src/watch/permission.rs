@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn refusals_of_any_map_are_one_reason() {
         let of = |map: &str| refused(Reading::denied(format!("failed to create map `{map}`")));
-        assert_eq!(of("cpus"), of("payers"));
+        assert_eq!(of("cpus"), of("interrupted tasks"));
         let absent = Reading::absent("this kernel has no such tracepoint");
         assert_eq!(refused(absent.clone()), absent);
     }

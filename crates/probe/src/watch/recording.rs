@@ -25,18 +25,18 @@ pub struct Recording {
     pub host: WatchHost,
     frames: Vec<Frame>,
     damage: Option<String>,
-    near: Near,
+    local: LocalEnd,
 }
 
 /// Intervals that follow one another, as lines.
 #[derive(Debug, Default)]
-struct Near {
+struct LocalEnd {
     first: usize,
     lines: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Near {
+impl LocalEnd {
     fn get(&self, number: usize) -> Option<&[u8]> {
         self.lines.get(number.checked_sub(self.first)?).map(Vec::as_slice)
     }
@@ -83,7 +83,7 @@ impl Recording {
             let why = damage.as_deref().unwrap_or("it ends before its first");
             return Err(no(&format!("no interval can be read: {why}")));
         }
-        Ok(Self { name, bytes, host, frames: scan.frames, damage, near: Near::default() })
+        Ok(Self { name, bytes, host, frames: scan.frames, damage, local: LocalEnd::default() })
     }
 
     /// How many intervals can be read.
@@ -110,11 +110,11 @@ impl Recording {
         let no = |why: String| format!("{}: interval {number}: {why}", self.name);
         let at = self.frames.partition_point(|f| f.first + f.intervals <= number);
         let frame = self.frames.get(at).ok_or_else(|| no("there is none".into()))?;
-        if self.near.get(number).is_none() {
+        if self.local.get(number).is_none() {
             let rest = self.bytes.get(frame.offset..).unwrap_or_default();
-            self.near = near(rest, frame, at == 0, number).map_err(no)?;
+            self.local = local(rest, frame, at == 0, number).map_err(no)?;
         }
-        let text = self.near.get(number).ok_or_else(|| no("there is none".into()))?;
+        let text = self.local.get(number).ok_or_else(|| no("there is none".into()))?;
         let record: WatchRecord = serde_json::from_slice(text)
             .map_err(|e| no(format!("not one that this netwright understands: {e}")))?;
         match record.interval.schema_version {
@@ -193,13 +193,13 @@ impl Scan {
 }
 
 /// The intervals around `wanted` in its frame, no more than can be kept.
-fn near(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<Near, String> {
+fn local(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<LocalEnd, String> {
     let mut lines = lines(rest).map_err(|e| e.to_string())?;
     let mut text = vec![];
     if with_host {
         line(&mut lines, &mut text)?;
     }
-    let mut kept = Near { first: frame.first, ..Near::default() };
+    let mut kept = LocalEnd { first: frame.first, ..LocalEnd::default() };
     for number in frame.first..frame.first + frame.intervals {
         if !line(&mut lines, &mut text)? {
             break;
@@ -208,7 +208,7 @@ fn near(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<Ne
             if kept.get(wanted).is_some() {
                 break;
             }
-            kept = Near { first: number, ..Near::default() };
+            kept = LocalEnd { first: number, ..LocalEnd::default() };
         }
         kept.push(std::mem::take(&mut text));
     }
@@ -241,7 +241,7 @@ mod tests {
         assert!(recording.len() < 1_500, "{}", recording.len());
         for number in [0, recording.len() - 1, 40, 39] {
             assert_eq!(recording.get(number).unwrap(), record, "{number}");
-            assert!(recording.near.bytes <= KEPT);
+            assert!(recording.local.bytes <= KEPT);
         }
         assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use model::{
     CpuId, Reading,
-    watch::{ByContext, NapiWatch, Payer, ProgramStatus, VectorNs},
+    watch::{ByContext, InterruptedTask, NapiWatch, ProgramStatus, VectorNs},
 };
 
 use super::comms::Comms;
 use super::{
     When,
     duty::{self, Duty, USUAL_NS},
+    interrupted_task::InterruptedTasks,
     names::Names,
     napi::Napis,
-    payer::Payers,
     permission,
 };
 use crate::{
@@ -26,11 +26,11 @@ use crate::{
 };
 
 /// The programs, or why there are none, and what they said last.
-pub struct Part {
+pub struct SoftirqPart {
     root: Root,
     softirq: Result<Softirq, Reading<()>>,
     last: BTreeMap<CpuId, Counts>,
-    payers: Payers,
+    interrupted_tasks: InterruptedTasks,
     names: Names,
     napis: Napis,
     /// Of the programs that are not always attached: the one that sees polls, or those of
@@ -51,13 +51,13 @@ struct Counts {
 
 /// What moved in one interval.
 #[derive(Debug)]
-pub struct Look {
+pub struct SoftirqReading {
     cpus: Result<BTreeMap<CpuId, ByContextAndVector>, Reading<()>>,
     /// Threads by what packets cost them.
-    pub payers: Reading<Vec<Payer>>,
+    pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
     /// NAPI instances that were polled.
     pub napi: Reading<Vec<NapiWatch>>,
-    /// For how much of the time softirqs were seen; their time and payers are scaled to all of it.
+    /// For how much of the time softirqs were seen; their time and interrupted tasks are scaled to all of it.
     pub observed_share: f64,
 }
 
@@ -67,7 +67,7 @@ struct ByContextAndVector {
     threaded_ns: Reading<u64>,
 }
 
-impl Part {
+impl SoftirqPart {
     /// Attaches, if it is wanted.
     /// Polls are not seen where softirqs are not.
     pub fn attach(
@@ -89,7 +89,7 @@ impl Part {
             root: root.clone(),
             softirq,
             last: BTreeMap::new(),
-            payers: Payers::default(),
+            interrupted_tasks: InterruptedTasks::default(),
             names: Names::default(),
             napis: Napis::begin(root),
             duty: Duty::begin(if spares_all { softirqs } else { polls }, monotonic_ns()),
@@ -118,19 +118,19 @@ impl Part {
     }
 
     /// What moved since the last look; without names no process has one.
-    pub fn look(&mut self, comms: Option<&Comms>) -> Look {
+    pub fn look(&mut self, comms: Option<&Comms>) -> SoftirqReading {
         let softirq = match &mut self.softirq {
             Ok(softirq) => softirq,
-            Err(why) => return Look::without(why),
+            Err(why) => return SoftirqReading::without(why),
         };
         let sums = match softirq.read() {
             Ok(sums) => sums,
-            Err(e) => return Look::without(&Reading::absent(format!("softirq: {e}"))),
+            Err(e) => return SoftirqReading::without(&Reading::absent(format!("softirq: {e}"))),
         };
         let observed = self.duty.observed(monotonic_ns());
         let share = if self.spares_all { observed } else { 1.0 };
-        let (mut paying, forgotten) = self.payers.look(&sums);
-        softirq.forget_payers(&forgotten);
+        let (mut paying, forgotten) = self.interrupted_tasks.look(&sums);
+        softirq.forget_interrupted_tasks(&forgotten);
         paying.scale(share);
         let (mut polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
         polls.napi.iter_mut().for_each(|n| n.observed_share = observed);
@@ -150,13 +150,13 @@ impl Part {
             let all = ByContextAndVector { sums: counts.sums, threaded_ns: threaded(cpu) };
             (*cpu, all)
         };
-        let mut payers = paying.ranked();
+        let mut interrupted_tasks = paying.ranked();
         if let Some(comms) = comms {
-            self.names.give(comms, &mut payers);
+            self.names.give(comms, &mut interrupted_tasks);
         }
-        Look {
+        SoftirqReading {
             cpus: Ok(grown.iter().map(one).collect()),
-            payers: Reading::Known(payers),
+            interrupted_tasks: Reading::Known(interrupted_tasks),
             napi: match seen {
                 Reading::Known(()) => Reading::Known(polls.napi),
                 why => none(&why),
@@ -265,9 +265,14 @@ fn runs(grown: &BTreeMap<CpuId, Counts>, polls: u64) -> BTreeMap<&'static str, u
     runs
 }
 
-impl Look {
+impl SoftirqReading {
     fn without(why: &Reading<()>) -> Self {
-        Self { cpus: Err(why.clone()), payers: none(why), napi: none(why), observed_share: 1.0 }
+        Self {
+            cpus: Err(why.clone()),
+            interrupted_tasks: none(why),
+            napi: none(why),
+            observed_share: 1.0,
+        }
     }
 
     /// All CPUs together.
@@ -308,10 +313,10 @@ fn none<T>(why: &Reading<()>) -> Reading<T> {
 
 impl ByContextAndVector {
     fn by_context(&self) -> ByContext {
-        let [syscall, irq_on_task, idle, ksoftirqd] = self.sums.each_ref().map(vectors);
+        let [syscall, interrupting_task, idle, ksoftirqd] = self.sums.each_ref().map(vectors);
         let threaded = self.threaded_ns.clone();
         let threaded = threaded.map(|net_rx| VectorNs { net_rx, ..VectorNs::default() });
-        ByContext { syscall, irq_on_task, idle, ksoftirqd, threaded }
+        ByContext { syscall, interrupting_task, idle, ksoftirqd, threaded }
     }
 
     fn by_vector(&self) -> BTreeMap<String, u64> {

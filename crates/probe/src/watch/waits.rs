@@ -37,7 +37,7 @@ type Runs = [u64; PROGRAMS.len()];
 
 /// The programs, or why there are none, and what they said last.
 #[derive(Debug)]
-pub struct Part {
+pub struct WaitsPart {
     waits: Result<Waits, Reading<()>>,
     /// In how much of an interval they are attached.
     duty: Duty,
@@ -46,7 +46,7 @@ pub struct Part {
     runs: [Runs; 2],
 }
 
-impl Part {
+impl WaitsPart {
     /// Attaches, if it is wanted.
     pub fn attach(asked: &Reading<()>, when: When, possible: &[CpuId]) -> Self {
         let waits = match (asked, when) {
@@ -107,7 +107,7 @@ impl Part {
         self.last = now.into_iter().filter(|(k, _)| !still.contains(k)).collect();
         self.count_runs(&cpus);
         let observed = self.duty.observed(monotonic_ns());
-        Reading::Known(self.told(comms, grown, observed))
+        Reading::Known(self.reported(comms, grown, observed))
     }
 
     fn count_runs(&mut self, cpus: &[(CpuId, CpuState)]) {
@@ -119,7 +119,7 @@ impl Part {
         }
     }
 
-    fn told(
+    fn reported(
         &self,
         comms: &Comms,
         grown: BTreeMap<u32, Grown>,

@@ -84,8 +84,8 @@ fn every(cpus: &[Cpu]) -> CpuSet {
 fn each_class_that_a_host_has_is_stood_for_and_no_other() {
     let none = |_| false;
     let odd = |id: u32| id % 7 == 3 || (40..60).contains(&id);
-    type Shape = ([u32; 4], fn(u32) -> bool, usize);
-    let shapes: [Shape; 8] = [
+    type MachineCase = ([u32; 4], fn(u32) -> bool, usize);
+    let shapes: [MachineCase; 8] = [
         ([1, 1, 1, 1], none, 1),
         ([1, 1, 2, 1], none, 2),
         ([1, 1, 4, 2], none, 3),
@@ -97,12 +97,12 @@ fn each_class_that_a_host_has_is_stood_for_and_no_other() {
     ];
     for (shape, hole, most) in shapes {
         let (cpus, truth) = host(shape, hole);
-        let ground = Ground::new(&cpus, &[], &every(&cpus));
+        let basis = Basis::new(&cpus, &[], &every(&cpus));
         for at in [0, cpus.len() / 3, cpus.len() - 1] {
             let to = (cpus[at].id.0, truth[at]);
             let each = || cpus.iter().zip(&truth).map(|(c, t)| expected((c.id.0, *t), to));
             let wanted: BTreeSet<Class> = each().collect();
-            let found = ground.classes(&CpuSet::from_iter([cpus[at].id]));
+            let found = basis.classes(&CpuSet::from_iter([cpus[at].id]));
             let classes: BTreeSet<Class> = found.iter().map(|f| f.0).collect();
             assert_eq!(classes, wanted, "{shape:?} beside {}", to.0);
             let caches = |of: &dyn Fn(&CpuId) -> bool| -> BTreeSet<u32> {
@@ -127,20 +127,20 @@ fn each_class_that_a_host_has_is_stood_for_and_no_other() {
 #[test]
 fn nobody_is_placed_where_the_house_is_kept_or_nobody_may_run() {
     let (mut cpus, _) = host([2, 1, 4, 2], |_| false);
-    let ground =
-        |cpus: &[Cpu]| Ground::new(cpus, &[], &every(cpus)).classes(&CpuSet::from_iter([CpuId(1)]));
+    let basis =
+        |cpus: &[Cpu]| Basis::new(cpus, &[], &every(cpus)).classes(&CpuSet::from_iter([CpuId(1)]));
     let as_said = |of: Vec<(Class, CpuId)>| of.into_iter().map(|(_, c)| c.0).collect::<Vec<_>>();
     // Cores 0-3 with siblings 8-11 on node 0, 4-7 with 12-15 on node 1.
-    assert_eq!(as_said(ground(&cpus)), [1, 9, 2, 4], "not CPU 0 under the same L3");
+    assert_eq!(as_said(basis(&cpus)), [1, 9, 2, 4], "not CPU 0 under the same L3");
     cpus[2].online = Reading::Known(false);
     cpus[3].isolated = Reading::Known(true);
     cpus[4].nohz_full = Reading::Known(true);
-    assert_eq!(as_said(ground(&cpus)), [1, 9, 10, 5]);
+    assert_eq!(as_said(basis(&cpus)), [1, 9, 10, 5]);
     let only = CpuSet::from_iter([CpuId(0), CpuId(1)]);
-    let few = Ground::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
+    let few = Basis::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
     assert_eq!(as_said(few), [1, 0], "CPU 0 where there is no other");
     // An interrupt on several CPUs: to the closest.
-    let two = Ground::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
+    let two = Basis::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
     assert_eq!(as_said(two), [1, 9, 6], "both nodes are home");
 }
 
@@ -153,14 +153,14 @@ fn real(name: &str) -> Facts {
 /// What the classes are on machines that exist: each beside a CPU of theirs.
 #[test]
 fn classes_of_real_machines() {
-    use Class::{FarNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
+    use Class::{FarthestNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
     let cases: [(&str, u32, &[Class]); 9] = [
         // 4 nodes at 16, 25, 32 and 33.
-        ("kunpeng-920-128", 40, &[SameCpu, SameL3, OtherNode, FarNode]),
+        ("kunpeng-920-128", 40, &[SameCpu, SameL3, OtherNode, FarthestNode]),
         ("xeon-silver-4108", 3, &[SameCpu, Sibling, SameL3, OtherNode]),
         ("xeon-e7-4870", 7, &[SameCpu, SameL3, OtherNode]),
-        ("opteron-48-sparse", 5, &[SameCpu, SameL3, OtherNode, FarNode]),
-        // Two L3s on each of 8 nodes, whose distances are not told.
+        ("opteron-48-sparse", 5, &[SameCpu, SameL3, OtherNode, FarthestNode]),
+        // Two L3s on each of 8 nodes, whose distances are not reported.
         ("epyc-7451", 1, &[SameCpu, Sibling, SameL3, OtherL3, OtherNode]),
         // The CPUs of one package have no node there, those of the other have one.
         ("xeon-e5v3-cpu0-offline", 9, &[SameCpu, SameL3, OtherNode]),
@@ -172,24 +172,24 @@ fn classes_of_real_machines() {
     for (name, beside, classes) in cases {
         let facts = real(name);
         let all = every(&facts.cpus);
-        let ground = Ground::new(&facts.cpus, &facts.numa_nodes, &all);
-        let found = ground.classes(&CpuSet::from_iter([CpuId(beside)]));
-        let told: Vec<Class> = found.iter().map(|f| f.0).collect();
-        assert_eq!(told, classes, "{name} beside {beside}: {found:?}");
+        let basis = Basis::new(&facts.cpus, &facts.numa_nodes, &all);
+        let found = basis.classes(&CpuSet::from_iter([CpuId(beside)]));
+        let reported: Vec<Class> = found.iter().map(|f| f.0).collect();
+        assert_eq!(reported, classes, "{name} beside {beside}: {found:?}");
     }
 }
 
 #[test]
 fn the_other_dimension_is_by_node() {
     let facts = real("kunpeng-920-128");
-    let ground = Ground::new(&facts.cpus, &facts.numa_nodes, &every(&facts.cpus));
+    let basis = Basis::new(&facts.cpus, &facts.numa_nodes, &every(&facts.cpus));
     let homes = |node, now: &str| {
-        let found = ground.homes(node, &now.parse().unwrap_or_default());
+        let found = basis.homes(node, &now.parse().unwrap_or_default());
         found.into_iter().map(|(_, c)| c.0 / 32).collect::<Vec<_>>()
     };
     assert_eq!(homes(Some(NumaNode(2)), ""), [2, 3, 0], "a NIC's, the nearest, the farthest");
     assert_eq!(homes(None, "97"), [3, 2, 0], "where its interrupts are");
     assert_eq!(homes(Some(NumaNode(9)), "")[0], 0, "a node without CPUs is nobody's");
-    let stays = ground.homes(Some(NumaNode(1)), &"33,40".parse().unwrap());
+    let stays = basis.homes(Some(NumaNode(1)), &"33,40".parse().unwrap());
     assert_eq!(stays[0].1, CpuId(33), "an interrupt that is there stays there");
 }

@@ -1,6 +1,6 @@
 //! Which counters moved between two levels.
 
-use model::prove::{Evidence, MovedCounter, Run};
+use model::prove::{CorrelatedCounter, Evidence, Run};
 use stats::{
     paired::median,
     trial::{several, signed_rank},
@@ -48,7 +48,7 @@ pub(super) fn between(
         .collect();
     // What the response time is made of comes first, and whose CPU time it took: it is the reason
     // that the rest explains.
-    let kernel = |m: &MovedCounter| match m.counter.as_str() {
+    let kernel = |m: &CorrelatedCounter| match m.counter.as_str() {
         name if name.starts_with(evidence::PART) => 0,
         name if name.starts_with(evidence::CPU) => 1,
         _ => 2,
@@ -61,7 +61,7 @@ pub(super) fn between(
 }
 
 /// How far apart the two are, from 0 to 1, so that shares and differences can stand in one order.
-fn part(m: &MovedCounter) -> f64 {
+fn part(m: &CorrelatedCounter) -> f64 {
     (m.second - m.first).abs() / m.second.abs().max(m.first.abs()).max(f64::MIN_POSITIVE)
 }
 
@@ -114,14 +114,14 @@ impl Counter {
         self.blocks.iter().map(|[a, b]| mean(b) - mean(a)).collect()
     }
 
-    fn moved(&self, effects: &[f64], p: f64) -> MovedCounter {
+    fn moved(&self, effects: &[f64], p: f64) -> CorrelatedCounter {
         let middle = |level: usize| {
             let of = self.blocks.iter().filter_map(|pair| pair.get(level)).flatten();
             median(&of.copied().collect::<Vec<_>>())
         };
         let scale = |x: f64| if self.difference { x } else { x.exp_m1() };
         let interval = signed_rank::shift(effects, 0.95);
-        MovedCounter {
+        CorrelatedCounter {
             counter: self.name.clone(),
             first: middle(0),
             second: middle(1),

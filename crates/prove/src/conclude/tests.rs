@@ -50,7 +50,7 @@ fn runs_of(
                 host: model::prove::DuringRun::default(),
                 counters: BTreeMap::new(),
                 work: None,
-                spoiled: None,
+                discarded: None,
             }
         })
         .collect()
@@ -87,10 +87,10 @@ fn blocks_that_were_cut_and_runs_that_were_disturbed_do_not_count() {
     all.truncate(30);
     let mut disturbed = all[0].clone();
     disturbed.figures.insert("ms".into(), 1e9);
-    disturbed.spoiled = Some("others".into());
+    disturbed.discarded = Some("others".into());
     all.push(disturbed);
     let found = said(&ab, &all);
-    assert_eq!((found.verdict.blocks, found.spoiled_runs), (7, 1));
+    assert_eq!((found.verdict.blocks, found.discarded_runs), (7, 1));
     assert_eq!(found.verdict.outcome, Outcome::NoDifferenceShown);
     assert!(found.verdict.high.unwrap() < 0.05, "{:?}", found.verdict);
     assert_eq!(said(&ab, &all[..12]).verdict.outcome, Outcome::Undecided);
@@ -292,16 +292,16 @@ fn the_one_counter_that_moved_is_named_with_its_effect_and_none_where_none_did()
     let e = experiment(&format!(
         "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
     ));
-    let told =
+    let reported =
         |share| said(&e, &counted(runs(&e, 10, |l| (100.0 + l as f64, 0.0)), share)).evidence;
-    let found = told(0.05);
-    assert_eq!(found.judged, 31, "what is not known is not judged");
+    let found = reported(0.05);
+    assert_eq!(found.judged, 31, "what is not known is skipped");
     let [moved] = found.moved.as_slice() else { panic!("{:?}", found.moved) };
     assert_eq!((moved.counter.as_str(), moved.difference), ("moves", false));
     assert!((moved.effect - 0.05).abs() < 0.01 && moved.low < Some(0.05), "{moved:?}");
     assert!(moved.first > 900.0 && moved.p <= 0.05);
     assert_eq!((found.first.as_str(), found.per.as_str()), ("1", "run"));
-    assert_eq!(told(0.0).moved, []);
+    assert_eq!(reported(0.0).moved, []);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn too_few_blocks_or_no_counters_name_nothing_and_say_why() {
 #[test]
 fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     let e = experiment(&format!(
-        "command = \"w {{v}}\"\nsmallest = \"1%\"\n[[factor]]\nname = \"v\"\n\
+        "command = \"w {{v}}\"\nmin_effect = \"1%\"\n[[factor]]\nname = \"v\"\n\
          levels = [1, 2]\n{METRICS}"
     ));
     let mut noisy = runs(&e, 8, |_| (100.0, 0.0));
@@ -366,7 +366,7 @@ fn a_guard_that_is_worse_forbids_better_in_every_design() {
 fn the_smallest_setting_is_the_smallest_number() {
     let of = |levels: &[&str]| {
         let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
-        super::smallest(&levels).map(str::to_owned)
+        super::lowest(&levels).map(str::to_owned)
     };
     assert_eq!(of(&["8", "6", "4"]).as_deref(), Some("4"));
     assert_eq!(of(&["10", "9"]).as_deref(), Some("9"));

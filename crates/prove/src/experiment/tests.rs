@@ -38,10 +38,10 @@ fn what_makes_no_sense_is_refused_by_its_key() {
         (format!("command = \"w\"\n{factor}{METRIC}"), "changes nothing"),
         (format!("command = \"w\"\n{METRIC}"), "nothing is varied"),
         (format!("workload = \"ls\"\n{factor}"), "is no `measure"),
-        (format!("command = \"w {{v}}\"\nbudget = \"soon\"\n{factor}{METRIC}"), "budget"),
+        (format!("command = \"w {{v}}\"\nbudget = \"60 of\"\n{factor}{METRIC}"), "budget"),
         (format!("command = \"w {{v}}\"\nruns = 0\n{factor}{METRIC}"), "runs = 0"),
         (format!("command = \"w {{v}}\"\nruns = 20\n{factor}{METRIC}"), "runs = 24 at least"),
-        (format!("command = \"w {{v}}\"\nsmallest = \"2\"\n{factor}{METRIC}"), "smallest"),
+        (format!("command = \"w {{v}}\"\nmin_effect = \"2\"\n{factor}{METRIC}"), "min_effect"),
         (
             format!("command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1]\n{METRIC}"),
             "two levels",

@@ -86,19 +86,19 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
     };
     // 12 runs of 0.5 s each: 30 s hold five placements.
     let p = resolved(&text("budget = \"30s\"")).unwrap().placement.unwrap();
-    assert_eq!(p.seats.len(), 5);
+    assert_eq!(p.assignments.len(), 5);
     assert_eq!(p.peer_cpus.as_deref(), Some("1"), "the farther column goes first");
-    let classes: Vec<&str> = p.seats.iter().map(|s| s.class.as_str()).collect();
+    let classes: Vec<&str> = p.assignments.iter().map(|s| s.class.as_str()).collect();
     assert_eq!(classes, ["same CPU", "sibling", "same L3", "other L3", "other node"]);
     let said = p.left_out.unwrap();
     assert!(said.contains("holds 5 of 10 placements, --budget 60s holds all"), "{said}");
     assert!(said.contains("other node (CPU 1) beside 7"), "{said}");
     let p = resolved(&text("runs = 36")).unwrap().placement.unwrap();
-    let classes: Vec<&str> = p.seats.iter().map(|s| s.class.as_str()).collect();
+    let classes: Vec<&str> = p.assignments.iter().map(|s| s.class.as_str()).collect();
     assert_eq!(classes, ["same CPU", "same L3", "other node"]);
     assert!(p.left_out.unwrap().contains("--runs 120 holds all"));
     // What holds nothing is refused as any budget that is too small, not by making it nothing.
-    assert_eq!(resolved(&text("runs = 12")).unwrap().placement.unwrap().seats.len(), 2);
+    assert_eq!(resolved(&text("runs = 12")).unwrap().placement.unwrap().assignments.len(), 2);
     assert_eq!(resolved(&text("budget = \"61s\"")).unwrap().placement.unwrap().left_out, None);
 }
 
@@ -111,14 +111,14 @@ fn each_l3_cache_of_the_node_is_a_row_and_the_later_ones_are_given_up_first() {
         let node = cpu.numa_node.get().map(|n| model::NumaNode(n.0 % 2));
         cpu.numa_node = node.map_or(cpu.numa_node.clone(), model::Reading::Known);
     }
-    let seats = |budget: &str| {
+    let assignments = |budget: &str| {
         let text =
             format!("{OURS}{budget}\n[placement]\ncpus = \"classes\"\npeer_cpus = \"1,7\"\n");
         let mut spec = parse(&text).unwrap();
         resolve(&mut spec, &facts, &cpus).unwrap();
-        spec.placement.unwrap().seats
+        spec.placement.unwrap().assignments
     };
-    let all = seats("runs = 10000");
+    let all = assignments("runs = 10000");
     let classes: Vec<&str> =
         all.iter().filter(|s| s.beside == "1").map(|s| s.class.as_str()).collect();
     assert_eq!(classes[..5], ["same CPU", "sibling", "same L3", "other L3", "other L3 no. 2"]);
@@ -131,7 +131,7 @@ fn each_l3_cache_of_the_node_is_a_row_and_the_later_ones_are_given_up_first() {
         .collect();
     assert_eq!(caches.len(), 8, "each its own");
     // Ten placements: five classes beside each of two, none of the later caches.
-    let few = seats("runs = 120");
+    let few = assignments("runs = 120");
     assert!(few.len() == 10 && few.iter().all(|s| !s.class.contains("no.")), "{few:?}");
     let text =
         format!("{OURS}runs = 10000\n[placement]\ncpus = \"classes\"\npeer_cpus = \"1,7\"\n");
@@ -169,9 +169,10 @@ fn what_cannot_be_placed_is_refused_by_its_key() {
 fn interrupts_are_placed_by_the_knob_that_tune_has() {
     let text = format!("{OURS}[placement]\ncpus = \"0-1\"\nirq_cpus = \"0-1\"\nnic = \"eth0\"\n");
     let e = Experiment::check(parse(&text).unwrap(), "x").unwrap();
-    let wishes = e.wishes();
-    assert_eq!(wishes.len(), 4);
-    let one: Vec<String> = wishes[1].iter().map(|w| format!("{}={}", w.knob, w.value)).collect();
+    let change_requests = e.change_requests();
+    assert_eq!(change_requests.len(), 4);
+    let one: Vec<String> =
+        change_requests[1].iter().map(|w| format!("{}={}", w.knob, w.value)).collect();
     assert_eq!(one, ["irq.affinity=1:eth0"]);
     assert_eq!(e.cells[1].name(&e.factors), "cpu 0, irq_cpu 1");
 }
@@ -201,14 +202,18 @@ fn the_interrupts_of_a_nic_have_a_column_for_its_node_and_one_for_another() {
     assert!(columns.len() > 1 && !columns[1..].contains(&2), "{columns:?}");
     assert!(p.beside[0].contains("on the NIC's node"), "{:?}", p.beside);
     let e = Experiment::check(spec, "x").unwrap();
-    let seats = e.cells.iter().zip(e.wishes());
-    for (cell, wishes) in seats {
+    let assignments = e.cells.iter().zip(e.change_requests());
+    for (cell, change_requests) in assignments {
         let settings = cell.settings(&e.factors);
-        assert_eq!(wishes[0].value, format!("{}:eth0", settings["irq_cpu"]));
+        assert_eq!(change_requests[0].value, format!("{}:eth0", settings["irq_cpu"]));
         let same = node(&settings["cpu"]) == node(&settings["irq_cpu"]);
         assert_eq!(same, !settings["class"].ends_with("node") || settings["class"] == "same node");
     }
     // Interrupts where they are: one column, the classes are told against all their CPUs.
     let e = Experiment::check(resolved(""), "x").unwrap();
-    assert!(e.wishes().iter().all(Vec::is_empty) && e.factors.len() == 1, "{:?}", e.factors);
+    assert!(
+        e.change_requests().iter().all(Vec::is_empty) && e.factors.len() == 1,
+        "{:?}",
+        e.factors
+    );
 }

@@ -42,7 +42,7 @@ fn finding(f: &Finding, all: &[Finding], page: &mut Page) {
         let value = Line::plain(format!("{}: ", e.what))
             .ink(Ink::Strong, &e.value)
             .ink(Ink::Faint, format!("  [{}]", e.source));
-        page.labelled(label(if i == 0 { "seen" } else { "" }), &value);
+        page.labelled(label(if i == 0 { "evidence" } else { "" }), &value);
     }
     more(f.evidence.len() - evidence, page);
     let mut sure = Line::plain(f.confidence);
@@ -60,8 +60,8 @@ fn finding(f: &Finding, all: &[Finding], page: &mut Page) {
         labelled = with_risk;
     }
     more(f.changes.len() - changes, page);
-    if !f.expected_gain.is_empty() {
-        page.labelled(label("gain"), &Line::plain(&f.expected_gain));
+    if !f.expected_benefit.is_empty() {
+        page.labelled(label("benefit"), &Line::plain(&f.expected_benefit));
     }
     sure.push(Ink::Faint, confidence_means(f));
     page.labelled(label("confidence"), &sure);

@@ -13,12 +13,12 @@ use model::{
 use crate::{
     document::{Diagnosed, SoftirqTime},
     inspect::dotted,
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Page, TextStyle},
     words::many,
 };
 
 /// The whole report.
-pub fn text(d: &Diagnosed, look: Look) -> String {
+pub fn text(d: &Diagnosed, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     page.gap();
@@ -26,7 +26,7 @@ pub fn text(d: &Diagnosed, look: Look) -> String {
     findings::show(d, &mut page);
     plan::show(d, &mut page);
     rest::fine(d, &mut page);
-    rest::not_judged(d, &mut page);
+    rest::skipped(d, &mut page);
     rest::not_visible(d, &mut page);
     page.finish()
 }
@@ -75,7 +75,7 @@ fn seen(d: &Diagnosed) -> Line {
     };
     line = match (&d.window, d.window_ns.get()) {
         (Known(w), Some(ns)) => {
-            let cut = if w.cut_short { ", cut short" } else { "" };
+            let cut = if w.interrupted { ", interrupted" } else { "" };
             line.text(format!("watched for {ns} in {}{cut}", many(w.readings as usize, "reading")))
         }
         (Absent(why) | Denied(why), _) => {
@@ -94,7 +94,7 @@ fn softirq_text(t: &SoftirqTime) -> String {
     let m = &t.measured_ns;
     let parts = [
         (m.syscall.total(), "at the end of tasks' own system calls"),
-        (m.irq_on_task.total(), "in interrupts upon tasks"),
+        (m.interrupting_task.total(), "interrupting tasks"),
         (m.idle.total(), "while idle"),
         (m.ksoftirqd.total(), "in ksoftirqd"),
     ];
@@ -105,7 +105,7 @@ fn softirq_text(t: &SoftirqTime) -> String {
         Known(t) if t.total() > 0 => format!(", NAPI threads {}", share(t.total())),
         _ => String::new(),
     };
-    let claimed = match t.claimed_ns.get() {
+    let claimed = match t.proc_stat_ns.get() {
         Some(ns) => format!("; /proc/stat says {}", share(ns)),
         None => String::new(),
     };
@@ -143,8 +143,8 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
     if let (0, 0, Some(quiet)) = (critical, warning, quiet(d)) {
         page.line(quiet, 2);
     }
-    if d.findings.is_empty() && !d.not_judged.is_empty() {
-        let n = many(d.not_judged.len(), "question");
+    if d.findings.is_empty() && !d.skipped.is_empty() {
+        let n = many(d.skipped.len(), "question");
         page.line(Line::plain(format!("{n} could not be judged; see the end.")), 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::facts::Unread;
+use model::facts::NoAccess;
 
 use crate::{
     document::Diagnosed,
@@ -15,16 +15,16 @@ const ALIKE: usize = 3;
 
 /// Rules that found nothing wrong: a line each, those with the same reason together.
 pub fn fine(d: &Diagnosed, page: &mut Page) {
-    if d.clear.is_empty() {
+    if d.passed.is_empty() {
         return;
     }
-    page.heading("LOOKED AT AND FOUND FINE");
+    page.heading("PASSED");
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for c in &d.clear {
+    for c in &d.passed {
         by_reason.entry(&c.because).or_default().push(&c.rule);
     }
     by_reason.retain(|_, rules| rules.len() >= ALIKE);
-    let alone = || d.clear.iter().filter(|c| !by_reason.contains_key(c.because.as_str()));
+    let alone = || d.passed.iter().filter(|c| !by_reason.contains_key(c.because.as_str()));
     let longest = alone().map(|c| width(&c.rule)).max().unwrap_or(0).min(28);
     for c in alone() {
         let label = Line::plain("  ").ink(Ink::Good, format!("{:<longest$}", c.rule)).text("  ");
@@ -51,13 +51,13 @@ fn shortened(text: &str, room: usize) -> String {
 }
 
 /// Rules without evidence, those with the same reason together.
-pub fn not_judged(d: &Diagnosed, page: &mut Page) {
-    if d.not_judged.is_empty() {
+pub fn skipped(d: &Diagnosed, page: &mut Page) {
+    if d.skipped.is_empty() {
         return;
     }
-    page.heading("NOT JUDGED");
+    page.heading("SKIPPED");
     let mut by_reason: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = vec![];
-    for n in &d.not_judged {
+    for n in &d.skipped {
         let at = match by_reason.iter().position(|(why, _)| *why == n.why) {
             Some(at) => at,
             None => {
@@ -90,15 +90,15 @@ pub fn not_judged(d: &Diagnosed, page: &mut Page) {
 
 /// What this run could not see, and what would grant it.
 pub fn not_visible(d: &Diagnosed, page: &mut Page) {
-    let mut unread = d.unread.clone();
-    unread.extend(softirq_time(d));
-    crate::inspect::not_visible(&unread, page);
+    let mut no_access = d.no_access.clone();
+    no_access.extend(softirq_time(d));
+    crate::inspect::not_visible(&no_access, page);
 }
 
 /// Why softirq time is only what the kernel claims, of a host that runs.
-fn softirq_time(d: &Diagnosed) -> Option<Unread> {
+fn softirq_time(d: &Diagnosed) -> Option<NoAccess> {
     let why = d.window.known()?.softirq.why_not().filter(|_| d.source.kind == "live")?;
-    Some(Unread {
+    Some(NoAccess {
         what: "softirq time by eBPF".into(),
         why: format!("{why}; shares of softirqs are /proc/stat's claim"),
         remedy: String::new(),

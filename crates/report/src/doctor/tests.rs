@@ -1,7 +1,7 @@
 use model::{
-    Change, Confidence, Evidence, Finding, Nanos, NotJudged, Reading, Samples,
-    facts::Unread,
-    finding::{Clear, Diagnosis},
+    Change, Confidence, Evidence, Finding, Nanos, Reading, Samples, SkippedRule,
+    facts::NoAccess,
+    finding::{Diagnosis, Passed},
     reading::Known,
 };
 
@@ -43,7 +43,7 @@ fn finding(rank: u32, rule: &str, severity: Severity) -> Finding {
         explanation: "One CPU handles every packet of eth0 while 15 others have nothing to do \
                       with it."
             .into(),
-        expected_gain: "packets are handled by 4 CPUs instead of one".into(),
+        expected_benefit: "packets are handled by 4 CPUs instead of one".into(),
         evidence: vec![
             Evidence {
                 what: "share of eth0's interrupts on CPU 0 over 5.0 s".into(),
@@ -75,28 +75,28 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
     facts.host.hypervisor = Known("kvm".into());
     facts.host.cpus_online = Known("0-15".parse().unwrap());
     facts.host.reader.euid = Known(1000);
-    facts.unread.push(Unread {
+    facts.no_access.push(NoAccess {
         what: "PCI read request size".into(),
         why: "/sys/bus/pci/devices/0000:00:03.0/config: only 64 bytes".into(),
         remedy: "root would show it".into(),
     });
     let diagnosis = Diagnosis {
         findings,
-        clear: vec![Clear {
+        passed: vec![Passed {
             rule: "time_squeeze".into(),
             number: 5,
             because: "time_squeeze grew by 0 on 16 CPUs over 5.0 s (/proc/net/softnet_stat, \
                       column 3)"
                 .into(),
         }],
-        not_judged: vec![
-            NotJudged {
+        skipped: vec![
+            SkippedRule {
                 rule: "pcie_degraded".into(),
                 number: 27,
                 subject: "eth0".into(),
                 why: "PCIe link of eth0: not there".into(),
             },
-            NotJudged {
+            SkippedRule {
                 rule: "small_read_request".into(),
                 number: 28,
                 subject: "eth0".into(),
@@ -125,7 +125,7 @@ fn a_finding_with_everything_reads_well_at_80_columns() {
     let mut second = finding(2, "time_squeeze", Severity::Info);
     second.title = "CPU 0 runs out of budget".into();
     second.explanation = String::new();
-    second.expected_gain = String::new();
+    second.expected_benefit = String::new();
     second.evidence.truncate(1);
     second.changes.clear();
     second.confidence = Confidence::Medium;
@@ -140,17 +140,17 @@ Watched for 5 s in 11 readings, as user 1000, without root, for throughput.
  1  CRITICAL  all 4 interrupts of eth0 go to CPU 0  [irqs_piled_up 2]
     One CPU handles every packet of eth0 while 15 others have nothing to do with
     it.
-    seen        share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
+    evidence    share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
                 [/proc/interrupts]
                 softirq share of CPU 0: 97 %  [/proc/stat]
     change      irq.41.affinity: 0 → 1
                 echo 1 > /proc/irq/41/smp_affinity_list
     risk        low
-    gain        packets are handled by 4 CPUs instead of one
+    benefit     packets are handled by 4 CPUs instead of one
     confidence  high  (counters over the window show it)
 
  2  INFO  CPU 0 runs out of budget  [time_squeeze 2]
-    seen        share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
+    evidence    share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
                 [/proc/interrupts]
     because of  1 irqs_piled_up
     confidence  medium  (counters fit, other causes are possible)
@@ -158,19 +158,19 @@ Watched for 5 s in 11 readings, as user 1000, without root, for throughput.
 PLAN  (in this order; measure after each step. Nothing was changed.)
    1. echo 1 > /proc/irq/41/smp_affinity_list   # finding 1
 
-LOOKED AT AND FOUND FINE
+PASSED
   time_squeeze  time_squeeze grew by 0 on 16 CPUs over 5.0 s …
 
-NOT JUDGED
+SKIPPED
   pcie_degraded (eth0), small_read_request (eth0): PCIe link of eth0: not there
 
-NOT VISIBLE
+NO ACCESS
   PCI read request size: /sys/bus/pci/devices/0000:00:03.0/config: only 64
     bytes; root would show it
   softirq time by eBPF: no CPU was seen over the whole window; shares of
     softirqs are /proc/stat's claim
 ";
-    assert_eq!(text(&d, Look::default()), expected);
+    assert_eq!(text(&d, TextStyle::default()), expected);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn each_change_has_its_own_command_and_risk() {
         Change::advice("1", "2", "set it in the application", "restart of the application"),
         Change::of("sysctl.net.core.rmem_max", "1", "2", "sysctl -w net.core.rmem_max=2", "memory"),
     ];
-    let text = text(&diagnosed(vec![f]), Look::default());
+    let text = text(&diagnosed(vec![f]), TextStyle::default());
     let expected = "    change      1 → 2
                 set it in the application
     risk        restart of the application
@@ -193,7 +193,7 @@ fn each_change_has_its_own_command_and_risk() {
 
 #[test]
 fn a_quiet_host_is_told_so_and_what_was_not_judged_is_not_hidden() {
-    let text = text(&diagnosed(vec![]), Look::default());
+    let text = text(&diagnosed(vec![]), TextStyle::default());
     assert!(text.contains("Nothing found that holds this host's network back."), "{text}");
     assert!(text.contains("2 questions could not be judged"), "{text}");
     assert!(!text.contains("PLAN"), "{text}");
@@ -206,28 +206,29 @@ fn a_verdict_without_traffic_says_so() {
         if let Known(w) = &mut d.window {
             w.packets = packets;
         }
-        text(&d, Look::default())
+        text(&d, TextStyle::default())
     };
     assert!(with(Known(4_999)).contains("Hardly any traffic: 4,999 packets received"));
     assert!(!with(Known(5_000)).contains("Hardly"), "1,000 a second");
     assert!(!with(Reading::absent("no counters")).contains("Hardly"), "not known");
     let d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
-    assert!(!text(&d, Look::default()).contains("Hardly"));
+    assert!(!text(&d, TextStyle::default()).contains("Hardly"));
 }
 
 #[test]
 fn without_counters_and_cut_short_are_said() {
     let mut d = diagnosed(vec![]);
     if let Known(w) = &mut d.window {
-        w.cut_short = true;
+        w.interrupted = true;
     }
     assert!(
-        text(&d, Look::default()).contains("Watched for 5 s in 11 readings, cut short, as user")
+        text(&d, TextStyle::default())
+            .contains("Watched for 5 s in 11 readings, interrupted, as user")
     );
     d.window = Reading::absent("the tree holds no samples");
     d.window_ns = Reading::absent("the tree holds no samples");
     d.source = Source::path("/tmp/tree", None);
-    let text = text(&d, Look::default());
+    let text = text(&d, TextStyle::default());
     assert!(
         text.contains("From the tree /tmp/tree: judged by settings alone, no counters (the tree"),
         "{text}"
@@ -242,7 +243,7 @@ fn that_ebpf_is_switched_off_is_said_of_a_host_that_runs() {
     }
     let says = "  softirq time by eBPF: eBPF is switched off (--no-bpf); shares of softirqs are \
                 /proc/stat's claim\n";
-    let wide = Look { width: 120, ..Look::default() };
+    let wide = TextStyle { width: 120, ..TextStyle::default() };
     assert!(text(&d, wide).contains(says), "{}", text(&d, wide));
     d.source = Source::path("/tmp/tree", None);
     assert!(!text(&d, wide).contains("eBPF"));
@@ -251,8 +252,8 @@ fn that_ebpf_is_switched_off_is_said_of_a_host_that_runs() {
 #[test]
 fn colour_is_ink_only() {
     let d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
-    let plain = text(&d, Look::default());
-    let inked = text(&d, Look { colour: true, ..Look::default() });
+    let plain = text(&d, TextStyle::default());
+    let inked = text(&d, TextStyle { colour: true, ..TextStyle::default() });
     assert!(inked.contains("\x1b[33m"));
     let mut bare = String::new();
     let mut rest = inked.as_str();
@@ -274,8 +275,10 @@ fn a_plan_of_many_alike_commands_is_cut_unless_asked() {
         })
         .collect();
     let d = diagnosed(vec![f]);
-    let short = text(&d, Look::default());
+    let short = text(&d, TextStyle::default());
     assert!(short.contains("and 52 more; -v shows them all"), "{short}");
     assert!(short.lines().count() < 60, "{short}");
-    assert!(text(&d, Look { verbose: true, ..Look::default() }).contains("  64. echo 63"));
+    assert!(
+        text(&d, TextStyle { verbose: true, ..TextStyle::default() }).contains("  64. echo 63")
+    );
 }

@@ -13,12 +13,12 @@ use model::{
 };
 
 use crate::{
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::{grouped, many},
 };
 
 /// The whole result.
-pub fn text(d: &ExplainDocument, look: Look) -> String {
+pub fn text(d: &ExplainDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     components(d, &mut page);
@@ -38,23 +38,23 @@ fn head(d: &ExplainDocument, page: &mut Page) {
         exchange(&d.exchange)
     ));
     page.line(title, 2);
-    let turns = format!(
-        "{} of workload and network in turns, {} each; the network alone against {}.",
+    let interleaving = format!(
+        "{} of workload and network interleaved, {} each; the network alone against {}.",
         many(d.rounds as usize, "pair"),
         d.round_ns,
         d.responder
     );
-    page.line(Line::plain(turns), 2);
+    page.line(Line::plain(interleaving), 2);
     let each: Vec<String> =
         d.statuses.iter().map(|(status, n)| format!("{} × {status}", grouped(*n))).collect();
     if !each.is_empty() {
         page.line(Line::plain(format!("Responses: {}.", each.join(", "))), 2);
     }
     if let Some(ns) = d.injected_service_ns {
-        let said = format!("The far end says that it spins {} for each response.", time(ns));
+        let said = format!("The server says that it spins {} for each response.", time(ns));
         page.line(Line::plain(said), 2);
     }
-    if d.cut_short {
+    if d.interrupted {
         let text = "Ended early: this is what was measured until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
@@ -95,7 +95,7 @@ fn components(d: &ExplainDocument, page: &mut Page) {
     for c in &d.components {
         let (takes, part, bar) = match c.share {
             Some(part) => (Line::plain(time(c.ns)), percent(part), chart::bar(part, most, 20)),
-            None => (Line::new().ink(Ink::Warn, "not told"), "-".into(), String::new()),
+            None => (Line::new().ink(Ink::Warn, "unresolved"), "-".into(), String::new()),
         };
         table.row([
             Line::new().ink(Ink::Strong, &c.name),
@@ -109,10 +109,10 @@ fn components(d: &ExplainDocument, page: &mut Page) {
     }
     page.table(&table, 0);
     let untold: Vec<&str> =
-        d.components.iter().filter(|c| !c.told).map(|c| c.name.as_str()).collect();
+        d.components.iter().filter(|c| !c.reported).map(|c| c.name.as_str()).collect();
     if !untold.is_empty() {
         let text = format!(
-            "Not told from zero: {}, a difference of two measurements that their spread is as large \
+            "Within noise of 0: {}, a difference of two measurements that their spread is as large \
              as. All that is known is that it lies in its interval and is no less than nothing; shares \
              are of the rest.",
             untold.join(", ")
@@ -149,7 +149,7 @@ fn sum(d: &ExplainDocument, page: &mut Page) {
 /// The answer in a sentence.
 fn verdict(d: &ExplainDocument) -> Line {
     let part = |name: &str| d.components.iter().find(|c| c.name == name);
-    let largest = d.components.iter().filter(|c| c.told).max_by(|a, b| a.ns.total_cmp(&b.ns));
+    let largest = d.components.iter().filter(|c| c.reported).max_by(|a, b| a.ns.total_cmp(&b.ns));
     let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
     let within = |c: &Component| format!("{} to {}", time(c.low_ns), time(c.high_ns));
     let line = Line::new().ink(
@@ -177,7 +177,7 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
         Some(t) => {
             let service = match t.low_ns > 0.0 {
                 true => time(t.service_ns),
-                false => "not told from zero".into(),
+                false => "within noise of 0".into(),
             };
             format!(
                 "At the median, with one client: network {}, service {service} ({} to {}){}.",
@@ -194,13 +194,13 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
             .into(),
     };
     page.line(Line::plain(text), 2);
-    let left = match d.simple.service_ns {
+    let left = match d.naive.service_ns {
         ns if ns > 0.0 => format!("{} in the server", time(ns)),
         _ => "nothing is left for the server, which cannot be".into(),
     };
     let text = format!(
-        "By the simple method (clients / rate - 2 × {} one way): {left}.",
-        time(d.simple.one_way_ns)
+        "Naive estimate (clients / rate - 2 × {} one way): {left}.",
+        time(d.naive.one_way_ns)
     );
     page.line(Line::new().ink(Ink::Faint, text), 2);
 }

@@ -64,7 +64,7 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
         .right("PER S")
         .right("FROM")
         .right("TO")
-        .right("SIMPLE");
+        .right("NAIVE");
     if verified {
         table = table.right("MEASURED").right("OFF");
     }
@@ -74,7 +74,7 @@ fn predictions(d: &ExplainDocument, page: &mut Page) {
         table.row(row(p, verified, most));
     }
     page.table(&table, 0);
-    for path in &d.elsewhere {
+    for path in &d.other_paths {
         let mut text = format!("{}: a transaction's network takes ", path.path);
         text += &match path.added_ns {
             more if more >= 0.0 => format!("{} longer than here", time(more)),
@@ -130,7 +130,7 @@ fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {
         Line::new().also(rate(p.predicted_per_s)),
         rate(p.low_per_s),
         rate(p.high_per_s),
-        or_none(p.simple_per_s),
+        or_none(p.naive_per_s),
     ];
     if verified {
         cells.push(or_none(p.measured_per_s));

@@ -7,12 +7,12 @@ use model::{
 
 use super::percent;
 use crate::{
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::{grouped, many},
 };
 
 /// The whole result.
-pub fn text(d: &PassiveDocument, look: Look) -> String {
+pub fn text(d: &PassiveDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     for class in &d.classes {
@@ -42,13 +42,13 @@ fn head(d: &PassiveDocument, page: &mut Page) {
         );
         page.line(Line::plain(text), 2);
     }
-    if d.cut_short {
+    if d.interrupted {
         let text = "Ended early: this is what was seen until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
 }
 
-fn one(c: &ConnectionClass, look: Look, page: &mut Page) {
+fn one(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
     let at = match &c.port {
         Reading::Known(port) => format!("{} port {port}", c.transport),
         _ => "Unix socket".into(),
@@ -128,7 +128,7 @@ fn verdict(c: &ConnectionClass) -> Line {
     }
 }
 
-fn cost(d: &PassiveDocument, look: Look, page: &mut Page) {
+fn cost(d: &PassiveDocument, look: TextStyle, page: &mut Page) {
     let share = d.cost.busiest_cpu_share.known().copied().unwrap_or(0.0);
     let each = match d.cost.ns_per_exchange.known() {
         Some(ns) => format!(", {} an exchange", Nanos(ns.round() as u64)),
@@ -227,12 +227,12 @@ mod tests {
                 budget_share: Reading::Known(0.01),
             },
             warnings: vec![],
-            cut_short: false,
+            interrupted: false,
         }
     }
 
     fn plain(d: &PassiveDocument, verbose: bool) -> String {
-        text(d, Look { width: 100, colour: false, verbose })
+        text(d, TextStyle { width: 100, colour: false, verbose })
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         (c.network_share_low, c.network_share_high) =
             (Reading::absent("no path"), Reading::absent("no path"));
         d.observed_share = 0.25;
-        d.cut_short = true;
+        d.interrupted = true;
         d.warnings = vec!["the list is not complete".into()];
         let said = plain(&d, true);
         for wanted in [

@@ -3,7 +3,7 @@
 use model::{Nanos, explain::*, measure::Quantiles};
 
 use super::text;
-use crate::Look;
+use crate::TextStyle;
 
 fn part(name: &str, ns: f64, share: f64) -> Component {
     Component {
@@ -13,7 +13,7 @@ fn part(name: &str, ns: f64, share: f64) -> Component {
         low_ns: ns * 0.99,
         high_ns: ns * 1.01,
         share: (ns > 0.0).then_some(share),
-        told: ns > 0.0,
+        reported: ns > 0.0,
     }
 }
 
@@ -24,7 +24,7 @@ fn prediction(path: &str, clients: u32, per_s: f64) -> Prediction {
         predicted_per_s: per_s,
         low_per_s: per_s * 0.9,
         high_per_s: per_s * 1.1,
-        simple_per_s: Some(per_s * 1.05),
+        naive_per_s: Some(per_s * 1.05),
         limiting: Some("path".into()),
         measured_per_s: None,
         error: None,
@@ -77,7 +77,7 @@ fn document() -> ExplainDocument {
         },
         quantiles: SideBySide { workload_ns: q(90_000), network_ns: q(19_000) },
         typical: Some(Typical { network_ns: 19e3, service_ns: 71e3, low_ns: 70e3, high_ns: 72e3 }),
-        simple: Simple { one_way_ns: 10_000.0, service_ns: 80_500.0 },
+        naive: Naive { one_way_ns: 10_000.0, service_ns: 80_500.0 },
         demands: vec![Demand {
             place: "server".into(),
             servers: Some(4),
@@ -87,7 +87,7 @@ fn document() -> ExplainDocument {
         levels: vec![],
         knee_clients: Some(5.7),
         limiting: Some("server".into()),
-        elsewhere: vec![],
+        other_paths: vec![],
         predictions: vec![prediction("this", 8, 79_600.0), prediction("rtt=1 ms", 8, 7_400.0)],
         what_if: vec![WhatIf {
             change: "no network".into(),
@@ -102,12 +102,12 @@ fn document() -> ExplainDocument {
         statuses: Default::default(),
         left_out: Default::default(),
         warnings: vec!["somebody else computes".into()],
-        cut_short: false,
+        interrupted: false,
     }
 }
 
 fn plain(d: &ExplainDocument) -> String {
-    text(d, Look { width: 100, colour: false, verbose: false })
+    text(d, TextStyle { width: 100, colour: false, verbose: false })
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn parts_sum_predictions_and_changes_are_told() {
     for wanted in [
         "What rtt://db1 takes · 8 clients · 64 B there, 2 KiB back",
         "spins 70 µs",
-        "server queueing  not told   -495 ns",
+        "server queueing  unresolved   -495 ns",
         "Together 100 µs; measured 100 µs",
         "The network is 19.9% of it; the largest part is service (69.3 µs to 70.7 µs).",
         "rtt=1 ms",
@@ -182,20 +182,20 @@ fn a_part_that_cannot_be_is_not_told_as_if_it_were() {
         low_ns: -70e3,
         high_ns: 3e3,
         share: None,
-        told: false,
+        reported: false,
         ..part("service", 1.0, 0.0)
     };
     (d.components[0].share, d.components[3].share) = (Some(0.656), Some(0.344));
     d.typical = Some(Typical { network_ns: 19e3, service_ns: -2e3, low_ns: -4e3, high_ns: 1e3 });
-    d.simple.service_ns = -50e3;
+    d.naive.service_ns = -50e3;
     let said = plain(&d);
     assert!(!said.contains("-61") && !said.contains("-139") && !said.contains("-50 µs"), "{said}");
     for wanted in [
-        "service          not told    -70 µs",
-        "Not told from zero: service, server queueing,",
-        "service not told from zero (-4 µs to 1 µs)",
+        "service          unresolved    -70 µs",
+        "Within noise of 0: service, server queueing,",
+        "service within noise of 0 (-4 µs to 1 µs)",
         "nothing is left for the server",
-        "network             20 µs   19.8 µs  20.2 µs  65.6%",
+        "network               20 µs   19.8 µs  20.2 µs  65.6%",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
     }

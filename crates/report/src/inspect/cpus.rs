@@ -130,9 +130,9 @@ fn idle(v: &View<'_>, page: &mut Page) {
     let mut t = Table::new()
         .left("STATE")
         .right("EXIT")
-        .right("PAYS FROM")
+        .right("TARGET RESIDENCY")
         .wrapping("CPUS")
-        .wrapping("OFF ON")
+        .wrapping("DISABLED ON")
         .wrapping("DESCRIPTION");
     for s in &v.facts.idle_states {
         t.row([

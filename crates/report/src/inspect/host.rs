@@ -24,7 +24,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         ("hypervisor", &h.hypervisor),
         ("container", &h.container),
         ("lockdown", &h.lockdown),
-        ("boot line", &h.cmdline),
+        ("kernel cmdline", &h.cmdline),
     ];
     for (label, r) in words {
         say(label, with_reason(r, String::clone));

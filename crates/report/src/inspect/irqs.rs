@@ -21,12 +21,12 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         .right("IRQ")
         .wrapping("NAME")
         .wrapping("NIC, QUEUE")
-        .wrapping("ASKED")
-        .wrapping("GOES TO")
+        .wrapping("AFFINITY")
+        .wrapping("EFFECTIVE")
         .left("NODE")
         .right("COUNT")
         .wrapping("BY CPU")
-        .left("FOUND BY");
+        .left("SOURCE");
     for i in list {
         let target = i.target().get().unwrap_or_default();
         let by = i.counts.as_ref().map(|c| {

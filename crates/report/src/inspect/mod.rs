@@ -9,17 +9,17 @@ mod nic_full;
 mod nics;
 mod numa;
 mod processes;
-mod rivals;
 mod small;
 mod sysctls;
+mod tuners;
 mod virtuals;
 
-use model::{Facts, facts::Unread, nic::Nic};
+use model::{Facts, facts::NoAccess, nic::Nic};
 
 use crate::{
     path::{self, Irqs},
     places::Places,
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Page, TextStyle},
     words::{many, reading_as},
 };
 
@@ -41,7 +41,7 @@ pub enum Section {
     /// Kernel settings.
     Sysctls,
     /// Other tuners.
-    Rivals,
+    Tuners,
     /// Chosen processes.
     Processes,
     /// Listening sockets.
@@ -71,7 +71,7 @@ pub(crate) fn is_physical(nic: &Nic) -> bool {
 }
 
 /// The host at a glance.
-pub fn overview(facts: &Facts, look: Look) -> String {
+pub fn overview(facts: &Facts, look: TextStyle) -> String {
     let v = View::new(facts);
     let mut page = Page::new(look);
     header::show(&v, &mut page);
@@ -86,8 +86,8 @@ pub fn overview(facts: &Facts, look: Look) -> String {
     }
     virtuals::show(&v, &mut page);
     processes::brief(&v, &mut page);
-    rivals::brief(&v, &mut page);
-    not_visible(&facts.unread, &mut page);
+    tuners::brief(&v, &mut page);
+    not_visible(&facts.no_access, &mut page);
     page.finish()
 }
 
@@ -107,7 +107,7 @@ fn no_nic(facts: &Facts) -> String {
 }
 
 /// Sections in full, in the order asked for.
-pub fn sections(facts: &Facts, sections: &[Section], look: Look) -> String {
+pub fn sections(facts: &Facts, sections: &[Section], look: TextStyle) -> String {
     let v = View::new(facts);
     let mut page = Page::new(look);
     for section in sections {
@@ -123,7 +123,7 @@ pub fn sections(facts: &Facts, sections: &[Section], look: Look) -> String {
             Section::Irqs => irqs::show(&v, &mut page),
             Section::Softnet => small::softnet(&v, &mut page),
             Section::Sysctls => sysctls::show(&v, &mut page),
-            Section::Rivals => rivals::show(&v, &mut page),
+            Section::Tuners => tuners::show(&v, &mut page),
             Section::Processes => processes::show(&v, &mut page),
             Section::Listeners => small::listeners(&v, &mut page),
             Section::Storage => small::storage(&v, &mut page),
@@ -134,12 +134,12 @@ pub fn sections(facts: &Facts, sections: &[Section], look: Look) -> String {
 }
 
 /// What this run could not see and what would grant it.
-pub(crate) fn not_visible(unread: &[Unread], page: &mut Page) {
-    if unread.is_empty() {
+pub(crate) fn not_visible(no_access: &[NoAccess], page: &mut Page) {
+    if no_access.is_empty() {
         return;
     }
-    page.heading("NOT VISIBLE");
-    for u in unread {
+    page.heading("NO ACCESS");
+    for u in no_access {
         let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
         // Most reasons already say what would show it, or the rest of it.
         if !u.remedy.is_empty() && !u.why.contains("would show") {
@@ -179,12 +179,13 @@ fn names(list: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{NumaNode, Reading, reading::Known, rival::Rival};
+    use model::{NumaNode, Reading, reading::Known, tuner::Tuner};
 
     use super::*;
-    use crate::testing::{self, Shape};
+    use crate::testing::{self, MachineShape};
 
-    const SHAPE: Shape = Shape { packages: 2, nodes: 1, l3s: 2, cores: 8, threads: 2 };
+    const SHAPE: MachineShape =
+        MachineShape { packages: 2, nodes: 1, l3s: 2, cores: 8, threads: 2 };
 
     fn host() -> Facts {
         let mut f = testing::machine(SHAPE);
@@ -201,7 +202,7 @@ mod tests {
         veth.up = Known(true);
         veth.master = Known("docker0".into());
         f.nics.push(veth);
-        f.rivals.push(Rival {
+        f.tuners.push(Tuner {
             kind: "irqbalance".into(),
             name: "irqbalance".into(),
             running: Known(true),
@@ -214,7 +215,7 @@ mod tests {
             banned_irqs: Reading::absent("x"),
             profile: Reading::absent("x"),
         });
-        f.unread.push(Unread {
+        f.no_access.push(NoAccess {
             what: "coalescing of eth0".into(),
             why: "ethtool/eth0/coalesce: not permitted".into(),
             remedy: "CAP_NET_ADMIN would show it".into(),
@@ -251,11 +252,11 @@ PROCESSES
 ALSO TUNING THIS HOST
   irqbalance · running (pid 412) · sets IRQ affinity · keeps off CPUs 0-1
 
-NOT VISIBLE
+NO ACCESS
   coalescing of eth0: ethtool/eth0/coalesce: not permitted; CAP_NET_ADMIN would
     show it
 ";
-        assert_eq!(overview(&host(), Look::default()), expected);
+        assert_eq!(overview(&host(), TextStyle::default()), expected);
     }
 
     #[test]
@@ -263,10 +264,10 @@ NOT VISIBLE
         let mut f = testing::machine(SHAPE);
         testing::add_nic(&mut f, "eth0", 0, 64, 40, &(0..64).collect::<Vec<_>>());
         f.nics[0].numa_node = Reading::absent("-1");
-        let look = Look::default();
+        let look = TextStyle::default();
         assert!(overview(&f, look).contains("\n  rx+tx 8-15    48-55  8-15   0     8  "));
         assert!(overview(&f, look).lines().count() < 20);
-        assert!(overview(&f, Look { verbose: true, ..look }).lines().count() > 64);
+        assert!(overview(&f, TextStyle { verbose: true, ..look }).lines().count() > 64);
     }
 
     #[test]
@@ -275,11 +276,11 @@ NOT VISIBLE
         f.nics[0].rings = Reading::denied("EPERM");
         f.nics[0].channels = Reading::absent("EOPNOTSUPP");
         f.nics[0].numa_node = Reading::absent("-1");
-        let text = overview(&f, Look::default());
+        let text = overview(&f, TextStyle::default());
         assert!(text.contains("channels - · rings denied"), "{text}");
         assert!(text.contains("node - "), "{text}");
         f.nics[0].numa_node = Known(NumaNode(0));
-        assert!(overview(&f, Look::default()).contains("node 0 "));
+        assert!(overview(&f, TextStyle::default()).contains("node 0 "));
     }
 
     #[test]
@@ -292,15 +293,15 @@ NOT VISIBLE
             Section::Irqs,
             Section::Softnet,
             Section::Sysctls,
-            Section::Rivals,
+            Section::Tuners,
             Section::Processes,
             Section::Listeners,
             Section::Storage,
             Section::Namespaces,
         ];
-        assert!(!sections(&testing::nothing(), &all, Look::default()).is_empty());
-        assert!(!overview(&testing::nothing(), Look::default()).is_empty());
-        let text = sections(&host(), &all, Look { width: 100, ..Look::default() });
+        assert!(!sections(&testing::nothing(), &all, TextStyle::default()).is_empty());
+        assert!(!overview(&testing::nothing(), TextStyle::default()).is_empty());
+        let text = sections(&host(), &all, TextStyle { width: 100, ..TextStyle::default() });
         let widest = text.lines().map(crate::text::width).max().unwrap();
         assert!(widest <= 100, "{widest} columns:\n{text}");
     }
@@ -310,6 +311,6 @@ NOT VISIBLE
         let mut f = host();
         f.processes[0].name = "\x1b]0;owned\x07".into();
         f.nics[1].name = "a\x1b[2J".into();
-        assert!(!overview(&f, Look::default()).contains('\x1b'));
+        assert!(!overview(&f, TextStyle::default()).contains('\x1b'));
     }
 }

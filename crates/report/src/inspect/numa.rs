@@ -49,7 +49,7 @@ fn distances(v: &View<'_>, page: &mut Page) {
             let d = n.distances.as_ref().and_then(|d| {
                 d.get(&m.id)
                     .copied()
-                    .map_or_else(|| model::Reading::absent("not told"), model::Reading::Known)
+                    .map_or_else(|| model::Reading::absent("not reported"), model::Reading::Known)
             });
             row.push(reading(&d));
         }

@@ -61,8 +61,7 @@ pub fn softnet(v: &View<'_>, page: &mut Page) {
 pub fn listeners(v: &View<'_>, page: &mut Page) {
     page.heading("LISTENING TCP SOCKETS");
     let Some(rows) = known(&v.facts.listeners, page) else { return };
-    let mut t =
-        Table::new().left("ADDRESS").right("WAITING").right("AT MOST").wrapping("PROCESSES");
+    let mut t = Table::new().left("ADDRESS").right("RECV-Q").right("BACKLOG").wrapping("PROCESSES");
     for l in rows {
         t.row([
             Line::plain(&l.address),

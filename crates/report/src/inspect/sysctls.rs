@@ -48,7 +48,7 @@ fn origin(s: &Sysctl) -> Line {
         Origin::Tuned { profile, path, line } => {
             Line::plain(format!("tuned {profile} ({path}:{line})"))
         }
-        Origin::BootLine => Line::plain("boot line"),
+        Origin::KernelCmdline => Line::plain("kernel cmdline"),
         Origin::Unknown => Line::plain("not known"),
     }
 }

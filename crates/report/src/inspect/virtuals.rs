@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn says_what_a_device_is_tied_to() {
         fn no<T>() -> Reading<T> {
-            Reading::absent("not told")
+            Reading::absent("not reported")
         }
         assert_eq!(
             tied(KindDetails::Bond {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn steering_of_a_virtual_device_is_told() {
-        let mut f = testing::machine(testing::Shape {
+        let mut f = testing::machine(testing::MachineShape {
             packages: 1,
             nodes: 1,
             l3s: 1,

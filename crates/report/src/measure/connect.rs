@@ -15,12 +15,12 @@ use super::{
     runs::{self, Aspect, Value, about, alike, tell_apart},
 };
 use crate::{
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Page, TextStyle},
     words::many,
 };
 
 /// The whole result.
-pub fn text(d: &ConnectDocument, look: Look) -> String {
+pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects());
     Head {
@@ -30,7 +30,7 @@ pub fn text(d: &ConnectDocument, look: Look) -> String {
         peer: &d.peer,
         said,
         runs: &d.runs,
-        cut_short: d.cut_short,
+        interrupted: d.interrupted,
         missing: String::new(),
     }
     .show(&mut page);
@@ -66,9 +66,9 @@ fn aspects() -> Vec<Aspect<ConnectRun>> {
             head: "CLOSED BY",
             cell: |r| closed(r.close).into(),
             said: |r| match r.close {
-                Close::Local => "closed by the near end".into(),
-                Close::Peer => "closed by the far end".into(),
-                Close::Reset => "reset by the near end".into(),
+                Close::Local => "closed by the client".into(),
+                Close::Peer => "closed by the server".into(),
+                Close::Reset => "reset by the client".into(),
             },
         },
         Aspect { head: "WAIT", cell: |r| waits(r.waits()), said: |r| waits_said(r.waits()) },
@@ -77,8 +77,8 @@ fn aspects() -> Vec<Aspect<ConnectRun>> {
 
 fn closed(close: Close) -> &'static str {
     match close {
-        Close::Local => "near",
-        Close::Peer => "far",
+        Close::Local => "client",
+        Close::Peer => "server",
         Close::Reset => "reset",
     }
 }
@@ -106,7 +106,7 @@ fn values(runs: &[ConnectRun]) -> [Values; 5] {
     let mut lags: Values = vec![];
     if runs.iter().any(|r| r.start_lag_ns.is_some()) {
         lags.extend::<[Value<ConnectRun>; 3]>([
-            Value { head: "BEGUN LATE BY P50", cell: |r| late(r, 0.5, |q| q.p50) },
+            Value { head: "START LAG P50", cell: |r| late(r, 0.5, |q| q.p50) },
             Value { head: "P99", cell: |r| late(r, 0.99, |q| q.p99) },
             Value { head: "MAX", cell: |r| r.start_lag_ns.as_ref().map_or_else(none, largest) },
         ]);
@@ -144,7 +144,7 @@ fn accepted(runs: &[ConnectRun], page: &mut Page) {
         let Some(theirs) = run.peer_accepted_in_all.get() else { continue };
         if theirs != run.established_in_all {
             let text = format!(
-                "{}{} were established at the near end in all, {} accepted by the far end.",
+                "{}{} were established at the client in all, {} accepted by the server.",
                 about(&[n + 1], runs.len()),
                 grouped(run.established_in_all),
                 grouped(theirs)
@@ -189,7 +189,7 @@ fn budget(r: &ConnectRun) -> Line {
             b.kept_ns,
             per_second(b.sustained_per_s).bare()
         ),
-        Close::Peer => "Closed by the far end, a connection keeps no port here.".into(),
+        Close::Peer => "Closed by the server, a connection keeps no port here.".into(),
         Close::Reset => "Reset, a connection keeps no port at either end.".into(),
     };
     let text = format!(

@@ -38,7 +38,7 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
     if runs.len() > 1 {
         table = table.right("RUN");
     }
-    let heads = ["THREADS", "USER", "KERNEL", "WHOLE HOST", "SOFTIRQ", "SLEEPS", "TAKEN OFF"];
+    let heads = ["THREADS", "USER", "KERNEL", "SYSTEM", "SOFTIRQ", "CTXSW", "PREEMPT"];
     table = heads.into_iter().fold(table.left(""), Table::right);
     let mut missing: Vec<String> = vec![];
     for window in windows(runs) {
@@ -46,12 +46,14 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
         let names = ranges(window.numbers.iter().filter_map(|&n| u32::try_from(n).ok()));
         let number = || (runs.len() > 1).then(|| Line::plain(&names));
         let units = window.units as f64 / unit.of;
-        let row = cells("near", &run.cpu().local, units, unit);
+        let row = cells("client", &run.cpu().local, units, unit);
         table.row(number().into_iter().chain(row));
         match &run.cpu().peer {
-            Known(peer) => table.row(number().into_iter().chain(cells("far", peer, units, unit))),
+            Known(peer) => {
+                table.row(number().into_iter().chain(cells("server", peer, units, unit)))
+            }
             Absent(why) | Denied(why) => {
-                let why = format!("far: {why}");
+                let why = format!("server: {why}");
                 if !missing.contains(&why) {
                     missing.push(why);
                 }
@@ -60,7 +62,7 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
     }
     page.table(&table, 2);
     if runs.iter().any(|r| r.placement().same_host) {
-        let text = "  Both ends are on one host: WHOLE HOST is the same time, looked at twice.";
+        let text = "  Both ends are on one host: SYSTEM is the same counter.";
         page.line(Line::new().ink(Ink::Faint, text), 2);
     }
     for why in missing {

@@ -56,7 +56,7 @@ fn placement<R: Run>(runs: &[R], page: &mut Page) {
         return;
     }
     page.heading("PLACEMENT");
-    for (name, local) in [("near", true), ("far", false)] {
+    for (name, local) in [("client", true), ("server", false)] {
         let pick = |r: &'_ R| -> EndPlacement {
             let p = r.placement();
             if local { p.local.clone() } else { p.peer.clone() }
@@ -73,7 +73,7 @@ fn placement<R: Run>(runs: &[R], page: &mut Page) {
 fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usize) {
     for (n, (line, runs)) in lines.into_iter().filter(|(l, _)| !l.is_empty()).enumerate() {
         let name = if n == 0 { name } else { "" };
-        let label = Line::plain("  ").ink(Ink::Faint, format!("{name:<4}")).text("  ");
+        let label = Line::plain("  ").ink(Ink::Faint, format!("{name:<6}")).text("  ");
         let text = Line::new().ink(Ink::Faint, about(&runs, all)).also(line);
         page.labelled(label, &text);
     }
@@ -104,13 +104,13 @@ fn went(end: &EndPlacement) -> Line {
         false => Line::plain(format!("{what} {text}")),
     };
     let migrations = match &end.migrations {
-        Known(0) => Line::plain("never moved"),
-        Known(n) => Line::new().ink(Ink::Warn, format!("moved {}", many(*n as usize, "time"))),
-        Absent(_) | Denied(_) => Line::new().ink(Ink::Faint, "moves not known"),
+        Known(0) => Line::plain("0 migrations"),
+        Known(n) => Line::new().ink(Ink::Warn, many(*n as usize, "migration")),
+        Absent(_) | Denied(_) => Line::new().ink(Ink::Faint, "migrations not known"),
     };
     dotted([
         piece("ran on", &ran),
-        piece("packets came in on", &received),
+        piece("RX softirq on", &received),
         piece("through", &napi),
         migrations,
     ])
@@ -137,8 +137,8 @@ fn shares<K: Display + Ord>(counts: &BTreeMap<K, u64>, what: &str) -> String {
 /// Used for modes.
 pub fn cpu_pair(local: CpuId, peer: Option<CpuId>) -> String {
     match peer {
-        Some(peer) => format!("near CPU {local}, far CPU {peer}"),
-        None => format!("near CPU {local}"),
+        Some(peer) => format!("client CPU {local}, server CPU {peer}"),
+        None => format!("client CPU {local}"),
     }
 }
 

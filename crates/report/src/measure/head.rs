@@ -23,14 +23,14 @@ pub struct Head<'a, R> {
     pub common: &'a Common,
     /// This end.
     pub local: &'a End,
-    /// The far end.
+    /// The server.
     pub peer: &'a End,
     /// What all runs have alike.
     pub said: Vec<String>,
     /// The runs.
     pub runs: &'a [R],
     /// Whether it was ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
     /// The levels that were asked for and not begun: `8, 16 clients`; empty where there are none.
     pub missing: String,
 }
@@ -45,16 +45,17 @@ impl<R: Run> Head<'_, R> {
         page.line(
             match same {
                 true => dotted([end("both ends", self.local, self.peer), Line::plain("one host")]),
-                false => {
-                    dotted([end("near", self.local, self.local), end("far", self.peer, self.peer)])
-                }
+                false => dotted([
+                    end("client", self.local, self.local),
+                    end("server", self.peer, self.peer),
+                ]),
             },
             2,
         );
         if let Some(line) = length(self.runs) {
             page.line(line, 2);
         }
-        if self.cut_short {
+        if self.interrupted {
             let text = match (self.runs.len(), self.missing.as_str()) {
                 (0, _) => "Ended early, before anything was measured.".to_owned(),
                 (_, "") => "Ended early: this is what was measured until then.".to_owned(),
@@ -67,7 +68,7 @@ impl<R: Run> Head<'_, R> {
     }
 }
 
-/// `near netwright 0.1.0, Linux 6.18.5 x86_64, 2 CPUs, 10.0.0.1`.
+/// `local netwright 0.1.0, Linux 6.18.5 x86_64, 2 CPUs, 10.0.0.1`.
 fn end(name: &str, end: &End, other: &End) -> Line {
     let program = match end.program == other.program {
         true => end.program.clone(),
@@ -86,7 +87,7 @@ fn end(name: &str, end: &End, other: &End) -> Line {
 }
 
 /// Of the levels that were asked for, in their order, those after the first `begun`.
-pub fn not_begun(asked: &[u32], begun: usize, one: &str) -> String {
+pub fn not_started(asked: &[u32], begun: usize, one: &str) -> String {
     match asked.get(begun..).unwrap_or_default() {
         [] => String::new(),
         [only] => many(*only as usize, one),
@@ -122,28 +123,28 @@ pub fn transport(t: Transport) -> &'static str {
     }
 }
 
-/// `block`, `spin/block` where the far end waits otherwise.
-pub fn waits((near, far): (Wait, Wait)) -> String {
+/// `block`, `spin/block` where the server waits otherwise.
+pub fn waits((local, peer): (Wait, Wait)) -> String {
     let name = |w| match w {
         Wait::Block => "block",
         Wait::Spin => "spin",
         Wait::SpinThenBlock => "spin-block",
         Wait::BusyPoll => "busy-poll",
     };
-    if near == far { name(near).into() } else { format!("{}/{}", name(near), name(far)) }
+    if local == peer { name(local).into() } else { format!("{}/{}", name(local), name(peer)) }
 }
 
 /// The same in a sentence.
-pub fn waits_said((near, far): (Wait, Wait)) -> String {
+pub fn waits_said((local, peer): (Wait, Wait)) -> String {
     let verb = |w, s: &str| match w {
         Wait::Block => format!("block{s}"),
         Wait::Spin => format!("spin{s}"),
         Wait::SpinThenBlock => format!("spin{s} {SPIN_NS}, then block{s}"),
         Wait::BusyPoll => format!("busy-poll{s}"),
     };
-    match near == far {
-        true => format!("both ends {}", verb(near, "")),
-        false => format!("near end {}, far end {}", verb(near, "s"), verb(far, "s")),
+    match local == peer {
+        true => format!("both ends {}", verb(local, "")),
+        false => format!("client {}, server {}", verb(local, "s"), verb(peer, "s")),
     }
 }
 
@@ -153,9 +154,9 @@ mod tests {
 
     #[test]
     fn levels_after_the_last_that_was_begun_are_named() {
-        assert_eq!(not_begun(&[1, 8, 1600], 1, "client"), "8, 1,600 clients");
-        assert_eq!(not_begun(&[1, 8], 1, "client"), "8 clients");
-        assert_eq!(not_begun(&[8, 1], 1, "flow"), "1 flow");
-        assert_eq!(not_begun(&[1, 8], 2, "client"), "");
+        assert_eq!(not_started(&[1, 8, 1600], 1, "client"), "8, 1,600 clients");
+        assert_eq!(not_started(&[1, 8], 1, "client"), "8 clients");
+        assert_eq!(not_started(&[8, 1], 1, "flow"), "1 flow");
+        assert_eq!(not_started(&[1, 8], 2, "client"), "");
     }
 }

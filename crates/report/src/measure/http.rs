@@ -8,19 +8,19 @@ use model::{
 
 use super::{
     cpu, ends,
-    head::{Head, not_begun},
+    head::{Head, not_started},
     numbers::{none, quantile},
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
     served,
 };
 use crate::{
-    text::{Ink, Line, Look, Page},
+    text::{Ink, Line, Page, TextStyle},
     words::many,
 };
 
 /// The whole result.
-pub fn text(d: &HttpDocument, look: Look) -> String {
+pub fn text(d: &HttpDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, mut said) = tell_apart(&d.runs, aspects());
     let more = d.request.urls.len().saturating_sub(1);
@@ -38,8 +38,8 @@ pub fn text(d: &HttpDocument, look: Look) -> String {
         peer: &d.peer,
         said,
         runs: &d.runs,
-        cut_short: d.cut_short,
-        missing: not_begun(&d.request.flows, d.runs.len(), "flow"),
+        interrupted: d.interrupted,
+        missing: not_started(&d.request.flows, d.runs.len(), "flow"),
     }
     .show(&mut page);
     let groups = values(&d.runs);

@@ -7,19 +7,19 @@ use model::{
 
 use super::{
     cpu, ends,
-    head::{Head, not_begun},
+    head::{Head, not_started},
     numbers::quantile,
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
     served,
 };
 use crate::{
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::many,
 };
 
 /// The whole result.
-pub fn text(d: &PgDocument, look: Look) -> String {
+pub fn text(d: &PgDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, mut said) = tell_apart(&d.runs, aspects());
     if d.request.pipeline {
@@ -41,8 +41,8 @@ pub fn text(d: &PgDocument, look: Look) -> String {
         peer: &d.peer,
         said,
         runs: &d.runs,
-        cut_short: d.cut_short,
-        missing: not_begun(&d.request.clients, d.runs.len(), "client"),
+        interrupted: d.interrupted,
+        missing: not_started(&d.request.clients, d.runs.len(), "client"),
     }
     .show(&mut page);
     let groups = values(&d.runs);
@@ -99,7 +99,7 @@ fn values(runs: &[PgRun]) -> Vec<Values> {
     all.extend(served::lags(runs));
     all.push(vec![
         Value {
-            head: "PER S WITH CONNECTING",
+            head: "PER S INCL. CONNECT",
             cell: |r| served::some_rate(r, r.transactions_per_s_with_connecting),
         },
         Value {

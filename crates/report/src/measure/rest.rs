@@ -20,7 +20,7 @@ const QUIET: [&str; 4] =
 
 /// The certificate. `smallest` is the smallest figure of the result, where it has durations.
 pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
-    page.heading("FLOOR");
+    page.heading("MEASUREMENT NOISE");
     let why = capital(&floor.why);
     page.line(Line::plain("  ").text(format!("{why}.")), 2);
     let below = smallest.filter(|&ns| ns > 0 && ns < floor.trust_above_ns);
@@ -82,38 +82,38 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
         }
     }
     // A server that is none of ours tells nothing: that is not zero.
-    let far = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
-    let (quiet, told): (Vec<_>, Vec<_>) =
+    let peer = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
+    let (quiet, reported): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(name, _)| QUIET.contains(name));
-    if told.is_empty() {
+    if reported.is_empty() {
         page.gap();
-        let at = if far { "at either end" } else { "at this end; the far one does not tell" };
+        let at = if peer { "at either end" } else { "at the client; the server does not report" };
         let text = format!("No kernel counter of loss, retransmission or a full queue moved {at}.");
         page.line(Line::new().ink(Ink::Good, text), 2);
     } else {
-        page.heading("KERNEL COUNTERS THAT MOVED");
-        let mut table = Table::new().left("").right("NEAR").right("FAR").left("");
+        page.heading("KERNEL COUNTERS THAT CHANGED");
+        let mut table = Table::new().left("").right("CLIENT").right("SERVER").left("");
         // Softirq time is in the evidence of an end that was asked to measure it.
         let timed_at = ends.map(|pick| {
             runs.iter().any(|r| pick(r).keys().any(|name| name.starts_with(SOFTIRQ_TIME)))
         });
-        let twice = told.iter().any(|(_, row)| row.counts.iter().all(|n| *n > 0));
-        for (name, row) in told {
+        let twice = reported.iter().any(|(_, row)| row.counts.iter().all(|n| *n > 0));
+        for (name, row) in reported {
             let timed = name.starts_with(SOFTIRQ_TIME);
-            let told = timed_at.map(|at| !timed || at);
-            let told = [told[0], told[1] && far];
-            let [near, far] = both(row.counts, told).map(|(n, told)| match n {
-                0 if !told => Line::new().ink(Ink::Faint, "-"),
+            let reported = timed_at.map(|at| !timed || at);
+            let reported = [reported[0], reported[1] && peer];
+            let [local, peer] = both(row.counts, reported).map(|(n, reported)| match n {
+                0 if !reported => Line::new().ink(Ink::Faint, "-"),
                 0 => Line::new().ink(Ink::Faint, "0"),
                 n => Line::plain(grouped(n)),
             });
             let about = Line::new().ink(Ink::Faint, named(&row.runs, runs.len()));
-            table.row([Line::plain(name), near, far, about]);
+            table.row([Line::plain(name), local, peer, about]);
         }
         page.table(&table, 2);
         if twice && runs.iter().any(|r| r.placement().same_host) {
-            let text = "  Both ends are on one host: what NEAR and FAR have alike is one counter, \
-                        looked at twice.";
+            let text =
+                "  Both ends are on one host: what CLIENT and SERVER have alike is one counter.";
             page.line(Line::new().ink(Ink::Faint, text), 2);
         }
     }
@@ -121,10 +121,10 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
         .into_iter()
         .map(|(name, row)| {
             let [here, there] = row.counts.map(grouped);
-            if far {
-                format!("{name} {here} near, {there} far")
+            if peer {
+                format!("{name} {here} client, {there} server")
             } else {
-                format!("{name} {here} near")
+                format!("{name} {here} client")
             }
         })
         .collect();

@@ -8,16 +8,16 @@ use model::{
 
 use super::{
     Run, cpu, ends,
-    head::{Head, not_begun, waits, waits_said},
+    head::{Head, not_started, waits, waits_said},
     intervals,
     numbers::{largest, none, per_second, quantile, share, time, width},
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
 };
-use crate::text::{Ink, Line, Look, Page, Table};
+use crate::text::{Ink, Line, Page, Table, TextStyle};
 
 /// The whole result.
-pub fn text(d: &RttDocument, look: Look) -> String {
+pub fn text(d: &RttDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects(&d.runs));
     Head {
@@ -27,7 +27,7 @@ pub fn text(d: &RttDocument, look: Look) -> String {
         peer: &d.peer,
         said,
         runs: &d.runs,
-        cut_short: d.cut_short,
+        interrupted: d.interrupted,
         missing: missing(d),
     }
     .show(&mut page);
@@ -52,7 +52,7 @@ fn missing(d: &RttDocument) -> String {
     let sizes = d.request.request_bytes.len() * d.request.response_bytes.len().max(1);
     match (sizes, (sizes * d.request.flows.len()).saturating_sub(d.runs.len())) {
         _ if d.wait_split.is_some() => String::new(),
-        (1, _) => not_begun(&d.request.flows, d.runs.len(), "flow"),
+        (1, _) => not_started(&d.request.flows, d.runs.len(), "flow"),
         (_, 0) => String::new(),
         (_, left) => format!("{left} of {} combinations", left + d.runs.len()),
     }
@@ -87,8 +87,8 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
         runs::threads(),
         Aspect {
             head: "OUTSTANDING",
-            cell: |r| r.outstanding.to_string(),
-            said: |r| match r.outstanding {
+            cell: |r| r.queue_depth.to_string(),
+            said: |r| match r.queue_depth {
                 1 => String::new(),
                 n => format!("{n} requests outstanding on each flow"),
             },
@@ -101,9 +101,9 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
 
 /// Whether the ends of one host had CPUs of their own, where that was chosen.
 fn two_cpus(r: &RttRun) -> String {
-    let (near, far) = (&r.placement.local.pinned, &r.placement.peer.pinned);
-    match r.placement.same_host && !near.is_empty() && !far.is_empty() {
-        true if near.iter().any(|c| far.contains(c)) => "shared".into(),
+    let (local, peer) = (&r.placement.local.pinned, &r.placement.peer.pinned);
+    match r.placement.same_host && !local.is_empty() && !peer.is_empty() {
+        true if local.iter().any(|c| peer.contains(c)) => "shared".into(),
         true => "apart".into(),
         false => String::new(),
     }
@@ -145,7 +145,7 @@ fn schedule(runs: &[RttRun], page: &mut Page) {
     if runs.iter().all(|r| r.send_lag_ns.is_none()) {
         return;
     }
-    page.heading("BY SCHEDULE");
+    page.heading("OPEN LOOP");
     page.line(
         Line::plain(
             "  Round trips count from the time that the schedule gave each request, so that none \
@@ -154,14 +154,14 @@ fn schedule(runs: &[RttRun], page: &mut Page) {
         2,
     );
     let rates: [Value<RttRun>; 2] =
-        [Value { head: "ASKED/S", cell: asked }, Value { head: "DONE/S", cell: rate }];
+        [Value { head: "TARGET/S", cell: asked }, Value { head: "ACHIEVED/S", cell: rate }];
     let lags: [Value<RttRun>; 3] = [
-        Value { head: "SENT LATE BY P50", cell: |r| lag(r, 0.5, |q| q.p50) },
+        Value { head: "SEND LAG P50", cell: |r| lag(r, 0.5, |q| q.p50) },
         Value { head: "P99", cell: |r| lag(r, 0.99, |q| q.p99) },
         Value { head: "MAX", cell: |r| r.send_lag_ns.as_ref().map_or_else(Line::new, largest) },
     ];
     let from_sending: [Value<RttRun>; 3] = [
-        Value { head: "FROM SENDING P50", cell: |r| sent(r, 0.5, |q| q.p50) },
+        Value { head: "SERVICE P50", cell: |r| sent(r, 0.5, |q| q.p50) },
         Value { head: "P99", cell: |r| sent(r, 0.99, |q| q.p99) },
         Value {
             head: "MAX",
@@ -187,7 +187,7 @@ fn sent(r: &RttRun, share: f64, pick: Pick) -> Line {
 
 fn split(d: &RttDocument, page: &mut Page) {
     let Some(split) = &d.wait_split else { return };
-    page.heading("STACK AND WAKING UP");
+    page.heading("NETWORK STACK AND WAKE-UP");
     let names: Vec<String> = split
         .variants
         .iter()
@@ -203,7 +203,7 @@ fn split(d: &RttDocument, page: &mut Page) {
 /// By how much neighbours' medians differ that are worth a table though nothing sets them apart.
 const CLEARLY_APART: f64 = 1.5;
 
-/// Whether its humps tell a reader something: a placement sets one apart, or they are far
+/// Whether its modes tell a reader something: a placement sets one apart, or they are far
 /// apart. The document has them all.
 fn tell(run: &RttRun) -> bool {
     let named = |m: &Mode| m.name != NOTHING_SETS_APART && m.name != PLACEMENT_NOT_KNOWN;
@@ -214,7 +214,7 @@ fn tell(run: &RttRun) -> bool {
     run.modes.iter().any(named) || run.modes.windows(2).any(apart)
 }
 
-/// The humps of each run that has several, where they tell something.
+/// The modes of each run that has several, where they tell something.
 fn modes(runs: &[RttRun], page: &mut Page) {
     if !runs.iter().any(tell) {
         return;

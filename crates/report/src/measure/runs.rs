@@ -36,7 +36,7 @@ pub fn tell_apart<R>(runs: &[R], aspects: Vec<Aspect<R>>) -> (Vec<Aspect<R>>, Ve
     (apart, said)
 }
 
-/// Threads at the near end.
+/// Threads at the client.
 pub fn threads<R: Run>() -> Aspect<R> {
     Aspect {
         head: "THREADS",
@@ -170,7 +170,7 @@ pub fn flows(n: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Look;
+    use crate::text::TextStyle;
 
     fn aspects() -> Vec<Aspect<(u32, u32)>> {
         vec![
@@ -196,7 +196,7 @@ mod tests {
         let values = [Value { head: "X", cell: long }, Value { head: "Y", cell: long }];
         let groups: [&[Value<(u32, u32)>]; 1] = [&values];
         let at = |width| {
-            let mut page = Page::new(Look { width, ..Look::default() });
+            let mut page = Page::new(TextStyle { width, ..TextStyle::default() });
             table(&mut page, &runs, &apart, &groups);
             page.finish()
         };
@@ -213,7 +213,7 @@ mod tests {
         let (apart, _) = tell_apart(&runs, aspects());
         let cell: fn(&(u32, u32)) -> Line = |_| Line::plain("012345678");
         let [a, b, c] = ["X", "Y", "Z"].map(|head| Value { head, cell });
-        let mut page = Page::new(Look { width: 30, ..Look::default() });
+        let mut page = Page::new(TextStyle { width: 30, ..TextStyle::default() });
         table(&mut page, &runs, &apart, &[&[a], &[b, c]]);
         let heads = page.finish();
         let heads: Vec<&str> = heads.lines().filter(|l| l.starts_with("RUN")).collect();

@@ -94,16 +94,16 @@ macro_rules! served {
 served!(HttpRun);
 served!(PgRun);
 
-/// How the near end waits: of the far one nothing is known.
+/// How the client waits: of the far one nothing is known.
 pub fn wait<R: Served>() -> Aspect<R> {
     Aspect {
         head: "WAIT",
         cell: |r| waits(r.waits()),
         said: |r| match r.waits().0 {
             Wait::Block => String::new(),
-            Wait::Spin => "the near end spins".into(),
-            Wait::SpinThenBlock => "the near end spins a while, then blocks".into(),
-            Wait::BusyPoll => "the near end busy-polls".into(),
+            Wait::Spin => "the client spins".into(),
+            Wait::SpinThenBlock => "the client spins a while, then blocks".into(),
+            Wait::BusyPoll => "the client busy-polls".into(),
         },
     }
 }
@@ -153,9 +153,9 @@ pub fn connects<R: Served>() -> Vec<Value<R>> {
 pub fn lags<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
     runs.iter().any(|r| r.since_send().is_some()).then(|| -> Vec<Value<R>> {
         vec![
-            Value { head: "FROM SENDING P50", cell: |r| some(r.since_send(), 0.5, |q| q.p50) },
+            Value { head: "SERVICE P50", cell: |r| some(r.since_send(), 0.5, |q| q.p50) },
             Value { head: "P99", cell: |r| some(r.since_send(), 0.99, |q| q.p99) },
-            Value { head: "SENT LATE BY P99", cell: |r| some(r.lag(), 0.99, |q| q.p99) },
+            Value { head: "SEND LAG P99", cell: |r| some(r.lag(), 0.99, |q| q.p99) },
             Value { head: "MAX", cell: |r: &R| r.lag().map_or_else(none, largest) },
         ]
     })
@@ -221,7 +221,7 @@ pub fn failures<R: Served>(runs: &[R], page: &mut Page) {
 pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
     for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.reconnects() > 0) {
         let text = format!(
-            "{}the server ended {} between {answers}; they were made anew.",
+            "{}the server ended {} between {answers}; reconnected.",
             about(&[n + 1], runs.len()),
             many(usize::try_from(run.reconnects()).unwrap_or(usize::MAX), "connection"),
         );

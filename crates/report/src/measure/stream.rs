@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     inspect::dotted,
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::{many, reading_as},
 };
 
@@ -26,7 +26,7 @@ use crate::{
 const MOST_INTERVALS: usize = 60;
 
 /// The whole result.
-pub fn text(d: &StreamDocument, look: Look) -> String {
+pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects());
     Head {
@@ -36,7 +36,7 @@ pub fn text(d: &StreamDocument, look: Look) -> String {
         peer: &d.peer,
         said,
         runs: &d.runs,
-        cut_short: d.cut_short,
+        interrupted: d.interrupted,
         missing: String::new(),
     }
     .show(&mut page);
@@ -59,8 +59,8 @@ fn aspects() -> Vec<Aspect<StreamRun>> {
             cell: |r| way(r.direction).into(),
             said: |r| {
                 format!(
-                    "{} end sends",
-                    if r.direction == Direction::Reverse { "far" } else { "near" }
+                    "{} sends",
+                    if r.direction == Direction::Reverse { "server" } else { "client" }
                 )
             },
         },
@@ -97,7 +97,7 @@ fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
     let mut again: Values = vec![];
     if runs.iter().any(|r| r.retransmits.is_known()) {
         let cell: fn(&StreamRun) -> Line = |r| reading_as(&r.retransmits, |n| grouped(*n));
-        again.push(Value { head: "SENT AGAIN", cell });
+        again.push(Value { head: "RETR", cell });
     }
     let mut datagrams: Values = vec![];
     if runs.iter().any(|r| r.datagrams.is_some()) {
@@ -108,7 +108,7 @@ fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
                 cell: |r| of(r, |d| reading_as(&d.reordered, |n| grouped(*n))),
             },
             Value {
-                head: "TWICE",
+                head: "DUPLICATES",
                 cell: |r| of(r, |d| reading_as(&d.duplicates, |n| grouped(*n))),
             },
             Value {
@@ -232,8 +232,8 @@ fn intervals(runs: &[StreamRun], page: &mut Page) {
 fn interval_table(run: &StreamRun) -> Table {
     let udp = run.datagrams.is_some();
     let heads: &[&str] = match udp {
-        true => &["SECONDS", "BITS/S", "LOST", "OUT OF ORDER", "JITTER", "MOVES"],
-        false => &["SECONDS", "BITS/S", "SENT AGAIN", "CWND", "RTT", "MOVES"],
+        true => &["SECONDS", "BITS/S", "LOST", "OUT OF ORDER", "JITTER", "MIGRATIONS"],
+        false => &["SECONDS", "BITS/S", "RETR", "CWND", "RTT", "MIGRATIONS"],
     };
     let mut table = heads.iter().fold(Table::new(), |t, h| t.right(h));
     for i in &run.intervals {

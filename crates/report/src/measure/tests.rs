@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::{BitsPerSec, CpuId, Reading, measure::*, reading::Known};
 
 use super::*;
-use crate::text::Look;
+use crate::text::TextStyle;
 
 /// Compares with a golden text, and shows the text where it differs.
 fn golden(name: &str, text: &str, want: &str) {
@@ -50,8 +50,8 @@ fn end(pinned: u32, why: &str) -> EndPlacement {
 
 fn placement() -> Placement {
     Placement {
-        local: end(1, "a core of its own; the far end, on this host, has cores of its own"),
-        peer: end(0, "a core of its own; in the L3 of the near end's CPU 1"),
+        local: end(1, "a dedicated core; the server, on this host, has dedicated cores"),
+        peer: end(0, "a dedicated core; in the L3 of the client's CPU 1"),
         same_host: true,
     }
 }
@@ -88,7 +88,7 @@ fn rtt_run(size: u64, p50: u64) -> RttRun {
         response_bytes: size,
         flows: 1,
         threads: 1,
-        outstanding: 1,
+        queue_depth: 1,
         wait: Wait::Block,
         peer_wait: Wait::Block,
         placement: placement(),
@@ -105,8 +105,8 @@ fn rtt_run(size: u64, p50: u64) -> RttRun {
         transactions_per_s: transactions as f64 / 5.0,
         transactions_per_s_interval: interval(transactions as f64 / 5.0, 0.011),
         target_per_s: None,
-        behind_ns: None,
-        not_begun: 0,
+        schedule_lag_ns: None,
+        not_started: 0,
         lost: 0,
         late: 0,
         cpu: BothCpu {
@@ -121,7 +121,7 @@ fn rtt_run(size: u64, p50: u64) -> RttRun {
 fn common() -> Common {
     Common {
         target: "db2:19765".into(),
-        far: FarProgram::Netwright,
+        peer: PeerProgram::Netwright,
         transport: Transport::Tcp,
         family: None,
         bind: None,
@@ -135,7 +135,7 @@ fn common() -> Common {
         threads: 1,
         socket: SocketOptions::default(),
         confidence_per_mille: None,
-        longest_ns: Nanos(60_000_000_000),
+        max_time_ns: Nanos(60_000_000_000),
     }
 }
 
@@ -174,11 +174,11 @@ fn rtt_document(runs: Vec<RttRun>) -> RttDocument {
             request_bytes: vec![64],
             response_bytes: vec![],
             flows: vec![1],
-            outstanding: 1,
+            queue_depth: 1,
             rate_per_s: None,
             timeout_ns: Nanos(1_000_000_000),
             service_ns: None,
-            think_ns: None,
+            think_time_ns: None,
             peer_threads: None,
             engine: Engine::Auto,
             wait_split: false,
@@ -188,13 +188,13 @@ fn rtt_document(runs: Vec<RttRun>) -> RttDocument {
         floor: floor(),
         runs,
         wait_split: None,
-        cut_short: false,
+        interrupted: false,
     }
 }
 
 #[test]
 fn one_run() {
-    let text = rtt(&rtt_document(vec![rtt_run(64, 53_100)]), Look::default());
+    let text = rtt(&rtt_document(vec![rtt_run(64, 53_100)]), TextStyle::default());
     golden("rtt_one.txt", &text, include_str!("golden/rtt_one.txt"));
 }
 
@@ -212,7 +212,7 @@ fn sweep() -> RttDocument {
     runs[2].evidence.peer = BTreeMap::from([("lo.rx_dropped".into(), 1_204)]);
     runs[0].warnings = vec!["the median drifts, by +3.1% over the run".into()];
     for run in &mut runs[1..] {
-        run.warnings = vec!["far end: SO_BUSY_POLL is not permitted".into()];
+        run.warnings = vec!["server: SO_BUSY_POLL is not permitted".into()];
     }
     rtt_document(runs)
 }
@@ -233,7 +233,7 @@ fn mode(share: f64, p50: u64, cpus: (u32, u32)) -> Mode {
 
 #[test]
 fn a_sweep_with_modes_moves_counters_and_warnings() {
-    let text = rtt(&sweep(), Look::default());
+    let text = rtt(&sweep(), TextStyle::default());
     golden("rtt_sweep.txt", &text, include_str!("golden/rtt_sweep.txt"));
 }
 
@@ -245,7 +245,7 @@ fn modes_that_nothing_sets_apart_are_shown_where_they_are_clearly_two() {
         run.modes.iter_mut().for_each(|m| m.name = model::measure::NOTHING_SETS_APART.into());
         run
     };
-    let text = |run| rtt(&rtt_document(vec![run]), Look::default());
+    let text = |run| rtt(&rtt_document(vec![run]), TextStyle::default());
     assert!(!text(with(50_000, 60_000)).contains("MODES"));
     assert!(text(with(50_000, 90_000)).contains("MODES"));
     let mut named = with(50_000, 60_000);
@@ -258,7 +258,7 @@ fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
     let mut d = sweep();
     d.runs[0].rtt_p50_interval_ns.as_mut().unwrap().method = "batch means, 12 batches".into();
     d.runs[2].rtt_p50_interval_ns = None;
-    let text = rtt(&d, Look::default());
+    let text = rtt(&d, TextStyle::default());
     assert!(text.contains("95% interval.\n  run 1: batch means, 12 batches\n  run 2: "), "{text}");
     assert!(text.contains("run 3: no interval (±): too few batches of time"), "{text}");
 }
@@ -266,12 +266,12 @@ fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
 #[test]
 fn counters_of_one_host_are_said_to_be_one() {
     let mut d = sweep();
-    let says = "what NEAR and FAR have alike";
-    assert!(!rtt(&d, Look::default()).contains(says));
+    let says = "what CLIENT and SERVER have alike";
+    assert!(!rtt(&d, TextStyle::default()).contains(says));
     d.runs[2].evidence.peer = d.runs[2].evidence.local.clone();
-    assert_eq!(rtt(&d, Look::default()).matches(says).count(), 1);
+    assert_eq!(rtt(&d, TextStyle::default()).matches(says).count(), 1);
     d.runs.iter_mut().for_each(|r| r.placement.same_host = false);
-    assert!(!rtt(&d, Look::default()).contains(says));
+    assert!(!rtt(&d, TextStyle::default()).contains(says));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn two_hosts_by_schedule_over_udp_with_everything_said() {
     run.transport = Transport::Udp;
     run.response_bytes = 1_000;
     run.flows = 64;
-    run.outstanding = 4;
+    run.queue_depth = 4;
     (run.wait, run.peer_wait) = (Wait::Spin, Wait::SpinThenBlock);
     run.target_per_s = Some(200_000);
     run.rtt_from_send_ns = Some(quantiles(900_000, 1_700));
@@ -289,12 +289,12 @@ fn two_hosts_by_schedule_over_udp_with_everything_said() {
     run.placement.same_host = false;
     run.placement.local.napi_ids = BTreeMap::from([(8_193, 60), (8_194, 30)]);
     run.placement.peer = EndPlacement { why: "not pinned".into(), ..Default::default() };
-    run.cpu.peer = Reading::absent("the far end did not report");
+    run.cpu.peer = Reading::absent("the server did not report");
     let mut d = rtt_document(vec![run]);
     d.request.common.transport = Transport::Udp;
     d.peer = End { program: "qperf 0.4.11".into(), address: "10.0.0.2".into(), ..End::default() };
-    d.cut_short = true;
-    let text = rtt(&d, Look { verbose: true, ..Look::default() });
+    d.interrupted = true;
+    let text = rtt(&d, TextStyle { verbose: true, ..TextStyle::default() });
     golden("rtt_udp.txt", &text, include_str!("golden/rtt_udp.txt"));
 }
 
@@ -318,7 +318,7 @@ fn a_wait_split() {
                up; on one CPU it takes 11.4 µs"
             .into(),
     });
-    let text = rtt(&d, Look::default());
+    let text = rtt(&d, TextStyle::default());
     golden("rtt_split.txt", &text, include_str!("golden/rtt_split.txt"));
 }
 
@@ -392,7 +392,7 @@ fn stream_document(runs: Vec<StreamRun>) -> StreamDocument {
         peer: host("10.0.0.1"),
         floor: floor(),
         runs,
-        cut_short: false,
+        interrupted: false,
     }
 }
 
@@ -402,7 +402,7 @@ fn streams_both_ways() {
     let mut runs =
         vec![stream_run(Direction::Forward, 41.3e9), stream_run(Direction::Reverse, 38.9e9)];
     runs[1].cpu = runs[0].cpu.clone();
-    let text = stream(&stream_document(runs), Look::default());
+    let text = stream(&stream_document(runs), TextStyle::default());
     golden("stream_both.txt", &text, include_str!("golden/stream_both.txt"));
 }
 
@@ -433,7 +433,7 @@ fn a_udp_stream_with_losses() {
     run.datagrams = Some(datagrams);
     let mut d = stream_document(vec![run]);
     d.request.common.transport = Transport::Udp;
-    let text = stream(&d, Look::default());
+    let text = stream(&d, TextStyle::default());
     golden("stream_udp.txt", &text, include_str!("golden/stream_udp.txt"));
 }
 
@@ -443,9 +443,9 @@ fn many_intervals_are_summed_up_until_asked_for() {
     let one = run.intervals[0].clone();
     run.intervals = vec![one; 600];
     let d = stream_document(vec![run]);
-    let brief = stream(&d, Look::default());
+    let brief = stream(&d, TextStyle::default());
     assert!(brief.contains("600 intervals, from 9.40 Gbit/s to 9.40 Gbit/s"), "{brief}");
-    let full = stream(&d, Look { verbose: true, ..Look::default() });
+    let full = stream(&d, TextStyle { verbose: true, ..TextStyle::default() });
     assert!(full.lines().count() > 600, "{full}");
 }
 
@@ -506,7 +506,7 @@ fn connect_document(runs: Vec<ConnectRun>) -> ConnectDocument {
         peer: host("10.0.0.1"),
         floor: floor(),
         runs,
-        cut_short: false,
+        interrupted: false,
     }
 }
 
@@ -518,7 +518,7 @@ fn connections() {
     second.peer_accepted_in_all = Known(94_959);
     second.evidence.peer = BTreeMap::from([("TcpExt.ListenOverflows".into(), 41)]);
     let d = connect_document(vec![connect_run(1, Close::Local), second]);
-    golden("connect.txt", &connect(&d, Look::default()), include_str!("golden/connect.txt"));
+    golden("connect.txt", &connect(&d, TextStyle::default()), include_str!("golden/connect.txt"));
 }
 
 #[test]
@@ -528,7 +528,7 @@ fn only_who_closes_first_has_a_limit_by_ports() {
         (Close::Peer, false, "keeps no port here"),
         (Close::Reset, false, "no port at either end"),
     ] {
-        let text = connect(&connect_document(vec![connect_run(1, close)]), Look::default());
+        let text = connect(&connect_document(vec![connect_run(1, close)]), TextStyle::default());
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(says), "{text}");
         assert_eq!(text.contains("a second can go on for ever"), limited, "{text}");
@@ -538,7 +538,7 @@ fn only_who_closes_first_has_a_limit_by_ports() {
 #[test]
 fn pages_of_any_width_are_kept_where_words_allow() {
     for width in [40, 60, 80, 100, 160] {
-        let look = Look { width, ..Look::default() };
+        let look = TextStyle { width, ..TextStyle::default() };
         for text in [
             rtt(&sweep(), look),
             stream(&stream_document(vec![stream_run(Direction::Forward, 41e9)]), look),
@@ -555,11 +555,11 @@ fn pages_of_any_width_are_kept_where_words_allow() {
 #[test]
 fn nothing_measured_and_hostile_words_are_printed_too() {
     let mut empty = rtt_document(vec![]);
-    empty.cut_short = true;
-    let text = rtt(&empty, Look::default());
+    empty.interrupted = true;
+    let text = rtt(&empty, TextStyle::default());
     assert!(text.contains("Ended early, before anything was measured."), "{text}");
-    stream(&stream_document(vec![]), Look::default());
-    connect(&connect_document(vec![]), Look::default());
+    stream(&stream_document(vec![]), TextStyle::default());
+    connect(&connect_document(vec![]), TextStyle::default());
 
     let mut d = sweep();
     d.peer.program = "evil\x1b[31m\n".into();
@@ -568,6 +568,6 @@ fn nothing_measured_and_hostile_words_are_printed_too() {
     d.runs[0].transactions_per_s = f64::NAN;
     d.runs[0].cpu.local.threads_per_unit_ns = Known(f64::NEG_INFINITY);
     d.runs[0].rtt_p50_interval_ns.as_mut().unwrap().value = 0.0;
-    let text = rtt(&d, Look::default());
+    let text = rtt(&d, TextStyle::default());
     assert!(!text.contains(['\x1b', '\x07']), "{text}");
 }

@@ -1,10 +1,10 @@
 use model::{Reading, reading::Known};
 
 use super::*;
-use crate::testing::{self, Shape};
+use crate::testing::{self, MachineShape};
 
 fn big() -> Facts {
-    let shape = Shape { packages: 2, nodes: 4, l3s: 4, cores: 4, threads: 2 };
+    let shape = MachineShape { packages: 2, nodes: 4, l3s: 4, cores: 4, threads: 2 };
     let mut f = testing::machine(shape);
     testing::add_nic(&mut f, "enp65s0f0np0", 2, 64, 100, &(32..96).collect::<Vec<_>>());
     testing::add_nic(&mut f, "eth1", 5, 16, 200, &(80..96).collect::<Vec<_>>());
@@ -75,12 +75,13 @@ fn is_readable(svg: &str) {
 
 #[test]
 fn readable_at_2_64_256_and_1024_cpus() {
-    let mut two = testing::machine(Shape { packages: 1, nodes: 1, l3s: 1, cores: 2, threads: 1 });
+    let mut two =
+        testing::machine(MachineShape { packages: 1, nodes: 1, l3s: 1, cores: 2, threads: 1 });
     testing::add_nic(&mut two, "eth0", 0, 2, 24, &[0, 1]);
     testing::add_process(&mut two, 12, "postgres", &[0, 1, 1]);
     is_readable(&svg(&two));
 
-    let shape = Shape { packages: 2, nodes: 2, l3s: 2, cores: 4, threads: 2 };
+    let shape = MachineShape { packages: 2, nodes: 2, l3s: 2, cores: 4, threads: 2 };
     let mut middle = testing::machine(shape);
     testing::add_nic(&mut middle, "eth0", 0, 32, 40, &(0..32).collect::<Vec<_>>());
     testing::add_nic(&mut middle, "eth1", 3, 8, 80, &[0, 0, 0, 0, 24, 25, 26, 27]);
@@ -92,7 +93,7 @@ fn readable_at_2_64_256_and_1024_cpus() {
     is_readable(&svg(&middle));
 
     is_readable(&svg(&big()));
-    let shape = Shape { packages: 4, nodes: 2, l3s: 8, cores: 16, threads: 1 };
+    let shape = MachineShape { packages: 4, nodes: 2, l3s: 8, cores: 16, threads: 1 };
     let mut huge = testing::machine(shape);
     testing::add_process(&mut huge, 7, "iperf3", &[999, 1000, 1023]);
     is_readable(&svg(&huge));

@@ -117,11 +117,11 @@ fn label(kind: Kind, facts: &Facts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{self, Shape};
+    use crate::testing::{self, MachineShape};
 
     #[test]
     fn nests_as_the_hardware_does() {
-        let shape = Shape { packages: 2, nodes: 2, l3s: 2, cores: 4, threads: 2 };
+        let shape = MachineShape { packages: 2, nodes: 2, l3s: 2, cores: 4, threads: 2 };
         let b = blocks(&testing::machine(shape));
         assert_eq!(b.len(), 2);
         assert_eq!(b[1].inside.len(), 2);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_node_of_many_packages_is_outside_and_unknown_levels_have_no_label() {
-        let shape = Shape { packages: 4, nodes: 1, l3s: 1, cores: 1, threads: 1 };
+        let shape = MachineShape { packages: 4, nodes: 1, l3s: 1, cores: 1, threads: 1 };
         let mut f = testing::machine(shape);
         for c in &mut f.cpus {
             c.numa_node = model::reading::Known(NumaNode(0));

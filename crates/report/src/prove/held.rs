@@ -1,11 +1,11 @@
 //! What was held still, and what could not be.
 
-use model::prove::{Held, HeldStill};
+use model::prove::{FrozenHost, Held};
 
 use crate::text::{Ink, Line, Page};
 
 /// A line for what was held, and one for each thing that was not.
-pub(crate) fn still(of: Option<&HeldStill>, page: &mut Page) {
+pub(crate) fn still(of: Option<&FrozenHost>, page: &mut Page) {
     let Some(of) = of else { return };
     let each: Vec<String> = of.held.iter().map(held).collect();
     if !each.is_empty() {
@@ -13,7 +13,7 @@ pub(crate) fn still(of: Option<&HeldStill>, page: &mut Page) {
     }
     let changed = of.held.iter().filter_map(|h| h.until.as_ref());
     let changed = changed.map(|why| format!("Not held until the end: {why}."));
-    let not = of.not_held.iter().map(|n| format!("Not held: {}: {}.", n.knob, n.why));
+    let not = of.not_frozen.iter().map(|n| format!("Not held: {}: {}.", n.knob, n.why));
     for line in changed.chain(not) {
         page.line(Line::new().ink(Ink::Warn, line), 2);
     }

@@ -1,5 +1,5 @@
 //! A placement matrix as a heat map: a row for each CPU of the workload, or each class of them, a
-//! column for each of the far end or of the interrupts, each cell against the best.
+//! column for each of the server or of the interrupts, each cell against the best.
 
 use model::{
     prove::{LevelResult, Outcome, ProveDocument},
@@ -10,7 +10,7 @@ use super::share;
 use crate::text::{Ink, Line, Page, Table};
 
 /// What may stand in the columns, by the name of its setting, and how they are headed.
-const COLUMNS: [(&str, &str); 2] = [("peer_cpu", "far"), ("irq_cpu", "interrupts on")];
+const COLUMNS: [(&str, &str); 2] = [("peer_cpu", "server on"), ("irq_cpu", "interrupts on")];
 
 /// The map, and what its marks mean.
 pub(super) fn show(d: &ProveDocument, page: &mut Page) {

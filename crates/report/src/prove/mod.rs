@@ -16,12 +16,12 @@ use model::{
 pub(crate) use self::held::still;
 use self::labels::Labels;
 use crate::{
-    text::{Ink, Line, Look, Page, Table},
+    text::{Ink, Line, Page, Table, TextStyle},
     words::{many, one_line},
 };
 
 /// The whole result.
-pub fn text(d: &ProveDocument, look: Look) -> String {
+pub fn text(d: &ProveDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     page.gap();
@@ -62,7 +62,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
         format!("{blocks} in random mirrored order, {}; {}.", many(d.runs.len(), "run"), d.ended);
     page.line(Line::plain(runs), 2);
     page.line(Line::plain(format!("Each run: {}", one_line(&d.workload))), 2);
-    still(d.held_still.as_ref(), page);
+    still(d.frozen_host.as_ref(), page);
 }
 
 /// What the verdict says in words; where a guard is worse, which one.

@@ -1,7 +1,7 @@
 //! What moved with the change: the counters beside the verdict.
 
 use model::{
-    prove::{MovedCounter, ProveDocument},
+    prove::{CorrelatedCounter, ProveDocument},
     units::figure,
 };
 
@@ -54,7 +54,7 @@ pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut
     }
 }
 
-fn change(m: &MovedCounter) -> String {
+fn change(m: &CorrelatedCounter) -> String {
     let one = |x: f64| match m.difference {
         true => format!("{}{}", if x < 0.0 { "-" } else { "+" }, small(x.abs())),
         false => share(x, false, true),

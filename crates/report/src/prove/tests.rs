@@ -5,7 +5,7 @@ use model::prove::{
 };
 
 use super::text;
-use crate::Look;
+use crate::TextStyle;
 
 fn verdict(outcome: Outcome, effect: f64) -> Verdict {
     Verdict {
@@ -46,15 +46,15 @@ fn document(design: Design) -> ProveDocument {
         best: None,
         effects: vec![],
         evidence: Evidence::default(),
-        held_still: None,
+        frozen_host: None,
         ended: "the answer is clear".into(),
-        spoiled_runs: 0,
+        discarded_runs: 0,
         notes: vec!["drifted".into()],
         runs: vec![],
     }
 }
 
-const LOOK: Look = Look { width: 100, colour: false, verbose: false };
+const LOOK: TextStyle = TextStyle { width: 100, colour: false, verbose: false };
 
 #[test]
 fn a_change_is_said_with_its_interval() {
@@ -96,7 +96,7 @@ fn long_names_of_levels_are_letters_in_tables_and_told_once() {
         per: "run".into(),
         blocks: 6,
         judged: 1,
-        moved: vec![model::prove::MovedCounter {
+        moved: vec![model::prove::CorrelatedCounter {
             counter: "tcp.retransmits".into(),
             first: 1.0,
             second: 2.0,
@@ -130,7 +130,7 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
         within_noise: vec!["0/1".into()],
     });
     let said = text(&d, LOOK);
-    for part in ["far 0", "300 +50.0%", "200 best", "Best: 0/1, better than every other."] {
+    for part in ["server on 0", "300 +50.0%", "200 best", "Best: 0/1, better than every other."] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
     assert!(said.contains("The next is 0/0: +50.0% ("), "{said}");
@@ -138,11 +138,14 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     let mut of_a_rate = d.clone();
     of_a_rate.levels[0].against_best = Some(verdict(Outcome::Worse, -0.642));
     assert!(text(&of_a_rate, LOOK).contains("300 -64.2%"), "{}", text(&of_a_rate, LOOK));
-    let seat = |class: &str, cpu: &str, irq: &str, v| {
+    let assignment = |class: &str, cpu: &str, irq: &str, v| {
         level(cpu, &[("class", class), ("cpu", cpu), ("irq_cpu", irq)], v)
     };
     let by_class = ProveDocument {
-        levels: vec![seat("same CPU", "3", "3", 300.0), seat("other node", "40", "7", 200.0)],
+        levels: vec![
+            assignment("same CPU", "3", "3", 300.0),
+            assignment("other node", "40", "7", 200.0),
+        ],
         ..d.clone()
     };
     let said = text(&by_class, LOOK);
@@ -179,7 +182,7 @@ fn the_first_line_of_several_factors_says_what_is_shown_of_each() {
         effect("order", "b", Outcome::Worse, 0.03),
         effect("threads × cache", "8 × on", Outcome::Better, -0.4),
     ];
-    let said = text(&d, Look { width: 300, ..LOOK });
+    let said = text(&d, TextStyle { width: 300, ..LOOK });
     let first = said.lines().next().unwrap();
     assert_eq!(
         first,
@@ -199,7 +202,7 @@ fn what_was_held_still_and_what_not_is_said() {
         until: None,
     };
     let mut d = document(Design::Ab);
-    d.held_still = Some(model::prove::HeldStill {
+    d.frozen_host = Some(model::prove::FrozenHost {
         held: vec![
             model::prove::Held {
                 until: Some("irqbalance does not run here".into()),
@@ -207,9 +210,9 @@ fn what_was_held_still_and_what_not_is_said() {
             },
             held("cpu.governor", "performance", "performance", 4),
         ],
-        not_held: vec![model::prove::NotHeld { knob: "x".into(), why: "there is none".into() }],
+        not_frozen: vec![model::prove::NotHeld { knob: "x".into(), why: "there is none".into() }],
     });
-    let said = text(&d, Look { width: 200, ..LOOK });
+    let said = text(&d, TextStyle { width: 200, ..LOOK });
     for line in [
         "Held still and put back: irqbalance.paused on (was off); cpu.governor (4 of them) was \
          performance already.\n",

@@ -12,7 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct TextStyle {
     /// Columns to fill.
     pub width: usize,
     /// Whether ANSI colours may be used.
@@ -21,7 +21,7 @@ pub struct Look {
     pub verbose: bool,
 }
 
-impl Default for Look {
+impl Default for TextStyle {
     fn default() -> Self {
         Self { width: 80, colour: false, verbose: false }
     }

@@ -1,22 +1,22 @@
 //! A page: lines, headings, tables, one after the other.
 
-use super::{Ink, Line, Look, Table};
+use super::{Ink, Line, Table, TextStyle};
 
 /// A text in the making.
 #[derive(Debug)]
 pub struct Page {
-    look: Look,
+    look: TextStyle,
     out: String,
 }
 
 impl Page {
     /// An empty page.
-    pub fn new(look: Look) -> Self {
+    pub fn new(look: TextStyle) -> Self {
         Self { look, out: String::new() }
     }
 
     /// How it looks.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> TextStyle {
         self.look
     }
 

@@ -83,7 +83,7 @@ pub fn shares(cpu: &CpuWatch, interval_s: f64, measured: bool) -> Vec<(Context, 
     if measured {
         let Some(by) = cpu.softirq_ns.known() else { return vec![] };
         let threaded = by.threaded.known().map_or(0, model::watch::VectorNs::total);
-        let ns = [by.syscall.total(), by.irq_on_task.total(), by.idle.total()];
+        let ns = [by.syscall.total(), by.interrupting_task.total(), by.idle.total()];
         let ns = ns.into_iter().chain([by.ksoftirqd.total(), threaded]);
         return Context::MEASURED.into_iter().zip(ns.map(share)).collect();
     }

@@ -1,4 +1,4 @@
-//! What was dropped, sent again or left for later: counters that should not grow, and the
+//! What was dropped, retransmitted or left for later: counters that should not grow, and the
 //! traffic beside them.
 
 use model::{
@@ -50,12 +50,12 @@ pub fn counters(interval: &WatchInterval) -> Listing {
     }
     for r in interval.retransmits.known().into_iter().flatten() {
         // Addresses are long: in the first column, which stays, they would push out the figures.
-        add.count("sent again", &format!("{} > {}", r.local, r.remote), r.segments);
+        add.count("retransmitted", &format!("{} > {}", r.local, r.remote), r.segments);
     }
     for p in interval.process_ipc.known().into_iter().flatten() {
         let cell = Cell::number(p.ipc.per_cycle, format!("{:.2}", p.ipc.per_cycle));
         let place = Cell::text(format!("{} ({})", p.name, p.pid));
-        add.list.row([place, Cell::text("instructions a cycle"), cell, Cell::text("")]);
+        add.list.row([place, Cell::text("IPC"), cell, Cell::text("")]);
     }
     list.rows.sort_by_key(|row| row.get(2).and_then(|c| c.number).is_none_or(|n| n == 0.0));
     list

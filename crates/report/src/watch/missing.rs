@@ -29,18 +29,18 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     for cpu in &interval.cpus {
         add("softirq time", why(&cpu.softirq_ns));
         add("/proc/stat", why(&cpu.proc_stat));
-        add("instructions a cycle", why(&cpu.ipc));
+        add("IPC", why(&cpu.ipc));
         if let Some(by) = cpu.softirq_ns.known() {
             add("threaded NAPI's time", why(&by.threaded));
         }
     }
-    add("payers", why(&interval.payers));
+    add("interrupted tasks", why(&interval.interrupted_tasks));
     add("queues", why(&interval.napi));
     add("waits", why(&interval.waits));
-    add("movers", why(&interval.movers));
+    add("migrations", why(&interval.migrated_threads));
     add("messages", why(&interval.messages));
     add("retransmits by connection", why(&interval.retransmits));
-    add("instructions a cycle by process", why(&interval.process_ipc));
+    add("IPC by process", why(&interval.process_ipc));
     add("counters", why(&interval.samples));
     let mut programs: Vec<Missing> = vec![];
     for program in &interval.observer.programs {
@@ -71,7 +71,7 @@ mod tests {
         let mut interval = generated::interval(4, 0);
         let why = "eBPF is switched off (--no-bpf)";
         interval.cpus.iter_mut().for_each(|c| c.softirq_ns = Reading::absent(why));
-        interval.payers = Reading::absent(why);
+        interval.interrupted_tasks = Reading::absent(why);
         interval.napi = Reading::absent(why);
         let program = |n| ProgramStatus {
             object: "softirq".into(),
@@ -83,7 +83,7 @@ mod tests {
         let all = missing(&interval);
         let of = |why: &str| all.iter().filter(|m| m.why == why).collect::<Vec<_>>();
         assert_eq!(of(why).len(), 1);
-        assert_eq!(of(why)[0].what, "softirq time, payers, queues");
+        assert_eq!(of(why)[0].what, "softirq time, interrupted tasks, queues");
         assert!(all.iter().all(|m| !m.what.contains("program")), "{all:?}");
     }
 

@@ -3,16 +3,16 @@
 
 pub mod contexts;
 pub mod counters;
+pub mod interrupted_tasks;
 pub mod listing;
 mod missing;
 pub mod panes;
-pub mod payers;
 
 use model::watch::{EndedProcess, WatchHost, WatchInterval, WatchRecord};
 
 use self::counters::counters;
 pub use self::missing::{Missing, missing};
-use crate::text::{Ink, Line, Look, Page};
+use crate::text::{Ink, Line, Page, TextStyle};
 
 /// Rows of a table unless everything is asked for.
 const ROWS: usize = 8;
@@ -22,7 +22,7 @@ const CPUS: usize = 16;
 /// Tells interval after interval; what is missing and what was found is said when it changes.
 #[derive(Debug)]
 pub struct Teller {
-    look: Look,
+    look: TextStyle,
     host: WatchHost,
     missing: Vec<Missing>,
     accounting: Option<&'static str>,
@@ -31,7 +31,7 @@ pub struct Teller {
 
 impl Teller {
     /// Nothing told yet.
-    pub fn new(look: Look, host: WatchHost) -> Self {
+    pub fn new(look: TextStyle, host: WatchHost) -> Self {
         Self { look, host, missing: vec![], accounting: None, found: vec![] }
     }
 
@@ -75,10 +75,13 @@ impl Teller {
         let mut grown = counters(interval);
         grown.rows.retain(|r| r.get(2).and_then(|c| c.number).is_some_and(|n| n > 0.0));
         let tables = [
-            ("payers", payers::payers(interval, self.look.verbose)),
+            (
+                "interrupted tasks",
+                interrupted_tasks::interrupted_tasks(interval, self.look.verbose),
+            ),
             ("queues", panes::queues(interval)),
             ("waits", panes::waits(interval)),
-            ("movers", panes::movers(interval)),
+            ("migrations", panes::migrated_threads(interval)),
             ("messages", panes::messages(interval)),
             ("counters that grew", grown),
         ];

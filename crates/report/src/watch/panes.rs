@@ -17,7 +17,7 @@ pub fn cpus(interval: &WatchInterval, host: &WatchHost) -> Listing {
         ">NODE",
         ">SOFTIRQ",
         ">SYSCALL",
-        ">ON-TASK",
+        ">ON TASK",
         ">IDLE",
         ">KSOFT",
         ">THREAD",
@@ -48,7 +48,7 @@ fn cpu_row(cpu: &CpuWatch, host: &WatchHost, s: f64) -> Vec<Cell> {
         Cell::reading(&claimed, |ns| Cell::percent(*ns as f64 / whole_ns))
     };
     let net = |c: &ByContext| {
-        [c.syscall, c.irq_on_task, c.idle, c.ksoftirqd].iter().map(VectorNs::network).sum()
+        [c.syscall, c.interrupting_task, c.idle, c.ksoftirqd].iter().map(VectorNs::network).sum()
     };
     let node = host.node_of(cpu.id);
     let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
@@ -57,7 +57,7 @@ fn cpu_row(cpu: &CpuWatch, host: &WatchHost, s: f64) -> Vec<Cell> {
         node.map_or_else(|| Cell::text("-"), |n| Cell::id(n.0)),
         by(ByContext::softirq_ns),
         by(|c| c.syscall.total()),
-        by(|c| c.irq_on_task.total()),
+        by(|c| c.interrupting_task.total()),
         by(|c| c.idle.total()),
         by(|c| c.ksoftirqd.total()),
         Cell::reading(&threaded, |t| percent(t.total())),
@@ -84,11 +84,11 @@ pub fn queues(interval: &WatchInterval) -> Listing {
         ">POLLS",
         ">PACKETS",
         ">PER POLL",
-        ">FULL",
+        ">BUDGET USED",
         ">TIME",
         ">CPU%",
         "THREADED",
-        ">OBSERVED",
+        ">SAMPLE %",
     ])
     .of(&interval.napi, |_| vec![]);
     let s = interval.interval_s.max(1e-9);
@@ -131,9 +131,9 @@ pub fn waits(interval: &WatchInterval) -> Listing {
         ">IDLE EXIT p50",
         ">COPY p50",
         ">p99",
-        ">EXCLUDED",
-        ">LATE",
-        ">OBSERVED",
+        ">FILTERED",
+        ">LATE READS",
+        ">SAMPLE %",
     ];
     let p50 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p50));
     let p99 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p99));
@@ -159,14 +159,23 @@ pub fn waits(interval: &WatchInterval) -> Listing {
 }
 
 /// Threads that moved.
-pub fn movers(interval: &WatchInterval) -> Listing {
-    let heads =
-        [">PID", ">TID", "THREAD", ">MOVES", ">PER S", ">ACROSS L3", ">NODE", ">PACKAGE", "WAYS"];
+pub fn migrated_threads(interval: &WatchInterval) -> Listing {
+    let heads = [
+        ">PID",
+        ">TID",
+        "THREAD",
+        ">MIGRATIONS",
+        ">PER S",
+        ">ACROSS L3",
+        ">NODE",
+        ">PACKAGE",
+        "FROM→TO",
+    ];
     let s = interval.interval_s.max(1e-9);
     let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
-    Listing::new(&heads).of(&interval.movers, |m| {
+    Listing::new(&heads).of(&interval.migrated_threads, |m| {
         let way = |w: &model::watch::Way| format!("{}>{} {}", w.from, w.to, w.count);
-        let ways: Vec<String> = m.ways.iter().take(4).map(way).collect();
+        let transitions: Vec<String> = m.transitions.iter().take(4).map(way).collect();
         let per_s = m.migrations as f64 / s;
         vec![
             Cell::reading(&m.pid, |pid| Cell::id(*pid)),
@@ -177,7 +186,7 @@ pub fn movers(interval: &WatchInterval) -> Listing {
             count(&m.across_l3),
             count(&m.across_node),
             count(&m.across_package),
-            Cell::text(ways.join(", ")),
+            Cell::text(transitions.join(", ")),
         ]
     })
 }
@@ -192,9 +201,9 @@ pub fn messages(interval: &WatchInterval) -> Listing {
         ">BYTES EACH",
         ">RECEIVES",
         ">BYTES EACH",
-        ">EXCHANGES",
+        ">REQUESTS",
         ">ON OTHER CPU",
-        ">OBSERVED",
+        ">SAMPLE %",
     ];
     let each = |bytes: u64, calls: u64| match calls {
         0 => Cell::text("-"),

@@ -10,7 +10,7 @@ fn record(cpus: u32, turn: u64) -> WatchRecord {
 }
 
 fn teller(cpus: u32) -> Teller {
-    Teller::new(Look { width: 160, ..Look::default() }, generated::host(cpus, 2))
+    Teller::new(TextStyle { width: 160, ..TextStyle::default() }, generated::host(cpus, 2))
 }
 
 #[test]
@@ -18,7 +18,9 @@ fn an_interval_tells_every_part_and_what_is_missing_once() {
     let mut teller = teller(4);
     let text = teller.tell(&record(4, 0));
     assert!(text.starts_with("14:13:20 UTC  1.00 s  watching costs 0.43% of the host, 1 of 2"));
-    for part in ["payers", "queues", "waits", "movers", "messages", "counters that grew"] {
+    for part in
+        ["interrupted tasks", "queues", "waits", "migrations", "messages", "counters that grew"]
+    {
         assert!(text.contains(&format!("\n{part}")), "{part} is missing in {text}");
     }
     let line = text.lines().find(|l| l.trim_start().starts_with("0     0")).unwrap();
@@ -50,7 +52,7 @@ fn a_finding_is_told_when_it_appears() {
         rank: 1,
         subject: "cpu 0".into(),
         explanation: String::new(),
-        expected_gain: String::new(),
+        expected_benefit: String::new(),
         evidence: vec![],
         changes: vec![],
         caused_by: vec![],
@@ -63,7 +65,7 @@ fn a_finding_is_told_when_it_appears() {
 
 #[test]
 fn processes_sum_their_threads() {
-    let list = payers::payers(&generated::interval(2, 0), false);
+    let list = interrupted_tasks::interrupted_tasks(&generated::interval(2, 0), false);
     let first = &list.rows[0];
     assert_eq!((first[0].text.as_str(), first[1].text.as_str()), ("1000", "postgres"));
     // Threads 1000 and 1001: 20 + 10 ms by softirqs, 1 + 0.5 by interrupts.
@@ -87,7 +89,7 @@ fn without_programs_the_bars_are_what_proc_stat_claims() {
 #[test]
 fn a_name_with_control_characters_stays_text() {
     let mut record = record(2, 0);
-    if let Reading::Known(all) = &mut record.interval.payers {
+    if let Reading::Known(all) = &mut record.interval.interrupted_tasks {
         for p in all {
             p.name = "\x1b[2Jevil".into();
         }
@@ -98,12 +100,15 @@ fn a_name_with_control_characters_stays_text() {
 #[test]
 fn a_connection_that_sent_again_leaves_room_for_its_figures_on_80_columns() {
     let list = counters(&generated::interval(2, 0));
-    let row = list.rows.iter().find(|r| r[0].text == "sent again").unwrap();
+    let row = list.rows.iter().find(|r| r[0].text == "retransmitted").unwrap();
     assert_eq!(row[1].text, "10.0.0.1:5432 > 10.0.0.2:40000");
     // Of the longest IPv4 addresses, behind the longest place, with two blanks between.
     let place = list.rows.iter().map(|r| r[0].text.len()).max().unwrap();
-    let ways = "255.255.255.255:65535 > 255.255.255.255:65535".len();
-    assert!(place + 2 + ways + 2 + "COUNT".len() + 2 + "PER S".len() <= 80, "{place} + {ways}");
+    let transitions = "255.255.255.255:65535 > 255.255.255.255:65535".len();
+    assert!(
+        place + 2 + transitions + 2 + "COUNT".len() + 2 + "PER S".len() <= 80,
+        "{place} + {transitions}"
+    );
 }
 
 #[test]

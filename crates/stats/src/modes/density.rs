@@ -27,7 +27,7 @@ pub(super) struct Density {
 }
 
 /// The clock's step as the data show it: the distance between neighbouring filled buckets,
-/// the median by weight. 0 for fewer than four filled buckets: two constants are two humps.
+/// the median by weight. 0 for fewer than four filled buckets: two constants are two modes.
 pub(super) fn step(all: &Histogram) -> f64 {
     let places: Vec<(f64, u64)> =
         all.buckets().map(|(low, high, n)| ((low + high - 1) as f64 / 2.0, n)).collect();

@@ -1,4 +1,4 @@
-//! Humps named by where the two ends ran.
+//! Modes named by where the two ends ran.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Common {
     }
 }
 
-/// The humps for a result: empty when there is but one.
+/// The modes for a result: empty when there is but one.
 ///
 /// `parts` are the samples of `all` divided by placement; `same_host` says whether equal CPU
 /// numbers at both ends are one CPU.
@@ -79,16 +79,16 @@ fn mode(mode: &KeyedMode<Placed>, same_host: bool) -> Mode {
         share: k.within,
     };
     Mode {
-        share: mode.hump.share,
-        low_ns: Nanos(mode.hump.low),
-        high_ns: Nanos(mode.hump.high),
-        p50_ns: Nanos(mode.hump.median),
+        share: mode.mode.share,
+        low_ns: Nanos(mode.mode.low),
+        high_ns: Nanos(mode.mode.high),
+        p50_ns: Nanos(mode.mode.median),
         placements: mode.keys.iter().filter(|k| k.samples > 0).map(part).collect(),
         name: name(mode, same_host),
     }
 }
 
-/// What sets a hump apart, in words.
+/// What sets a mode apart, in words.
 fn name(mode: &KeyedMode<Placed>, same_host: bool) -> String {
     if mode.keys.is_empty() {
         return PLACEMENT_NOT_KNOWN.into();

@@ -1,4 +1,4 @@
-//! Shapes of one hump that must stay whole, and mixtures that must part.
+//! Shapes of one mode that must stay whole, and mixtures that must part.
 
 use super::*;
 use crate::random::{SplitMix64, draws::Ar1};
@@ -9,10 +9,10 @@ fn histogram(n: u32, mut draw: impl FnMut() -> f64) -> Histogram {
     h
 }
 
-type Shape = fn(&mut SplitMix64) -> f64;
+type Sampler = fn(&mut SplitMix64) -> f64;
 
-/// Shapes with one hump, as round trips have them and worse.
-const SINGLE: &[(&str, Shape)] = &[
+/// Shapes with one mode, as round trips have them and worse.
+const SINGLE: &[(&str, Sampler)] = &[
     ("lognormal, narrow", |r| r.lognormal(20_000.0, 0.02)),
     ("lognormal", |r| r.lognormal(20_000.0, 0.3)),
     ("lognormal, wide", |r| r.lognormal(20_000.0, 1.5)),
@@ -32,13 +32,13 @@ fn stepped(value: f64, step: f64) -> f64 {
     (value / step).floor() * step
 }
 
-fn mixture(n: u32, share: f64, a: f64, b: f64, sigma: f64, seed: u64) -> Vec<Hump> {
+fn mixture(n: u32, share: f64, a: f64, b: f64, sigma: f64, seed: u64) -> Vec<Mode> {
     let mut r = SplitMix64::new(seed);
     let mut draw = || {
         let median = if r.unit() < share { a } else { b };
         r.lognormal(median, sigma)
     };
-    humps(&histogram(n, &mut draw), 1)
+    modes(&histogram(n, &mut draw), 1)
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn one_hump_stays_whole_by_any_clock() {
                 for seed in 0..seeds {
                     let mut r = SplitMix64::new(seed);
                     let h = histogram(n, || stepped(draw(&mut r), step));
-                    if humps(&h, step as u64).len() != 1 {
+                    if modes(&h, step as u64).len() != 1 {
                         split.push((name, step, n, seed));
                     }
                 }
@@ -66,11 +66,11 @@ fn a_coarse_clock_is_seen_without_being_told() {
     let mut r = SplitMix64::new(1);
     let h = histogram(10_000, || stepped(r.lognormal(6_000.0, 0.3), 1_000.0));
     assert!((980.0..1_020.0).contains(&density::step(&h)), "{}", density::step(&h));
-    assert_eq!(humps(&h, 1).len(), 1);
+    assert_eq!(modes(&h, 1).len(), 1);
     // Constants are no comb.
     let mut constants = Histogram::new();
     (0..200).for_each(|i| constants.record(if i % 2 == 0 { 11_000 } else { 53_000 }));
-    let medians: Vec<u64> = humps(&constants, 1).iter().map(|h| h.median).collect();
+    let medians: Vec<u64> = modes(&constants, 1).iter().map(|h| h.median).collect();
     assert!(
         medians.len() == 2 && medians[0].abs_diff(11_000) < 90 && medians[1].abs_diff(53_000) < 500,
         "{medians:?}"
@@ -82,7 +82,7 @@ fn round_trips_that_resemble_their_neighbours_stay_whole() {
     for seed in 0..30 {
         let mut x = Ar1::new(0.99, seed);
         let h = histogram(10_000, || 20_000.0 * (0.3 * x.draw()).exp());
-        assert_eq!(humps(&h, 1).len(), 1, "seed {seed}");
+        assert_eq!(modes(&h, 1).len(), 1, "seed {seed}");
     }
 }
 
@@ -96,7 +96,7 @@ fn two_humps_part_with_their_shares_and_medians() {
                 let (a, b) = (&found[0], &found[1]);
                 assert!((a.share - share).abs() < 0.015, "{share} {sigma}: {found:?}");
                 assert_eq!(a.samples + b.samples, 10_000);
-                let off = |h: &Hump, truth: f64| (h.median as f64 / truth - 1.0).abs();
+                let off = |h: &Mode, truth: f64| (h.median as f64 / truth - 1.0).abs();
                 assert!(
                     off(a, 11_000.0) < 0.05 && off(b, 53_000.0) < 0.05,
                     "{share} {sigma}: {found:?}"
@@ -116,7 +116,7 @@ fn three_humps_part() {
         turn = (turn + 1) % 3;
         r.lognormal([9_000.0, 14_000.0, 60_000.0][turn], 0.06)
     });
-    let shares: Vec<f64> = humps(&h, 1).iter().map(|h| (h.share * 30.0).round() / 30.0).collect();
+    let shares: Vec<f64> = modes(&h, 1).iter().map(|h| (h.share * 30.0).round() / 30.0).collect();
     assert_eq!(shares, [1.0 / 3.0; 3]);
 }
 
@@ -133,11 +133,11 @@ fn a_hump_of_one_percent_is_a_tail() {
 
 #[test]
 fn nothing_has_no_hump_and_extremes_have_one() {
-    assert_eq!(humps(&Histogram::new(), 1), []);
+    assert_eq!(modes(&Histogram::new(), 1), []);
     for value in [0, 1, u64::MAX] {
         let mut h = Histogram::new();
         (0..1_000).for_each(|_| h.record(value));
-        let found = humps(&h, 1);
+        let found = modes(&h, 1);
         assert_eq!(
             (found.len(), found[0].samples, found[0].median),
             (1, 1_000, value),
@@ -146,15 +146,15 @@ fn nothing_has_no_hump_and_extremes_have_one() {
     }
     let mut ends = Histogram::new();
     (0..1_000).for_each(|i| ends.record(if i % 2 == 0 { 0 } else { u64::MAX }));
-    assert_eq!(humps(&ends, u64::MAX).len(), 1, "no clock is that coarse, and none divides by it");
-    assert_eq!(humps(&ends, 1).len(), 2);
+    assert_eq!(modes(&ends, u64::MAX).len(), 1, "no clock is that coarse, and none divides by it");
+    assert_eq!(modes(&ends, 1).len(), 2);
 }
 
 #[test]
 fn keys_tell_what_sets_a_hump_apart() {
     let mut r = SplitMix64::new(6);
     let mut all = Histogram::new();
-    // `near` makes the first hump alone; `far` and `both` share the second, and `both` also
+    // `local` makes the first mode alone; `peer` and `both` share the second, and `both` also
     // has a little of the first.
     let mut part = |fast: u32, slow: u32| {
         let mut h = histogram(fast, || r.lognormal(11_000.0, 0.1));
@@ -166,7 +166,7 @@ fn keys_tell_what_sets_a_hump_apart() {
     let found = by_key(&all, &parts, 1);
     let names: Vec<_> = found.iter().filter_map(|m| m.set_apart_by()).map(|k| k.key).collect();
     assert_eq!(names, ["near", "far"]);
-    let near = &found[0].keys[0];
-    assert_eq!((near.key, near.samples, near.outside), ("near", 3_000, 0.0));
-    assert!((near.within - 3_000.0 / 3_300.0).abs() < 1e-9);
+    let local = &found[0].keys[0];
+    assert_eq!((local.key, local.samples, local.outside), ("near", 3_000, 0.0));
+    assert!((local.within - 3_000.0 / 3_300.0).abs() < 1e-9);
 }

@@ -19,7 +19,7 @@ impl Model {
     pub fn what_if(&self, clients: u32, cores: Option<u32>) -> Result<Vec<WhatIf>, NoNetwork> {
         let now = self.curve.per_s(clients.into());
         let mut all: Vec<WhatIf> = self.no_network(clients)?.into_iter().collect();
-        if !self.is_server_told() {
+        if !self.is_server_reported() {
             return Ok(all);
         }
         let model = self.network(clients)?;
@@ -48,24 +48,24 @@ impl Model {
     fn no_network(&self, clients: u32) -> Result<Option<WhatIf>, NoNetwork> {
         let now = self.curve.per_s(clients.into());
         let known = &self.known;
-        let is_told = known.service.low > 0.0;
-        let service = if is_told { known.service.value } else { known.service.high };
+        let is_reported = known.service.low > 0.0;
+        let service = if is_reported { known.service.value } else { known.service.high };
         let cycle = service + known.own_ns.max(0.0);
         if service <= 0.0 || !cycle.is_finite() {
             return Ok(None);
         }
         let nobody_waits = f64::from(clients) * 1e9 / cycle;
-        let (per_s, bound) = match (clients, is_told, self.is_server_told()) {
+        let (per_s, bound) = match (clients, is_reported, self.is_server_reported()) {
             (1, true, _) => (nobody_waits, Some(Bound::AtMost)),
             (1, false, _) => (nobody_waits, Some(Bound::AtLeast)),
             (_, true, false) => (nobody_waits, Some(Bound::AtMost)),
             (_, false, false) => return Ok(None),
-            (_, is_told, true) => {
+            (_, is_reported, true) => {
                 let bare = Network::new(vec![
                     Station::servers(SERVER, self.servers(), service),
                     Station::servers(CLIENT, known.client_threads, known.own_ns.max(0.0)),
                 ])?;
-                (bare.solve(clients)?.per_s, (!is_told).then_some(Bound::AtLeast))
+                (bare.solve(clients)?.per_s, (!is_reported).then_some(Bound::AtLeast))
             }
         };
         // Without the network's own CPU time the server may be no slower than with it.
@@ -166,7 +166,7 @@ mod tests {
     fn of_a_server_that_nobody_tells_of_only_bounds_are_said() {
         let levels = vec![level(1, 2_000.0, 6_000.0, None), level(8, 9_000.0, 6_000.0, None)];
         let model = model(levels, (390_000.0, 400_000.0, 410_000.0));
-        assert!(!model.is_server_told());
+        assert!(!model.is_server_reported());
         let all = model.what_if(8, Some(4)).unwrap();
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!((all[0].change.as_str(), all[0].bound), ("no network", Some(Bound::AtMost)));

@@ -1,6 +1,6 @@
 //! Channels: the CPUs that a NIC's packets come in on, as a place of their own.
 //!
-//! While as many CPUs receive as are needed, what the far end's interrupts and softirqs take of a
+//! While as many CPUs receive as are needed, what the server's interrupts and softirqs take of a
 //! transaction is part of the path. With fewer it queues for them: a station of so many servers
 //! (Lazowska et al., Quantitative System Performance, 1984, chapters 6 and 11).
 
@@ -12,7 +12,7 @@ use crate::queueing::{Network, NoNetwork, Station};
 /// The station.
 const RECEIVING: &str = "receiving";
 
-/// What receiving takes at the far end.
+/// What receiving takes at the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Receiving {
     /// CPU time of its interrupts and softirqs by transaction.
@@ -22,7 +22,7 @@ pub struct Receiving {
 }
 
 impl Model {
-    /// Throughput with so many channels at the far end, each on a CPU of its own, where packets
+    /// Throughput with so many channels at the server, each on a CPU of its own, where packets
     /// came in on `receiving.cpus` of them while this was measured.
     ///
     /// # Errors

@@ -29,9 +29,9 @@ const WIDEST: f64 = 2.0;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// Half of the 95% interval of what it adds, nanoseconds.
-    pub doubt_ns: f64,
+    pub margin_ns: f64,
     /// Standard deviation of a round there, as a share.
-    pub there_spread: Option<f64>,
+    pub other_path_spread: Option<f64>,
     /// See `model::explain::PathLoad`.
     pub held_out: Option<f64>,
     /// The workload here with delayed answers, by number of clients.
@@ -78,7 +78,7 @@ impl Model {
         // Of the cycle elsewhere, what is still as it is here.
         let local = ((cycle - added_ns.max(0.0)) / cycle).clamp(0.0, 1.0);
         let factor = self.delayed(clients, evidence)?.unwrap_or(1.0);
-        let delay = evidence.doubt_ns / cycle;
+        let delay = evidence.margin_ns / cycle;
         let elsewhere = if added_ns == 0.0 { 0.0 } else { MODEL };
         let widths = [
             self.rounds(clients, local, evidence),
@@ -100,7 +100,7 @@ impl Model {
             None => self.spread(clients),
         };
         let delayed = pooled(&evidence.delayed).map(|there| one_more(there, 3));
-        let there = evidence.there_spread.map(|s| s * NORMAL);
+        let there = evidence.other_path_spread.map(|s| s * NORMAL);
         [delayed, there].into_iter().flatten().fold(here * local, f64::max)
     }
 

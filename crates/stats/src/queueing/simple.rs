@@ -27,13 +27,13 @@ mod tests {
             (1, 36_938.0, 5_160.0, 13_600.0, 16_750.0, 22_753.0),
             (64, 1_575_989.0, 11_800.0, 61_800.0, 17_000.0, 455_192.0),
         ];
-        for (clients, loopback, near, far, written, predicted) in cases {
-            let service = service_ns(clients, loopback, near);
+        for (clients, loopback, local, peer, written, predicted) in cases {
+            let service = service_ns(clients, loopback, local);
             assert!((service - written).abs() < 10.0, "{service}");
             // By hand the service time was rounded before it was used.
-            assert_eq!(per_s(clients, written, far).round(), predicted);
+            assert_eq!(per_s(clients, written, peer).round(), predicted);
             // Without rounding the same to 4 digits.
-            let whole = per_s(clients, service, far);
+            let whole = per_s(clients, service, peer);
             assert!((whole / predicted - 1.0).abs() < 1e-4, "{whole}");
         }
         let measured = [(22_753.0, 24_725.0, -8.0), (455_192.0, 466_738.0, -2.5)];

@@ -47,7 +47,7 @@ pub struct Guard {
 pub struct Rule {
     /// Effects smaller than this do not matter, on the effects' scale: once all goals are shown
     /// to be smaller the answer is clear.
-    pub smallest: Option<f64>,
+    pub min_effect: Option<f64>,
     /// Whether the end that was planned is reached. What ends otherwise has only the bets.
     pub at_end: bool,
 }
@@ -114,7 +114,7 @@ fn finding(metric: &Metric<'_>, p: f64, rule: Rule) -> Finding {
     let effect = interval.map_or_else(|| signed_rank::estimate(metric.effects), |i| i.value);
     let harm = harm(metric.direction);
     let small = match metric.guard {
-        None => rule.smallest.is_some_and(|s| within(metric.effects, s)),
+        None => rule.min_effect.is_some_and(|s| within(metric.effects, s)),
         Some(guard) => guard.limit.is_none_or(|l| shown_below(metric.effects, harm, l)),
     };
     let outcome = match interval {
@@ -147,8 +147,8 @@ fn harm(direction: Direction) -> f64 {
 
 /// Whether the effect is shown to be smaller than this on both sides, at any look: two one-sided
 /// tests (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
-fn within(effects: &[f64], smallest: f64) -> bool {
-    shown_below(effects, 1.0, smallest) && shown_below(effects, -1.0, smallest)
+fn within(effects: &[f64], min_effect: f64) -> bool {
+    shown_below(effects, 1.0, min_effect) && shown_below(effects, -1.0, min_effect)
 }
 
 /// Whether the effect in this direction is shown to be below the limit.
@@ -184,7 +184,7 @@ fn clear(metrics: &[Metric<'_>], found: &[Finding]) -> bool {
 mod tests {
     use super::*;
 
-    const END: Rule = Rule { smallest: None, at_end: true };
+    const END: Rule = Rule { min_effect: None, at_end: true };
 
     fn effects(n: usize, centre: f64) -> Vec<f64> {
         (0..n).map(|i| centre + 0.01 * ((i * 7 % 11) as f64 - 5.0)).collect()
@@ -228,15 +228,15 @@ mod tests {
     #[test]
     fn what_does_not_matter_ends_it_too() {
         let none = effects(30, 0.0);
-        let rule = Rule { smallest: Some(0.05), at_end: false };
+        let rule = Rule { min_effect: Some(0.05), at_end: false };
         let found = judge(&[goal(&none, Direction::LowerIsBetter)], rule);
         assert_eq!((found.outcome, found.clear), (Outcome::NoDifferenceShown, true));
         let clear =
-            judge(&[goal(&none, Direction::LowerIsBetter)], Rule { smallest: None, ..rule });
+            judge(&[goal(&none, Direction::LowerIsBetter)], Rule { min_effect: None, ..rule });
         assert!(!clear.clear);
         // Also where its interval excludes nothing at all, and the looks do not let that be said.
         let tiny: Vec<f64> = effects(7, 0.005).iter().map(|e| 0.005 + (e - 0.005) / 20.0).collect();
-        let small = Rule { smallest: Some(0.02), at_end: false };
+        let small = Rule { min_effect: Some(0.02), at_end: false };
         let said = judge(&[goal(&tiny, Direction::LowerIsBetter)], small);
         let found = &said.metrics[0];
         assert!(found.p > ERROR && found.interval.unwrap().low > 0.0, "{found:?}");
@@ -261,13 +261,13 @@ mod tests {
     #[test]
     fn so_many_blocks_tell_so_many_comparisons_apart_and_one_less_does_not() {
         for comparisons in [1, 2, 3, 5, 9, 14] {
-            let told = |blocks| {
+            let reported = |blocks| {
                 // The bets do not count here: they may be sure before.
                 let p = signed_rank::p_value(&effects(blocks, 1.0)) * ERROR / (ERROR - EARLY);
                 p * comparisons as f64 <= ERROR
             };
             let fewest = fewest_blocks(comparisons);
-            assert!(told(fewest) && !told(fewest - 1), "{comparisons}: {fewest}");
+            assert!(reported(fewest) && !reported(fewest - 1), "{comparisons}: {fewest}");
         }
         assert_eq!(fewest_blocks(1), 6);
     }

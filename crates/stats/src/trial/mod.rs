@@ -1,4 +1,4 @@
-//! A verdict on a change from runs made in turns, with known rates of error.
+//! A verdict on a change from runs made interleaved, with known rates of error.
 //!
 //! Runs come in blocks. A block holds every level twice, in a random order and then mirrored
 //! (A B B A or B A A B), so that what drifts evenly hits all alike ([`order`]). Its effect is the

@@ -91,7 +91,7 @@ fn experiment(effects: &[f64]) -> (Finding, usize) {
             direction: Direction::LowerIsBetter,
             guard: None,
         };
-        judge(&[metric], Rule { smallest: None, at_end: n == effects.len() })
+        judge(&[metric], Rule { min_effect: None, at_end: n == effects.len() })
     };
     let ended = (6..effects.len()).find(|n| look(*n).clear).unwrap_or(effects.len());
     let mut found = look(ended);

@@ -4,7 +4,7 @@
 //! too few for a density. They are cut where the two parts' own spread is least (Otsu, IEEE
 //! Transactions on Systems, Man, and Cybernetics 9, 1979), and the cut is believed when the
 //! parts' centres are far apart for their spread: Ashman's D (Ashman, Bird and Zepf,
-//! Astronomical Journal 108, 1994). Cutting one normal hump in two gives about 2.7, so that more
+//! Astronomical Journal 108, 1994). Cutting one normal mode in two gives about 2.7, so that more
 //! is asked than their 2.
 
 /// From here on two parts are two.

@@ -1,4 +1,4 @@
-//! The course of one test at the near end: warm-up, both ends' first look at themselves, the
+//! The course of one test at the client: warm-up, both ends' first look at themselves, the
 //! window, their last look, cool-down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,23 +46,23 @@ impl std::fmt::Debug for Run<'_> {
 pub struct Course {
     /// This end's first and last look.
     pub marks: (Mark, Mark),
-    /// The far end's first and last counters; the last only if it lived to tell.
-    #[allow(dead_code, reason = "streams count at the far end")]
+    /// The server's first and last counters; the last only if it lived to tell.
+    #[allow(dead_code, reason = "streams count at the server")]
     pub peer: (Option<Counters>, Option<Counters>),
     /// When the window began, on this end's clock.
     pub start_ns: u64,
     /// The window's real length.
     pub window_ns: u64,
     /// Whether it ended before its time.
-    pub cut_short: bool,
-    /// Why the far end fell silent.
+    pub interrupted: bool,
+    /// Why the server fell silent.
     pub silent: Option<Error>,
 }
 
 /// What is done now and then while the window is open: hears the time since its beginning.
 pub type Tick<'a> = &'a mut dyn FnMut(u64);
 
-/// Conducts one test whose threads run already; without a `peer` where the far end is another
+/// Conducts one test whose threads run already; without a `peer` where the server is another
 /// program, which cannot be asked. `tick` is called about every 50 ms, and the
 /// sleep between is cut to `every_ns` where that is shorter.
 pub fn conduct(
@@ -83,7 +83,7 @@ pub fn conduct(
         (run.progress)(what, (now - begun) as f64 / whole);
         // Its data sockets may say nothing of it: there may be none now, or no answer to miss.
         if let Some(peer) = peer.filter(|p| p.is_gone()) {
-            team.break_off(Error::Environment(format!("{}: the far end is gone", peer.name)));
+            team.break_off(Error::Environment(format!("{}: the server is gone", peer.name)));
         }
         tick(window_from.map_or(0, |from| now - from));
     };
@@ -125,7 +125,7 @@ pub fn conduct(
         peer: (peer_first, peer_last),
         start_ns: start,
         window_ns: end - start,
-        cut_short: broke || end - start < common.duration_ns.0,
+        interrupted: broke || end - start < common.duration_ns.0,
         silent,
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the rounds of a run suffice for `--confidence`, and what would do where they do not.
+//! Whether the rounds of a run suffice for `--precision`, and what would do where they do not.
 
 use model::{Nanos, measure::Common};
 use stats::{Enough, Estimate};
@@ -37,7 +37,7 @@ fn one(
     goal: f64,
     took_ns: u64,
 ) -> Result<Next, String> {
-    let longest = common.longest_ns;
+    let longest = common.max_time_ns;
     let round = common.duration_ns.0;
     let out_of_time = took_ns.saturating_add(round) > longest.0;
     let Some(estimate) = estimate else {
@@ -45,7 +45,7 @@ fn one(
             true => Err(format!(
                 "there are too few batches after {}; give it a longer --duration{}",
                 Nanos(took_ns),
-                if round.saturating_mul(2) > longest.0 { " and --longest" } else { "" }
+                if round.saturating_mul(2) > longest.0 { " and --max-time" } else { "" }
             )),
             false => Ok(Next::Again),
         };
@@ -62,14 +62,14 @@ fn one(
                 Some(estimate.relative_half_width())
             )
         )),
-        Enough::WillNotGetThere { why, longest_ns: Some(needs) } => {
+        Enough::WillNotGetThere { why, max_time_ns: Some(needs) } => {
             let reached = Some(estimate.relative_half_width());
             Err(format!("{why}; {}", would_do(needs.0, reached)))
         }
-        Enough::WillNotGetThere { why, longest_ns: None } if estimate.trend.is_some() => {
+        Enough::WillNotGetThere { why, max_time_ns: None } if estimate.trend.is_some() => {
             Err(format!("{why}; a longer --warmup may let it settle, more time does not"))
         }
-        Enough::WillNotGetThere { why, longest_ns: None } => Err(why),
+        Enough::WillNotGetThere { why, max_time_ns: None } => Err(why),
     }
 }
 
@@ -81,11 +81,11 @@ const PATIENCE_S: u64 = 1_800;
 fn would_do(ns: u64, reached: Option<f64>) -> String {
     let s = (ns as f64 * 1.1 / 1e9).ceil() as u64;
     match s {
-        0..120 => format!("--longest {}s should do", s.next_multiple_of(10)),
-        120..=PATIENCE_S => format!("--longest {}m should do", s.div_ceil(60)),
+        0..120 => format!("--max-time {}s should do", s.next_multiple_of(10)),
+        120..=PATIENCE_S => format!("--max-time {}m should do", s.div_ceil(60)),
         _ => {
             let wider = reached.map_or_else(String::new, |half| {
-                format!("ask for --confidence {}%, or ", (half * 100.0).ceil().clamp(1.0, 50.0))
+                format!("ask for --precision {}%, or ", (half * 100.0).ceil().clamp(1.0, 50.0))
             });
             format!(
                 "that would take {}: {wider}find what makes it vary (other load at either end, \
@@ -111,12 +111,12 @@ mod tests {
 
     fn common(longest_s: u64) -> Common {
         serde_json::from_value(serde_json::json!({
-            "target": "db1", "far": "netwright", "transport": "tcp", "family": null, "bind": null,
+            "target": "db1", "peer": "netwright", "transport": "tcp", "family": null, "bind": null,
             "duration_ns": 5_000_000_000u64, "warmup_ns": 0, "cooldown_ns": 0, "wait": "block",
             "peer_wait": "block", "pin": "auto", "peer_pin": "auto", "threads": 1,
             "socket": {"nodelay": null, "buffer_bytes": null, "mss_bytes": null, "dscp": null,
                 "congestion": null},
-            "confidence_per_mille": 10, "longest_ns": longest_s * 1_000_000_000,
+            "confidence_per_mille": 10, "max_time_ns": longest_s * 1_000_000_000,
         }))
         .unwrap()
     }
@@ -137,31 +137,31 @@ mod tests {
         }
     }
 
-    /// The seconds of `--longest 90s` or `--longest 12m`.
+    /// The seconds of `--max-time 90s` or `--max-time 12m`.
     fn advised(why: &str) -> u64 {
-        let flag = why.split("--longest ").nth(1).unwrap().split(' ').next().unwrap();
+        let flag = why.split("--max-time ").nth(1).unwrap().split(' ').next().unwrap();
         flag.parse::<Nanos>().unwrap().0 / 1_000_000_000
     }
 
     #[test]
     fn what_would_take_hours_is_not_advised_and_something_else_is() {
         let second = 1_000_000_000;
-        assert_eq!(would_do(37 * second, None), "--longest 50s should do");
-        assert_eq!(would_do(25 * 60 * second, None), "--longest 28m should do");
+        assert_eq!(would_do(37 * second, None), "--max-time 50s should do");
+        assert_eq!(would_do(25 * 60 * second, None), "--max-time 28m should do");
         let said = would_do(254 * 60 * second, Some(0.083));
-        assert!(said.contains("some 5 hours") && !said.contains("--longest"), "{said}");
-        assert!(said.contains("--confidence 9%") && said.contains("--cpu"), "{said}");
+        assert!(said.contains("some 5 hours") && !said.contains("--max-time"), "{said}");
+        assert!(said.contains("--precision 9%") && said.contains("--cpu"), "{said}");
         assert!(would_do(u64::MAX / 2, None).contains("days: find"), "no width, no wider one");
     }
 
     #[test]
     fn it_says_what_would_do_and_that_does() {
         let e = [estimate(20.0)];
-        let told = why(next(&common(30), &e, TOOK));
-        assert!(told.starts_with("±1% was not reached: it is ±"), "{told}");
-        let longest = advised(&told);
-        assert!(longest > 30, "{told}");
-        assert_eq!(next(&common(longest), &e, TOOK), Next::Again, "{told}");
+        let reported = why(next(&common(30), &e, TOOK));
+        assert!(reported.starts_with("±1% was not reached: it is ±"), "{reported}");
+        let longest = advised(&reported);
+        assert!(longest > 30, "{reported}");
+        assert_eq!(next(&common(longest), &e, TOOK), Next::Again, "{reported}");
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn too_few_batches_ask_for_longer_rounds() {
         assert_eq!(next(&common(120), &[None], TOOK), Next::Again);
-        let told = why(next(&common(8), &[None], TOOK));
-        assert!(told.contains("a longer --duration and --longest"), "{told}");
+        let reported = why(next(&common(8), &[None], TOOK));
+        assert!(reported.contains("a longer --duration and --max-time"), "{reported}");
     }
 }

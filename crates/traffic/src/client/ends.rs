@@ -10,10 +10,10 @@ use model::{
 
 use super::conduct::Course;
 use crate::{
-    control::message::{FarReport, Ready, Test},
+    assignments::Assignments,
+    control::message::{PeerReport, Ready, Test},
     host::{self, Mark},
-    seats::Seats,
-    team::Seen,
+    team::ThreadReport,
 };
 
 /// One round, apart from its samples.
@@ -21,8 +21,8 @@ use crate::{
 pub struct Ended {
     pub ready: Ready,
     pub course: Course,
-    pub seen: Seen,
-    pub report: Option<FarReport>,
+    pub seen: ThreadReport,
+    pub report: Option<PeerReport>,
     /// What could not be set up as asked.
     pub warnings: Vec<String>,
 }
@@ -45,8 +45,8 @@ pub struct Around<'a> {
     pub ready: &'a Ready,
     /// Before and after the window.
     pub marks: &'a (Mark, Mark),
-    pub seen: &'a Seen,
-    pub report: Option<&'a FarReport>,
+    pub seen: &'a ThreadReport,
+    pub report: Option<&'a PeerReport>,
     /// What could not be set up as asked.
     pub warnings: &'a [String],
 }
@@ -97,15 +97,15 @@ impl Ends {
         self.peer.why.clone_from(&ready.why);
         self.peer.allowed.clone_from(&ready.allowed);
         self.add_report(report);
-        let far = report.iter().flat_map(|r| &r.warnings).map(|w| format!("far end: {w}"));
-        for w in warnings.iter().chain(&seen.warnings).cloned().chain(far) {
+        let server = report.iter().flat_map(|r| &r.warnings).map(|w| format!("server: {w}"));
+        for w in warnings.iter().chain(&seen.warnings).cloned().chain(server) {
             if !self.warnings.contains(&w) {
                 self.warnings.push(w);
             }
         }
     }
 
-    fn add_report(&mut self, report: Option<&FarReport>) {
+    fn add_report(&mut self, report: Option<&PeerReport>) {
         let (migrations, cpu) = match report {
             Some(r) => (r.migrations.clone(), r.cpu.clone()),
             None => (Reading::absent(SILENT), Reading::absent(SILENT)),
@@ -122,17 +122,17 @@ impl Ends {
     }
 
     /// Samples by the CPU of the near thread, where they are counted elsewhere than in
-    /// [`Seen::ran_on`].
+    /// [`ThreadReport::ran_on`].
     pub fn add_local_ran_on(&mut self, ran_on: &BTreeMap<CpuId, u64>) {
         add(&mut self.local.ran_on, ran_on);
     }
 
     /// Where both ends ran.
-    pub fn placement(&self, seats: &Seats, same_host: bool) -> Placement {
+    pub fn placement(&self, assignments: &Assignments, same_host: bool) -> Placement {
         let local = EndPlacement {
-            pinned: seats.cpus.clone(),
-            why: seats.why.clone(),
-            allowed: seats.allowed.clone(),
+            pinned: assignments.cpus.clone(),
+            why: assignments.why.clone(),
+            allowed: assignments.allowed.clone(),
             migrations: self.local_migrations.clone().unwrap_or_default(),
             ..self.local.clone()
         };
@@ -166,20 +166,20 @@ impl Ends {
 
     /// What the placement's CPUs did for others than the threads that were pinned to them.
     pub fn others(&self, placement: &Placement) -> Vec<String> {
-        let (near, far) = (&placement.local.pinned, &placement.peer.pinned);
-        if placement.same_host && near.iter().any(|c| far.contains(c)) {
+        let (client, server) = (&placement.local.pinned, &placement.peer.pinned);
+        if placement.same_host && client.iter().any(|c| server.contains(c)) {
             // Each is the other's other.
             return vec![];
         }
-        let near =
-            self.local_cpu.as_ref().and_then(|cpu| others("near", near, &self.local_busy, cpu));
+        let client =
+            self.local_cpu.as_ref().and_then(|cpu| others("client", client, &self.local_busy, cpu));
         let peer = self.peer_cpu.as_ref().and_then(Reading::known);
-        let far = peer.and_then(|cpu| others("far", far, &self.peer_busy, cpu));
-        near.into_iter().chain(far).collect()
+        let server = peer.and_then(|cpu| others("server", server, &self.peer_busy, cpu));
+        client.into_iter().chain(server).collect()
     }
 
-    /// Lost datagrams whose receiver had no room for them; `near` and `far` say who receives.
-    pub fn no_room(&self, lost: u64, same_host: bool, near: bool, far: bool) -> Vec<String> {
+    /// Lost datagrams whose receiver had no room for them; `client` and `server` say who receives.
+    pub fn no_room(&self, lost: u64, same_host: bool, client: bool, server: bool) -> Vec<String> {
         let of = |moved: &Moved| {
             let sum = |counter: &str| {
                 ["Udp", "Udp6"].iter().fold(0u64, |all, protocol| {
@@ -200,17 +200,18 @@ impl Ends {
             return vec![];
         }
         let (here, there) = (&self.evidence.local, &self.evidence.peer);
-        let near = near.then(|| of(here)).flatten().map(|text| ("near", text));
-        let far = far.then(|| of(there)).flatten().map(|text| ("far", text));
+        let client = client.then(|| of(here)).flatten().map(|text| ("client", text));
+        let server = server.then(|| of(there)).flatten().map(|text| ("server", text));
         // On one host both may be the one kernel's.
-        let far = far.filter(|(_, text)| !same_host || near.as_ref().is_none_or(|n| n.1 != *text));
-        let say = |(end, text)| format!("{lost} datagrams were lost; at the {end} end {text}");
-        near.into_iter().chain(far).map(say).collect()
+        let server =
+            server.filter(|(_, text)| !same_host || client.as_ref().is_none_or(|n| n.1 != *text));
+        let say = |(end, text)| format!("{lost} datagrams were lost; at the {end} {text}");
+        client.into_iter().chain(server).map(say).collect()
     }
 
     /// Two spinning threads on one CPU wait for each other's time slice to end.
     pub fn spinning_on_one_cpu(&self, test: &Test, wait: Wait, same_host: bool) -> Option<String> {
-        let shared = same_host && self.peer.pinned.iter().any(|c| test.near_cpus.contains(*c));
+        let shared = same_host && self.peer.pinned.iter().any(|c| test.local_cpus.contains(*c));
         let spins = [wait, test.wait].contains(&Wait::Spin);
         (shared && spins).then(|| {
             "an end that spins shares its CPU with the other: the figures show time slices".into()
@@ -235,14 +236,14 @@ fn others(
     let share = ns as f64 / (cpu.window_ns.0.max(1) as f64 * cpus.iter().count().max(1) as f64);
     (share >= OTHERS_SHARE && ns >= OTHERS_NS).then(|| {
         format!(
-            "the {end} end's CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% \
+            "the {end}'s CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% \
              of the time",
             share.min(1.0) * 100.0
         )
     })
 }
 
-const SILENT: &str = "the far end did not report";
+const SILENT: &str = "the server did not report";
 
 /// How many went with a window at that rate: each end's looks enclose the measured window and
 /// are a little longer than it.
@@ -268,7 +269,7 @@ fn plus<T>(sum: &mut Option<Reading<T>>, more: Reading<T>, add: impl FnOnce(T, T
 fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
     for (k, n) in from {
         let sum = to.entry(k.clone()).or_default();
-        // A far end may say anything.
+        // A server may say anything.
         *sum = sum.saturating_add(*n);
     }
 }
@@ -310,15 +311,18 @@ mod tests {
         let end = |n| EndPlacement { pinned: vec![CpuId(n)], ..EndPlacement::default() };
         let mut p = Placement { local: end(1), peer: end(0), same_host: true };
         // 0.9 of 2 s near; 0.1 s far are too few ticks.
-        let told = ends.others(&p);
-        assert!(told.len() == 1 && told[0].starts_with("the near end's CPUs (1)"), "{told:?}");
-        assert!(told[0].contains("at least 45% of the time"), "{told:?}");
+        let reported = ends.others(&p);
+        assert!(
+            reported.len() == 1 && reported[0].starts_with("the client's CPUs (1)"),
+            "{reported:?}"
+        );
+        assert!(reported[0].contains("at least 45% of the time"), "{reported:?}");
         p.peer = end(1);
         assert!(ends.others(&p).is_empty(), "the other end is no stranger");
         p.same_host = false;
         assert_eq!(ends.others(&p).len(), 2);
         p.local = end(7);
-        assert_eq!(ends.others(&p).len(), 1, "a CPU that tells nothing is not judged");
+        assert_eq!(ends.others(&p).len(), 1, "a CPU that tells nothing is skipped");
     }
 
     #[test]
@@ -326,9 +330,12 @@ mod tests {
         let mut ends = Ends::default();
         ends.evidence.peer.insert("Udp.RcvbufErrors".into(), 40);
         ends.evidence.peer.insert("Udp.InErrors".into(), 40);
-        let told = ends.no_room(50, false, false, true);
-        assert_eq!(told.len(), 1);
-        assert!(told[0].starts_with("50 datagrams were lost; at the far end 40 found"), "{told:?}");
+        let reported = ends.no_room(50, false, false, true);
+        assert_eq!(reported.len(), 1);
+        assert!(
+            reported[0].starts_with("50 datagrams were lost; at the server 40 found"),
+            "{reported:?}"
+        );
         assert!(ends.no_room(50, false, true, false).is_empty(), "it sent");
         assert!(ends.no_room(0, false, true, true).is_empty(), "nothing was lost");
         ends.evidence.local = ends.evidence.peer.clone();

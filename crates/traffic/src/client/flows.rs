@@ -22,13 +22,13 @@ use crate::{
 
 /// How long one data connection may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a UDP greeting is sent again.
+/// How often a UDP greeting is retransmitted.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Where flow `index` goes.
 ///
 /// # Errors
-/// The far end named no port.
+/// The server named no port.
 pub fn address(peer: &Peer, test: &Test, ready: &Ready, index: u32) -> Result<SockAddr> {
     if let Some(path) = &ready.path {
         return SockAddr::unix(path).doing(|| format!("cannot connect to {path}"));

@@ -1,4 +1,4 @@
-//! The near end's side of the control connection, and opening the data connections.
+//! The client's side of the control connection, and opening the data connections.
 
 pub mod conduct;
 pub mod confidence;
@@ -20,7 +20,7 @@ use crate::{
     control::{
         ToClient, ToServer,
         frame::{self, LARGE, SMALL},
-        message::{Counters, FarReport, PROTOCOL, Ready, Test},
+        message::{Counters, PROTOCOL, PeerReport, Ready, Test},
         seal::Seals,
         secret::{Secret, Who, nonce},
     },
@@ -34,12 +34,12 @@ use crate::{
 
 /// How long a connection and a greeting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long an answer in a test may take: the far end gathers connections meanwhile.
+/// How long an answer in a test may take: the server gathers connections meanwhile.
 const LONG_PATIENCE: Duration = Duration::from_secs(25);
-/// How long a far end whose test is under way may take for a look at itself: longer stands still.
+/// How long a server whose test is under way may take for a look at itself: longer stands still.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A far end that will serve us.
+/// A server that will serve us.
 #[derive(Debug)]
 pub struct Peer {
     socket: Socket,
@@ -128,7 +128,7 @@ impl Peer {
     /// Asks for a test.
     ///
     /// # Errors
-    /// It is refused, or the far end is gone.
+    /// It is refused, or the server is gone.
     pub fn ask(&self, test: &Test) -> Result<Ready> {
         let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
         self.send(&ToServer::Test(Box::new(test.clone())))?;
@@ -141,7 +141,7 @@ impl Peer {
     /// Awaits that all data connections have arrived; gives what could not be set up as asked.
     ///
     /// # Errors
-    /// They have not, or the far end is gone.
+    /// They have not, or the server is gone.
     pub fn await_connected(&self) -> Result<Vec<String>> {
         match self.receive()? {
             ToClient::Connected { warnings } => Ok(warnings),
@@ -149,7 +149,7 @@ impl Peer {
         }
     }
 
-    /// Has the far end look at itself, and waits until it has.
+    /// Has the server look at itself, and waits until it has.
     ///
     /// # Errors
     /// It is gone.
@@ -162,7 +162,7 @@ impl Peer {
         }
     }
 
-    /// Has the far end send nothing more, and look at its counters; asked again, it only looks.
+    /// Has the server send nothing more, and look at its counters; asked again, it only looks.
     /// Such a look does not lengthen the window.
     ///
     /// # Errors
@@ -178,8 +178,8 @@ impl Peer {
     /// Ends the test and fetches the report.
     ///
     /// # Errors
-    /// The far end is gone.
-    pub fn finish(&self) -> Result<FarReport> {
+    /// The server is gone.
+    pub fn finish(&self) -> Result<PeerReport> {
         let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
         self.send(&ToServer::Finish)?;
         match self.receive()? {
@@ -215,7 +215,7 @@ fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)>
             let to = SockAddr::unix(path).doing(what)?;
             within(&socket, &to, PATIENCE).map_err(|e| match e.kind() {
                 std::io::ErrorKind::TimedOut => Error::Environment(format!(
-                    "{}: its queue is full, and no connection was accepted in {} s; does the far end stand still?",
+                    "{}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
                     path.display(),
                     PATIENCE.as_secs()
                 )),

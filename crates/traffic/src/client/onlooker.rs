@@ -1,21 +1,21 @@
 //! A responder that takes no part: beside a server that cannot be asked, `netwright serve` on its
 //! host tells what that host's CPUs did in the same window.
 //!
-//! The conductor marks it as it marks any far end; what its own threads did is nothing, for it
+//! The conductor marks it as it marks any server; what its own threads did is nothing, for it
 //! has none.
 
 use std::net::SocketAddr;
 
 use model::{
     CpuSet, Nanos, Reading,
-    measure::{Common, EndCpu, Engine, FarProgram, Pin, SocketOptions, Transport, Wait},
+    measure::{Common, EndCpu, Engine, PeerProgram, Pin, SocketOptions, Transport, Wait},
 };
 
 use super::Peer;
 use crate::{
     Result,
     control::{
-        message::{FarReport, Kind, Test},
+        message::{Kind, PeerReport, Test},
         secret::Secret,
     },
 };
@@ -29,7 +29,8 @@ impl Peer {
     /// # Errors
     /// As [`Peer::connect`].
     pub fn onlooker(target: &str, common: &Common, secret: Option<&Secret>) -> Result<Self> {
-        let common = Common { target: target.into(), far: FarProgram::Netwright, ..common.clone() };
+        let common =
+            Common { target: target.into(), peer: PeerProgram::Netwright, ..common.clone() };
         Self::connect(&common, secret)
     }
 
@@ -46,9 +47,9 @@ impl Peer {
             threads: 0,
             wait: Wait::Block,
             pin: Pin::No,
-            near_cpus: CpuSet::new(),
+            local_cpus: CpuSet::new(),
             socket: SocketOptions::default(),
-            longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
+            max_time_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
             engine: Engine::default(),
             service_ns: None,
         };
@@ -63,7 +64,7 @@ impl Peer {
             self.address.is_some_and(|a| a.ip().to_canonical() != server.ip().to_canonical());
         other.then(|| {
             format!(
-                "the responder at {} is not at the server's address {}: the far end's CPU and \
+                "the responder at {} is not at the server's address {}: the server's CPU and \
                  counters are those of the responder's host",
                 self.name,
                 server.ip()
@@ -73,7 +74,7 @@ impl Peer {
 }
 
 /// Of an onlooker's report what is its host's: of threads and a process it can tell only its own.
-pub fn host_only(report: FarReport) -> FarReport {
+pub fn host_only(report: PeerReport) -> PeerReport {
     let absent = || Reading::absent(NOT_OURS);
     let cpu = report.cpu.map(|cpu| EndCpu {
         threads_ns: absent(),
@@ -85,5 +86,5 @@ pub fn host_only(report: FarReport) -> FarReport {
         involuntary_switches: absent(),
         ..cpu
     });
-    FarReport { cpu, migrations: absent(), ..report }
+    PeerReport { cpu, migrations: absent(), ..report }
 }

@@ -1,4 +1,4 @@
-//! A far end that lets itself be tuned: texts to and fro, each sealed, and a word every few
+//! A server that lets itself be tuned: texts to and fro, each sealed, and a word every few
 //! seconds so that it knows of us.
 
 use std::{
@@ -17,10 +17,10 @@ use crate::{
     serve::LEASE,
 };
 
-/// How long an answer may take beyond what was asked for: the far end reads its host meanwhile.
+/// How long an answer may take beyond what was asked for: the server reads its host meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection to it. When it is dropped the far end puts back what is on trial there.
+/// A connection to it. When it is dropped the server puts back what is on trial there.
 #[derive(Debug)]
 pub struct Remote {
     peer: Arc<Mutex<Peer>>,
@@ -69,7 +69,7 @@ impl Remote {
     /// Asks, and waits for the answer, which may take so long.
     ///
     /// # Errors
-    /// The far end is gone, or what came is not its answer.
+    /// The server is gone, or what came is not its answer.
     pub fn ask(&self, request: &str, takes: Duration) -> Result<String> {
         ask(&self.peer, request, takes + PATIENCE)
     }

@@ -8,14 +8,15 @@ use model::{
 };
 
 use super::{
-    Shape,
-    near::{Near, Way},
+    ConnectShape,
+    local::{LocalEnd, Way},
     ports::{self, Ports},
     recorder::Recorder,
     result::{self, Round},
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::{
         Peer,
         conduct::{Course, Run, conduct},
@@ -30,7 +31,6 @@ use crate::{
     host::calibrate,
     net::{self, now_ns},
     rtt::{many::Schedule, measure::Measured, recorder::Window},
-    seats::{self, Seats},
     team::Team,
 };
 
@@ -52,7 +52,7 @@ pub fn measure(
     let mut common = spec.common.clone();
     common.bind = from.first().map(ToString::to_string);
     let peer = Peer::connect(&common, secret)?;
-    let local = seats::near(&common.pin, common.threads, peer.same_host, peer.address)?;
+    let local = assignments::local(&common.pin, common.threads, peer.same_host, peer.address)?;
     let calibration = calibrate(local.cpus.first().copied())?;
     let mut document = ConnectDocument {
         schema_version: model::SCHEMA_VERSION,
@@ -63,17 +63,17 @@ pub fn measure(
         peer: peer.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],
-        cut_short: false,
+        interrupted: false,
     };
     let mut broken = None;
     for &flows in &spec.flows {
         if run.stop.load(Ordering::Relaxed) {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         match one(spec, flows, &peer, &local, run) {
             Ok(Measured { document: done, broken: why }) => {
-                document.cut_short |= why.is_some();
+                document.interrupted |= why.is_some();
                 document.runs.push(done);
                 broken = why;
             }
@@ -83,7 +83,7 @@ pub fn measure(
             break;
         }
     }
-    document.cut_short |= run.stop.load(Ordering::Relaxed);
+    document.interrupted |= run.stop.load(Ordering::Relaxed);
     document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -121,8 +121,8 @@ fn unix_s() -> u64 {
     since.map_or(0, |d| d.as_secs())
 }
 
-/// The test that the far end is asked for.
-fn test_of(spec: &ConnectSpec, flows: u32, seats: &Seats) -> Result<Test> {
+/// The test that the server is asked for.
+fn test_of(spec: &ConnectSpec, flows: u32, assignments: &Assignments) -> Result<Test> {
     let Common { transport, threads, peer_wait, .. } = spec.common;
     Ok(Test {
         kind: Kind::Connect {
@@ -136,9 +136,9 @@ fn test_of(spec: &ConnectSpec, flows: u32, seats: &Seats) -> Result<Test> {
         threads,
         wait: peer_wait,
         pin: spec.common.peer_pin.clone(),
-        near_cpus: seats.cpus.iter().copied().collect(),
+        local_cpus: assignments.cpus.iter().copied().collect(),
         socket: spec.common.socket.clone(),
-        longest_ns: Nanos(ports::whole_ns(spec)),
+        max_time_ns: Nanos(ports::whole_ns(spec)),
         engine: Engine::Auto,
         service_ns: None,
     })
@@ -149,25 +149,25 @@ fn one(
     spec: &ConnectSpec,
     flows: u32,
     peer: &Peer,
-    seats: &Seats,
+    assignments: &Assignments,
     run: Run<'_>,
 ) -> Result<Measured<ConnectRun>> {
-    let test = test_of(spec, flows, seats)?;
+    let test = test_of(spec, flows, assignments)?;
     let (mut rounds, begun): (Vec<Round>, u64) = (vec![], now_ns());
     let finish = |rounds: Vec<Round>, broken, why: Option<String>| {
-        let mut document = result::connect_run(spec, &test, seats, peer, &rounds);
+        let mut document = result::connect_run(spec, &test, assignments, peer, &rounds);
         document.warnings.extend(why);
         Measured { document, broken }
     };
     loop {
         let what = result::progress_text(spec, flows, rounds.len());
-        let round = match round(spec, &test, peer, seats, run, &what) {
+        let round = match round(spec, &test, peer, assignments, run, &what) {
             Ok(round) => round,
             Err(e) if rounds.is_empty() => return Err(e),
             Err(e) => return Ok(finish(rounds, Some(e), None)),
         };
         let broken = round.broken.clone();
-        let ends = broken.is_some() || round.ended.course.cut_short;
+        let ends = broken.is_some() || round.ended.course.interrupted;
         rounds.push(round);
         if ends {
             return Ok(finish(rounds, broken, None));
@@ -183,7 +183,7 @@ fn round(
     spec: &ConnectSpec,
     test: &Test,
     peer: &Peer,
-    seats: &Seats,
+    assignments: &Assignments,
     run: Run<'_>,
     what: &str,
 ) -> Result<Round> {
@@ -210,11 +210,12 @@ fn round(
             let work = move || {
                 let Some(member) = team.members.get(n) else { return };
                 let schedule = schedule_of(spec, begin_ns, n);
-                let near = Near { shape, way, window, team, member, schedule };
-                near_thread(n, flows, seats, &near, recorder);
+                let local = LocalEnd { shape, way, window, team, member, schedule };
+                local_thread(n, flows, assignments, &local, recorder);
             };
-            if let Err(e) =
-                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
+            if let Err(e) = std::thread::Builder::new()
+                .name(format!("nw-client-{n}"))
+                .spawn_scoped(threads, work)
             {
                 team.break_off(Error::io("no thread", &e));
             }
@@ -250,8 +251,8 @@ fn descriptors(flows: u32) -> Result<()> {
     Ok(())
 }
 
-fn shape_of(spec: &ConnectSpec, ready: &Ready) -> Shape {
-    Shape {
+fn shape_of(spec: &ConnectSpec, ready: &Ready) -> ConnectShape {
+    ConnectShape {
         transport: spec.common.transport,
         request_bytes: spec.request_bytes,
         response_bytes: spec.response_bytes,
@@ -271,14 +272,22 @@ fn schedule_of(spec: &ConnectSpec, begin_ns: u64, n: usize) -> Option<Schedule> 
     })
 }
 
-fn near_thread(n: usize, flows: u32, seats: &Seats, near: &Near<'_>, recorder: &mut Recorder) {
-    let member = near.member;
-    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+fn local_thread(
+    n: usize,
+    flows: u32,
+    assignments: &Assignments,
+    local: &LocalEnd<'_>,
+    recorder: &mut Recorder,
+) {
+    let member = local.member;
+    if let Some(Err(e)) =
+        assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
+    {
         member.see(|seen| seen.warnings.push(e.to_string()));
     }
-    let threads = near.team.members.len();
+    let threads = local.team.members.len();
     let mine = (n..flows as usize).step_by(threads).count();
     let _running = member.sleeper.begin();
-    near.run(mine, recorder);
+    local.run(mine, recorder);
     member.see(|seen| recorder.ran_on.tell(seen));
 }

@@ -1,9 +1,9 @@
-//! Connections made and ended: the near end makes them (`near`), the far end accepts, answers
-//! and closes them (`far`); what local ports allow is in `ports`.
+//! Connections made and ended: the client makes them (`local`), the server accepts, answers
+//! and closes them (`peer`); what local ports allow is in `ports`.
 
-pub mod far;
+mod local;
 pub mod measure;
-mod near;
+pub mod peer;
 pub mod ports;
 mod recorder;
 mod result;
@@ -14,7 +14,7 @@ pub use result::errno_text;
 
 /// What happens on each connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct ConnectShape {
     pub transport: Transport,
     /// 0 for none.
     pub request_bytes: u64,
@@ -24,6 +24,6 @@ pub struct Shape {
     pub wait: Wait,
     /// When an attempt counts as failed.
     pub timeout_ns: u64,
-    /// The far end's injected service time.
+    /// The server's injected service time.
     pub service_ns: u64,
 }

@@ -18,9 +18,9 @@ pub enum Failed {
     Talking(i32),
     /// Not established in time.
     NoConnection,
-    /// Established, but the response or the far end's close did not come in time.
+    /// Established, but the response or the server's close did not come in time.
     NoAnswer,
-    /// The far end closed before its response was whole.
+    /// The server closed before its response was whole.
     ClosedEarly,
 }
 

@@ -9,19 +9,19 @@ use model::{
 use stats::{Estimate, Histogram, Series};
 
 use super::{
-    near::Way,
+    local::Way,
     ports::Ports,
     recorder::{Failed, Recorder},
 };
 use crate::{
     Error,
+    assignments::Assignments,
     client::{
         Peer,
         confidence::{self, Next},
         ends::{self, Ended, Ends},
     },
     control::message::Test,
-    seats::Seats,
 };
 
 /// What one round of a run left behind.
@@ -83,7 +83,7 @@ pub fn next(spec: &ConnectSpec, rounds: &[Round], took_ns: u64) -> Next {
 pub fn connect_run(
     spec: &ConnectSpec,
     test: &Test,
-    seats: &Seats,
+    assignments: &Assignments,
     peer: &Peer,
     rounds: &[Round],
 ) -> ConnectRun {
@@ -97,7 +97,7 @@ pub fn connect_run(
     let window_ns: u64 = rounds.iter().map(|r| r.ended.course.window_ns).sum();
     let connections_per_s = connect.count as f64 * 1e9 / window_ns.max(1) as f64;
     let ends = Ends::of(rounds.iter().map(|r| &r.ended));
-    let placement = ends.placement(seats, peer.same_host);
+    let placement = ends.placement(assignments, peer.same_host);
     ConnectRun {
         transport: test.transport,
         flows: test.flows,
@@ -147,7 +147,7 @@ fn named(why: Failed, limit: Nanos) -> String {
         Failed::Talking(errno) => format!("established, then {}", errno_text(errno)),
         Failed::NoConnection => format!("not established in {limit}"),
         Failed::NoAnswer => format!("established, then no answer in {limit}"),
-        Failed::ClosedEarly => "closed by the far end before its response".into(),
+        Failed::ClosedEarly => "closed by the server before its response".into(),
     }
 }
 
@@ -187,7 +187,7 @@ fn name_of(errno: i32) -> Option<&'static str> {
 fn accepted(rounds: &[Round]) -> Reading<u64> {
     let of = |r: &Round| match r.ended.report.as_ref().and_then(|f| f.accepted) {
         Some(n) => Reading::Known(n),
-        None => Reading::absent("the far end did not report"),
+        None => Reading::absent("the server did not report"),
     };
     ends::sum(rounds.iter().map(of))
 }

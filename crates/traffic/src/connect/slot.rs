@@ -10,7 +10,7 @@ use model::measure::Close;
 use socket2::Socket;
 
 use super::{
-    Shape,
+    ConnectShape,
     recorder::{Failed, Made},
 };
 use crate::net::epoll::Ready;
@@ -43,7 +43,7 @@ pub enum Came {
 
 impl Slot {
     /// Takes a socket whose `connect` was called.
-    pub fn take(&mut self, socket: Socket, shape: &Shape) {
+    pub fn take(&mut self, socket: Socket, shape: &ConnectShape) {
         self.socket = Some(socket);
         (self.connected_ns, self.first_ns, self.ended) = (0, 0, false);
         (self.unsent, self.awaited) = (shape.request_bytes, shape.response_bytes);
@@ -65,7 +65,13 @@ impl Slot {
     }
 
     /// Goes on after the kernel told of a change. `now` is when it told.
-    pub fn changed(&mut self, shape: &Shape, ready: Ready, now: u64, room: &mut [u8]) -> Came {
+    pub fn changed(
+        &mut self,
+        shape: &ConnectShape,
+        ready: Ready,
+        now: u64,
+        room: &mut [u8],
+    ) -> Came {
         let Some(socket) = &self.socket else { return Came::Waits };
         if !self.is_connected() {
             if ready.broken
@@ -79,13 +85,13 @@ impl Slot {
     }
 
     /// It was established by `connect` itself.
-    pub fn connected(&mut self, shape: &Shape, now: u64, room: &mut [u8]) -> Came {
+    pub fn connected(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> Came {
         self.connected_ns = now;
         self.go_on(shape, false, now, room)
     }
 
     /// Sends, reads and ends, as far as that goes.
-    fn go_on(&mut self, shape: &Shape, readable: bool, now: u64, room: &mut [u8]) -> Came {
+    fn go_on(&mut self, shape: &ConnectShape, readable: bool, now: u64, room: &mut [u8]) -> Came {
         if let Err(e) = self.send(room) {
             return Came::Failed(Failed::Talking(e));
         }
@@ -124,7 +130,7 @@ impl Slot {
     }
 
     /// Reads all there is: the kernel tells of it only once.
-    fn read(&mut self, shape: &Shape, now: u64, room: &mut [u8]) -> Result<(), Failed> {
+    fn read(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> Result<(), Failed> {
         let Some(fd) = self.fd() else { return Ok(()) };
         loop {
             let flags = libc::MSG_DONTWAIT;

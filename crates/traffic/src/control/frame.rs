@@ -56,7 +56,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> Result
         let want = inbox.missing().min(chunk.len());
         let room = chunk.get_mut(..want).unwrap_or_default();
         match from.read(room) {
-            Ok(0) => return Err(Error::Environment("the far end closed the connection".into())),
+            Ok(0) => return Err(Error::Environment("the server closed the connection".into())),
             Ok(n) => inbox.push(room.get(..n).unwrap_or_default()),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err(lost(&e)),
@@ -68,10 +68,10 @@ fn lost(e: &std::io::Error) -> Error {
     use std::io::ErrorKind as K;
     match e.kind() {
         K::WouldBlock | K::TimedOut => {
-            Error::Environment("the far end is silent; does `netwright serve` run there?".into())
+            Error::Environment("the server is silent; does `netwright serve` run there?".into())
         }
         K::ConnectionReset | K::BrokenPipe => {
-            Error::Environment("the far end broke the connection".into())
+            Error::Environment("the server broke the connection".into())
         }
         _ => Error::io("control connection", e),
     }

@@ -22,7 +22,7 @@ pub const PREAMBLE: usize = 4 + 16 + 4;
 /// See [`PREAMBLE`].
 pub const DATA_MAGIC: [u8; 4] = *b"NWD1";
 
-/// From the far end.
+/// From the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToClient {
@@ -37,9 +37,9 @@ pub enum ToClient {
         /// Whether a proof is demanded.
         secret: bool,
     },
-    /// The near end may ask.
+    /// The client may ask.
     Welcome {
-        /// The far end's own proof, where a secret is used.
+        /// The server's own proof, where a secret is used.
         proof: Option<String>,
         /// Who this is.
         end: End,
@@ -74,7 +74,7 @@ pub enum ToClient {
     /// The answer to `Tune`.
     Tuned(Sealed),
     /// The answer to `Finish`.
-    Report(Box<FarReport>),
+    Report(Box<PeerReport>),
     /// The test broke off.
     Failed {
         /// Why.
@@ -86,11 +86,11 @@ pub enum ToClient {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// The one who typed: it makes no sense, or is beyond this far end's limits.
+    /// The one who typed: it makes no sense, or is beyond this server's limits.
     Usage,
-    /// The far end may not.
+    /// The server may not.
     Denied,
-    /// The far end cannot now.
+    /// The server cannot now.
     #[default]
     Environment,
 }
@@ -120,7 +120,7 @@ impl RefusalKind {
 pub struct Ready {
     /// Names the session on its data connections, in hex.
     pub token: String,
-    /// TCP: one port. UDP: one for each far thread.
+    /// TCP: one port. UDP: one for each server's thread.
     pub ports: Vec<u16>,
     /// Unix: the path.
     pub path: Option<String>,
@@ -130,11 +130,11 @@ pub struct Ready {
     pub why: String,
     /// The CPUs that the far process may use.
     pub allowed: CpuSet,
-    /// What the far end adds to every response on purpose.
+    /// What the server adds to every response on purpose.
     pub service_ns: Nanos,
 }
 
-/// From the near end.
+/// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToServer {
@@ -160,11 +160,11 @@ pub enum ToServer {
     Quiet,
     /// The test is over.
     Finish,
-    /// About the far end's settings.
+    /// About the server's settings.
     Tune(Sealed),
 }
 
-/// What the far end must know of a test.
+/// What the server must know of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     /// Which.
@@ -179,16 +179,16 @@ pub struct Test {
     pub wait: Wait,
     /// Where they run.
     pub pin: Pin,
-    /// CPUs that the near end's threads use, where both are on one host.
-    pub near_cpus: CpuSet,
+    /// CPUs that the client's threads use, where both are on one host.
+    pub local_cpus: CpuSet,
     /// Options of the data sockets.
     pub socket: SocketOptions,
     /// The longest it may take, all in all.
-    pub longest_ns: Nanos,
+    pub max_time_ns: Nanos,
     /// What shall move the bytes of many streams.
     #[serde(default)]
     pub engine: Engine,
-    /// Spin so long before each response, instead of what the far end was told.
+    /// Spin so long before each response, instead of what the server was told.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
 }
@@ -204,11 +204,11 @@ pub enum Kind {
         /// Bytes of a response.
         response_bytes: u64,
         /// Requests outstanding on one flow at most.
-        outstanding: u32,
+        queue_depth: u32,
     },
     /// Bytes one way or both.
     Stream {
-        /// Seen from the near end. `Both` has twice `flows` connections: the even ones go
+        /// Seen from the client. `Both` has twice `flows` connections: the even ones go
         /// forward, the odd ones reverse.
         direction: Direction,
         /// Bytes of one send or datagram.
@@ -232,14 +232,14 @@ pub enum Kind {
         #[serde(default)]
         from: Vec<IpAddr>,
     },
-    /// Nothing is sent: the far end only looks at its host. No flows, no threads.
+    /// Nothing is sent: the server only looks at its host. No flows, no threads.
     Look,
 }
 
-/// The far end at one moment. Counters only grow.
+/// The server at one moment. Counters only grow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
-    /// On the far end's clock.
+    /// On the server's clock.
     pub at_ns: u64,
     /// Requests answered, or connections accepted.
     pub transactions: u64,
@@ -251,7 +251,7 @@ pub struct Counters {
     pub next_sequence: Vec<u64>,
     /// Payload bytes sent.
     pub sent_bytes: u64,
-    /// Segments sent again, summed over flows.
+    /// Segments retransmitted, summed over flows.
     pub retransmits: Reading<u64>,
     /// Congestion windows of the flows it sends on, summed.
     pub cwnd_bytes: Reading<u64>,
@@ -265,9 +265,9 @@ pub struct Counters {
     pub zerocopy: Option<ZeroCopyCount>,
 }
 
-/// The far end over the window between the first and the last mark.
+/// The server over the window between the first and the last mark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FarReport {
+pub struct PeerReport {
     /// Its CPU.
     pub cpu: Reading<EndCpu>,
     /// Its counters that moved.
@@ -293,7 +293,7 @@ pub struct FarReport {
     /// What threads, its own and others', ran on each CPU that its own are pinned to.
     #[serde(default)]
     pub busy_ns: BTreeMap<CpuId, u64>,
-    /// What moved the bytes of request and response; empty where it was not told.
+    /// What moved the bytes of request and response; empty where it was not reported.
     #[serde(default)]
     pub engine: String,
     /// How long it spun before a response on purpose, in the mean over the whole test.

@@ -1,9 +1,9 @@
 //! What the two ends say to each other beside the data: frames of JSON on one connection.
 //!
-//! The far end speaks first (`Hello` with a nonce), the near end answers with its own nonce and,
+//! The server speaks first (`Hello` with a nonce), the client answers with its own nonce and,
 //! where a secret is demanded, the proof that it has it; then one test after the other:
 //! `Test`, `Ready`, data connections, `Connected`, any number of `Mark`s, `Finish`, `Report`.
-//! Where the far end lets itself be tuned, a connection may instead carry `Tune` and `Tuned`,
+//! Where the server lets itself be tuned, a connection may instead carry `Tune` and `Tuned`,
 //! each [sealed](seal).
 
 pub mod frame;

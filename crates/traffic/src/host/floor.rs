@@ -190,7 +190,7 @@ impl Calibration {
     pub fn certificate<'a>(&self, windows: impl IntoIterator<Item = &'a EndCpu>) -> Floor {
         let limit = TIMES * self.sample_ns.max(self.clock_step_ns as f64);
         let trust_above_ns = limit.ceil() as u64;
-        let (steal_ns, capacity) = stolen(windows);
+        let (steal_ns, capacity) = preempted(windows);
         let why = self.why(trust_above_ns, &steal_ns, capacity as f64);
         Floor {
             clock_ns: self.clock_ns,
@@ -251,7 +251,7 @@ impl Calibration {
 
 /// What the hypervisor took, and all CPU time that there was to take it from. Two runs that are
 /// the two ways of one window tell it both, and it counts once.
-fn stolen<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u64) {
+fn preempted<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u64) {
     let (mut steal, mut capacity) = (Reading::absent("nothing was measured"), 0u64);
     let mut before = None;
     for window in windows {

@@ -67,20 +67,20 @@ mod tests {
     #[test]
     fn on_loopback_the_sender_s_cpu_receives() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut far, _) = listener.accept().unwrap();
+        let mut local = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
         for sender in allowed().unwrap().iter() {
             let _pinned = Pinned::to(sender).unwrap();
-            near.write_all(b"x").unwrap();
-            far.read_exact(&mut [0]).unwrap();
-            let seen = cpu(far.as_fd()).unwrap();
+            local.write_all(b"x").unwrap();
+            peer.read_exact(&mut [0]).unwrap();
+            let seen = cpu(peer.as_fd()).unwrap();
             // RPS may hand it on; without, it is the sender's.
             let rps = std::fs::read_to_string("/sys/class/net/lo/queues/rx-0/rps_cpus");
             if rps.is_ok_and(|m| m.trim().bytes().all(|b| b == b'0' || b == b',')) {
                 assert_eq!(seen, sender);
             }
         }
-        assert!(napi_id(far.as_fd()).is_none_or(|id| id == 0), "loopback has no NAPI of its own");
+        assert!(napi_id(peer.as_fd()).is_none_or(|id| id == 0), "loopback has no NAPI of its own");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! rest of the host idles. The choice, from the most to the least important:
 //!
 //! 1. Only CPUs that this process may use (cpuset, `taskset`), and as long as there are others
-//!    none that another session of this far end uses.
+//!    none that another session of this server uses.
 //! 2. A physical core for each thread, whole: two hardware threads of one core slow each other
 //!    down.
 //! 3. When both ends are on one host: different cores for the two, each end at most half of
@@ -18,7 +18,7 @@
 //!    interrupts, but not those CPUs themselves: a thread that spins there would keep the
 //!    softirq waiting, and the softirq would interrupt the thread.
 //! 5. Without a NIC and on one host: the L3 with the most cores to choose from.
-//! 6. Not the core of CPU 0, which keeps house for the host (timers, unbound work).
+//! 6. Not the core of CPU 0, which does housekeeping for the host (timers, unbound work).
 //! 7. The lowest numbers.
 //!
 //! Thread n runs on the n-th CPU of the choice, of a list that was asked for round and round.
@@ -26,7 +26,7 @@
 use model::{CpuId, CpuSet, NumaNode, measure::Pin};
 use probe::{
     Root,
-    facts::topology::{self, NicPlace, Place},
+    facts::topology::{self, CpuLocation, NicPlace},
 };
 
 use super::pin;
@@ -41,9 +41,9 @@ use cores::Core;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The one that asks.
-    Near,
+    LocalEnd,
     /// The one that answers.
-    Far,
+    PeerEnd,
 }
 
 /// The CPUs of this end.
@@ -54,7 +54,7 @@ pub struct Here {
     /// CPUs that run.
     pub online: CpuSet,
     /// Where each allowed one stands, ascending.
-    pub places: Vec<Place>,
+    pub places: Vec<CpuLocation>,
 }
 
 impl Here {
@@ -74,7 +74,7 @@ impl Here {
 
 /// What the choice is made for.
 #[derive(Debug, Clone)]
-pub struct Wish<'a> {
+pub struct ChangeRequest<'a> {
     /// Which end this is.
     pub role: Role,
     /// Whether both ends are on this host.
@@ -106,14 +106,14 @@ const MAX_THREADS: u32 = 65_536;
 ///
 /// # Errors
 /// [`Error::Usage`] when a CPU that was asked for is offline or not for this process.
-pub fn decide(pin: &Pin, here: &Here, wish: &Wish<'_>) -> Result<Choice> {
+pub fn decide(pin: &Pin, here: &Here, change_request: &ChangeRequest<'_>) -> Result<Choice> {
     match pin {
         Pin::No => Ok(Choice { cpus: vec![], why: "not pinned: the scheduler decides".into() }),
-        Pin::Auto | Pin::Apart => Ok(choose(here, wish)),
+        Pin::Auto | Pin::Apart => Ok(choose(here, change_request)),
         Pin::List(list) => {
             check(list, here)?;
             let cpus: Vec<CpuId> = list.iter().collect();
-            Ok(Choice { cpus: round(&cpus, wish.threads), why: "asked for".into() })
+            Ok(Choice { cpus: round(&cpus, change_request.threads), why: "asked for".into() })
         }
     }
 }
@@ -143,15 +143,15 @@ fn round(cpus: &[CpuId], threads: u32) -> Vec<CpuId> {
 }
 
 /// The choice of the policy, see [the module](self).
-pub fn choose(here: &Here, wish: &Wish<'_>) -> Choice {
-    let free = here.allowed.difference(wish.taken);
+pub fn choose(here: &Here, change_request: &ChangeRequest<'_>) -> Choice {
+    let free = here.allowed.difference(change_request.taken);
     let usable = if free.is_empty() { &here.allowed } else { &free };
-    let cores = cores::ranked(here, wish, usable);
-    let own = if wish.same_host { share(cores, wish) } else { cores };
-    if (wish.threads as usize) > own.len() {
+    let cores = cores::ranked(here, change_request, usable);
+    let own = if change_request.same_host { share(cores, change_request) } else { cores };
+    if (change_request.threads as usize) > own.len() {
         let why = format!(
             "not pinned: {} threads, and {} for them; the scheduler places them",
-            wish.threads,
+            change_request.threads,
             match own.len() {
                 1 => "1 core".to_owned(),
                 n => format!("{n} cores"),
@@ -160,21 +160,22 @@ pub fn choose(here: &Here, wish: &Wish<'_>) -> Choice {
         return Choice { cpus: vec![], why };
     }
     let first = |core: &Core| core.cpus.first().copied();
-    let cpus: Vec<CpuId> = own.iter().take(wish.threads as usize).filter_map(first).collect();
-    let why = why::words(here, wish, &cpus, usable);
+    let cpus: Vec<CpuId> =
+        own.iter().take(change_request.threads as usize).filter_map(first).collect();
+    let why = why::words(here, change_request, &cpus, usable);
     Choice { cpus, why }
 }
 
 /// The cores of one end of two on this host, best first; never none where there was one.
-fn share(mut cores: Vec<Core>, wish: &Wish<'_>) -> Vec<Core> {
-    let threads = wish.threads.max(1) as usize;
-    if !wish.partner.is_empty() {
-        let apart = |c: &Core| c.core.intersection(wish.partner).is_empty();
+fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> {
+    let threads = change_request.threads.max(1) as usize;
+    if !change_request.partner.is_empty() {
+        let apart = |c: &Core| c.core.intersection(change_request.partner).is_empty();
         if cores.iter().any(apart) {
             cores.retain(apart);
-        } else if cores.iter().flat_map(|c| &c.cpus).any(|&c| !wish.partner.contains(c)) {
+        } else if cores.iter().flat_map(|c| &c.cpus).any(|&c| !change_request.partner.contains(c)) {
             for core in &mut cores {
-                core.cpus.retain(|&c| !wish.partner.contains(c));
+                core.cpus.retain(|&c| !change_request.partner.contains(c));
             }
             cores.retain(|c| !c.cpus.is_empty());
         }
@@ -183,20 +184,24 @@ fn share(mut cores: Vec<Core>, wish: &Wish<'_>) -> Vec<Core> {
     if let [only] = cores.as_mut_slice() {
         let half = only.cpus.len() / 2;
         if half > 0 {
-            let far = only.cpus.split_off(half);
-            if wish.role == Role::Far {
-                only.cpus = far;
+            let peer = only.cpus.split_off(half);
+            if change_request.role == Role::PeerEnd {
+                only.cpus = peer;
             }
         }
         return cores;
     }
     let each = threads.min(cores.len() / 2);
-    let far = cores.split_off(each);
-    if wish.role == Role::Near { cores } else { far.into_iter().take(each).collect() }
+    let peer = cores.split_off(each);
+    if change_request.role == Role::LocalEnd {
+        cores
+    } else {
+        peer.into_iter().take(each).collect()
+    }
 }
 
 /// The place of a CPU.
-fn place(here: &Here, cpu: CpuId) -> Option<&Place> {
+fn place(here: &Here, cpu: CpuId) -> Option<&CpuLocation> {
     here.places.binary_search_by_key(&cpu, |p| p.cpu).ok().and_then(|at| here.places.get(at))
 }
 

@@ -42,7 +42,7 @@ pub(super) fn until_now() -> Option<ByContext> {
 pub(super) fn moved(first: &ByContext, last: &ByContext, into: &mut Moved) {
     let contexts = [
         ("syscall", first.syscall, last.syscall),
-        ("irq_on_task", first.irq_on_task, last.irq_on_task),
+        ("interrupting_task", first.interrupting_task, last.interrupting_task),
         ("idle", first.idle, last.idle),
         ("ksoftirqd", first.ksoftirqd, last.ksoftirqd),
     ];

@@ -155,8 +155,8 @@ fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
 }
 
 /// States of a CPU by the names of proc_stat(5), and whether the CPU is busy in them.
-type State = (&'static str, bool, fn(&ProcStat) -> &Reading<u64>);
-const STATES: [State; 8] = [
+type CpuTimeState = (&'static str, bool, fn(&ProcStat) -> &Reading<u64>);
+const STATES: [CpuTimeState; 8] = [
     ("user", true, |p| &p.user_ns),
     ("nice", true, |p| &p.nice_ns),
     ("system", true, |p| &p.system_ns),
@@ -181,7 +181,7 @@ fn host(growth: &Growth) -> Reading<BTreeMap<String, u64>> {
     if rows.is_empty() {
         return Reading::absent("/proc/stat: no CPU was seen at both ends of the window");
     }
-    let of = |(name, _, pick): &State| {
+    let of = |(name, _, pick): &CpuTimeState| {
         let total = sum(rows.iter().map(|&row| pick(row).clone())).into_known()?;
         Some(((*name).to_owned(), total))
     };
@@ -242,12 +242,12 @@ pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
         }))
     });
     let unsplit = split(&cpu);
-    let told = |part: Reading<u64>| unsplit.clone().map_or(part, Reading::Absent);
+    let reported = |part: Reading<u64>| unsplit.clone().map_or(part, Reading::Absent);
     EndCpu {
         host_busy_per_unit_ns: divided(busy),
         threads_per_unit_ns: divided(cpu.threads_ns.clone()),
-        threads_user_ns: told(cpu.threads_user_ns),
-        threads_system_ns: told(cpu.threads_system_ns),
+        threads_user_ns: reported(cpu.threads_user_ns),
+        threads_system_ns: reported(cpu.threads_system_ns),
         ..cpu
     }
 }

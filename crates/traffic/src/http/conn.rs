@@ -21,7 +21,7 @@ const AT_ONCE: usize = 16;
 pub struct Asked {
     /// From when it counts: the schedule's time in open loop, else the moment of sending.
     pub due_ns: u64,
-    /// When it was handed over for sending, the last time if it was sent again.
+    /// When it was handed over for sending, the last time if it was retransmitted.
     pub sent_ns: u64,
     /// When the response's first byte came; 0 before.
     pub first_ns: u64,

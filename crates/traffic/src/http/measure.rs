@@ -2,26 +2,26 @@
 
 use std::sync::atomic::Ordering;
 
-use model::measure::{End, FarProgram, HttpDocument, HttpRun, HttpSpec, Transport};
+use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, Transport};
 
 use super::{
-    near::{Near, Shape},
+    local::{HttpShape, LocalEnd},
     reach::{Door, reach, tls_of},
     recorder::Recorder,
     request, result,
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::{Peer, conduct::Run},
     control::secret::Secret,
     host::calibrate,
     net::options,
     rtt::measure::{BATCH_NS, Measured, unix_s},
-    seats::{self, Seats},
     served::{
-        crew::Crew,
         dial::{Way, is_here},
         sums::{Rounds, rounds},
+        workers::Workers,
     },
 };
 
@@ -48,12 +48,12 @@ pub fn measure(
     };
     let same_host = door.ip.is_none_or(is_here);
     let common = &spec.common;
-    let seats = seats::beside(&common.pin, common.threads, same_host, door.ip)?;
-    let calibration = calibrate(seats.cpus.first().copied())?;
+    let assignments = assignments::beside(&common.pin, common.threads, same_host, door.ip)?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
     // Under TLS an end writes twice in a row: its last word of the handshake, and the request. Without
     // TCP_NODELAY the second waits for the acknowledgement of the first, 40 ms.
     let plain_once = spec.new_connections && tls.is_none();
-    let shape = Shape {
+    let shape = HttpShape {
         way: Way::new(door.to.clone(), door.transport, common, plain_once)?,
         tls,
         requests: requests.bytes,
@@ -74,19 +74,24 @@ pub fn measure(
         },
         floor: calibration.certificate([]),
         runs: vec![],
-        cut_short: false,
+        interrupted: false,
     };
     let mut broken = None;
-    let place =
-        Place { shape: &shape, door: &door, seats: &seats, same_host, onlooker: onlooker.as_ref() };
+    let place = RunSetup {
+        shape: &shape,
+        door: &door,
+        assignments: &assignments,
+        same_host,
+        onlooker: onlooker.as_ref(),
+    };
     for &flows in &spec.flows {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         match one(spec, flows, &place, run) {
             Ok(one) => {
-                document.cut_short |= one.cut_short;
+                document.interrupted |= one.interrupted;
                 broken.clone_from(&one.broken);
                 document.peer.program = one.server;
                 document.runs.push(one.run);
@@ -94,7 +99,7 @@ pub fn measure(
             Err(e) => broken = Some(e),
         }
     }
-    document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
     document.floor = calibration.certificate(document.runs.iter().map(|r: &HttpRun| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -103,10 +108,10 @@ pub fn measure(
 }
 
 /// What all runs have in common.
-struct Place<'a> {
-    shape: &'a Shape,
+struct RunSetup<'a> {
+    shape: &'a HttpShape,
     door: &'a Door,
-    seats: &'a Seats,
+    assignments: &'a Assignments,
     same_host: bool,
     onlooker: Option<&'a Peer>,
 }
@@ -115,16 +120,16 @@ struct Place<'a> {
 struct One {
     run: HttpRun,
     server: String,
-    cut_short: bool,
+    interrupted: bool,
     broken: Option<Error>,
 }
 
 /// One number of connections, repeated while its interval is wider than was asked for.
-fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<One> {
-    let Place { shape, seats, onlooker, .. } = *place;
-    let crew = Crew {
+fn one(spec: &HttpSpec, flows: u32, place: &RunSetup<'_>, run: Run<'_>) -> Result<One> {
+    let RunSetup { shape, assignments, onlooker, .. } = *place;
+    let workers = Workers {
         common: &spec.common,
-        seats,
+        assignments,
         onlooker,
         connections: flows,
         rate_per_s: spec.rate_per_s,
@@ -133,24 +138,24 @@ fn one(spec: &HttpSpec, flows: u32, place: &Place<'_>, run: Run<'_>) -> Result<O
     };
     let recorder = || Recorder::new(spec.rate_per_s.is_some(), BATCH_NS);
     let what = format!("http, {flows} connections");
-    let Rounds { sums, why, broken } = rounds(&crew, run, &what, recorder, |duty, recorder| {
-        Near { shape, duty }.run(recorder);
+    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
+        LocalEnd { shape, duty }.run(recorder);
         duty.member.see(|seen| recorder.ran_on.tell(seen));
     })?;
     let requests = &shape.requests;
     let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len().max(1) as f64;
-    let mut run = result::http_run(spec, flows, seats, place.same_host, mean, &sums);
+    let mut run = result::http_run(spec, flows, assignments, place.same_host, mean, &sums);
     run.transport = place.door.transport;
     run.warnings.extend(why);
     run.warnings.extend(onlooker.zip(place.door.ip).and_then(|(peer, ip)| peer.elsewhere(ip)));
     let server = result::server(&sums.all);
-    Ok(One { run, server, cut_short: sums.cut_short, broken })
+    Ok(One { run, server, interrupted: sums.interrupted, broken })
 }
 
 fn check(spec: &HttpSpec) -> Result<()> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
-    if common.transport == Transport::Udp || common.far != FarProgram::Server {
+    if common.transport == Transport::Udp || common.peer != PeerProgram::Server {
         return usage(
             "HTTP is measured over TCP or a Unix socket, against a server of its own".into(),
         );
@@ -176,7 +181,7 @@ fn check(spec: &HttpSpec) -> Result<()> {
     }
     if spec.requests.is_some() && common.confidence_per_mille.is_some() {
         return usage(
-            "a number of requests is one round; leave out --requests or --confidence".into(),
+            "a number of requests is one round; leave out --requests or --precision".into(),
         );
     }
     if spec.rate_per_s == Some(0) || spec.requests == Some(0) {

@@ -2,7 +2,7 @@
 //!
 //! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
 //! - [`response`]: where a response ends, whatever way it says so, and its status.
-//! - [`conn`] and [`near`]: connections on one epoll for each thread; no allocation for a request.
+//! - [`conn`] and [`local`]: connections on one epoll for each thread; no allocation for a request.
 //! - [`recorder`] and [`result`]: distributions, counts, and what stood around them; [`said`]: what is said
 //!   of errors and redirects.
 //!
@@ -11,8 +11,8 @@
 //! TLS is [`crate::net::tls`], for `https` URLs; [`reach`] tries it before the first run.
 
 mod conn;
+mod local;
 pub mod measure;
-mod near;
 pub mod pieces;
 mod reach;
 mod recorder;

@@ -7,7 +7,7 @@ use model::measure::HttpSpec;
 use super::url::Url;
 use crate::{Error, Result};
 
-/// The largest body: what is held in memory and sent again and again.
+/// The largest body: what is held in memory and retransmitted and again.
 const MOST_BODY: usize = 64 << 20;
 
 /// What is sent, and to whom.

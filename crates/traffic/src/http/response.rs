@@ -31,7 +31,7 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     Head,
     Length(u64),
     /// A chunk's size, so far, its digits, and whether its extension has begun.
@@ -47,7 +47,7 @@ enum State {
 /// One connection's responses.
 #[derive(Debug)]
 pub struct Parser {
-    state: State,
+    state: ResponseState,
     /// A head that came in pieces.
     part: Vec<u8>,
     answer: Answer,
@@ -63,7 +63,7 @@ impl Parser {
     /// the body that they tell of.
     pub fn new(is_head: bool) -> Self {
         Self {
-            state: State::Head,
+            state: ResponseState::Head,
             part: vec![],
             answer: Answer { status: 0, keep: false },
             extra: 0,
@@ -74,14 +74,14 @@ impl Parser {
 
     /// For another connection.
     pub fn reset(&mut self) {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.part.clear();
         self.extra = 0;
     }
 
     /// The connection has ended: a response that lasts until then is whole.
     pub fn end(&mut self) -> Option<Answer> {
-        (self.state == State::UntilEnd).then(|| {
+        (self.state == ResponseState::UntilEnd).then(|| {
             self.reset();
             self.answer
         })
@@ -111,18 +111,18 @@ impl Parser {
         let all = bytes.len();
         let least = |left: u64| usize::try_from(left).map_or(all, |l| l.min(all));
         match self.state {
-            State::Head => self.head(bytes),
-            State::UntilEnd => Ok((all, false)),
-            State::Length(left) => {
+            ResponseState::Head => self.head(bytes),
+            ResponseState::UntilEnd => Ok((all, false)),
+            ResponseState::Length(left) => {
                 let n = least(left);
-                self.state = State::Length(left - n as u64);
+                self.state = ResponseState::Length(left - n as u64);
                 Ok((n, left == n as u64))
             }
-            State::Data(left) => {
+            ResponseState::Data(left) => {
                 let n = least(left);
                 self.state = match left - n as u64 {
-                    0 => State::DataEnd,
-                    left => State::Data(left),
+                    0 => ResponseState::DataEnd,
+                    left => ResponseState::Data(left),
                 };
                 Ok((n, false))
             }
@@ -132,30 +132,30 @@ impl Parser {
 
     /// A byte of what stands around the data of chunks.
     fn between_chunks(&mut self, b: u8) -> Result<(usize, bool), &'static str> {
-        if matches!(self.state, State::Size(_, _, true) | State::Trailer(_)) {
+        if matches!(self.state, ResponseState::Size(_, _, true) | ResponseState::Trailer(_)) {
             self.extra += 1;
             if self.extra > MOST_EXTRA {
                 return Err("more than 64 KiB around its chunks");
             }
         }
         self.state = match (self.state, b) {
-            (State::DataEnd, b'\r') => State::DataEnd,
-            (State::DataEnd, b'\n') => State::Size(0, 0, false),
-            (State::DataEnd, _) => return Err("a chunk is longer than its size"),
-            (State::Size(_, 0, _), b'\n') => return Err("a chunk without a size"),
-            (State::Size(0, _, _), b'\n') => State::Trailer(0),
-            (State::Size(n, _, _), b'\n') => State::Data(n),
-            (State::Size(n, digits, true), _) => State::Size(n, digits, true),
-            (State::Size(n, digits, false), b) => match char::from(b).to_digit(16) {
+            (ResponseState::DataEnd, b'\r') => ResponseState::DataEnd,
+            (ResponseState::DataEnd, b'\n') => ResponseState::Size(0, 0, false),
+            (ResponseState::DataEnd, _) => return Err("a chunk is longer than its size"),
+            (ResponseState::Size(_, 0, _), b'\n') => return Err("a chunk without a size"),
+            (ResponseState::Size(0, _, _), b'\n') => ResponseState::Trailer(0),
+            (ResponseState::Size(n, _, _), b'\n') => ResponseState::Data(n),
+            (ResponseState::Size(n, digits, true), _) => ResponseState::Size(n, digits, true),
+            (ResponseState::Size(n, digits, false), b) => match char::from(b).to_digit(16) {
                 Some(_) if digits >= MOST_DIGITS => return Err("a chunk's size is too large"),
-                Some(d) => State::Size(n << 4 | u64::from(d), digits + 1, false),
-                None if b"\r; \t".contains(&b) => State::Size(n, digits, true),
+                Some(d) => ResponseState::Size(n << 4 | u64::from(d), digits + 1, false),
+                None if b"\r; \t".contains(&b) => ResponseState::Size(n, digits, true),
                 None => return Err("a chunk's size is no number"),
             },
-            (State::Trailer(0), b'\n') => return Ok((1, true)),
-            (State::Trailer(_), b'\n') => State::Trailer(0),
-            (State::Trailer(n), b'\r') => State::Trailer(n),
-            (State::Trailer(n), _) => State::Trailer(n + 1),
+            (ResponseState::Trailer(0), b'\n') => return Ok((1, true)),
+            (ResponseState::Trailer(_), b'\n') => ResponseState::Trailer(0),
+            (ResponseState::Trailer(n), b'\r') => ResponseState::Trailer(n),
+            (ResponseState::Trailer(n), _) => ResponseState::Trailer(n + 1),
             (other, _) => other,
         };
         Ok((1, false))
@@ -196,13 +196,14 @@ impl Parser {
         let bodyless = self.is_head || head.status == 204 || head.status == 304;
         let keep = head.keep.unwrap_or(head.minor >= 1);
         self.state = match (head.coding, head.length) {
-            _ if bodyless => State::Length(0),
-            (Coding::Chunked, _) => State::Size(0, 0, false),
-            (Coding::None, Some(length)) => State::Length(length),
-            (Coding::Other, _) | (Coding::None, None) => State::UntilEnd,
+            _ if bodyless => ResponseState::Length(0),
+            (Coding::Chunked, _) => ResponseState::Size(0, 0, false),
+            (Coding::None, Some(length)) => ResponseState::Length(length),
+            (Coding::Other, _) | (Coding::None, None) => ResponseState::UntilEnd,
         };
-        self.answer = Answer { status: head.status, keep: keep && self.state != State::UntilEnd };
-        Ok((n, self.state == State::Length(0)))
+        self.answer =
+            Answer { status: head.status, keep: keep && self.state != ResponseState::UntilEnd };
+        Ok((n, self.state == ResponseState::Length(0)))
     }
 }
 

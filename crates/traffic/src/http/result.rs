@@ -13,9 +13,9 @@ use super::{
     said,
 };
 use crate::{
+    assignments::Assignments,
     client::ends,
     connect::errno_text,
-    seats::Seats,
     served::{
         admitted::Admitted,
         backlog::Backlog,
@@ -30,7 +30,7 @@ const UNTOLD: &str = "a server of another kind does not tell; a responder on its
 pub fn http_run(
     spec: &HttpSpec,
     flows: u32,
-    seats: &Seats,
+    assignments: &Assignments,
     same_host: bool,
     request_bytes: f64,
     sums: &Sums<Recorder>,
@@ -43,7 +43,7 @@ pub fn http_run(
         Some(_) => ends.cpu(|_| transactions),
         None => ends.cpu(ends::at_rate(per_s)),
     };
-    let mut placement = ends.placement(seats, same_host);
+    let mut placement = ends.placement(assignments, same_host);
     placement.peer.migrations = Reading::absent(UNTOLD);
     if spec.responder.is_none() {
         cpu.peer = Reading::absent(UNTOLD);
@@ -77,9 +77,9 @@ pub fn http_run(
         failures: failures(spec, all),
         reconnects: all.fate.reconnects,
         reopened: if spec.new_connections { 0 } else { all.reopened },
-        away_ns: (!spec.new_connections).then_some(Nanos(all.fate.away_ns)),
-        not_begun: all.fate.left.not_begun,
-        behind_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.behind_ns)),
+        disconnected_ns: (!spec.new_connections).then_some(Nanos(all.fate.disconnected_ns)),
+        not_started: all.fate.left.not_started,
+        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.schedule_lag_ns)),
         unfinished: all.fate.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
@@ -98,7 +98,7 @@ fn by_schedule(spec: &HttpSpec) -> Option<u64> {
 
 /// What the server calls itself.
 pub fn server(all: &Recorder) -> String {
-    all.server.clone().unwrap_or_else(|| "an HTTP server without a name".into())
+    all.server.clone().unwrap_or_else(|| "an HTTP server (no Server header)".into())
 }
 
 fn statuses(all: &Recorder) -> BTreeMap<u16, u64> {

@@ -9,14 +9,14 @@ const NOT_MODIFIED: u16 = 304;
 
 /// A line for errors and one for redirects, of responses by status.
 pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<String> {
-    let told = |range, what, fast, next| Kind { range, what, fast, next }.told(by_status);
-    let wrong = told(
+    let reported = |range, what, fast, next| Kind { range, what, fast, next }.reported(by_status);
+    let wrong = reported(
         400..u16::MAX,
         ["says that something is wrong", "say that something is wrong"],
         "says so",
         "",
     );
-    let redirects = told(
+    let redirects = reported(
         300..400,
         ["leads elsewhere", "lead elsewhere"],
         "redirects",
@@ -37,7 +37,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn told(&self, by_status: &BTreeMap<u16, u64>) -> Option<String> {
+    fn reported(&self, by_status: &BTreeMap<u16, u64>) -> Option<String> {
         let these = by_status.range(self.range.clone()).filter(|(s, _)| **s != NOT_MODIFIED);
         let (mut n, mut each) = (0, vec![]);
         for (status, count) in these {

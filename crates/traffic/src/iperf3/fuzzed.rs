@@ -4,12 +4,12 @@ use super::{
     flow::{sequence::Sequence, udp},
     params::Params,
     results::Results,
-    wire::{self, State},
+    wire::{self, IperfState},
 };
 
 /// A server's states and its results.
 pub fn from_server(bytes: &[u8]) {
-    let _ = bytes.first().map(|byte| State::read(*byte));
+    let _ = bytes.first().map(|byte| IperfState::read(*byte));
     if let Ok(value) = wire::json(bytes, "results")
         && let Ok(results) = Results::read(&value)
     {

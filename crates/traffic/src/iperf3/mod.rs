@@ -2,7 +2,7 @@
 //!
 //! A control connection (`wire`) carries states, the parameters of a test (`params`) and
 //! both ends' results (`results`). The data moves on connections of its own, one thread for
-//! each (`flow`). [`serve`] is the far end, for many clients at once; [`client()`] the
+//! each (`flow`). [`serve`] is the server, for many clients at once; [`client()`] the
 //! near one.
 
 mod client;

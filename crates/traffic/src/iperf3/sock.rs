@@ -17,7 +17,7 @@ use crate::{
 /// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
 /// a figure under other options than asked for would lie. What it may lack is a warning.
 ///
-/// `connecting` is for the near end, before `connect`: only then is an MSS of any use.
+/// `connecting` is for the client, before `connect`: only then is an MSS of any use.
 pub fn apply(
     socket: &Socket,
     asked: &Params,
@@ -89,7 +89,7 @@ fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused>
             Refused::io(Code::SetCongestion, &doing, &e)
         })?;
     }
-    // The far end of -M inherits the client's MSS from its SYN.
+    // The server of -M inherits the client's MSS from its SYN.
     if let (Some(mss), true) = (asked.mss, connecting) {
         socket
             .set_tcp_mss(mss)

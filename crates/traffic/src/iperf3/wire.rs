@@ -39,7 +39,7 @@ pub const UDP_OLD_REPLY: [u8; 4] = 987_654_321_u32.to_le_bytes();
 /// The states, each one signed byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i8)]
-pub enum State {
+pub enum IperfState {
     TestStart = 1,
     TestRunning = 2,
     TestEnd = 4,
@@ -54,9 +54,9 @@ pub enum State {
     ServerError = -2,
 }
 
-impl State {
+impl IperfState {
     pub fn read(byte: u8) -> Option<Self> {
-        use State::*;
+        use IperfState::*;
         [
             TestStart,
             TestRunning,
@@ -212,19 +212,19 @@ impl Control {
         Ok(())
     }
 
-    pub fn say(&self, state: State) -> Result<(), Broken> {
+    pub fn say(&self, state: IperfState) -> Result<(), Broken> {
         self.write_all(&[state as i8 as u8])
     }
 
-    pub fn hear(&self, until: Until) -> Result<State, Broken> {
+    pub fn hear(&self, until: Until) -> Result<IperfState, Broken> {
         let mut byte = [0];
         self.read_exact(&mut byte, "the next state", until)?;
         let [byte] = byte;
-        State::read(byte).ok_or_else(|| Broken::Garbage(format!("state {}", byte as i8)))
+        IperfState::read(byte).ok_or_else(|| Broken::Garbage(format!("state {}", byte as i8)))
     }
 
     /// A state, if one is there within `time`.
-    pub fn listen(&self, time: Duration) -> Result<Option<State>, Broken> {
+    pub fn listen(&self, time: Duration) -> Result<Option<IperfState>, Broken> {
         if !wait(self.socket.as_raw_fd(), libc::POLLIN, time)? {
             return Ok(None);
         }
@@ -285,9 +285,9 @@ mod tests {
     fn states_and_json_pass() {
         let (control, there) = pair();
         let there = Control::new(there).unwrap();
-        there.say(State::AccessDenied).unwrap();
+        there.say(IperfState::AccessDenied).unwrap();
         there.write_json(&serde_json::json!({"tcp": true})).unwrap();
-        assert_eq!(control.hear(soon()).unwrap(), State::AccessDenied);
+        assert_eq!(control.hear(soon()).unwrap(), IperfState::AccessDenied);
         let json = control.read_json(100, "parameters", soon()).unwrap();
         assert_eq!(json, serde_json::json!({"tcp": true}));
         assert!(control.listen(Duration::from_millis(1)).unwrap().is_none());

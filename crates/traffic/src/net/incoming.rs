@@ -7,7 +7,7 @@ use std::{
 
 use model::CpuId;
 
-use crate::{host::incoming, team::Seen};
+use crate::{host::incoming, team::ThreadReport};
 
 /// Looks taken now and then, counted.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Looks {
     }
 
     /// Hands the counts over.
-    pub fn tell(&self, seen: &mut Seen) {
+    pub fn tell(&self, seen: &mut ThreadReport) {
         for (cpu, n) in &self.cpus {
             *seen.received_on.entry(*cpu).or_default() += n;
         }

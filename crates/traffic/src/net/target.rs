@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// The control port when none is named.
 pub const PORT: u16 = 7471;
 
-/// A far end as it was typed.
+/// A server as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A name or address, with a port when one was typed.

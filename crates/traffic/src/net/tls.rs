@@ -34,7 +34,7 @@ pub struct Asked<'a> {
     pub insecure: bool,
     /// Whether one for another name will do.
     pub any_name: bool,
-    /// Whether the server is not told which name was asked for (SNI).
+    /// Whether the server is not reported which name was asked for (SNI).
     pub untold: bool,
     /// Files in PEM: a certificate of our own, and its key.
     pub own: Option<(&'a str, &'a str)>,

@@ -72,7 +72,7 @@ impl Moved {
 pub enum Next {
     /// The server's answer, once what was written is sent.
     Await,
-    /// This time, by the script's own wish.
+    /// This time, by the script's own change request.
     Sleep(u64),
     /// Nothing: the transaction is over.
     Over(Result<(), ServerError>),

@@ -7,7 +7,7 @@ use super::{
     client::{Client, Next as Do},
     login::{Credentials, Login, rounds},
     passfile,
-    pgbench::{log, told},
+    pgbench::{log, reported},
     plan::Plan,
     script::{Rng, Script, Vars, weighted},
     security::Binding,
@@ -131,7 +131,7 @@ pub fn passfile(bytes: &[u8]) {
 /// What pgbench prints, and the log that it writes.
 pub fn pgbench(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let _ = (told::read(&text), told::complaints(&text));
+    let _ = (reported::read(&text), reported::complaints(&text));
     for line in text.lines() {
         for (lag, retries) in [(false, false), (true, true)] {
             let _ = log::line(line, log::Columns { lag, retries });

@@ -91,17 +91,17 @@ impl Login {
     fn mechanism(
         &mut self,
         offered: &[&[u8]],
-        wish: Binding,
+        change_request: Binding,
     ) -> Result<(&'static str, ChannelBinding), Refused> {
         let offers = |name: &str| offered.contains(&name.as_bytes());
-        let end_point = self.tls.clone().flatten().filter(|_| wish != Binding::Disable);
+        let end_point = self.tls.clone().flatten().filter(|_| change_request != Binding::Disable);
         if let (Some(end_point), true) = (&end_point, offers(SCRAM_SHA_256_PLUS)) {
             self.bound = true;
             let binding = ChannelBinding::tls_server_end_point(end_point.clone());
             return Ok((SCRAM_SHA_256_PLUS, binding));
         }
         match offers(SCRAM_SHA_256) {
-            _ if wish == Binding::Require => Err(Refused::Unbound),
+            _ if change_request == Binding::Require => Err(Refused::Unbound),
             false => Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into())),
             // The server shall know that one between has taken its offer out.
             true if end_point.is_some() => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),

@@ -2,13 +2,13 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use model::measure::{End, FarProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
+use model::measure::{End, PeerProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
 use super::{
     address::{Address, Around, Who},
     builtin,
     client::Client,
-    near::{Near, Shape},
+    local::{LocalEnd, PgShape},
     pgbench::{self, One},
     plan::Plan,
     recorder::{Kept, Recorder},
@@ -18,16 +18,16 @@ use super::{
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::{Peer, conduct::Run},
     control::secret::Secret,
     host::calibrate,
     net::{now_ns, options, tls::conn::Agreed},
     rtt::measure::{BATCH_NS, Measured, unix_s},
-    seats::{self, Seats},
     served::{
-        crew::Crew,
         dial::{Way, is_here},
         sums::{Rounds, rounds},
+        workers::Workers,
     },
 };
 
@@ -62,8 +62,8 @@ pub fn measure(
     let common = &spec.common;
     let ip = session.door.ip();
     let same_host = ip.is_none_or(is_here);
-    let seats = seats::beside(&common.pin, common.threads, same_host, ip)?;
-    let calibration = calibrate(seats.cpus.first().copied())?;
+    let assignments = assignments::beside(&common.pin, common.threads, same_host, ip)?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
     let seed = spec.seed.unwrap_or_else(|| now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15));
     // Where the server is decides it, not the options.
     let mut request = spec.clone();
@@ -80,14 +80,14 @@ pub fn measure(
         seed,
         floor: calibration.certificate([]),
         runs: vec![],
-        cut_short: false,
+        interrupted: false,
     };
     let verifies = address.security.verifies();
     let shape = shape(spec, plan, &session, verifies)?;
     let agreed = session.agreed.map(|agreed| untold(agreed, verifies));
     let conducted = pgbench::conducted(&spec.common);
     let elsewhere = onlooker.as_ref().zip(ip).and_then(|(peer, ip)| peer.elsewhere(ip));
-    let told: Vec<_> = [address.warnings, session.warnings.clone()]
+    let reported: Vec<_> = [address.warnings, session.warnings.clone()]
         .concat()
         .into_iter()
         .chain(elsewhere)
@@ -96,13 +96,13 @@ pub fn measure(
     let mut broken = None;
     for &clients in &spec.clients {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         let onlooker = onlooker.as_ref();
         let begin = Begin { spec, clients, shape: &shape, scale, seed, onlooker };
         let done = match &tool {
-            None => one(&begin, &seats, same_host, run),
+            None => one(&begin, &assignments, same_host, run),
             Some(tool) => pgbench::one(
                 &pgbench::By {
                     tool,
@@ -112,7 +112,7 @@ pub fn measure(
                     seed,
                     onlooker,
                     conducted: &conducted,
-                    seats: &seats,
+                    assignments: &assignments,
                     same_host,
                     password,
                     tls: agreed.as_ref(),
@@ -122,15 +122,15 @@ pub fn measure(
         };
         match done {
             Ok(mut one) => {
-                document.cut_short |= one.cut_short;
+                document.interrupted |= one.interrupted;
                 broken = one.broken;
-                one.run.warnings.extend(told.iter().cloned());
+                one.run.warnings.extend(reported.iter().cloned());
                 document.runs.push(one.run);
             }
             Err(e) => broken = Some(e),
         }
     }
-    document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
     document.floor = calibration.certificate(document.runs.iter().map(|r: &PgRun| &r.cpu.local));
     let nothing = document.runs.iter().all(|r| r.transactions == 0 && r.failed == 0);
     match (nothing, broken) {
@@ -142,7 +142,7 @@ pub fn measure(
 fn check(spec: &PgSpec) -> Result<()> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
-    if common.far != FarProgram::Server {
+    if common.peer != PeerProgram::Server {
         return usage("PostgreSQL is measured against a server of its own".into());
     }
     if spec.clients.is_empty() || common.threads == 0 {
@@ -163,8 +163,7 @@ fn check(spec: &PgSpec) -> Result<()> {
     }
     if spec.transactions.is_some() && common.confidence_per_mille.is_some() {
         return usage(
-            "a number of transactions is one round; leave out --transactions or --confidence"
-                .into(),
+            "a number of transactions is one round; leave out --transactions or --precision".into(),
         );
     }
     if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
@@ -236,10 +235,10 @@ fn scale(spec: &PgSpec, session: &mut Session<'_>) -> Result<u32> {
     }
 }
 
-fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Result<Shape> {
+fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Result<PgShape> {
     let common = &spec.common;
     let door = session.door.clone();
-    Ok(Shape {
+    Ok(PgShape {
         way: Way::new(door.to, door.transport, common, false)?,
         name: door.name,
         who: door.who,
@@ -255,7 +254,7 @@ fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Re
 struct Begin<'a> {
     spec: &'a PgSpec,
     clients: u32,
-    shape: &'a Shape,
+    shape: &'a PgShape,
     scale: u32,
     seed: u64,
     onlooker: Option<&'a Peer>,
@@ -277,11 +276,11 @@ impl Begin<'_> {
 }
 
 /// One run.
-fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Result<One> {
+fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'_>) -> Result<One> {
     let Begin { spec, clients, shape, .. } = *begin;
-    let crew = Crew {
+    let workers = Workers {
         common: &spec.common,
-        seats,
+        assignments,
         onlooker: begin.onlooker,
         connections: clients,
         rate_per_s: spec.rate_per_s,
@@ -295,14 +294,14 @@ fn one(begin: &Begin<'_>, seats: &Seats, same_host: bool, run: Run<'_>) -> Resul
     };
     let recorder = || Recorder::new(kept, BATCH_NS);
     let what = format!("pg, {}", clients_text(clients));
-    let Rounds { sums, why, broken } = rounds(&crew, run, &what, recorder, |duty, recorder| {
+    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
         let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
-        Near { shape, duty }.run(own, recorder);
+        LocalEnd { shape, duty }.run(own, recorder);
         duty.member.see(|seen| recorder.ran_on.tell(seen));
     })?;
-    let mut run = result::pg_run(spec, clients, shape, seats, same_host, &sums);
+    let mut run = result::pg_run(spec, clients, shape, assignments, same_host, &sums);
     run.warnings.extend(why);
-    Ok(One { run, cut_short: sums.cut_short, broken })
+    Ok(One { run, interrupted: sums.interrupted, broken })
 }
 
 /// `1 client`, `8 clients`.

@@ -7,7 +7,7 @@
 //! - `session`: one connection that waits for its answers, for what is asked around the
 //!   measurement.
 //! - `init`: pgbench's tables.
-//! - `client`, `conn`, `near`: many connections on one epoll for each thread.
+//! - `client`, `conn`, `local`: many connections on one epoll for each thread.
 //! - `pgbench`: the real one in their place.
 //! - `recorder`, `result`, `unsent`: distributions, counts, and what stood around them.
 
@@ -17,9 +17,9 @@ mod client;
 mod conn;
 pub(crate) mod fuzzed;
 pub mod init;
+mod local;
 mod login;
 pub mod measure;
-mod near;
 mod passfile;
 mod pgbench;
 mod plan;

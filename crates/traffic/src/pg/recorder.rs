@@ -124,7 +124,7 @@ pub struct Logged {
 pub struct Kept {
     pub open_loop: bool,
     pub scripts: usize,
-    /// 0 where they are not told apart.
+    /// 0 where they are not reported apart.
     pub statements: usize,
 }
 

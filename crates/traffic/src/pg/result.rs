@@ -9,15 +9,15 @@ use model::{
 use stats::Histogram;
 
 use super::{
-    near::Shape,
+    local::PgShape,
     plan::Plan,
     recorder::{Failed, Recorder},
     unsent,
 };
 use crate::{
+    assignments::Assignments,
     client::ends,
     connect::errno_text,
-    seats::Seats,
     served::{
         admitted::Admitted,
         backlog::Backlog,
@@ -31,8 +31,8 @@ const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (-
 pub fn pg_run(
     spec: &PgSpec,
     clients: u32,
-    shape: &Shape,
-    seats: &Seats,
+    shape: &PgShape,
+    assignments: &Assignments,
     same_host: bool,
     sums: &Sums<Recorder>,
 ) -> PgRun {
@@ -47,7 +47,7 @@ pub fn pg_run(
     if spec.responder.is_none() {
         cpu.peer = Reading::absent(UNTOLD);
     }
-    let mut placement = ends.placement(seats, same_host);
+    let mut placement = ends.placement(assignments, same_host);
     placement.peer.migrations = Reading::absent(UNTOLD);
     let (p50, rate) = sums.estimates();
     let open = |h: &Option<Histogram>| h.as_ref().map(Histogram::quantiles);
@@ -82,8 +82,8 @@ pub fn pg_run(
         retried: all.retried,
         retries: all.retries,
         reconnects: all.fate.reconnects,
-        not_begun: Reading::Known(all.fate.left.not_begun),
-        behind_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.behind_ns)),
+        not_started: Reading::Known(all.fate.left.not_started),
+        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.schedule_lag_ns)),
         unfinished: all.fate.unfinished,
         scripts: scripts(spec, shape, all),
         cpu,
@@ -118,7 +118,7 @@ fn rates(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> (f64, f64) {
     (rate(window), rate((window - spent).max(window / 1000.0)))
 }
 
-fn scripts(spec: &PgSpec, shape: &Shape, all: &Recorder) -> Vec<PgScriptRun> {
+fn scripts(spec: &PgSpec, shape: &PgShape, all: &Recorder) -> Vec<PgScriptRun> {
     let plan = &shape.plan;
     let statements =
         |script: usize| plan.statements.iter().enumerate().filter(move |(_, s)| s.script == script);

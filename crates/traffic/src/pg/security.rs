@@ -186,7 +186,7 @@ impl Security {
 }
 
 /// What is wrong with a server's TLS, and what to do.
-pub fn told(server: &str, why: &rustls::Error) -> Error {
+pub fn reported(server: &str, why: &rustls::Error) -> Error {
     Error::Environment(advice(server, why, &REMEDIES))
 }
 

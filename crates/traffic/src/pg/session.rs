@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
                 self.agreed = Some(agreed);
                 Ok(Login::over_tls(self.link.tls().and_then(|tls| tls.end_point())))
             }
-            Err(Fault::Tls(why)) => Err(Unopened::Perhaps(security::told(&name, &why))),
+            Err(Fault::Tls(why)) => Err(Unopened::Perhaps(security::reported(&name, &why))),
             Err(Fault::Io(e)) if Deadline::is_stopped(&e) => {
                 Err(Unopened::Never(ended_early(&name)))
             }
@@ -419,7 +419,7 @@ impl<'a> Session<'a> {
                 _ => format!("{name}: the answer to {asked} was not over in {limit}"),
             }),
             Fault::Io(e) => Error::io(name, &e),
-            Fault::Tls(why) => security::told(name, &why),
+            Fault::Tls(why) => security::reported(name, &why),
         }
     }
 

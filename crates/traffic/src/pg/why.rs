@@ -142,7 +142,7 @@ fn shortened(sql: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(code: &str, message: &str) -> Error {
+    fn reported(code: &str, message: &str) -> Error {
         let error =
             ServerError { code: code.into(), message: message.into(), ..Default::default() };
         let who = Credentials {
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_both_ways_need_is_told_once() {
-        let rejected = |how: &str| told("28000", &format!("pg_hba.conf rejects, {how}"));
+        let rejected = |how: &str| reported("28000", &format!("pg_hba.conf rejects, {how}"));
         let Error::Denied(said) =
             both("db1:5432", &rejected("SSL encryption"), &rejected("no encryption"))
         else {
@@ -186,11 +186,11 @@ mod tests {
             ("28000", "role \"me\" does not exist", "name another user"),
             ("28000", "Peer authentication failed for user \"me\"", "run as that user"),
         ] {
-            let Error::Denied(said) = told(code, message) else { panic!("{message}") };
+            let Error::Denied(said) = reported(code, message) else { panic!("{message}") };
             assert!(said.contains(advice), "{said}");
             assert_eq!(said.contains("PGPASSWORD"), code == "28P01", "{said}");
         }
-        let said = told("3D000", "database \"me\" does not exist").to_string();
+        let said = reported("3D000", "database \"me\" does not exist").to_string();
         assert!(said.contains("/DATABASE"), "{said}");
     }
 }

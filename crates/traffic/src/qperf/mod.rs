@@ -6,9 +6,9 @@
 
 mod clock;
 mod data;
-mod far;
 pub(crate) mod fuzzed;
-mod near;
+mod local;
+mod peer;
 mod result;
 mod rtt;
 mod sender;

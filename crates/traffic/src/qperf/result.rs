@@ -10,13 +10,13 @@ use model::{
 use super::wire::{Stat, Test, Times};
 use crate::{
     Error, Result,
-    control::message::{FarReport, Kind, Ready},
-    seats::{self, Seats},
+    assignments::{self, Assignments},
+    control::message::{Kind, PeerReport, Ready},
 };
 
 const UNTOLD: &str = "qperf does not tell";
 
-/// The far end's CPU over its own window, which reaches from its first message to its last,
+/// The server's CPU over its own window, which reaches from its first message to its last,
 /// warm-up and cool-down included. qperf looks at the whole host alone.
 pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     if stat.ticks_per_s == 0 {
@@ -52,9 +52,9 @@ pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     })
 }
 
-/// The far end's report, as far as qperf makes one.
-pub fn report(stat: &Stat) -> FarReport {
-    FarReport {
+/// The server's report, as far as qperf makes one.
+pub fn report(stat: &Stat) -> PeerReport {
+    PeerReport {
         cpu: end_cpu(stat),
         moved: BTreeMap::new(),
         ran_on: BTreeMap::new(),
@@ -72,15 +72,15 @@ pub fn report(stat: &Stat) -> FarReport {
     }
 }
 
-/// Where the far end is asked to run: qperf takes one CPU or none, and only on this host is
+/// Where the server is asked to run: qperf takes one CPU or none, and only on this host is
 /// known which ones there are.
 ///
 /// # Errors
-/// As [`seats::far`].
-pub fn far_seat(
+/// As [`assignments::peer`].
+pub fn peer_assignment(
     common: &Common,
     kind: &Kind,
-    near: &Seats,
+    local: &Assignments,
     same_host: bool,
     to: std::net::SocketAddr,
 ) -> Result<Ready> {
@@ -99,21 +99,21 @@ pub fn far_seat(
                 threads: 1,
                 wait: Wait::Block,
                 pin: Pin::Auto,
-                near_cpus: near.cpus.iter().copied().collect::<CpuSet>(),
+                local_cpus: local.cpus.iter().copied().collect::<CpuSet>(),
                 socket: common.socket.clone(),
-                longest_ns: Nanos(0),
+                max_time_ns: Nanos(0),
                 engine: Engine::Epoll,
                 service_ns: None,
             };
-            let far = seats::far(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
-            Ok(Ready { allowed: far.allowed, ..pinned(far.cpus, far.why) })
+            let peer = assignments::peer(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
+            Ok(Ready { allowed: peer.allowed, ..pinned(peer.cpus, peer.why) })
         }
     }
 }
 
-/// The field of the request for a far seat.
-pub fn affinity(seat: &Ready) -> u32 {
-    seat.pinned.first().map_or(0, |c| c.0.saturating_add(1))
+/// The field of the request for a far assigned CPU.
+pub fn affinity(assignment: &Ready) -> u32 {
+    assignment.pinned.first().map_or(0, |c| c.0.saturating_add(1))
 }
 
 /// The test of a transport, there and back or one way.
@@ -132,14 +132,14 @@ pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
     }
 }
 
-/// What a qperf far end cannot do is refused, not passed over.
+/// What a qperf server cannot do is refused, not passed over.
 ///
 /// # Errors
 /// [`Error::Usage`].
 pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
     let usage = |why: &str| Err(Error::Usage(why.into()));
     if common.threads != 1 || flows != [1] {
-        return usage("with qperf at the far end there is one flow on one thread");
+        return usage("with qperf at the server there is one flow on one thread");
     }
     if common.duration_ns.0 == 0 {
         return usage("a window of no length measures nothing");
@@ -147,7 +147,7 @@ pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// What every run with qperf says of the far end.
+/// What every run with qperf says of the server.
 pub fn warnings(common: &Common) -> Vec<String> {
     let mut all = vec![];
     if common.peer_wait != Wait::Block {

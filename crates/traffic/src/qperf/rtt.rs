@@ -1,4 +1,4 @@
-//! `measure rtt --peer qperf`: round trips with qperf's server as the far end, every one of
+//! `measure rtt --peer qperf`: round trips with qperf's server as the server, every one of
 //! them recorded at this end. Its tests `tcp_lat` and `udp_lat` send each message back as it
 //! came.
 
@@ -10,12 +10,13 @@ use model::{
 };
 
 use super::{
-    near::{Ask, Place, Session, find},
-    result::{affinity, check_common, far_seat, report, test_of, warnings},
+    local::{Ask, PlacedEnd, Session, find},
+    result::{affinity, check_common, peer_assignment, report, test_of, warnings},
     wire::Stat,
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::{
         conduct::{Course, Run, conduct},
         confidence::Next,
@@ -28,11 +29,10 @@ use crate::{
         measure::{BATCH_NS, Measured, unix_s},
         recorder::{Recorder, Window},
         result,
-        single::{self, Shape},
+        single::{self, RttShape},
         sums::{Round, Sums},
         uring,
     },
-    seats::{self, Seats},
     team::Team,
 };
 
@@ -41,18 +41,18 @@ const SECOND: u64 = 1_000_000_000;
 const LARGEST_MESSAGE: u64 = 16 << 20;
 /// The largest UDP payload over IPv4 without options.
 const LARGEST_DATAGRAM: u64 = 65_507;
-/// How much longer than this end the far end goes on if nobody ends it.
+/// How much longer than this end the server goes on if nobody ends it.
 const SLACK_S: u64 = 3;
-/// A far end that does not answer for so long is given up.
+/// A server that does not answer for so long is given up.
 const SILENT_NS: u64 = 5 * SECOND;
 
 /// Everything about one run that does not change between its rounds.
 struct Point<'a> {
     spec: &'a RttSpec,
     test: Test,
-    place: &'a Place,
-    seats: &'a Seats,
-    seat: Ready,
+    place: &'a PlacedEnd,
+    assignments: &'a Assignments,
+    assignment: Ready,
     ask: Ask,
 }
 
@@ -64,8 +64,8 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
     check(spec)?;
     let place = find(&spec.common, run.stop)?;
     let to: SocketAddr = place.address;
-    let seats = seats::near(&spec.common.pin, 1, place.same_host, Some(to))?;
-    let calibration = calibrate(seats.cpus.first().copied())?;
+    let assignments = assignments::local(&spec.common.pin, 1, place.same_host, Some(to))?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "rtt".into(),
@@ -76,22 +76,22 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
         floor: calibration.certificate([]),
         runs: vec![],
         wait_split: None,
-        cut_short: false,
+        interrupted: false,
     };
     let mut broken = None;
     for &bytes in &spec.request_bytes {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
-        match size(spec, bytes, &place, &seats, run, &mut document) {
+        match size(spec, bytes, &place, &assignments, run, &mut document) {
             Ok(Measured { document: done, broken: why }) => {
                 document.runs.push(done);
                 broken = why;
             }
             Err(e) => broken = Some(e),
         }
-        document.cut_short |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+        document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
     }
     document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
@@ -105,18 +105,20 @@ fn check(spec: &RttSpec) -> Result<()> {
     check_common(&spec.common, &spec.flows)?;
     test_of(spec.common.transport, true)?;
     let usage = |why: String| Err(Error::Usage(why));
-    if spec.outstanding != 1 {
-        return usage("with qperf at the far end one request is outstanding".into());
+    if spec.queue_depth != 1 {
+        return usage("with qperf at the server one request is queue_depth".into());
     }
     if spec.rate_per_s.is_some() {
-        return usage("with qperf at the far end there is no schedule (--rate): it is asked again when it has answered".into());
+        return usage("with qperf at the server there is no schedule (--rate): it is asked again when it has answered".into());
     }
-    if spec.think_ns.is_some() || spec.peer_threads.is_some() {
-        return usage("with qperf at the far end there is no --think and no --peer-threads".into());
+    if spec.think_time_ns.is_some() || spec.peer_threads.is_some() {
+        return usage(
+            "with qperf at the server there is no --think-time and no --peer-threads".into(),
+        );
     }
     if spec.wait_split {
         return usage(
-            "the wait split needs `netwright serve` at the far end: qperf only blocks".into(),
+            "the wait split needs `netwright serve` at the server: qperf only blocks".into(),
         );
     }
     if spec.request_bytes.is_empty() {
@@ -135,7 +137,7 @@ fn check(spec: &RttSpec) -> Result<()> {
     }
 }
 
-/// How long the far end goes on if nobody ends it.
+/// How long the server goes on if nobody ends it.
 fn seconds(common: &Common) -> u32 {
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
     let whole = common.duration_ns.0.saturating_add(more).div_ceil(SECOND);
@@ -146,19 +148,19 @@ fn seconds(common: &Common) -> u32 {
 fn size(
     spec: &RttSpec,
     bytes: u64,
-    place: &Place,
-    seats: &Seats,
+    place: &PlacedEnd,
+    assignments: &Assignments,
     run: Run<'_>,
     document: &mut RttDocument,
 ) -> Result<Measured<RttRun>> {
     let common = &spec.common;
-    let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding: 1 };
-    let seat = far_seat(common, &kind, seats, place.same_host, place.address)?;
+    let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth: 1 };
+    let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
     let ask = Ask {
         test: test_of(common.transport, true)?,
         message: u32::try_from(bytes).unwrap_or(u32::MAX),
         seconds: seconds(common),
-        affinity: affinity(&seat),
+        affinity: affinity(&assignment),
     };
     let test = Test {
         kind,
@@ -167,16 +169,16 @@ fn size(
         threads: 1,
         wait: model::measure::Wait::Block,
         pin: common.peer_pin.clone(),
-        near_cpus: seats.cpus.iter().copied().collect(),
+        local_cpus: assignments.cpus.iter().copied().collect(),
         socket: common.socket.clone(),
-        longest_ns: Nanos(0),
+        max_time_ns: Nanos(0),
         engine: Engine::Epoll,
         service_ns: None,
     };
-    let point = Point { spec, test, place, seats, seat, ask };
+    let point = Point { spec, test, place, assignments, assignment, ask };
     let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());
     let done = |sums: Sums, why: Option<String>| {
-        let mut run = result::rtt_run(spec, &point.test, seats, place.same_host, sums);
+        let mut run = result::rtt_run(spec, &point.test, assignments, place.same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
         run.warnings.extend(why);
         run.warnings.extend(warnings(&spec.common));
@@ -193,7 +195,7 @@ fn size(
         document.peer.cpus = stat.map_or(document.peer.cpus, |s| s.cpus);
         sums.add(&round);
         let Round { broken, ended, .. } = round;
-        let ends = broken.is_some() || ended.course.cut_short;
+        let ends = broken.is_some() || ended.course.interrupted;
         let next =
             if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
@@ -223,12 +225,12 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
         broken = Some(words);
     }
-    let early = course.cut_short || run.stop.load(Ordering::Relaxed);
+    let early = course.interrupted || run.stop.load(Ordering::Relaxed);
     let stat = match &broken {
         Some(_) => None,
         None => match session.finish(early) {
             Ok(stat) => Some(stat),
-            // Told to stop, it did not wait for the far end's clock.
+            // Told to stop, it did not wait for the server's clock.
             Err(_) if early => None,
             Err(e) => {
                 broken = Some(e);
@@ -240,7 +242,7 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
         warnings.extend(disagreement(stat, team.transactions(), point.test.transport));
     }
     let ended = Ended {
-        ready: point.seat.clone(),
+        ready: point.assignment.clone(),
         course,
         seen: team.seen(),
         report: stat.as_ref().map(report),
@@ -270,7 +272,7 @@ fn exchange(
 ) -> Course {
     let (fd, spec) = (session.data.as_raw_fd(), point.spec);
     let bytes = u64::from(point.ask.message);
-    let shape = Shape {
+    let shape = RttShape {
         transport: spec.common.transport,
         request_bytes: bytes,
         response_bytes: bytes,
@@ -279,18 +281,18 @@ fn exchange(
         service_ns: 0,
         echo: true,
     };
-    let cpu = point.seats.cpus.first().copied();
+    let cpu = point.assignments.cpus.first().copied();
     thread::scope(|threads| {
         let work = || {
             let Some(member) = team.members.first() else { return };
-            if let Some(Err(e)) = cpu.map(seats::pin) {
+            if let Some(Err(e)) = cpu.map(assignments::pin) {
                 member.see(|seen| seen.warnings.push(e.to_string()));
             }
             let _running = member.sleeper.begin();
             member.see(|seen| seen.used(uring::PLAIN));
-            single::near(fd, &shape, window, team, member, recorder);
+            single::local(fd, &shape, window, team, member, recorder);
         };
-        let spawned = thread::Builder::new().name("nw-near-0".into()).spawn_scoped(threads, work);
+        let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
         if let Err(e) = spawned {
             team.break_off(Error::io("no thread", &e));
         }
@@ -318,7 +320,7 @@ impl Guard {
     fn new(spec: &RttSpec) -> Self {
         let udp = spec.common.transport == Transport::Udp;
         let wake_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
-        // Over UDP silence is loss, which is counted; the far end's end shows elsewhere.
+        // Over UDP silence is loss, which is counted; the server's end shows elsewhere.
         let silent_ns = if udp { u64::MAX } else { SILENT_NS };
         let now = now_ns();
         Self { wake_ns, woken_ns: now, answered: 0, since_ns: now, silent_ns }
@@ -333,7 +335,7 @@ impl Guard {
             (self.answered, self.since_ns) = (answered, now);
         } else if now - self.since_ns > self.silent_ns {
             let s = (now - self.since_ns) / SECOND;
-            team.break_off(Error::Environment(format!("the far end has not answered for {s} s")));
+            team.break_off(Error::Environment(format!("the server has not answered for {s} s")));
         }
         if now - self.woken_ns >= self.wake_ns {
             self.woken_ns = now;

@@ -13,7 +13,7 @@ use crate::{
     net::now_ns,
     rtt::{
         exchange::current_cpu,
-        single::{Ran, far_end_gone},
+        single::{Ran, server_gone},
         wait::send_all,
     },
     team::{Member, Team},
@@ -85,7 +85,7 @@ impl Sender {
 fn broken(e: &io::Error) -> Error {
     match e.raw_os_error() {
         Some(libc::EMSGSIZE) => Error::Usage("a message is larger than a datagram can be".into()),
-        _ => far_end_gone(Some(e)),
+        _ => server_gone(Some(e)),
     }
 }
 

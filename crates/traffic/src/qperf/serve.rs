@@ -1,4 +1,4 @@
-//! The far end for unmodified qperf clients, many at once.
+//! The server for unmodified qperf clients, many at once.
 //!
 //! One thread holds every connection that has not asked yet, whatever comes in there: each
 //! costs a descriptor and a few hundred bytes until its time is over. A whole request that is
@@ -23,7 +23,7 @@ use probe::samples::clock::monotonic_ns;
 use socket2::{Domain, Socket, Type};
 
 use super::{
-    far,
+    peer,
     session::{Done, Session},
     talk::{Control, LOOK_NS},
     wire::{self, REQUEST, Request, Test, VERSION},
@@ -241,7 +241,7 @@ struct House<'scope, 'env> {
     on_event: &'env (dyn Fn(Event) + Sync),
     waiting: Vec<Waiting>,
     ignored: u64,
-    told_ns: u64,
+    reported_ns: u64,
 }
 
 /// Serves until `stop` is set; tests that still run then end with the counters they have.
@@ -262,10 +262,10 @@ pub fn serve(
     }
     let running = AtomicUsize::new(0);
     thread::scope(|scope| {
-        let (waiting, told_ns) = (Vec::new(), monotonic_ns());
+        let (waiting, reported_ns) = (Vec::new(), monotonic_ns());
         let running = &running;
         let mut house =
-            House { scope, limits, stop, running, on_event, waiting, ignored: 0, told_ns };
+            House { scope, limits, stop, running, on_event, waiting, ignored: 0, reported_ns };
         while !stop.load(Ordering::Relaxed) {
             house.round(listeners)?;
         }
@@ -362,9 +362,9 @@ impl<'scope, 'env> House<'scope, 'env> {
 
     fn tell(&mut self) {
         let now = monotonic_ns();
-        if self.ignored > 0 && now - self.told_ns >= TELL_NS {
+        if self.ignored > 0 && now - self.reported_ns >= TELL_NS {
             (self.on_event)(Event::Ignored { connections: self.ignored });
-            (self.ignored, self.told_ns) = (0, now);
+            (self.ignored, self.reported_ns) = (0, now);
         }
     }
 
@@ -380,7 +380,7 @@ impl<'scope, 'env> House<'scope, 'env> {
         if busy >= self.limits.sessions {
             return self.turn_away(w, format!("busy with {busy} tests; try again later"));
         }
-        let Some(memory) = self.limits.memory.take(STACK + far::buffer_bytes(request.msg_size))
+        let Some(memory) = self.limits.memory.take(STACK + peer::buffer_bytes(request.msg_size))
         else {
             return self.turn_away(w, "no memory left for one more test; try again later".into());
         };

@@ -1,4 +1,4 @@
-//! One test at the far end: port, synchronisation, data, counters.
+//! One test at the server: port, synchronisation, data, counters.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use super::{
     Limits,
     clock::{self, TICKS_PER_S},
     data::{Over, Watch},
-    far::{Tally, Work},
+    peer::{Tally, Work},
     talk::{Control, LOOK_NS, ready},
     wire::{AFTER, BEFORE, Request, Stat, Test},
 };
@@ -99,7 +99,7 @@ impl Session<'_> {
         }
         let begun = monotonic_ns();
         let (cpus, start) = clock::times(begun);
-        let deadline = begun.saturating_add(self.longest_ns());
+        let deadline = begun.saturating_add(self.max_time_ns());
         let (tally, over) = self.data(&data, from, deadline);
         // What came after the time is not counted, so neither is the time.
         let ended = monotonic_ns().min(deadline);
@@ -111,7 +111,7 @@ impl Session<'_> {
         Ok(Done { tally, ns: ended - begun, over })
     }
 
-    fn longest_ns(&self) -> u64 {
+    fn max_time_ns(&self) -> u64 {
         let most = u64::try_from(self.limits.longest.as_nanos()).unwrap_or(u64::MAX);
         match self.request.time {
             0 => most,

@@ -20,27 +20,27 @@ use model::{
 use stats::interval;
 
 use super::{
-    near::{Ask, Place, Session, find},
-    result::{affinity, check_common, end_cpu, far_seat, test_of, warnings},
+    local::{Ask, PlacedEnd, Session, find},
+    result::{affinity, check_common, end_cpu, peer_assignment, test_of, warnings},
     sender::Sender,
     wire::Stat,
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::conduct::Run,
     control::message::{Kind, Ready},
     host::{self, Mark, calibrate},
     iperf3::sock::{TcpInfo, congestion, tcp_info},
     net::now_ns,
     rtt::measure::{Measured, unix_s},
-    seats::{self, Seats},
     team::Team,
 };
 
 const SECOND: u64 = 1_000_000_000;
 /// The largest message over TCP and over UDP.
 const LARGEST: (u64, u64) = (16 << 20, 65_507);
-/// How much longer than this end the far end goes on if nobody ends it.
+/// How much longer than this end the server goes on if nobody ends it.
 const SLACK_S: u64 = 3;
 /// How often a wait looks whether it shall end.
 const LOOK_NS: u64 = 50_000_000;
@@ -53,8 +53,9 @@ const UNTOLD: &str = "qperf does not tell";
 pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument>> {
     check(spec)?;
     let place = find(&spec.common, run.stop)?;
-    let seats = seats::near(&spec.common.pin, 1, place.same_host, Some(place.address))?;
-    let calibration = calibrate(seats.cpus.first().copied())?;
+    let assignments =
+        assignments::local(&spec.common.pin, 1, place.same_host, Some(place.address))?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
     let mut document = StreamDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "stream".into(),
@@ -64,14 +65,14 @@ pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamD
         peer: place.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],
-        cut_short: false,
+        interrupted: false,
     };
     let mut broken = None;
     for &bytes in &spec.message_bytes {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
             break;
         }
-        match one(spec, bytes, &place, &seats, run) {
+        match one(spec, bytes, &place, &assignments, run) {
             Ok((done, cpus, why)) => {
                 document.peer.cpus = cpus.unwrap_or(document.peer.cpus);
                 document.runs.push(done);
@@ -80,7 +81,7 @@ pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamD
             Err(e) => broken = Some(e),
         }
     }
-    document.cut_short = broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.interrupted = broken.is_some() || run.stop.load(Ordering::Relaxed);
     document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -117,16 +118,16 @@ fn check(spec: &StreamSpec) -> Result<()> {
 fn one(
     spec: &StreamSpec,
     bytes: u64,
-    place: &Place,
-    seats: &Seats,
+    place: &PlacedEnd,
+    assignments: &Assignments,
     run: Run<'_>,
 ) -> Result<(StreamRun, Option<u32>, Option<Error>)> {
     let mut spec = spec.clone();
     let udp = spec.common.transport == Transport::Udp;
-    let mut told = warnings(&spec.common);
+    let mut reported = warnings(&spec.common);
     if udp && spec.common.warmup_ns.0 + spec.common.cooldown_ns.0 > 0 {
         (spec.common.warmup_ns, spec.common.cooldown_ns) = (Nanos(0), Nanos(0));
-        told.push("no warm-up: qperf counts all datagrams of a test together".into());
+        reported.push("no warm-up: qperf counts all datagrams of a test together".into());
     }
     let common = &spec.common;
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
@@ -139,12 +140,12 @@ fn one(
         zerocopy: None,
         skip_receive_copy: false,
     };
-    let seat = far_seat(common, &kind, seats, place.same_host, place.address)?;
+    let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
     let ask = Ask {
         test: test_of(common.transport, false)?,
         message: u32::try_from(bytes).unwrap_or(u32::MAX),
         seconds: u32::try_from(seconds).unwrap_or(u32::MAX),
-        affinity: affinity(&seat),
+        affinity: affinity(&assignment),
     };
     let mut session = Session::open(place, common, ask, run.stop)?;
     let sender = Sender {
@@ -154,7 +155,7 @@ fn one(
         refused: AtomicU64::new(0),
     };
     let team = Team::new(1);
-    let course = send(&spec, &mut session, &sender, seats, &team, run);
+    let course = send(&spec, &mut session, &sender, assignments, &team, run);
     let mut broken = team.broken();
     if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
         broken = Some(words);
@@ -172,7 +173,18 @@ fn one(
         },
     };
     let cpus = stat.as_ref().map(|s| s.cpus);
-    let run = Parts { spec: &spec, bytes, place, seats, seat, sender, team, course, stat, told };
+    let run = Parts {
+        spec: &spec,
+        bytes,
+        place,
+        assignments,
+        assignment,
+        sender,
+        team,
+        course,
+        stat,
+        reported,
+    };
     Ok((run.run(), cpus, broken))
 }
 
@@ -198,22 +210,22 @@ fn send(
     spec: &StreamSpec,
     session: &mut Session,
     sender: &Sender,
-    seats: &Seats,
+    assignments: &Assignments,
     team: &Team,
     run: Run<'_>,
 ) -> Course {
-    let (fd, cpu) = (session.data.as_raw_fd(), seats.cpus.first().copied());
+    let (fd, cpu) = (session.data.as_raw_fd(), assignments.cpus.first().copied());
     thread::scope(|threads| {
         let work = || {
             let Some(member) = team.members.first() else { return };
-            if let Some(Err(e)) = cpu.map(seats::pin) {
+            if let Some(Err(e)) = cpu.map(assignments::pin) {
                 member.see(|seen| seen.warnings.push(e.to_string()));
             }
             let _running = member.sleeper.begin();
             sender.run(fd, team, member);
         };
         let begun = now_ns();
-        let spawned = thread::Builder::new().name("nw-near-0".into()).spawn_scoped(threads, work);
+        let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
         if let Err(e) = spawned {
             team.break_off(Error::io("no thread", &e));
         }
@@ -272,14 +284,14 @@ fn watch(spec: &StreamSpec, session: &mut Session, team: &Team, run: Run<'_>) ->
 struct Parts<'a> {
     spec: &'a StreamSpec,
     bytes: u64,
-    place: &'a Place,
-    seats: &'a Seats,
-    seat: Ready,
+    place: &'a PlacedEnd,
+    assignments: &'a Assignments,
+    assignment: Ready,
     sender: Sender,
     team: Team,
     course: Course,
     stat: Option<Stat>,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl Parts<'_> {
@@ -300,7 +312,7 @@ impl Parts<'_> {
         };
         let peer = match &self.stat {
             Some(stat) => end_cpu(stat).map(|cpu| host::per_unit(cpu, stat.received.bytes)),
-            None => Reading::absent("the far end did not report"),
+            None => Reading::absent("the server did not report"),
         };
         let rates: Vec<f64> = intervals.iter().map(|i| i.bits_per_s).collect();
         let each = self.spec.interval_ns.0;
@@ -337,7 +349,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What the far end's kernel acknowledged within the window.
+    /// What the server's kernel acknowledged within the window.
     fn stream_window(&self) -> (u64, u64) {
         let (first, last) = (self.course.samples.first(), self.course.samples.last());
         let Some((a, b)) = first.zip(last) else { return (0, 0) };
@@ -345,7 +357,7 @@ impl Parts<'_> {
         (acked(b).saturating_sub(acked(a)), b.at_ns - a.at_ns)
     }
 
-    /// All that the far end received, over the time in which it was sent.
+    /// All that the server received, over the time in which it was sent.
     fn datagram_window(&self) -> (u64, u64) {
         let (from, to) = self.course.sent_ns;
         (self.stat.map_or(0, |s| s.received.bytes), to - from)
@@ -391,17 +403,17 @@ impl Parts<'_> {
 
     fn placement(&self, migrations: Reading<u64>) -> Placement {
         let local = EndPlacement {
-            pinned: self.seats.cpus.clone(),
-            why: self.seats.why.clone(),
+            pinned: self.assignments.cpus.clone(),
+            why: self.assignments.why.clone(),
             ran_on: self.team.seen().ran_on,
-            allowed: self.seats.allowed.clone(),
+            allowed: self.assignments.allowed.clone(),
             migrations,
             ..EndPlacement::default()
         };
         let peer = EndPlacement {
-            pinned: self.seat.pinned.clone(),
-            why: self.seat.why.clone(),
-            allowed: self.seat.allowed.clone(),
+            pinned: self.assignment.pinned.clone(),
+            why: self.assignment.why.clone(),
+            allowed: self.assignment.allowed.clone(),
             migrations: Reading::absent(UNTOLD),
             ..EndPlacement::default()
         };
@@ -409,12 +421,12 @@ impl Parts<'_> {
     }
 
     fn warnings(&self, udp: bool) -> Vec<String> {
-        let mut all = self.told.clone();
+        let mut all = self.reported.clone();
         all.extend(self.team.seen().warnings);
         if udp {
             all.push("no intervals: qperf tells what it received only once, at the end".into());
         }
-        // Whole messages here; the last, cut short by the end, may count there.
+        // Whole messages here; the last, interrupted by the end, may count there.
         let sent = self.team.transactions().saturating_mul(self.bytes);
         match &self.stat {
             Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {
@@ -424,7 +436,7 @@ impl Parts<'_> {
                 ));
             }
             Some(_) => {}
-            None => all.push("the far end did not say what it received".into()),
+            None => all.push("the server did not say what it received".into()),
         }
         if self.spec.common.confidence_per_mille.is_some() {
             all.push("streams to qperf are not repeated for an interval".into());

@@ -247,9 +247,9 @@ mod tests {
 
     fn pair() -> (Control, Control) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (far, _) = listener.accept().unwrap();
-        (Control::new(near, "near".into()).unwrap(), Control::new(far, "far".into()).unwrap())
+        let local = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (peer, _) = listener.accept().unwrap();
+        (Control::new(local, "near".into()).unwrap(), Control::new(peer, "far".into()).unwrap())
     }
 
     fn soon() -> u64 {

@@ -70,8 +70,8 @@ pub fn echo_number(request: &[u8], response: &mut [u8]) {
 #[inline]
 pub fn answers(response: &[u8], request_bytes: u64, number: u32) -> bool {
     let bytes = number.to_le_bytes();
-    let told = bytes.iter().zip(NUMBER_AT).take(request_bytes.min(4) as usize);
-    told.into_iter().all(|(byte, at)| response.get(at).is_none_or(|b| b == byte))
+    let reported = bytes.iter().zip(NUMBER_AT).take(request_bytes.min(4) as usize);
+    reported.into_iter().all(|(byte, at)| response.get(at).is_none_or(|b| b == byte))
 }
 
 #[cfg(test)]

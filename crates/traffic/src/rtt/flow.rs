@@ -6,7 +6,7 @@ use model::measure::Transport;
 
 use super::{
     exchange::{UNKNOWN_CPU, answers, read_cpu, stamp_number},
-    single::Shape,
+    single::RttShape,
 };
 
 /// A request on its way.
@@ -53,17 +53,17 @@ pub enum Read {
     Some,
     /// Nothing there.
     Nothing,
-    /// The far end closed.
+    /// The server closed.
     End,
     /// The kernel says why.
     Broken(io::Error),
 }
 
 impl Flow {
-    pub fn new(fd: RawFd, outstanding: u32) -> Self {
+    pub fn new(fd: RawFd, queue_depth: u32) -> Self {
         Self {
             fd,
-            asked: VecDeque::with_capacity(outstanding as usize),
+            asked: VecDeque::with_capacity(queue_depth as usize),
             unsent: 0,
             full: false,
             got: 0,
@@ -83,7 +83,7 @@ impl Flow {
     /// Sends a request; what the socket has no room for is left in `unsent`.
     pub fn ask(
         &mut self,
-        shape: &Shape,
+        shape: &RttShape,
         request: &mut [u8],
         due_ns: u64,
         now: u64,
@@ -120,7 +120,7 @@ impl Flow {
     /// answer nothing.
     pub fn read(
         &mut self,
-        shape: &Shape,
+        shape: &RttShape,
         room: &mut [u8],
         late: &mut u64,
         mut hear: impl FnMut(Answer),
@@ -155,7 +155,7 @@ impl Flow {
     }
 
     /// The question that a datagram answers; those before it stay, for UDP may reorder.
-    fn answered(&mut self, shape: &Shape, bytes: &[u8]) -> Option<Asked> {
+    fn answered(&mut self, shape: &RttShape, bytes: &[u8]) -> Option<Asked> {
         if bytes.len() as u64 != shape.response_bytes {
             return None;
         }
@@ -165,7 +165,7 @@ impl Flow {
     }
 
     /// Takes bytes of a stream of responses, and hears of every one that is whole then.
-    pub fn take(&mut self, shape: &Shape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
+    pub fn take(&mut self, shape: &RttShape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
         while !bytes.is_empty() {
             let wanted = shape.response_bytes - self.got;
             let length = bytes.len().min(usize::try_from(wanted).unwrap_or(usize::MAX));

@@ -6,7 +6,7 @@ use std::{io, os::fd::RawFd};
 use super::{
     flow::{Answer, Flow, Read},
     recorder::{Recorder, Window},
-    single::{Shape, far_end_gone, serve_for},
+    single::{RttShape, serve_for, server_gone},
 };
 use crate::{
     Error,
@@ -39,17 +39,17 @@ impl Schedule {
 const LOOK_EVERY: u64 = 1024;
 
 /// One thread's work.
-pub struct Near<'a> {
-    pub shape: &'a Shape,
+pub struct LocalEnd<'a> {
+    pub shape: &'a RttShape,
     pub window: &'a Window,
     pub team: &'a Team,
     pub member: &'a Member,
-    pub outstanding: u32,
+    pub queue_depth: u32,
     pub schedule: Option<Schedule>,
 }
 
 /// What a thread holds.
-struct State<'r> {
+struct RttLoop<'r> {
     flows: Vec<Flow>,
     epoll: Epoll,
     request: Vec<u8>,
@@ -61,7 +61,7 @@ struct State<'r> {
     next: u64,
 }
 
-impl Near<'_> {
+impl LocalEnd<'_> {
     /// Runs until the team ends.
     pub fn run(&self, fds: &[RawFd], recorder: &mut Recorder) {
         if let Err(why) = self.go(fds, recorder) {
@@ -74,9 +74,9 @@ impl Near<'_> {
         for (key, fd) in fds.iter().enumerate() {
             epoll.add(*fd, key).map_err(|e| Error::io("epoll", &e))?;
         }
-        let most = self.shape.response_bytes * u64::from(self.outstanding);
-        let mut state = State {
-            flows: fds.iter().map(|fd| Flow::new(*fd, self.outstanding)).collect(),
+        let most = self.shape.response_bytes * u64::from(self.queue_depth);
+        let mut state = RttLoop {
+            flows: fds.iter().map(|fd| Flow::new(*fd, self.queue_depth)).collect(),
             epoll,
             request: vec![0; self.shape.request_bytes as usize],
             room: vec![0; most.clamp(64, 256 << 10) as usize + 1],
@@ -120,22 +120,22 @@ impl Near<'_> {
     }
 
     /// Open loop, at the end: what was due and had not been sent.
-    fn tell_behind(&self, schedule: &Schedule, state: &mut State<'_>) {
+    fn tell_behind(&self, schedule: &Schedule, state: &mut RttLoop<'_>) {
         let now = now_ns();
         let within = schedule.number_at(self.window.end_ns().min(now));
         let flows = state.flows.len() as u64;
         for (key, flow) in (0u64..).zip(&state.flows) {
             let next = flow.turns * flows + key;
             let behind = now.saturating_sub(schedule.due(next));
-            state.recorder.behind_ns = state.recorder.behind_ns.max(behind);
-            state.recorder.not_begun += within.saturating_sub(next).div_ceil(flows.max(1));
+            state.recorder.schedule_lag_ns = state.recorder.schedule_lag_ns.max(behind);
+            state.recorder.not_started += within.saturating_sub(next).div_ceil(flows.max(1));
         }
     }
 
     /// Closed loop: every flow gets its requests.
-    fn fill(&self, state: &mut State<'_>) -> Result<(), Error> {
+    fn fill(&self, state: &mut RttLoop<'_>) -> Result<(), Error> {
         for key in 0..state.flows.len() {
-            for _ in 0..self.outstanding {
+            for _ in 0..self.queue_depth {
                 let now = now_ns();
                 self.ask(state, key, now, now)?;
             }
@@ -144,7 +144,7 @@ impl Near<'_> {
     }
 
     #[inline]
-    fn ask(&self, state: &mut State<'_>, key: usize, due: u64, now: u64) -> Result<(), Error> {
+    fn ask(&self, state: &mut RttLoop<'_>, key: usize, due: u64, now: u64) -> Result<(), Error> {
         let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
         flow.ask(self.shape, &mut state.request, due, now).map_err(|e| self.gone(&e))?;
         if flow.unsent > 0 && !flow.full {
@@ -154,7 +154,7 @@ impl Near<'_> {
         Ok(())
     }
 
-    fn push(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+    fn push(&self, state: &mut RttLoop<'_>, key: usize) -> Result<(), Error> {
         let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
         flow.push(&state.request).map_err(|e| self.gone(&e))?;
         if flow.unsent == 0 && flow.full {
@@ -165,11 +165,11 @@ impl Near<'_> {
     }
 
     fn gone(&self, e: &io::Error) -> Error {
-        far_end_gone(Some(e))
+        server_gone(Some(e))
     }
 
     /// Open loop: sends what is due on flows that may, and says when the next is due.
-    fn send_due(&self, schedule: &Schedule, state: &mut State<'_>) -> Result<u64, Error> {
+    fn send_due(&self, schedule: &Schedule, state: &mut RttLoop<'_>) -> Result<u64, Error> {
         let (now, flows) = (now_ns(), state.flows.len() as u64);
         let due = schedule.number_at(now + 1);
         // Far behind, one look at each flow is enough: it knows itself what it has to send.
@@ -182,7 +182,7 @@ impl Near<'_> {
         state.next = state.next.max(due);
         // Nothing may be sent before an answer: to wake up for the schedule would only take the
         // CPU from whoever answers.
-        let full = |f: &Flow| f.asked.len() >= self.outstanding as usize;
+        let full = |f: &Flow| f.asked.len() >= self.queue_depth as usize;
         let waits = !sent && state.flows.iter().all(full);
         Ok(if waits { u64::MAX } else { schedule.due(state.next) })
     }
@@ -192,7 +192,7 @@ impl Near<'_> {
     fn catch_up(
         &self,
         schedule: &Schedule,
-        state: &mut State<'_>,
+        state: &mut RttLoop<'_>,
         key: usize,
         now: u64,
     ) -> Result<bool, Error> {
@@ -201,7 +201,7 @@ impl Near<'_> {
         loop {
             let Some(flow) = state.flows.get_mut(key) else { return Ok(sent) };
             let due = schedule.due(flow.turns * flows + key as u64);
-            if due > now || flow.asked.len() >= self.outstanding as usize {
+            if due > now || flow.asked.len() >= self.queue_depth as usize {
                 return Ok(sent);
             }
             flow.turns += 1;
@@ -210,7 +210,7 @@ impl Near<'_> {
         }
     }
 
-    fn hear(&self, state: &mut State<'_>, key: usize) -> Result<(), Error> {
+    fn hear(&self, state: &mut RttLoop<'_>, key: usize) -> Result<(), Error> {
         let Some(flow) = state.flows.get_mut(key) else { return Ok(()) };
         let mut late = 0;
         let mut heard = 0u32;
@@ -231,7 +231,7 @@ impl Near<'_> {
             });
         match read {
             Read::Some | Read::Nothing => {}
-            Read::End => return Err(far_end_gone(None)),
+            Read::End => return Err(server_gone(None)),
             Read::Broken(e) => return Err(self.gone(&e)),
         }
         if late > 0 && self.window.holds(now_ns()) {
@@ -244,7 +244,13 @@ impl Near<'_> {
     }
 
     /// What follows so many answers on a flow.
-    fn after(&self, state: &mut State<'_>, key: usize, heard: u32, now: u64) -> Result<(), Error> {
+    fn after(
+        &self,
+        state: &mut RttLoop<'_>,
+        key: usize,
+        heard: u32,
+        now: u64,
+    ) -> Result<(), Error> {
         state.done += u64::from(heard);
         self.member.handled(state.done);
         if state.done % LOOK_EVERY < u64::from(heard) {
@@ -265,7 +271,7 @@ impl Near<'_> {
     }
 
     /// UDP: what was asked too long ago is lost; closed loop asks anew.
-    fn give_up_lost(&self, state: &mut State<'_>) -> Result<(), Error> {
+    fn give_up_lost(&self, state: &mut RttLoop<'_>) -> Result<(), Error> {
         let now = now_ns();
         for key in 0..state.flows.len() {
             let Some(flow) = state.flows.get_mut(key) else { continue };

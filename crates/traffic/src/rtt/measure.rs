@@ -12,16 +12,17 @@ use model::{
 use socket2::Socket;
 
 use super::{
-    many::{Near, Schedule},
+    many::{LocalEnd, Schedule},
     recorder::{Recorder, Window},
     result,
-    single::{self, Shape},
+    single::{self, RttShape},
     split,
     sums::{Round, Sums},
     uring,
 };
 use crate::{
     Error, Result,
+    assignments::{self, Assignments},
     client::{
         Peer,
         conduct::{Course, Run, conduct},
@@ -35,7 +36,6 @@ use crate::{
     },
     host::calibrate,
     net::{now_ns, options, own_files},
-    seats::{self, Seats},
     serve::limits::LARGEST_DATAGRAM,
     team::Team,
 };
@@ -86,7 +86,8 @@ pub fn measure(
 ) -> Result<Measured<RttDocument>> {
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
-    let local = seats::near(&spec.common.pin, spec.common.threads, peer.same_host, peer.address)?;
+    let local =
+        assignments::local(&spec.common.pin, spec.common.threads, peer.same_host, peer.address)?;
     let calibration = calibrate(local.cpus.first().copied())?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
@@ -98,13 +99,13 @@ pub fn measure(
         floor: calibration.certificate([]),
         runs: vec![],
         wait_split: None,
-        cut_short: false,
+        interrupted: false,
     };
     let broken = match spec.wait_split {
         true => split_runs(spec, &peer, &local, run, &mut document),
         false => all_points(spec, &peer, &local, run, &mut document),
     };
-    document.cut_short |= run.stop.load(Ordering::Relaxed);
+    document.interrupted |= run.stop.load(Ordering::Relaxed);
     document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -116,7 +117,7 @@ pub fn measure(
 fn split_runs(
     spec: &RttSpec,
     peer: &Peer,
-    local: &Seats,
+    local: &Assignments,
     run: Run<'_>,
     document: &mut RttDocument,
 ) -> Option<Error> {
@@ -125,13 +126,13 @@ fn split_runs(
     let mut broken = None;
     for variant in split::variants(spec, local.cpus.first().copied(), peer.same_host) {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         let step = document.floor.clock_step_ns;
         match one(&variant.spec, point, peer, local, run, step) {
             Ok(Measured { document: mut run, broken: why }) => {
-                document.cut_short |= why.is_some();
+                document.interrupted |= why.is_some();
                 broken = why;
                 if let Some(why) = variant.why {
                     let ends = &mut run.placement;
@@ -150,19 +151,19 @@ fn split_runs(
 fn all_points(
     spec: &RttSpec,
     peer: &Peer,
-    local: &Seats,
+    local: &Assignments,
     run: Run<'_>,
     document: &mut RttDocument,
 ) -> Option<Error> {
     let mut broken = None;
     for point in points(spec) {
         if run.stop.load(Ordering::Relaxed) {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         match one(spec, point, peer, local, run, document.floor.clock_step_ns) {
             Ok(Measured { document: done, broken: why }) => {
-                document.cut_short |= why.is_some();
+                document.interrupted |= why.is_some();
                 document.runs.push(done);
                 broken = why;
             }
@@ -196,11 +197,11 @@ fn check(spec: &RttSpec) -> Result<()> {
     if let Some(n) = sizes().find(|n| **n > most) {
         return usage(format!("a datagram of {n} bytes; at most {most} are possible"));
     }
-    if spec.outstanding == 0 || common.threads == 0 {
+    if spec.queue_depth == 0 || common.threads == 0 {
         return usage("at least one request outstanding and one thread are needed".into());
     }
     if spec.peer_threads == Some(0) {
-        return usage("no thread at the far end answers nobody".into());
+        return usage("no thread at the server answers nobody".into());
     }
     if spec.rate_per_s == Some(0) {
         return usage("a rate of 0 sends nothing".into());
@@ -214,23 +215,23 @@ pub fn unix_s() -> u64 {
     since.map_or(0, |d| d.as_secs())
 }
 
-/// The test that the far end is asked for.
-fn test_of(spec: &RttSpec, point: Point, seats: &Seats) -> Test {
+/// The test that the server is asked for.
+fn test_of(spec: &RttSpec, point: Point, assignments: &Assignments) -> Test {
     let Common { warmup_ns, duration_ns, cooldown_ns, .. } = &spec.common;
     Test {
         kind: Kind::Rtt {
             request_bytes: point.request_bytes,
             response_bytes: point.response_bytes,
-            outstanding: spec.outstanding,
+            queue_depth: spec.queue_depth,
         },
         transport: spec.common.transport,
         flows: point.flows,
         threads: spec.peer_threads.unwrap_or(spec.common.threads),
         wait: spec.common.peer_wait,
         pin: spec.common.peer_pin.clone(),
-        near_cpus: seats.cpus.iter().copied().collect(),
+        local_cpus: assignments.cpus.iter().copied().collect(),
         socket: spec.common.socket.clone(),
-        longest_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
+        max_time_ns: Nanos(warmup_ns.0 + duration_ns.0 + cooldown_ns.0),
         engine: spec.engine,
         service_ns: spec.service_ns,
     }
@@ -241,30 +242,30 @@ fn one(
     spec: &RttSpec,
     point: Point,
     peer: &Peer,
-    seats: &Seats,
+    assignments: &Assignments,
     run: Run<'_>,
     clock_step_ns: u64,
 ) -> Result<Measured<RttRun>> {
-    let test = test_of(spec, point, seats);
+    let test = test_of(spec, point, assignments);
     let mut sums = Sums::new(clock_step_ns);
     let begun = now_ns();
     loop {
         let what = result::progress_text(spec, point.request_bytes, point.flows, sums.rounds);
-        let round = match round(spec, &test, peer, seats, run, &what) {
+        let round = match round(spec, &test, peer, assignments, run, &what) {
             Ok(round) => round,
             Err(e) if sums.rounds == 0 => return Err(e),
             Err(e) => {
-                let document = result::rtt_run(spec, &test, seats, peer.same_host, sums);
+                let document = result::rtt_run(spec, &test, assignments, peer.same_host, sums);
                 return Ok(Measured { document, broken: Some(e) });
             }
         };
         sums.add(&round);
         let Round { broken, ended, .. } = round;
-        let ends = broken.is_some() || ended.course.cut_short;
+        let ends = broken.is_some() || ended.course.interrupted;
         let next =
             if ends { Next::Done(None) } else { result::next(spec, &sums, now_ns() - begun) };
         if let Next::Done(why) = next {
-            let mut document = result::rtt_run(spec, &test, seats, peer.same_host, sums);
+            let mut document = result::rtt_run(spec, &test, assignments, peer.same_host, sums);
             document.warnings.extend(why);
             return Ok(Measured { document, broken });
         }
@@ -276,7 +277,7 @@ fn round(
     spec: &RttSpec,
     test: &Test,
     peer: &Peer,
-    seats: &Seats,
+    assignments: &Assignments,
     run: Run<'_>,
     what: &str,
 ) -> Result<Round> {
@@ -299,9 +300,11 @@ fn round(
     let course = std::thread::scope(|threads| -> Result<Course> {
         for (n, recorder) in recorders.iter_mut().enumerate() {
             let (team, window, shape, sockets) = (&team, &window, &shape, &sockets);
-            let work = move || near_thread(n, spec, shape, sockets, seats, team, window, recorder);
-            if let Err(e) =
-                std::thread::Builder::new().name(format!("nw-near-{n}")).spawn_scoped(threads, work)
+            let work =
+                move || local_thread(n, spec, shape, sockets, assignments, team, window, recorder);
+            if let Err(e) = std::thread::Builder::new()
+                .name(format!("nw-client-{n}"))
+                .spawn_scoped(threads, work)
             {
                 team.break_off(Error::io("no thread", &e));
             }
@@ -326,40 +329,42 @@ fn round(
     Ok(Round { ended, recorders, broken })
 }
 
-fn shape_of(spec: &RttSpec, test: &Test) -> Shape {
+fn shape_of(spec: &RttSpec, test: &Test) -> RttShape {
     let (request_bytes, response_bytes) = match test.kind {
         Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
         _ => (1, 1),
     };
-    Shape {
+    RttShape {
         transport: test.transport,
         request_bytes,
         response_bytes,
         wait: spec.common.wait,
         timeout_ns: spec.timeout_ns.0,
-        service_ns: think_ns(spec),
+        service_ns: think_time_ns(spec),
         echo: false,
     }
 }
 
 /// What a thread here computes upon a response; by schedule nothing waits for it.
-fn think_ns(spec: &RttSpec) -> u64 {
-    spec.think_ns.filter(|_| spec.rate_per_s.is_none()).map_or(0, |ns| ns.0)
+fn think_time_ns(spec: &RttSpec) -> u64 {
+    spec.think_time_ns.filter(|_| spec.rate_per_s.is_none()).map_or(0, |ns| ns.0)
 }
 
 #[allow(clippy::too_many_arguments, reason = "a thread is handed everything once")]
-fn near_thread(
+fn local_thread(
     n: usize,
     spec: &RttSpec,
-    shape: &Shape,
+    shape: &RttShape,
     sockets: &[Socket],
-    seats: &Seats,
+    assignments: &Assignments,
     team: &Team,
     window: &Window,
     recorder: &mut Recorder,
 ) {
     let Some(member) = team.members.get(n) else { return };
-    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+    if let Some(Err(e)) =
+        assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
+    {
         member.see(|seen| seen.warnings.push(e.to_string()));
     }
     let threads = team.members.len();
@@ -373,26 +378,26 @@ fn near_thread(
         Schedule { start_ns, gap_ns }
     });
     match (fds.as_slice(), &schedule) {
-        ([fd], None) if spec.outstanding == 1 => {
+        ([fd], None) if spec.queue_depth == 1 => {
             member.see(|seen| seen.used(uring::PLAIN));
-            single::near(*fd, shape, window, team, member, recorder);
+            single::local(*fd, shape, window, team, member, recorder);
         }
         (fds, _) => {
-            let outstanding = spec.outstanding;
+            let queue_depth = spec.queue_depth;
             // A schedule needs to wake up in time, a datagram its own time limit, and who computes
             // does so between two messages.
             let streams = schedule.is_none()
                 && spec.common.transport != Transport::Udp
-                && think_ns(spec) == 0;
+                && think_time_ns(spec) == 0;
             let engine = if streams { spec.engine } else { Engine::Epoll };
             let (incoming, outgoing) = (shape.response_bytes, shape.request_bytes);
-            let lines = uring::lines(engine, fds, incoming, outgoing, outstanding, member);
-            let near = Near { shape, window, team, member, outstanding, schedule };
+            let lines = uring::lines(engine, fds, incoming, outgoing, queue_depth, member);
+            let local = LocalEnd { shape, window, team, member, queue_depth, schedule };
             match lines {
-                Some(lines) => uring::near::run(&near, lines, fds, recorder),
+                Some(lines) => uring::local::run(&local, lines, fds, recorder),
                 None => {
                     member.see(|seen| seen.used(uring::EPOLL));
-                    near.run(fds, recorder);
+                    local.run(fds, recorder);
                 }
             }
         }

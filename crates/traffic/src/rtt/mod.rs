@@ -1,14 +1,14 @@
 //! Request and response.
 //!
 //! [`measure`] runs one combination of sizes and flows after the other; a thread's work is
-//! [`single`] where it has one flow and one request outstanding, else [`many`]; the far end's is
-//! [`single`] or [`far`]. Where a thread has many streams, [`uring`] takes the place of both.
+//! [`single`] where it has one flow and one request outstanding, else [`many`]; the server's is
+//! [`single`] or [`peer`]. Where a thread has many streams, [`uring`] takes the place of both.
 
 pub mod exchange;
-pub mod far;
 pub mod flow;
 pub mod many;
 pub mod measure;
+pub mod peer;
 pub mod recorder;
 pub mod result;
 pub mod single;

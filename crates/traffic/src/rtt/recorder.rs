@@ -90,7 +90,7 @@ pub enum Counts {
 pub struct Placed {
     /// The near thread's.
     pub local: u16,
-    /// The far thread's; [`UNKNOWN_CPU`] when it was not told.
+    /// The server's thread's; [`UNKNOWN_CPU`] when it was not reported.
     pub peer: u16,
 }
 
@@ -110,9 +110,9 @@ pub struct Recorder {
     /// Round trips that ended within the window.
     pub answered: u64,
     /// Open loop: how far behind the schedule the thread was at its end.
-    pub behind_ns: u64,
+    pub schedule_lag_ns: u64,
     /// Open loop: requests due within the window that were not sent until the end.
-    pub not_begun: u64,
+    pub not_started: u64,
     /// UDP requests without an answer in time.
     pub lost: u64,
     /// UDP answers after their time, or to no question.
@@ -133,8 +133,8 @@ impl Recorder {
             from_send: more(),
             lag: more(),
             answered: 0,
-            behind_ns: 0,
-            not_begun: 0,
+            schedule_lag_ns: 0,
+            not_started: 0,
             lost: 0,
             late: 0,
             moves: 0,

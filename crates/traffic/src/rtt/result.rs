@@ -10,12 +10,12 @@ use stats::{Estimate, Histogram};
 
 use super::{exchange::UNKNOWN_CPU, recorder::Placed, sums::Sums};
 use crate::{
+    assignments::Assignments,
     client::{
         confidence::{self, Next},
         ends,
     },
     control::message::{Kind, Test},
-    seats::Seats,
     served::backlog::{Backlog, Left},
 };
 
@@ -36,7 +36,13 @@ pub fn next(spec: &RttSpec, sums: &Sums, took_ns: u64) -> Next {
 }
 
 /// The run.
-pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums: Sums) -> RttRun {
+pub fn rtt_run(
+    spec: &RttSpec,
+    test: &Test,
+    assignments: &Assignments,
+    same_host: bool,
+    sums: Sums,
+) -> RttRun {
     let all = sums.total();
     let open = |h: &Histogram| spec.rate_per_s.map(|_| h.quantiles());
     let (request_bytes, response_bytes) = match test.kind {
@@ -49,7 +55,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
     let mut warnings = sums.ends.warnings();
     warnings.extend(p50.as_ref().and_then(doubt));
     warnings.extend(behind(spec, test.flows, per_s, &sums));
-    let placement = sums.ends.placement(seats, same_host);
+    let placement = sums.ends.placement(assignments, same_host);
     warnings.extend(sums.ends.others(&placement));
     if test.transport == Transport::Udp {
         warnings.extend(sums.ends.no_room(sums.lost, same_host, true, true));
@@ -61,7 +67,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         response_bytes,
         flows: test.flows,
         threads: spec.common.threads,
-        outstanding: spec.outstanding,
+        queue_depth: spec.queue_depth,
         wait: spec.common.wait,
         peer_wait: spec.common.peer_wait,
         placement,
@@ -73,13 +79,13 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
         send_lag_ns: open(&sums.lag),
         rtt_p50_interval_ns: p50.map(|e| e.interval),
         modes: modes(&all, sums.by_placement, same_host, sums.clock_step_ns),
-        peer_service_ns: sums.far_service_ns,
+        peer_service_ns: sums.peer_service_time_ns,
         transactions: sums.answered,
         transactions_per_s: per_s,
         transactions_per_s_interval: rate.map(|e| e.interval),
         target_per_s: spec.rate_per_s,
-        behind_ns: spec.rate_per_s.map(|_| Nanos(sums.behind_ns)),
-        not_begun: sums.not_begun,
+        schedule_lag_ns: spec.rate_per_s.map(|_| Nanos(sums.schedule_lag_ns)),
+        not_started: sums.not_started,
         lost: sums.lost,
         late: sums.late,
         cpu: sums.ends.cpu(ends::at_rate(per_s)),
@@ -88,7 +94,7 @@ pub fn rtt_run(spec: &RttSpec, test: &Test, seats: &Seats, same_host: bool, sums
     }
 }
 
-/// The humps, each with where the ends ran.
+/// The modes, each with where the ends ran.
 fn modes(
     all: &Histogram,
     by_placement: BTreeMap<Placed, Histogram>,
@@ -106,11 +112,11 @@ fn modes(
 fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String> {
     Backlog {
         what: "round trips",
-        places: "--flows or --outstanding",
+        places: "--flows or --queue-depth",
         rate_per_s: spec.rate_per_s?,
         per_s,
-        at_once: u64::from(flows) * u64::from(spec.outstanding),
-        left: Left { behind_ns: sums.behind_ns, not_begun: sums.not_begun },
+        at_once: u64::from(flows) * u64::from(spec.queue_depth),
+        left: Left { schedule_lag_ns: sums.schedule_lag_ns, not_started: sums.not_started },
         window_ns: sums.window_ns,
     }
     .warning()

@@ -20,21 +20,21 @@ use crate::{
 
 /// One exchange's shape.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct RttShape {
     pub transport: Transport,
     pub request_bytes: u64,
     pub response_bytes: u64,
     pub wait: Wait,
     /// UDP: when a request counts as lost.
     pub timeout_ns: u64,
-    /// What this end computes upon each message: at the far end the injected service time, at the
+    /// What this end computes upon each message: at the server the injected service time, at the
     /// near one its own time between a response and the next request.
     pub service_ns: u64,
-    /// The far end is another program that gives each request back as it came.
+    /// The server is another program that gives each request back as it came.
     pub echo: bool,
 }
 
-impl Shape {
+impl RttShape {
     fn stream(&self) -> bool {
         self.transport != Transport::Udp
     }
@@ -63,18 +63,18 @@ impl Shape {
 /// Looks at the receiving CPU once in so many round trips.
 const LOOK_EVERY: u64 = 1024;
 
-/// What the near end of a flow says when it ends of itself.
-pub fn far_end_gone(e: Option<&io::Error>) -> Error {
+/// What the client of a flow says when it ends of itself.
+pub fn server_gone(e: Option<&io::Error>) -> Error {
     match e {
-        None => Error::Environment("the far end closed a data connection".into()),
+        None => Error::Environment("the server closed a data connection".into()),
         Some(e) => Error::io("a data connection broke", e),
     }
 }
 
 /// Asks and awaits the answer, again and again.
-pub fn near(
+pub fn local(
     fd: RawFd,
-    shape: &Shape,
+    shape: &RttShape,
     window: &Window,
     team: &Team,
     member: &Member,
@@ -82,8 +82,8 @@ pub fn near(
 ) {
     let mut looks = Looks::new(fd);
     let result = match shape.stream() {
-        true => near_stream(fd, shape, window, team, member, recorder, &mut looks),
-        false => near_datagrams(fd, shape, window, team, member, recorder, &mut looks),
+        true => local_stream(fd, shape, window, team, member, recorder, &mut looks),
+        false => local_datagrams(fd, shape, window, team, member, recorder, &mut looks),
     };
     member.see(|seen| looks.tell(seen));
     if let Err(why) = result {
@@ -91,9 +91,9 @@ pub fn near(
     }
 }
 
-fn near_stream(
+fn local_stream(
     fd: RawFd,
-    shape: &Shape,
+    shape: &RttShape,
     window: &Window,
     team: &Team,
     member: &Member,
@@ -105,7 +105,7 @@ fn near_stream(
     let (mut done, mut sent_at) = (0u64, now_ns());
     while !team.stopping() {
         if let Err(e) = send_all(fd, &request, team) {
-            return if team.stopping() { Ok(()) } else { Err(far_end_gone(Some(&e))) };
+            return if team.stopping() { Ok(()) } else { Err(server_gone(Some(&e))) };
         }
         let mut got = 0;
         while got < room.len() {
@@ -114,8 +114,8 @@ fn near_stream(
                 Ok(n) => got += n,
                 Err(Nothing::Look) => {}
                 Err(Nothing::Stop) => return Ok(()),
-                Err(Nothing::End) => return Err(far_end_gone(None)),
-                Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+                Err(Nothing::End) => return Err(server_gone(None)),
+                Err(Nothing::Broken(e)) => return Err(server_gone(Some(&e))),
             }
         }
         let now = now_ns();
@@ -133,9 +133,9 @@ fn near_stream(
     Ok(())
 }
 
-fn near_datagrams(
+fn local_datagrams(
     fd: RawFd,
-    shape: &Shape,
+    shape: &RttShape,
     window: &Window,
     team: &Team,
     member: &Member,
@@ -155,7 +155,7 @@ fn near_datagrams(
             Err(_) if team.stopping() => return Ok(()),
             // Nobody listens there, as an ICMP message just said: lost at once, and no flood.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                return Err(far_end_gone(Some(&e)));
+                return Err(server_gone(Some(&e)));
             }
             // No room in the queue: as good as lost on the way, but not at full speed.
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
@@ -188,7 +188,7 @@ fn near_datagrams(
                     }
                 }
                 Err(Nothing::Stop) => return Ok(()),
-                Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+                Err(Nothing::Broken(e)) => return Err(server_gone(Some(&e))),
             }
         }
     }
@@ -221,7 +221,7 @@ pub fn served_ns() -> u64 {
 }
 
 /// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.
-pub fn far(fd: RawFd, shape: &Shape, greeting: &[u8], team: &Team, member: &Member) {
+pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], team: &Team, member: &Member) {
     let mut looks = Looks::new(fd);
     let mut ran_on = Ran::default();
     let mut response = vec![0u8; shape.response_bytes as usize];
@@ -244,7 +244,7 @@ pub fn far(fd: RawFd, shape: &Shape, greeting: &[u8], team: &Team, member: &Memb
                     got = shape.request_bytes as usize;
                 }
                 Err(Nothing::Look) => {}
-                // A port that is closed at the near end now: it is over there.
+                // A port that is closed at the client now: it is over there.
                 Err(Nothing::Broken(_)) if !shape.stream() => {}
                 Err(_) => break 'requests,
             }
@@ -298,7 +298,7 @@ impl Ran {
     }
 
     /// Hands the counts over.
-    pub fn tell(&mut self, seen: &mut crate::team::Seen) {
+    pub fn tell(&mut self, seen: &mut crate::team::ThreadReport) {
         self.flush();
         for (cpu, n) in &self.before {
             if *cpu != super::exchange::UNKNOWN_CPU {

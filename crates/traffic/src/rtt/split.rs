@@ -19,20 +19,20 @@ pub struct Variant {
     pub why: Option<&'static str>,
 }
 
-/// The variants of a request whose near thread runs on `near`.
-pub fn variants(spec: &RttSpec, near: Option<CpuId>, same_host: bool) -> Vec<Variant> {
+/// The variants of a request whose near thread runs on `local`.
+pub fn variants(spec: &RttSpec, local: Option<CpuId>, same_host: bool) -> Vec<Variant> {
     let with = |name, wait, one_cpu: bool| {
         let mut spec = spec.clone();
         (spec.common.wait, spec.common.peer_wait) = (wait, wait);
-        if let (true, Some(cpu)) = (one_cpu, near) {
+        if let (true, Some(cpu)) = (one_cpu, local) {
             let one: CpuSet = [cpu].into_iter().collect();
             (spec.common.pin, spec.common.peer_pin) = (Pin::List(one.clone()), Pin::List(one));
         }
-        let why = (one_cpu && near.is_some()).then_some("both ends on one CPU, for this variant");
+        let why = (one_cpu && local.is_some()).then_some("both ends on one CPU, for this variant");
         Variant { name, spec, why }
     };
     let mut all = vec![with(BLOCKING, Wait::Block, false), with(SPINNING, Wait::Spin, false)];
-    if same_host && near.is_some() {
+    if same_host && local.is_some() {
         all.push(with(ONE_CPU, Wait::Block, true));
     }
     all
@@ -76,13 +76,13 @@ fn apart(at: &Placement) -> Result<(), String> {
         return Err("this host gives both ends one CPU only".into());
     }
     Err(format!(
-        "both ends ran on CPU {shared} (the far end: {}); wait until other sessions are over, or \
+        "both ends ran on CPU {shared} (the server: {}); wait until other sessions are over, or \
          give each end CPUs of its own with --cpu and --peer-cpu",
         at.peer.why
     ))
 }
 
-/// What blocking takes more than spinning, or why that is not told.
+/// What blocking takes more than spinning, or why that is not reported.
 fn waking(blocking: Median, spinning: Median) -> Result<u64, String> {
     let (b, s) = (Nanos(blocking.ns), Nanos(spinning.ns));
     let hint = "as where something else runs on the CPUs";
@@ -104,23 +104,23 @@ pub fn split(variants: Vec<WaitVariant>) -> WaitSplit {
         let at = variants.iter().find(|v| v.name == name).map(|v| &v.run.placement);
         at.map_or(Ok(()), apart).map(|()| seen)
     };
-    let told = of(BLOCKING).and_then(|blocking| {
+    let reported = of(BLOCKING).and_then(|blocking| {
         let spinning = of(SPINNING)?;
         Ok((blocking.ns, spinning.ns, waking(blocking, spinning)?))
     });
     let one = median(&variants, ONE_CPU).ok().map(|m| m.ns);
     WaitSplit {
-        stack_ns: told.as_ref().ok().map(|(_, stack, _)| Nanos(*stack)),
-        waking_ns: told.as_ref().ok().map(|(.., waking)| Nanos(*waking)),
+        stack_ns: reported.as_ref().ok().map(|(_, stack, _)| Nanos(*stack)),
+        waking_ns: reported.as_ref().ok().map(|(.., waking)| Nanos(*waking)),
         one_cpu_ns: one.map(Nanos),
-        says: says(&told, one),
+        says: says(&reported, one),
         variants,
     }
 }
 
-/// In a sentence: blocking, the stack and waking up, or why they are not told.
-fn says(told: &Result<(u64, u64, u64), String>, one: Option<u64>) -> String {
-    let mut says = match told {
+/// In a sentence: blocking, the stack and waking up, or why they are not reported.
+fn says(reported: &Result<(u64, u64, u64), String>, one: Option<u64>) -> String {
+    let mut says = match reported {
         Ok((b, s, w)) => format!(
             "of {} blocking on two CPUs, {} are the stack and {} ({:.0}%) waking up",
             Nanos(*b),
@@ -128,7 +128,7 @@ fn says(told: &Result<(u64, u64, u64), String>, one: Option<u64>) -> String {
             Nanos(*w),
             100.0 * *w as f64 / (*b).max(1) as f64
         ),
-        Err(why) => format!("what is stack and what is waking up is not told: {why}"),
+        Err(why) => format!("what is stack and what is waking up is not reported: {why}"),
     };
     if let Some(one) = one {
         says += &format!("; on one CPU it takes {}", Nanos(one));
@@ -157,7 +157,10 @@ mod tests {
         let why = waking(median(53_100, 0.008), median(50_000, 0.2)).unwrap_err();
         assert!(why.contains("overlap"), "{why}");
         let said = says(&Err(why), Some(11_400));
-        assert!(said.starts_with("what is stack and what is waking up is not told: "), "{said}");
+        assert!(
+            said.starts_with("what is stack and what is waking up is not reported: "),
+            "{said}"
+        );
         assert!(said.ends_with("; on one CPU it takes 11.4 µs"), "{said}");
         let said = says(&Ok((53_100, 7_200, 45_900)), None);
         assert_eq!(
@@ -174,13 +177,13 @@ mod tests {
             allowed: allowed.parse().unwrap(),
             ..EndPlacement::default()
         };
-        let at = |near, far| Placement { local: near, peer: far, same_host: true };
+        let at = |local, peer| Placement { local: local, peer: peer, same_host: true };
         assert_eq!(apart(&at(end("0-1", 1, ""), end("0-1", 0, ""))), Ok(()));
         let why = apart(&at(end("0", 0, ""), end("0", 0, ""))).unwrap_err();
         assert_eq!(why, "this host gives both ends one CPU only");
-        let far = end("0-1", 1, "not CPU 0, which other sessions use");
-        let why = apart(&at(end("0-1", 1, ""), far)).unwrap_err();
-        assert!(why.starts_with("both ends ran on CPU 1 (the far end: not CPU 0, which"), "{why}");
+        let peer = end("0-1", 1, "not CPU 0, which other sessions use");
+        let why = apart(&at(end("0-1", 1, ""), peer)).unwrap_err();
+        assert!(why.starts_with("both ends ran on CPU 1 (the server: not CPU 0, which"), "{why}");
         assert!(why.contains("until other sessions are over") && !why.contains("one CPU only"));
     }
 }

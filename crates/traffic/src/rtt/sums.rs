@@ -33,18 +33,18 @@ pub struct Sums {
     /// Round trips that ended within the windows.
     pub answered: u64,
     /// Open loop: how far behind its schedule the slowest thread was at a round's end.
-    pub behind_ns: u64,
+    pub schedule_lag_ns: u64,
     /// Open loop: requests due within the windows that were not sent.
-    pub not_begun: u64,
+    pub not_started: u64,
     pub lost: u64,
     pub late: u64,
     /// What stood around them.
     pub ends: Ends,
     /// What moved the bytes.
-    near_engines: BTreeSet<&'static str>,
-    far_engine: String,
-    /// What the far end said that it spun.
-    pub far_service_ns: Option<f64>,
+    local_engines: BTreeSet<&'static str>,
+    peer_engine: String,
+    /// What the server said that it spun.
+    pub peer_service_time_ns: Option<f64>,
 }
 
 impl Sums {
@@ -62,20 +62,20 @@ impl Sums {
         }
         self.add_batches(round);
         self.ends.add(ended);
-        self.near_engines.extend(&ended.seen.engines);
+        self.local_engines.extend(&ended.seen.engines);
         if let Some(report) = ended.report.as_ref().filter(|r| !r.engine.is_empty()) {
-            self.far_engine.clone_from(&report.engine);
+            self.peer_engine.clone_from(&report.engine);
         }
-        self.far_service_ns = ended.report.as_ref().and_then(|r| r.service_ns);
+        self.peer_service_time_ns = ended.report.as_ref().and_then(|r| r.service_ns);
         self.rounds += 1;
     }
 
-    /// What moved the bytes at both ends; the near end alone where the far one does not tell.
+    /// What moved the bytes at both ends; the client alone where the far one does not tell.
     pub fn engine(&self) -> String {
-        let near = self.near_engines.iter().copied().collect::<Vec<_>>().join(" and ");
-        match self.far_engine.as_str() {
-            "" => format!("{near} here"),
-            far => format!("{near} here, {far} there"),
+        let local = self.local_engines.iter().copied().collect::<Vec<_>>().join(" and ");
+        match self.peer_engine.as_str() {
+            "" => format!("{local} here"),
+            peer => format!("{local} here, {peer} there"),
         }
     }
 
@@ -88,8 +88,8 @@ impl Sums {
             self.lag.add(l);
         }
         self.answered += recorder.answered;
-        self.behind_ns = self.behind_ns.max(recorder.behind_ns);
-        self.not_begun += recorder.not_begun;
+        self.schedule_lag_ns = self.schedule_lag_ns.max(recorder.schedule_lag_ns);
+        self.not_started += recorder.not_started;
         self.lost += recorder.lost;
         self.late += recorder.late;
         self.ends.add_local_ran_on(&recorder.ran_on());

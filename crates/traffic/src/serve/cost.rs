@@ -6,7 +6,7 @@ use model::measure::{Transport, ZeroCopy};
 use crate::{
     connect,
     control::message::{Kind, Test},
-    rtt::{far, uring},
+    rtt::{peer, uring},
     stream::receive,
 };
 
@@ -32,8 +32,8 @@ pub fn memory_bytes(test: &Test) -> u64 {
         Kind::Rtt { request_bytes, response_bytes, .. } if test.transport == Transport::Udp => {
             DATAGRAM.max(*request_bytes).saturating_add(*response_bytes)
         }
-        Kind::Rtt { request_bytes, response_bytes, outstanding } => {
-            let several = |bytes: u64| far::several(bytes, *outstanding);
+        Kind::Rtt { request_bytes, response_bytes, queue_depth } => {
+            let several = |bytes: u64| peer::several(bytes, *queue_depth);
             let ring = match flows > busy {
                 true => uring::room_bytes(flows.div_ceil(busy.max(1)), several(*request_bytes)),
                 false => 0,
@@ -46,9 +46,9 @@ pub fn memory_bytes(test: &Test) -> u64 {
             message_bytes.saturating_mul(copies).saturating_add(receive::ROOM as u64)
         }
         Kind::Connect { response_bytes, .. } => {
-            let open = connect::far::most_open(test) as u64;
-            connect::far::ROOM as u64
-                + (*response_bytes).min(connect::far::ROOM as u64)
+            let open = connect::peer::most_open(test) as u64;
+            connect::peer::ROOM as u64
+                + (*response_bytes).min(connect::peer::ROOM as u64)
                 + open.saturating_mul(OPEN)
         }
     };

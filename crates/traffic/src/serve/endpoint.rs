@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Where a control connection came in, and so where its data shall.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Near {
+pub enum LocalEnd {
     /// Our address it came to, and the client's.
     Ip(IpAddr, IpAddr),
     /// The path it came to.
     Unix(PathBuf),
 }
 
-impl std::fmt::Display for Near {
+impl std::fmt::Display for LocalEnd {
     /// The client, as the log names it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -137,13 +137,17 @@ impl Endpoint {
     ///
     /// # Errors
     /// No port is free, or the kernel refuses an option that was asked for.
-    pub fn open(near: &Near, test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<Self> {
+    pub fn open(
+        local: &LocalEnd,
+        test: &Test,
+        ports: Option<&RangeInclusive<u16>>,
+    ) -> Result<Self> {
         enough_ports(test, ports)?;
         test.socket.congestion.as_deref().map_or(Ok(()), options::is_loaded)?;
         let token = nonce()?;
-        let (address, client, path) = match near {
-            Near::Ip(ours, theirs) => (*ours, Some(*theirs), None),
-            Near::Unix(path) => (IpAddr::from([127, 0, 0, 1]), None, Some(path)),
+        let (address, client, path) = match local {
+            LocalEnd::Ip(ours, theirs) => (*ours, Some(*theirs), None),
+            LocalEnd::Unix(path) => (IpAddr::from([127, 0, 0, 1]), None, Some(path)),
         };
         let (transport, sockets) = (test.transport, vec![]);
         let mut this = Self { token, sockets, ports: vec![], path: None, transport, client };

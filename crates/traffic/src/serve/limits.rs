@@ -15,7 +15,7 @@ use crate::{
     stream::datagram::HEADER,
 };
 
-/// Bounds on what the far end does for its clients, one and all.
+/// Bounds on what the server does for its clients, one and all.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Tests at once.
@@ -110,10 +110,10 @@ impl Limits {
             format!("{threads} threads; 1 to {} are allowed", self.threads)
         })?;
         match &test.kind {
-            Kind::Rtt { outstanding, .. } => {
-                ensure((1..=MOST_OUTSTANDING).contains(outstanding), || {
+            Kind::Rtt { queue_depth, .. } => {
+                ensure((1..=MOST_OUTSTANDING).contains(queue_depth), || {
                     format!(
-                        "{outstanding} requests outstanding; 1 to {MOST_OUTSTANDING} are possible"
+                        "{queue_depth} requests outstanding; 1 to {MOST_OUTSTANDING} are possible"
                     )
                 })
             }
@@ -155,8 +155,8 @@ impl Limits {
 
     fn times(&self, test: &Test) -> Result<(), String> {
         let most = Nanos(u64::try_from(self.longest.as_nanos()).unwrap_or(u64::MAX));
-        ensure(test.longest_ns <= most, || {
-            let asked = test.longest_ns;
+        ensure(test.max_time_ns <= most, || {
+            let asked = test.max_time_ns;
             format!("a test of {asked}; at most {most} are allowed (its --max-duration)")
         })?;
         let service = test.service_ns.unwrap_or_default();
@@ -225,16 +225,16 @@ mod tests {
             threads: 1,
             wait: Wait::Block,
             pin: model::measure::Pin::No,
-            near_cpus: Default::default(),
+            local_cpus: Default::default(),
             socket: Default::default(),
-            longest_ns: Nanos(1_000_000_000),
+            max_time_ns: Nanos(1_000_000_000),
             engine: Default::default(),
             service_ns: None,
         }
     }
 
-    fn rtt(bytes: u64, outstanding: u32) -> Kind {
-        Kind::Rtt { request_bytes: bytes, response_bytes: bytes, outstanding }
+    fn rtt(bytes: u64, queue_depth: u32) -> Kind {
+        Kind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth }
     }
 
     #[test]
@@ -293,8 +293,8 @@ mod tests {
         ) {
             let limits = Limits::default();
             let transport = if udp { Transport::Udp } else { Transport::Tcp };
-            let (longest_ns, service_ns) = (Nanos(longest), service.map(Nanos));
-            let test = Test { transport, flows, threads, longest_ns, service_ns, ..test(kind) };
+            let (max_time_ns, service_ns) = (Nanos(longest), service.map(Nanos));
+            let test = Test { transport, flows, threads, max_time_ns, service_ns, ..test(kind) };
             let needs = memory_bytes(&test);
             if let Ok(share) = limits.admit(&test) {
                 prop_assert!(test.flows <= limits.flows && test.threads <= limits.threads);

@@ -1,17 +1,17 @@
-//! The far end: it sends, receives and reports for whoever may ask, and nothing else, unless its
-//! operator gave it a [`Steward`].
+//! The server: it sends, receives and reports for whoever may ask, and nothing else, unless its
+//! operator gave it a [`TuningService`].
 //!
-//! `lobby` is one thread for all connections that have not asked yet; each client that has
-//! gets a thread (`session`) which runs its tests (`far`) on sockets of their own
+//! `pending` is one thread for all connections that have not asked yet; each client that has
+//! gets a thread (`session`) which runs its tests (`peer`) on sockets of their own
 //! (`endpoint`), within [`Limits`].
 
 mod cost;
 pub(crate) mod endpoint;
-mod far;
 pub(crate) mod limits;
-mod lobby;
+mod peer;
+mod pending;
 mod session;
-mod steward;
+mod tuning;
 mod wrong;
 
 use std::{
@@ -29,13 +29,12 @@ use model::{Nanos, measure::Pin};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::{
-    Doing, Error, Result,
+    Doing, Error, Result, assignments,
     control::secret::Secret,
     net::{self, wake},
-    seats,
 };
 pub use limits::Limits;
-pub use steward::{Attendant, Caller, LEASE, Steward};
+pub use tuning::{Attendant, Caller, LEASE, TuningService};
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +62,7 @@ pub struct Options {
     pub pin: Pin,
     /// Who answers about this host's settings, where it lets itself be tuned. Nobody is
     /// answered who did not prove a secret.
-    pub steward: Option<Arc<dyn Steward>>,
+    pub tuning: Option<Arc<dyn TuningService>>,
 }
 
 /// What happened, for the log.
@@ -77,7 +76,7 @@ pub enum Event {
     Broken(String, String),
 }
 
-/// The far end, listening.
+/// The server, listening.
 #[derive(Debug)]
 pub struct Server {
     sockets: Vec<(Socket, Option<PathBuf>)>,
@@ -98,7 +97,7 @@ impl Server {
     /// # Errors
     /// One line for the first address where it cannot, or for a CPU that it may not use.
     pub fn bind(options: Options) -> Result<Self> {
-        seats::check(&options.pin)?;
+        assignments::check(&options.pin)?;
         net::raise_descriptor_limit();
         wake::install();
         let mut this = Self { sockets: vec![], options };
@@ -127,11 +126,11 @@ impl Server {
     /// No descriptors to begin with.
     pub fn run(&self, stop: &AtomicBool, on_event: &(dyn Fn(Event) + Sync)) -> Result<()> {
         let listeners = self.sockets.iter().map(|(s, p)| (s, p.clone())).collect();
-        let mut lobby = lobby::Lobby::open(listeners, &self.options)?;
+        let mut pending = pending::PendingConnections::open(listeners, &self.options)?;
         let (active, taken) = (AtomicUsize::new(0), Mutex::new(vec![]));
         std::thread::scope(|threads| {
             while !stop.load(Ordering::Relaxed) {
-                let (admitted, away) = lobby.turn(Duration::from_millis(200));
+                let (admitted, away) = pending.turn(Duration::from_millis(200));
                 away.into_iter().for_each(|why| on_event(Event::TurnedAway(why)));
                 for client in admitted {
                     if active.load(Ordering::Relaxed) >= self.options.limits.sessions {
@@ -145,7 +144,7 @@ impl Server {
                     active.fetch_add(1, Ordering::Relaxed);
                     let session = session::Session {
                         socket: client.socket,
-                        near: client.near,
+                        local: client.local,
                         same_host: client.same_host,
                         inbox: client.inbox,
                         seals: client.seals,
@@ -155,7 +154,7 @@ impl Server {
                     };
                     let active = &active;
                     let serve = move || {
-                        let who = session.near.to_string();
+                        let who = session.local.to_string();
                         match session.run() {
                             Ok(tests) => on_event(Event::Served(who, tests)),
                             Err(e) => on_event(Event::Broken(who, e.to_string())),

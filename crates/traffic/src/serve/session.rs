@@ -15,25 +15,25 @@ use socket2::{SockRef, Socket};
 
 use super::{
     Options,
-    endpoint::{Endpoint, Near},
-    far::{self, FarTest},
-    steward::{Attendant, Caller, LEASE},
+    endpoint::{Endpoint, LocalEnd},
+    peer::{self, PeerTest},
+    tuning::{Attendant, Caller, LEASE},
 };
 use crate::{
     Error, Result,
+    assignments::Assignments,
     control::{
         frame::{self, ASKED, Inbox, LARGE},
         message::{Ready, RefusalKind, Test, ToClient, ToServer},
         seal::{Sealed, Seals},
     },
-    seats::Seats,
 };
 
 /// A control connection whose client has proved that it may ask.
 #[derive(Debug)]
 pub struct Session<'a> {
     pub socket: Socket,
-    pub near: Near,
+    pub local: LocalEnd,
     /// Whether the client runs on this very host.
     pub same_host: bool,
     pub inbox: Inbox,
@@ -155,7 +155,7 @@ impl Session<'_> {
         let control = SockRef::from(&self.socket);
         let _ = control.set_nonblocking(false);
         let _ = control.set_write_timeout(Some(Duration::from_secs(10)));
-        if matches!(self.near, Near::Ip(..)) {
+        if matches!(self.local, LocalEnd::Ip(..)) {
             let alive = socket2::TcpKeepalive::new()
                 .with_time(Duration::from_secs(10))
                 .with_interval(Duration::from_secs(5))
@@ -207,13 +207,13 @@ impl Session<'_> {
 
     /// One request about our settings; the first finds somebody to answer it.
     fn tune(&mut self, attendant: &mut Option<Box<dyn Attendant>>, sealed: &Sealed) -> Result<()> {
-        let (Some(seals), Some(steward)) = (&mut self.seals, &self.options.steward) else {
+        let (Some(seals), Some(tuning)) = (&mut self.seals, &self.options.tuning) else {
             return Err(Error::Denied(
-                "this far end does not let itself be tuned: `netwright serve --allow-tune`".into(),
+                "this server does not let itself be tuned: `netwright serve --allow-tune`".into(),
             ));
         };
         let request = seals.open(sealed)?;
-        let new = || steward.attend(&Caller::of(&self.near));
+        let new = || tuning.attend(&Caller::of(&self.local));
         let answer = attendant.get_or_insert_with(new).answer(request);
         let answer = seals.seal(answer);
         self.send(&ToClient::Tuned(answer))
@@ -221,36 +221,36 @@ impl Session<'_> {
 
     /// One test from its request to its report.
     fn one(&mut self, test: &Test) -> Result<()> {
-        let mut endpoint = match Endpoint::open(&self.near, test, self.options.data_ports.as_ref())
+        let mut endpoint = match Endpoint::open(&self.local, test, self.options.data_ports.as_ref())
         {
             Ok(endpoint) => endpoint,
             Err(e) => return self.refuse(&e),
         };
-        let seat = match Seat::take(self, test) {
-            Ok(seat) => seat,
+        let assignment = match Assignment::take(self, test) {
+            Ok(assignment) => assignment,
             Err(e) => return self.refuse(&e),
         };
         self.send(&ToClient::Ready(Ready {
             token: endpoint.token.clone(),
             ports: endpoint.ports.clone(),
             path: endpoint.path.as_ref().map(|p| p.display().to_string()),
-            pinned: seat.seats.cpus.clone(),
-            why: seat.seats.why.clone(),
-            allowed: seat.seats.allowed.clone(),
+            pinned: assignment.assignments.cpus.clone(),
+            why: assignment.assignments.why.clone(),
+            allowed: assignment.assignments.allowed.clone(),
             service_ns: self.service_ns(test),
         }))?;
-        let far = FarTest::prepare(&mut endpoint, test, self, &seat.seats.cpus)?;
+        let peer = PeerTest::prepare(&mut endpoint, test, self, &assignment.assignments.cpus)?;
         let result = std::thread::scope(|threads| {
-            far.start(threads);
-            let result = match far.broken() {
-                None => self.conduct(&far, test),
+            peer.start(threads);
+            let result = match peer.broken() {
+                None => self.conduct(&peer, test),
                 Some(e) => Err(e),
             };
-            far.end();
+            peer.end();
             result
         });
         result?;
-        self.send(&ToClient::Report(Box::new(far.report())))
+        self.send(&ToClient::Report(Box::new(peer.report())))
     }
 
     /// How long to spin before each response.
@@ -259,21 +259,21 @@ impl Session<'_> {
     }
 
     /// Answers marks until the client says that the test is over.
-    fn conduct(&mut self, far: &FarTest<'_>, test: &Test) -> Result<()> {
-        self.send(&ToClient::Connected { warnings: far.warnings() })?;
+    fn conduct(&mut self, peer: &PeerTest<'_>, test: &Test) -> Result<()> {
+        self.send(&ToClient::Connected { warnings: peer.warnings() })?;
         // Setting up and ending take their time too.
-        let until = Instant::now() + Duration::from_nanos(test.longest_ns.0) + far::SLACK;
+        let until = Instant::now() + Duration::from_nanos(test.max_time_ns.0) + peer::SLACK;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.next(left)? {
-                Some(ToServer::Mark) => self.send(&ToClient::Marked(Box::new(far.mark())))?,
-                Some(ToServer::Quiet) => self.send(&ToClient::Marked(Box::new(far.quiet())))?,
+                Some(ToServer::Mark) => self.send(&ToClient::Marked(Box::new(peer.mark())))?,
+                Some(ToServer::Quiet) => self.send(&ToClient::Marked(Box::new(peer.quiet())))?,
                 Some(ToServer::Finish) => return Ok(()),
                 Some(_) => return Err(Error::Environment(OUT_OF_TURN.into())),
                 None => {
                     return Err(Error::Environment(format!(
                         "the test took longer than it had asked for ({})",
-                        Nanos(test.longest_ns.0)
+                        Nanos(test.max_time_ns.0)
                     )));
                 }
             }
@@ -287,24 +287,24 @@ impl Session<'_> {
 }
 
 /// The CPUs that a test's threads sit on, given back when it ends.
-struct Seat<'a> {
-    seats: Seats,
+struct Assignment<'a> {
+    assignments: Assignments,
     taken: &'a Mutex<Vec<CpuId>>,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> Assignment<'a> {
     fn take(session: &Session<'a>, test: &Test) -> Result<Self> {
         let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let seats = far::choose_cpus(test, session, &taken)?;
-        taken.extend(&seats.cpus);
-        Ok(Self { seats, taken: session.taken })
+        let assignments = peer::choose_cpus(test, session, &taken)?;
+        taken.extend(&assignments.cpus);
+        Ok(Self { assignments, taken: session.taken })
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Assignment<'_> {
     fn drop(&mut self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        for cpu in &self.seats.cpus {
+        for cpu in &self.assignments.cpus {
             if let Some(at) = taken.iter().position(|t| t == cpu) {
                 taken.swap_remove(at);
             }

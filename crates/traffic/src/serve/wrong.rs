@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::endpoint::Near;
+use super::endpoint::LocalEnd;
 
 /// So many from one address
 const MOST: u32 = 10;
@@ -22,27 +22,27 @@ pub struct Wrong {
 }
 
 /// Whoever has an IPv6 address has a network of them.
-fn whose(near: &Near) -> Option<IpAddr> {
-    match near {
-        Near::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
+fn whose(local: &LocalEnd) -> Option<IpAddr> {
+    match local {
+        LocalEnd::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
             let network = u128::from(*a) >> 64 << 64;
             Some(IpAddr::V6(Ipv6Addr::from(network)))
         }
-        Near::Ip(_, a) => Some(a.to_canonical()),
-        Near::Unix(_) => None,
+        LocalEnd::Ip(_, a) => Some(a.to_canonical()),
+        LocalEnd::Unix(_) => None,
     }
 }
 
 impl Wrong {
     /// Whether so many came from there that no more are looked at now.
-    pub fn too_many(&self, near: &Near) -> bool {
-        let known = whose(near).and_then(|a| self.by.get(&a));
+    pub fn too_many(&self, local: &LocalEnd) -> bool {
+        let known = whose(local).and_then(|a| self.by.get(&a));
         known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)
     }
 
     /// One more.
-    pub fn count(&mut self, near: &Near) {
-        let Some(address) = whose(near) else { return };
+    pub fn count(&mut self, local: &LocalEnd) {
+        let Some(address) = whose(local) else { return };
         let now = Instant::now();
         if !self.by.contains_key(&address) && self.by.len() >= ADDRESSES {
             let oldest = self.by.iter().min_by_key(|(_, (first, _))| *first).map(|(a, _)| *a);
@@ -60,28 +60,28 @@ impl Wrong {
 mod tests {
     use super::*;
 
-    fn near(address: &str) -> Near {
-        Near::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
+    fn local(address: &str) -> LocalEnd {
+        LocalEnd::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
     }
 
     #[test]
     fn one_address_is_held_up_and_no_other() {
         let mut wrong = Wrong::default();
         for n in 0..MOST {
-            assert!(!wrong.too_many(&near("10.0.0.2")), "{n}");
-            wrong.count(&near("10.0.0.2"));
+            assert!(!wrong.too_many(&local("10.0.0.2")), "{n}");
+            wrong.count(&local("10.0.0.2"));
         }
-        assert!(wrong.too_many(&near("10.0.0.2")) && wrong.too_many(&near("::ffff:10.0.0.2")));
-        assert!(!wrong.too_many(&near("10.0.0.3")));
+        assert!(wrong.too_many(&local("10.0.0.2")) && wrong.too_many(&local("::ffff:10.0.0.2")));
+        assert!(!wrong.too_many(&local("10.0.0.3")));
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_and_the_table_stays_small() {
         let mut wrong = Wrong::default();
-        (0..MOST).for_each(|n| wrong.count(&near(&format!("2001:db8::{n:x}"))));
-        assert!(wrong.too_many(&near("2001:db8::ffff")) && !wrong.too_many(&near("2001:db9::1")));
+        (0..MOST).for_each(|n| wrong.count(&local(&format!("2001:db8::{n:x}"))));
+        assert!(wrong.too_many(&local("2001:db8::ffff")) && !wrong.too_many(&local("2001:db9::1")));
         for n in 0..2 * ADDRESSES as u32 {
-            wrong.count(&near(&std::net::Ipv4Addr::from(n).to_string()));
+            wrong.count(&local(&std::net::Ipv4Addr::from(n).to_string()));
         }
         assert_eq!(wrong.by.len(), ADDRESSES);
     }

@@ -33,7 +33,7 @@ impl Admitted<'_> {
         let Self { who, asked, .. } = self;
         let silent = if self.answers { fate.silent } else { 0 };
         // In the mean over the window.
-        let away = fate.away_ns as f64 / self.window_ns.max(1) as f64;
+        let away = fate.disconnected_ns as f64 / self.window_ns.max(1) as f64;
         let away = away.min(f64::from(*asked));
         let mut parts = vec![];
         if self.kept && away > AWAY * f64::from(*asked) {
@@ -81,7 +81,7 @@ impl Admitted<'_> {
     /// What to do, by what kept them from being served.
     fn advice(&self, silent: u64, failed: u64) -> String {
         if self.kept && silent >= u64::from(self.asked) {
-            return "Nobody was served".into();
+            return "Every connection failed".into();
         }
         if silent == 0 && failed == 0 {
             return "All were served, and connecting took the others' time: give it a longer --warmup"
@@ -111,9 +111,9 @@ mod tests {
             keep: "have it keep them",
             window_ns: 1_000_000,
         };
-        let fate = |silent, away_ns, reconnects| Fate {
+        let fate = |silent, disconnected_ns, reconnects| Fate {
             silent,
-            away_ns,
+            disconnected_ns,
             reconnects,
             ..Fate::<&str>::default()
         };
@@ -134,8 +134,8 @@ mod tests {
         assert!(said.contains("ended 12,345") && said.ends_with("have it keep them"), "{said}");
         assert!(!said.contains("ask for fewer"), "{said}");
         let one = Admitted { asked: 1, ..all.clone() };
-        (some.silent, some.away_ns) = (1, 900_000);
-        assert!(of(&one, &some).unwrap_or_default().ends_with("Nobody was served"));
+        (some.silent, some.disconnected_ns) = (1, 900_000);
+        assert!(of(&one, &some).unwrap_or_default().ends_with("Every connection failed"));
         assert_eq!(of(&Admitted { answers: false, ..one }, &fate(1, 0, 0)), None, "nobody asked");
         let said = of(&all, &fate(0, 30_000_000, 0)).unwrap_or_default();
         assert!(said.ends_with("--warmup") && !said.contains("max_connections"), "{said}");

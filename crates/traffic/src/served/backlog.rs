@@ -6,16 +6,16 @@ use model::{Nanos, units::grouped};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Left {
     /// How far behind it the thread was that was the farthest.
-    pub behind_ns: u64,
+    pub schedule_lag_ns: u64,
     /// What was due within the window and had no place to begin.
-    pub not_begun: u64,
+    pub not_started: u64,
 }
 
 impl Left {
     /// Adds another thread's, or another round's.
     pub fn add(&mut self, other: Self) {
-        self.behind_ns = self.behind_ns.max(other.behind_ns);
-        self.not_begun += other.not_begun;
+        self.schedule_lag_ns = self.schedule_lag_ns.max(other.schedule_lag_ns);
+        self.not_started += other.not_started;
     }
 }
 
@@ -44,15 +44,15 @@ impl Backlog {
     /// hundredth of it.
     pub fn warning(&self) -> Option<String> {
         let Self { what, places, rate_per_s, per_s, at_once, .. } = *self;
-        let Left { behind_ns, not_begun } = self.left;
-        if not_begun == 0 && behind_ns <= self.window_ns / 100 {
+        let Left { schedule_lag_ns, not_started } = self.left;
+        if not_started == 0 && schedule_lag_ns <= self.window_ns / 100 {
             return None;
         }
         let left = format!(
             "at the end it was {} behind, and {} {what} that were due had not been begun; the \
              times leave those out",
-            Nanos(behind_ns),
-            grouped(not_begun),
+            Nanos(schedule_lag_ns),
+            grouped(not_started),
         );
         Some(match per_s < rate_per_s as f64 * (1.0 - MISSING) {
             true => format!(
@@ -127,11 +127,11 @@ mod tests {
             rate_per_s: 200_000,
             per_s: 199_900.0,
             at_once: 16,
-            left: Left { behind_ns: 20_000, not_begun: 0 },
+            left: Left { schedule_lag_ns: 20_000, not_started: 0 },
             window_ns: 1_000_000_000,
         };
         assert_eq!(kept.warning(), None);
-        let left = |behind_ns, not_begun| Left { behind_ns, not_begun };
+        let left = |schedule_lag_ns, not_started| Left { schedule_lag_ns, not_started };
         let over = Backlog { per_s: 51_834.4, left: left(800_000_000, 148_000), ..kept };
         let said = over.warning().unwrap_or_default();
         for part in [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{backlog::Left, crew::Duty};
+use super::{backlog::Left, workers::Duty};
 
 /// The counts; failures are told apart by `F`.
 #[derive(Debug)]
@@ -16,14 +16,14 @@ pub struct Fate<F> {
     /// Places of connections without an answer within the window though one was due.
     pub silent: u64,
     /// Time of the window that places had no connection, summed.
-    pub away_ns: u64,
+    pub disconnected_ns: u64,
     /// Connections that served nothing, warm-up included.
     pub refused: BTreeMap<F, u64>,
 }
 
 /// The place of a connection, as it stands when the run ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct RequestTiming {
     /// Whether it has no connection that waits to be asked: it connects, or an answer is due.
     pub busy: bool,
     /// When the last answer came, on whichever connection.
@@ -39,7 +39,7 @@ impl<F> Default for Fate<F> {
             unfinished: 0,
             left: Left::default(),
             silent: 0,
-            away_ns: 0,
+            disconnected_ns: 0,
             refused: BTreeMap::new(),
         }
     }
@@ -59,22 +59,22 @@ impl<F: Ord + Clone> Fate<F> {
         duty: &Duty<'_>,
         next: u64,
         now: u64,
-        places: impl Iterator<Item = Place>,
+        places: impl Iterator<Item = RequestTiming>,
     ) {
         let (window, pace) = (duty.window, &duty.pace);
         self.left = Left {
-            behind_ns: pace.behind_ns(next, now),
-            not_begun: pace.not_begun(window, next, now),
+            schedule_lag_ns: pace.schedule_lag_ns(next, now),
+            not_started: pace.not_started(window, next, now),
         };
         // One that never opened holds nothing.
         if window.start_ns() == u64::MAX {
             return;
         }
         let closed_loop = pace.schedule.is_none();
-        for Place { busy, last_ns, away_since_ns } in places {
+        for RequestTiming { busy, last_ns, away_since_ns } in places {
             let due = closed_loop || busy;
             self.silent += u64::from(due && last_ns < window.start_ns());
-            self.away_ns += away_since_ns.map_or(0, |since| window.share_ns(since, now));
+            self.disconnected_ns += away_since_ns.map_or(0, |since| window.share_ns(since, now));
         }
     }
 
@@ -84,7 +84,7 @@ impl<F: Ord + Clone> Fate<F> {
         self.unfinished += other.unfinished;
         self.left.add(other.left);
         self.silent += other.silent;
-        self.away_ns += other.away_ns;
+        self.disconnected_ns += other.disconnected_ns;
         for (why, n) in &other.refused {
             *self.refused.entry(why.clone()).or_default() += n;
         }
@@ -98,16 +98,16 @@ mod tests {
     #[test]
     fn the_fates_of_threads_add_up_and_the_last_is_the_farthest_behind() {
         let of = |n: u64, why| {
-            let left = Left { behind_ns: n, not_begun: n };
-            let mut fate = Fate { reconnects: n, left, away_ns: n, ..Fate::default() };
+            let left = Left { schedule_lag_ns: n, not_started: n };
+            let mut fate = Fate { reconnects: n, left, disconnected_ns: n, ..Fate::default() };
             fate.refuse(why);
             fate
         };
         let mut sum = of(3, "reset");
         sum.add(&of(2, "reset"));
         sum.add(&of(1, "silent"));
-        assert_eq!((sum.reconnects, sum.away_ns), (6, 6));
-        assert_eq!(sum.left, Left { behind_ns: 3, not_begun: 6 });
+        assert_eq!((sum.reconnects, sum.disconnected_ns), (6, 6));
+        assert_eq!(sum.left, Left { schedule_lag_ns: 3, not_started: 6 });
         assert_eq!(sum.refused, BTreeMap::from([("reset", 2), ("silent", 1)]));
     }
 }

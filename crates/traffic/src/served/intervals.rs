@@ -3,7 +3,7 @@
 
 use model::{Reading, measure::ServedInterval};
 
-use crate::team::AskedSoFar;
+use crate::team::AskedUntilNow;
 
 /// The intervals of one round.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Intervals {
     /// The window's length.
     window_ns: u64,
     /// When the present interval began, since the window's beginning, and the counts then.
-    before: Option<(u64, AskedSoFar)>,
+    before: Option<(u64, AskedUntilNow)>,
     /// Whole intervals so far.
     pub all: Vec<ServedInterval>,
 }
@@ -25,7 +25,7 @@ impl Intervals {
 
     /// Looks at the counts, so long after the window's beginning (0: before it); an interval that
     /// is over by that. It reaches from look to look, so that its rate is what was counted.
-    pub fn look(&mut self, since_ns: u64, now: AskedSoFar) -> Option<&ServedInterval> {
+    pub fn look(&mut self, since_ns: u64, now: AskedUntilNow) -> Option<&ServedInterval> {
         if since_ns == 0 {
             return None;
         }
@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn an_interval_is_what_was_counted_between_two_looks() {
         let mut intervals = Intervals::new(1_000_000_000, 3_000_000_000);
-        let at = |ms: u64| AskedSoFar { answered: ms, failed: ms / 1000, latency_ns: ms * 5_000 };
+        let at =
+            |ms: u64| AskedUntilNow { answered: ms, failed: ms / 1000, latency_ns: ms * 5_000 };
         assert!(intervals.look(0, at(70)).is_none(), "warming up");
         for ms in (1..=3_500).step_by(40) {
             let _ = intervals.look(ms * 1_000_000, at(100 + ms));

@@ -4,7 +4,7 @@
 //! - [`backlog`]: what is said of a schedule that was not kept.
 //! - [`deadline`]: how long all that comes before the traffic may take.
 //! - [`dial`]: sockets on their way to the server.
-//! - [`crew`]: the threads of a round, and what each is to do.
+//! - [`workers`]: the threads of a round, and what each is to do.
 //! - [`fate`]: what became of connections, and of what was to be begun, beside the answers.
 //! - [`handshakes`]: TLS handshakes that were made.
 //! - [`intervals`]: what came of each second, while it goes on.
@@ -15,7 +15,6 @@
 
 pub mod admitted;
 pub mod backlog;
-pub mod crew;
 pub mod deadline;
 pub mod dial;
 pub mod fate;
@@ -25,3 +24,4 @@ pub mod link;
 pub mod pace;
 pub mod places;
 pub mod sums;
+pub mod workers;

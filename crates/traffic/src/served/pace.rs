@@ -68,13 +68,13 @@ impl Pace {
     /// At the end: how many that were due before the window's end no connection was free for,
     /// `next` having been begun. Those due before its beginning are among them: who cannot keep
     /// up begins the oldest first.
-    pub fn not_begun(&self, window: &Window, next: u64, now: u64) -> u64 {
+    pub fn not_started(&self, window: &Window, next: u64, now: u64) -> u64 {
         let due = |s: &Schedule| s.number_at(window.end_ns().min(now)).saturating_sub(next);
         self.endless().map_or(0, due)
     }
 
     /// At the end: how long ago the first was due that is not begun.
-    pub fn behind_ns(&self, next: u64, now: u64) -> u64 {
+    pub fn schedule_lag_ns(&self, next: u64, now: u64) -> u64 {
         self.endless().map_or(0, |s| now.saturating_sub(s.due(next)))
     }
 }
@@ -90,13 +90,16 @@ mod tests {
         window.close_at(2_000_000_000);
         // 1,000 a second since 0, of which 500 were begun until 2.05 s.
         let pace = Pace::of(0, 1, Some(1_000), None, 0);
-        assert_eq!(pace.not_begun(&window, 500, 2_050_000_000), 1_500);
-        assert_eq!(pace.behind_ns(500, 2_050_000_000), 1_550_000_000);
+        assert_eq!(pace.not_started(&window, 500, 2_050_000_000), 1_500);
+        assert_eq!(pace.schedule_lag_ns(500, 2_050_000_000), 1_550_000_000);
         // Kept until the window's end, and in the cool-down.
-        assert_eq!(pace.not_begun(&window, 2_050, 2_050_000_000), 0);
-        assert_eq!(pace.behind_ns(2_050, 2_050_000_000), 0);
+        assert_eq!(pace.not_started(&window, 2_050, 2_050_000_000), 0);
+        assert_eq!(pace.schedule_lag_ns(2_050, 2_050_000_000), 0);
         // A number of them is begun whole, however late.
         let pace = Pace::of(0, 1, Some(1_000), Some(600), 0);
-        assert_eq!((pace.not_begun(&window, 500, u64::MAX), pace.behind_ns(500, u64::MAX)), (0, 0));
+        assert_eq!(
+            (pace.not_started(&window, 500, u64::MAX), pace.schedule_lag_ns(500, u64::MAX)),
+            (0, 0)
+        );
     }
 }

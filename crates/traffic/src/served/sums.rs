@@ -3,7 +3,7 @@
 use model::measure::{Common, ServedInterval};
 use stats::{Batches, Estimate, Histogram, Series, interval};
 
-use super::crew::{Crew, Duty, Round};
+use super::workers::{Duty, Round, Workers};
 use crate::{
     Error, Result,
     client::{
@@ -29,7 +29,7 @@ pub trait Record {
     fn latency(&self) -> &Histogram;
 }
 
-/// A run: a round, or as many as `--confidence` needs.
+/// A run: a round, or as many as `--precision` needs.
 #[derive(Debug)]
 pub struct Rounds<R> {
     pub sums: Sums<R>,
@@ -44,7 +44,7 @@ pub struct Rounds<R> {
 /// # Errors
 /// The first one could not begin.
 pub fn rounds<R: Record + Send>(
-    crew: &Crew<'_>,
+    workers: &Workers<'_>,
     run: Run<'_>,
     what: &str,
     recorder: impl Fn() -> R,
@@ -53,20 +53,20 @@ pub fn rounds<R: Record + Send>(
     let mut sums = Sums::new(recorder());
     let begun = now_ns();
     loop {
-        let what = match crew.common.confidence_per_mille {
+        let what = match workers.common.confidence_per_mille {
             Some(_) => format!("{what}, round {}", sums.rounds + 1),
             None => what.to_owned(),
         };
-        let round = match crew.work(run, &what, &recorder, &work) {
+        let round = match workers.work(run, &what, &recorder, &work) {
             Ok(round) => round,
             Err(e) if sums.rounds == 0 => return Err(e),
             Err(e) => return Ok(Rounds { sums, why: None, broken: Some(e) }),
         };
-        sums.add(crew.total, &round);
-        if round.broken.is_some() || sums.cut_short {
+        sums.add(workers.total, &round);
+        if round.broken.is_some() || sums.interrupted {
             return Ok(Rounds { sums, why: None, broken: round.broken });
         }
-        if let Next::Done(why) = sums.next(crew.common, now_ns() - begun) {
+        if let Next::Done(why) = sums.next(workers.common, now_ns() - begun) {
             return Ok(Rounds { sums, why, broken: None });
         }
     }
@@ -79,7 +79,7 @@ pub struct Sums<R> {
     /// The windows: with a number of requests it ends with the last of them.
     pub window_ns: u64,
     /// Whether one ended before its time, or before all that was asked for.
-    pub cut_short: bool,
+    pub interrupted: bool,
     /// All threads' records; of batches see `series`.
     pub all: R,
     /// All threads' batches, one round after the other.
@@ -94,7 +94,7 @@ impl<R: Record> Sums<R> {
     /// Of no round yet; `all` is an empty record.
     pub fn new(all: R) -> Self {
         let (series, ends, intervals) = (None, Ends::default(), vec![]);
-        Self { rounds: 0, window_ns: 0, cut_short: false, all, series, ends, intervals }
+        Self { rounds: 0, window_ns: 0, interrupted: false, all, series, ends, intervals }
     }
 
     /// Adds a round, of which a number in all was asked for or not.
@@ -102,11 +102,11 @@ impl<R: Record> Sums<R> {
         let Round { course, seen, report, .. } = round;
         let settled: u64 = round.recorders.iter().map(R::settled).sum();
         let last_ns = round.recorders.iter().map(R::last_ns).max().unwrap_or(0);
-        let cut_short = match total {
+        let interrupted = match total {
             Some(all) => settled < all,
-            None => course.cut_short,
+            None => course.interrupted,
         };
-        let window_ns = match total.is_some() && !cut_short {
+        let window_ns = match total.is_some() && !interrupted {
             true => last_ns.saturating_sub(course.start_ns),
             false => course.window_ns,
         };
@@ -119,7 +119,7 @@ impl<R: Record> Sums<R> {
             ..i.clone()
         }));
         self.window_ns += window_ns;
-        self.cut_short |= cut_short;
+        self.interrupted |= interrupted;
         self.ends.add_around(Around {
             ready: &Ready { why: "not ours to place".into(), ..Ready::default() },
             marks: &course.marks,

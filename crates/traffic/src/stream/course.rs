@@ -1,4 +1,4 @@
-//! The course of one run at the near end: warm-up, a look at both ends at every interval,
+//! The course of one run at the client: warm-up, a look at both ends at every interval,
 //! cool-down, silence, and a last look when everything has arrived that will.
 
 use std::{
@@ -31,11 +31,11 @@ const SILENCE: Duration = Duration::from_millis(100);
 
 /// Both ends at one moment.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct StreamCounters {
     /// This end.
-    pub near: Counters,
-    /// The far end.
-    pub far: Counters,
+    pub local: Counters,
+    /// The server.
+    pub peer: Counters,
 }
 
 /// A window that is over.
@@ -44,30 +44,30 @@ pub struct Course {
     /// This end's CPU and kernel counters at the window's ends.
     pub marks: (Mark, Mark),
     /// Both ends when the window began and ended.
-    pub first: Look,
+    pub first: StreamCounters,
     /// See `first`.
-    pub last: Look,
+    pub last: StreamCounters,
     /// What happened in between, by direction.
     pub intervals: Vec<(Direction, StreamInterval)>,
     /// When everything had arrived; UDP only.
-    pub drained: Option<Look>,
+    pub drained: Option<StreamCounters>,
     /// What this end received by time.
     pub series: Series,
     /// Whether it ended before its time.
-    pub cut_short: bool,
-    /// Why the far end fell silent.
+    pub interrupted: bool,
+    /// Why the server fell silent.
     pub silent: Option<Error>,
 }
 
 /// What has been seen so far.
 struct Looks {
-    first: Look,
-    last: Look,
+    first: StreamCounters,
+    last: StreamCounters,
     intervals: Vec<(Direction, StreamInterval)>,
 }
 
-impl From<Look> for Looks {
-    fn from(first: Look) -> Self {
+impl From<StreamCounters> for Looks {
+    fn from(first: StreamCounters) -> Self {
         Self { last: first.clone(), first, intervals: vec![] }
     }
 }
@@ -91,7 +91,7 @@ impl Conductor<'_> {
     /// Conducts one run whose threads run already.
     ///
     /// # Errors
-    /// The far end is gone before the window began.
+    /// The server is gone before the window began.
     pub fn conduct(&self) -> Result<Course, Error> {
         let root = probe::Root::live();
         let common = self.common;
@@ -144,7 +144,7 @@ impl Conductor<'_> {
             intervals: looks.intervals,
             drained,
             series,
-            cut_short: broke || silent.is_some() || ended < end,
+            interrupted: broke || silent.is_some() || ended < end,
             silent,
         })
     }
@@ -153,15 +153,15 @@ impl Conductor<'_> {
         self.run.stop.load(Ordering::Relaxed) || self.team.stopping()
     }
 
-    fn look(&self) -> Result<Look, Error> {
-        let far = self.peer.mark()?;
-        Ok(Look { near: self.side.counters(self.team), far })
+    fn look(&self) -> Result<StreamCounters, Error> {
+        let peer = self.peer.mark()?;
+        Ok(StreamCounters { local: self.side.counters(self.team), peer })
     }
 
     /// Notes a look, and tells of the interval that it ends.
-    fn add(&self, looks: &mut Looks, look: Look) {
+    fn add(&self, looks: &mut Looks, look: StreamCounters) {
         for direction in result::directions(self.side.shape.direction) {
-            let of = result::Part { shape: &self.side.shape, direction };
+            let of = result::StreamPart { shape: &self.side.shape, direction };
             let interval = of.interval(&looks.first, &looks.last, &look);
             (self.heard)(direction, &interval);
             looks.intervals.push((direction, interval));
@@ -182,27 +182,27 @@ impl Conductor<'_> {
     }
 
     /// After the window: for UDP both ends fall silent, and what is on its way arrives.
-    fn cool_down(&self, begun: u64, series: &mut Series) -> Option<Look> {
+    fn cool_down(&self, begun: u64, series: &mut Series) -> Option<StreamCounters> {
         self.sleep(begun, now_ns() + self.common.cooldown_ns.0, series);
         if self.common.transport != Transport::Udp {
             return None;
         }
         self.side.ledger.be_quiet();
-        let mut far = self.peer.quiet().ok()?;
+        let mut peer = self.peer.quiet().ok()?;
         let until = Instant::now() + DRAIN;
-        let (mut came, mut since) = (self.came(&far), Instant::now());
+        let (mut came, mut since) = (self.came(&peer), Instant::now());
         while Instant::now() < until && since.elapsed() < SILENCE {
             std::thread::sleep(Duration::from_millis(20));
-            far = self.peer.quiet().ok()?;
-            let now = self.came(&far);
+            peer = self.peer.quiet().ok()?;
+            let now = self.came(&peer);
             if now != came {
                 (came, since) = (now, Instant::now());
             }
         }
-        Some(Look { near: self.side.counters(self.team), far })
+        Some(StreamCounters { local: self.side.counters(self.team), peer })
     }
 
-    fn came(&self, far: &Counters) -> u64 {
-        self.side.ledger.received() + far.received_bytes.iter().sum::<u64>()
+    fn came(&self, peer: &Counters) -> u64 {
+        self.side.ledger.received() + peer.received_bytes.iter().sum::<u64>()
     }
 }

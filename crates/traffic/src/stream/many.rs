@@ -6,7 +6,7 @@
 use model::measure::Wait;
 
 use super::{
-    Shape,
+    StreamShape,
     datagram::HEADER,
     pace::{Pacer, sleep_until},
     receive::{Ear, Inbox, Notes, ROOM, flags},
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error,
     net::{epoll::Epoll, now_ns},
-    rtt::single::far_end_gone,
+    rtt::single::server_gone,
     team::{Member, Team},
 };
 
@@ -42,7 +42,7 @@ struct In<'a> {
 
 /// One thread's flows.
 pub struct Many<'a> {
-    shape: &'a Shape,
+    shape: &'a StreamShape,
     ledger: &'a Ledger,
     team: &'a Team,
     member: &'a Member,
@@ -66,7 +66,7 @@ impl<'a> Many<'a> {
     pub fn new(
         lanes: Vec<Lane>,
         ears: &'a [Ear<'a>],
-        shape: &'a Shape,
+        shape: &'a StreamShape,
         ledger: &'a Ledger,
         greeting: &[u8],
         (team, member): (&'a Team, &'a Member),
@@ -210,9 +210,9 @@ impl<'a> Many<'a> {
         }
     }
 
-    /// A flow is over: at the near end that breaks the test off.
+    /// A flow is over: at the client that breaks the test off.
     fn over(&self, why: Error) -> Result<(), Error> {
-        match self.shape.near && !self.team.stopping() {
+        match self.shape.local && !self.team.stopping() {
             true => Err(why),
             false => Ok(()),
         }
@@ -307,7 +307,7 @@ fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Resul
     // SAFETY: the buffer outlives the call and its length is given.
     let n = unsafe { libc::recv(inn.ear.fd, room.as_mut_ptr().cast(), room.len(), flags) };
     match n {
-        0 => Err(far_end_gone(None)),
+        0 => Err(server_gone(None)),
         n if n > 0 => {
             inn.got += n as u64;
             put(&tally.received_bytes, inn.got);
@@ -318,7 +318,7 @@ fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Resul
             match e.kind() {
                 std::io::ErrorKind::WouldBlock => Ok(false),
                 std::io::ErrorKind::Interrupted => Ok(true),
-                _ => Err(far_end_gone(Some(&e))),
+                _ => Err(server_gone(Some(&e))),
             }
         }
     }

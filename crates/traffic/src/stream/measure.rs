@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::{
-    Shape,
+    StreamShape,
     course::{Conductor, Heard},
     datagram::HEADER,
     result::{self, Round},
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     Error, Measured, Result,
+    assignments::{self, Assignments},
     client::{Peer, conduct::Run, confidence::Next, flows},
     control::{
         message::{Kind, Test},
@@ -23,7 +24,6 @@ use crate::{
     },
     host::calibrate,
     net::now_ns,
-    seats::{self, Seats},
     serve::{endpoint::Flow, limits::LARGEST_DATAGRAM},
     team::Team,
 };
@@ -35,7 +35,7 @@ const SHORTEST_INTERVAL: Nanos = Nanos(20_000_000);
 struct Bench<'a> {
     spec: &'a StreamSpec,
     peer: &'a Peer,
-    seats: &'a Seats,
+    assignments: &'a Assignments,
     run: Run<'a>,
     heard: Heard<'a>,
 }
@@ -53,8 +53,8 @@ pub fn measure(
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
     let (pin, threads) = (&spec.common.pin, spec.common.threads);
-    let seats = seats::beside(pin, threads, peer.same_host, peer.address)?;
-    let calibration = calibrate(seats.cpus.first().copied())?;
+    let assignments = assignments::beside(pin, threads, peer.same_host, peer.address)?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
     let mut document = StreamDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "stream".into(),
@@ -64,21 +64,21 @@ pub fn measure(
         peer: peer.end.clone(),
         floor: calibration.certificate([]),
         runs: vec![],
-        cut_short: false,
+        interrupted: false,
     };
-    let bench = Bench { spec, peer: &peer, seats: &seats, run, heard };
+    let bench = Bench { spec, peer: &peer, assignments: &assignments, run, heard };
     let mut broken = None;
     let points =
         spec.flows.iter().flat_map(|f| spec.message_bytes.iter().map(move |bytes| (*f, *bytes)));
     for (flows, bytes) in points {
         if run.stop.load(Ordering::Relaxed) {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         match bench.point(flows, bytes) {
-            Ok((runs, cut_short, why)) => {
+            Ok((runs, interrupted, why)) => {
                 document.runs.extend(runs);
-                document.cut_short |= cut_short;
+                document.interrupted |= interrupted;
                 broken = why;
             }
             Err(e) => broken = Some(e),
@@ -87,7 +87,7 @@ pub fn measure(
             break;
         }
     }
-    document.cut_short |= run.stop.load(Ordering::Relaxed);
+    document.interrupted |= run.stop.load(Ordering::Relaxed);
     // Both directions of a run are one window of this host.
     let twice =
         |r: &&StreamRun| spec.direction == Direction::Both && r.direction == Direction::Reverse;
@@ -145,7 +145,7 @@ fn unix_s() -> u64 {
 }
 
 impl Bench<'_> {
-    /// The test that the far end is asked for.
+    /// The test that the server is asked for.
     fn test_of(&self, flows: u32, message_bytes: u64) -> Test {
         let (spec, common) = (self.spec, &self.spec.common);
         Test {
@@ -161,16 +161,16 @@ impl Bench<'_> {
             threads: common.threads,
             wait: common.peer_wait,
             pin: common.peer_pin.clone(),
-            near_cpus: self.seats.cpus.iter().copied().collect(),
+            local_cpus: self.assignments.cpus.iter().copied().collect(),
             socket: common.socket.clone(),
-            longest_ns: Nanos(common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0),
+            max_time_ns: Nanos(common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0),
             engine: Engine::Auto,
             service_ns: None,
         }
     }
 
     /// One combination of size and flows, repeated while its interval is wider than was asked
-    /// for: its runs, whether it was cut short, and what broke it off.
+    /// for: its runs, whether it was interrupted, and what broke it off.
     fn point(&self, flows: u32, bytes: u64) -> Result<(Vec<StreamRun>, bool, Option<Error>)> {
         let test = self.test_of(flows, bytes);
         let mut rounds: Vec<Round> = vec![];
@@ -183,7 +183,7 @@ impl Bench<'_> {
                 Err(e) => break (Some(e), None),
             }
             let Some(last) = rounds.last() else { continue };
-            if last.broken.is_some() || last.course.cut_short {
+            if last.broken.is_some() || last.course.interrupted {
                 break (last.broken.clone(), None);
             }
             match result::enough(self.spec, &test, &rounds, now_ns() - begun) {
@@ -191,12 +191,12 @@ impl Bench<'_> {
                 Next::Done(why_not) => break (None, why_not),
             }
         };
-        let cut_short = broken.is_some() || rounds.iter().any(|r| r.course.cut_short);
-        let mut runs = result::runs(self.spec, &test, self.seats, self.peer, &rounds);
+        let interrupted = broken.is_some() || rounds.iter().any(|r| r.course.interrupted);
+        let mut runs = result::runs(self.spec, &test, self.assignments, self.peer, &rounds);
         for run in &mut runs {
             run.warnings.extend(why_not.clone());
         }
-        Ok((runs, cut_short, broken))
+        Ok((runs, interrupted, broken))
     }
 
     /// One round: connections, threads, window, report.
@@ -205,19 +205,19 @@ impl Bench<'_> {
         let ready = peer.ask(test)?;
         let sockets = flows::open(peer, &spec.common, test, &ready)?;
         let mut warnings: Vec<String> =
-            peer.await_connected()?.iter().map(|w| format!("far end: {w}")).collect();
+            peer.await_connected()?.iter().map(|w| format!("server: {w}")).collect();
         let flows: Vec<Flow> = (0..)
             .zip(sockets)
             .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
             .collect();
         let team = Team::new(spec.common.threads as usize);
-        let shape = Shape::of(test, true, spec.common.wait);
+        let shape = StreamShape::of(test, true, spec.common.wait);
         let (side, more) = Side::new(shape, flows, team.members.len(), vec![]);
         warnings.extend(more);
         let course = std::thread::scope(|threads| {
             for n in 0..team.members.len() {
-                let (team, side, seats) = (&team, &side, self.seats);
-                let work = move || near_thread(n, side, seats, team);
+                let (team, side, assignments) = (&team, &side, self.assignments);
+                let work = move || local_thread(n, side, assignments, team);
                 if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, work) {
                     team.break_off(Error::io("no thread", &e));
                 }
@@ -256,9 +256,11 @@ impl Bench<'_> {
     }
 }
 
-fn near_thread(n: usize, side: &Side, seats: &Seats, team: &Team) {
+fn local_thread(n: usize, side: &Side, assignments: &Assignments, team: &Team) {
     let Some(member) = team.members.get(n) else { return };
-    if let Some(Err(e)) = seats.cpus.get(n % seats.cpus.len().max(1)).map(|c| seats::pin(*c)) {
+    if let Some(Err(e)) =
+        assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
+    {
         member.see(|seen| seen.warnings.push(e.to_string()));
     }
     let _running = member.sleeper.begin();

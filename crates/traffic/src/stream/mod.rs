@@ -7,12 +7,12 @@
 
 pub mod course;
 pub mod datagram;
-pub mod far;
 pub mod lowat;
 pub mod many;
 pub mod measure;
 pub mod modes;
 pub mod pace;
+pub mod peer;
 pub mod receive;
 pub mod result;
 pub mod send;
@@ -26,12 +26,12 @@ use model::measure::{Direction, Transport, Wait, ZeroCopy};
 
 /// One end's part in a stream.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct StreamShape {
     pub transport: Transport,
-    /// Seen from the near end.
+    /// Seen from the client.
     pub direction: Direction,
-    /// Whether this is the near end.
-    pub near: bool,
+    /// Whether this is the client.
+    pub local: bool,
     pub message_bytes: usize,
     /// Bits a second over all flows of a direction.
     pub rate_bps: Option<u64>,
@@ -42,8 +42,8 @@ pub struct Shape {
     pub wait: Wait,
 }
 
-impl Shape {
-    /// Whether a flow goes from the near end to the far one.
+impl StreamShape {
+    /// Whether a flow goes from the client to the far one.
     pub fn goes_forward(&self, index: u32) -> bool {
         match self.direction {
             Direction::Forward => true,
@@ -54,7 +54,7 @@ impl Shape {
 
     /// Whether this end sends on a flow.
     pub fn sends(&self, index: u32) -> bool {
-        self.goes_forward(index) == self.near
+        self.goes_forward(index) == self.local
     }
 
     /// Whether bytes come without the bounds of messages.

@@ -12,7 +12,7 @@ use model::measure::{SPIN_NS, Transport, Wait};
 use socket2::{SockAddr, SockRef};
 
 use super::{
-    Shape,
+    StreamShape,
     datagram::{self, Arrivals},
     lowat::LowWater,
     tally::{Ledger, put},
@@ -22,7 +22,7 @@ use crate::{
     net::{incoming::Looks, now_ns},
     rtt::{
         exchange::current_cpu,
-        single::{Ran, far_end_gone},
+        single::{Ran, server_gone},
     },
     team::{Member, Team},
 };
@@ -126,7 +126,7 @@ impl Notes {
 }
 
 /// The flag that has the kernel throw the bytes away.
-pub fn flags(shape: &Shape) -> i32 {
+pub fn flags(shape: &StreamShape) -> i32 {
     if shape.skip_receive_copy { libc::MSG_TRUNC } else { 0 }
 }
 
@@ -136,7 +136,7 @@ pub fn flags(shape: &Shape) -> i32 {
 /// The flow ended before.
 pub fn one(
     ear: &Ear<'_>,
-    shape: &Shape,
+    shape: &StreamShape,
     ledger: &Ledger,
     greeting: &[u8],
     team: &Team,
@@ -153,7 +153,7 @@ pub fn one(
 
 fn stream(
     ear: &Ear<'_>,
-    shape: &Shape,
+    shape: &StreamShape,
     ledger: &Ledger,
     team: &Team,
     member: &Member,
@@ -166,7 +166,7 @@ fn stream(
     let mut low_water = sleeps.then(|| LowWater::new(ear.socket, now_ns()));
     while !team.stopping() {
         match wait_for(ear.fd, &mut room, flags, shape.wait) {
-            Ok(0) => return Err(far_end_gone(None)),
+            Ok(0) => return Err(server_gone(None)),
             Ok(n) => {
                 got += n as u64;
                 put(&tally.received_bytes, got);
@@ -176,7 +176,7 @@ fn stream(
                 }
             }
             Err(Nothing::Yet) => {}
-            Err(Nothing::Broken(e)) => return Err(far_end_gone(Some(&e))),
+            Err(Nothing::Broken(e)) => return Err(server_gone(Some(&e))),
         }
     }
     Ok(())
@@ -184,7 +184,7 @@ fn stream(
 
 fn datagrams(
     ear: &Ear<'_>,
-    shape: &Shape,
+    shape: &StreamShape,
     ledger: &Ledger,
     greeting: &[u8],
     team: &Team,
@@ -196,8 +196,8 @@ fn datagrams(
         match inbox.take(shape.wait, ledger) {
             Ok(true) => notes.one(member),
             Ok(false) | Err(Nothing::Yet) => {}
-            // Nobody listens at the other end any more: at the near end that is the end.
-            Err(Nothing::Broken(e)) if shape.near => return Err(far_end_gone(Some(&e))),
+            // Nobody listens at the other end any more: at the client that is the end.
+            Err(Nothing::Broken(e)) if shape.local => return Err(server_gone(Some(&e))),
             Err(Nothing::Broken(_)) => {}
         }
     }
@@ -218,7 +218,7 @@ pub struct Inbox<'a> {
 
 impl<'a> Inbox<'a> {
     /// Empty.
-    pub fn new(ear: &'a Ear<'a>, shape: &Shape, greeting: &[u8]) -> Self {
+    pub fn new(ear: &'a Ear<'a>, shape: &StreamShape, greeting: &[u8]) -> Self {
         // The header alone is copied where the rest is thrown away; one byte more than a
         // datagram has, so that a longer one shows itself.
         let room = if shape.skip_receive_copy { 64 } else { shape.message_bytes.max(64) + 1 };

@@ -10,20 +10,20 @@ use model::{
 use stats::Estimate;
 
 use super::{
-    Shape,
-    course::{Course, Look},
+    StreamShape,
+    course::{Course, StreamCounters},
     modes, series,
 };
 use crate::{
     Error,
+    assignments::Assignments,
     client::{
         Peer,
         confidence::{self, Next},
         ends::{self, Around, Ends},
     },
-    control::message::{Counters, FarReport, Ready, Test},
-    seats::Seats,
-    team::Seen,
+    control::message::{Counters, PeerReport, Ready, Test},
+    team::ThreadReport,
 };
 
 /// What one round of a run left behind.
@@ -31,8 +31,8 @@ use crate::{
 pub struct Round {
     pub ready: Ready,
     pub course: Course,
-    pub seen: Seen,
-    pub report: Option<FarReport>,
+    pub seen: ThreadReport,
+    pub report: Option<PeerReport>,
     pub warnings: Vec<String>,
     pub congestion: Reading<String>,
     pub mss_bytes: Reading<u64>,
@@ -70,14 +70,14 @@ pub fn directions(direction: Direction) -> Vec<Direction> {
 
 /// One direction of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct StreamPart<'a> {
     /// The run.
-    pub shape: &'a Shape,
+    pub shape: &'a StreamShape,
     /// [`Direction::Forward`] or [`Direction::Reverse`].
     pub direction: Direction,
 }
 
-/// Growth of a counter that a far end tells, which may tell anything.
+/// Growth of a counter that a server tells, which may tell anything.
 fn grown(before: &Reading<u64>, after: &Reading<u64>) -> Reading<u64> {
     before.clone().and_then(|b| after.clone().map(|a| a.saturating_sub(b)))
 }
@@ -90,36 +90,36 @@ fn at(list: &[u64], index: u32) -> u64 {
     list.get(index as usize).copied().unwrap_or(0)
 }
 
-impl Part<'_> {
+impl StreamPart<'_> {
     fn flows(&self) -> impl Iterator<Item = u32> {
         let forward = self.direction == Direction::Forward;
         let shape = *self.shape;
         (0..shape.connections()).filter(move |i| shape.goes_forward(*i) == forward)
     }
 
-    fn receiver<'b>(&self, look: &'b Look) -> &'b Counters {
-        if self.direction == Direction::Forward { &look.far } else { &look.near }
+    fn receiver<'b>(&self, look: &'b StreamCounters) -> &'b Counters {
+        if self.direction == Direction::Forward { &look.peer } else { &look.local }
     }
 
-    fn sender<'b>(&self, look: &'b Look) -> &'b Counters {
-        if self.direction == Direction::Forward { &look.near } else { &look.far }
+    fn sender<'b>(&self, look: &'b StreamCounters) -> &'b Counters {
+        if self.direction == Direction::Forward { &look.local } else { &look.peer }
     }
 
     /// Bytes received between two looks, by flow.
-    fn bytes(&self, before: &Look, after: &Look) -> Vec<u64> {
+    fn bytes(&self, before: &StreamCounters, after: &StreamCounters) -> Vec<u64> {
         let (a, b) = (&self.receiver(before).received_bytes, &self.receiver(after).received_bytes);
         self.flows().map(|i| at(b, i).saturating_sub(at(a, i))).collect()
     }
 
     /// On the receiver's clock.
-    fn time_ns(&self, before: &Look, after: &Look) -> u64 {
+    fn time_ns(&self, before: &StreamCounters, after: &StreamCounters) -> u64 {
         self.receiver(after).at_ns.saturating_sub(self.receiver(before).at_ns)
     }
 
     /// What became of the datagrams whose numbers the receiver first saw, or passed over,
     /// between two looks. One that comes late, after a look that counted it as lost, makes up
     /// for it in the next interval.
-    fn datagrams(&self, before: &Look, after: &Look) -> Option<Datagrams> {
+    fn datagrams(&self, before: &StreamCounters, after: &StreamCounters) -> Option<Datagrams> {
         let (a, b) = (self.receiver(before), self.receiver(after));
         let (first, last) = (a.datagrams.as_ref()?, b.datagrams.as_ref()?);
         let numbers = |i| at(&b.next_sequence, i).saturating_sub(at(&a.next_sequence, i));
@@ -139,7 +139,12 @@ impl Part<'_> {
 
     /// Datagrams sent within the window of which the receiver, in the end, had seen neither
     /// them nor any later one: lost, though no number tells it.
-    fn tail(&self, first: &Look, last: &Look, drained: Option<&Look>) -> u64 {
+    fn tail(
+        &self,
+        first: &StreamCounters,
+        last: &StreamCounters,
+        drained: Option<&StreamCounters>,
+    ) -> u64 {
         let Some(drained) = drained else { return 0 };
         let sent = |look, i| at(&self.sender(look).next_sequence, i);
         let seen = |i| at(&self.receiver(drained).next_sequence, i);
@@ -148,7 +153,12 @@ impl Part<'_> {
     }
 
     /// The interval between two looks; `first` is the window's beginning.
-    pub fn interval(&self, first: &Look, before: &Look, after: &Look) -> StreamInterval {
+    pub fn interval(
+        &self,
+        first: &StreamCounters,
+        before: &StreamCounters,
+        after: &StreamCounters,
+    ) -> StreamInterval {
         let bytes: u64 = self.bytes(before, after).iter().fold(0, |a, b| a.saturating_add(*b));
         let ns = self.time_ns(before, after);
         let since = |look| self.time_ns(first, look) as f64 / 1e9;
@@ -162,8 +172,8 @@ impl Part<'_> {
             cwnd_bytes: b.cwnd_bytes.clone(),
             rtt_ns: b.rtt_ns.clone(),
             migrations: both(
-                grown(&before.near.migrations, &after.near.migrations),
-                grown(&before.far.migrations, &after.far.migrations),
+                grown(&before.local.migrations, &after.local.migrations),
+                grown(&before.peer.migrations, &after.peer.migrations),
             ),
             datagrams: self.datagrams(before, after),
         }
@@ -198,8 +208,8 @@ fn per_s(bytes: u64, ns: u64) -> f64 {
 
 /// Whether the rounds suffice for what was asked.
 pub fn enough(spec: &StreamSpec, test: &Test, rounds: &[Round], took_ns: u64) -> Next {
-    let shape = Shape::of(test, true, spec.common.wait);
-    let of = |direction| Part { shape: &shape, direction }.estimate(rounds);
+    let shape = StreamShape::of(test, true, spec.common.wait);
+    let of = |direction| StreamPart { shape: &shape, direction }.estimate(rounds);
     let estimates: Vec<_> = directions(spec.direction).into_iter().map(of).collect();
     confidence::next(&spec.common, &estimates, took_ns)
 }
@@ -208,28 +218,28 @@ pub fn enough(spec: &StreamSpec, test: &Test, rounds: &[Round], took_ns: u64) ->
 pub fn runs(
     spec: &StreamSpec,
     test: &Test,
-    seats: &Seats,
+    assignments: &Assignments,
     peer: &Peer,
     rounds: &[Round],
 ) -> Vec<StreamRun> {
-    let shape = Shape::of(test, true, spec.common.wait);
-    let parts: Vec<Part<'_>> = directions(spec.direction)
+    let shape = StreamShape::of(test, true, spec.common.wait);
+    let parts: Vec<StreamPart<'_>> = directions(spec.direction)
         .into_iter()
-        .map(|direction| Part { shape: &shape, direction })
+        .map(|direction| StreamPart { shape: &shape, direction })
         .collect();
-    let bytes_of = |p: &Part<'_>| -> u64 {
+    let bytes_of = |p: &StreamPart<'_>| -> u64 {
         rounds.iter().flat_map(|r| p.bytes(&r.course.first, &r.course.last)).sum()
     };
     // Both directions share the threads, and so their cost.
     let moved: u64 = parts.iter().map(bytes_of).sum();
     let mut ends = Ends::default();
     rounds.iter().for_each(|r| ends.add_around(r.around()));
-    let placement = placement(&ends, rounds, seats, peer);
+    let placement = placement(&ends, rounds, assignments, peer);
     parts.iter().map(|p| one(p, spec, rounds, &ends, &placement, moved)).collect()
 }
 
 fn one(
-    part: &Part<'_>,
+    part: &StreamPart<'_>,
     spec: &StreamSpec,
     rounds: &[Round],
     ends: &Ends,
@@ -254,19 +264,19 @@ fn one(
     let bytes = flow_bytes.iter().fold(0u64, |a, b| a.saturating_add(*b));
     let forward = part.direction == Direction::Forward;
     let last = rounds.last();
-    let of_sender = |near: fn(&Round) -> Reading<String>,
-                     far: fn(&FarReport) -> Reading<String>| {
+    let of_sender = |local: fn(&Round) -> Reading<String>,
+                     peer: fn(&PeerReport) -> Reading<String>| {
         match (forward, last, last.and_then(|r| r.report.as_ref())) {
-            (true, Some(r), _) => near(r),
-            (false, _, Some(report)) => far(report),
-            _ => Reading::absent("the far end did not report"),
+            (true, Some(r), _) => local(r),
+            (false, _, Some(report)) => peer(report),
+            _ => Reading::absent("the server did not report"),
         }
     };
     let congestion = of_sender(|r| r.congestion.clone(), |f| f.congestion.clone());
     let mss = match (forward, last, last.and_then(|r| r.report.as_ref())) {
         (true, Some(r), _) => r.mss_bytes.clone(),
         (false, _, Some(report)) => report.mss_bytes.clone(),
-        _ => Reading::absent("the far end did not report"),
+        _ => Reading::absent("the server did not report"),
     };
     let mut run = StreamRun {
         transport: shape.transport,
@@ -299,14 +309,14 @@ fn one(
     };
     run.warnings.extend(ends.others(placement));
     if let Some(d) = &run.datagrams {
-        let told = ends.no_room(d.lost, placement.same_host, !forward, forward);
-        run.warnings.extend(told);
+        let reported = ends.no_room(d.lost, placement.same_host, !forward, forward);
+        run.warnings.extend(reported);
     }
     judge(&mut run, part, spec, rounds);
     run
 }
 
-fn datagrams(part: &Part<'_>, rounds: &[Round]) -> Option<Datagrams> {
+fn datagrams(part: &StreamPart<'_>, rounds: &[Round]) -> Option<Datagrams> {
     let mut all: Option<Datagrams> = None;
     for r in rounds {
         let one = part.datagrams(&r.course.first, &r.course.last)?;
@@ -331,7 +341,7 @@ fn datagrams(part: &Part<'_>, rounds: &[Round]) -> Option<Datagrams> {
     all
 }
 
-fn zerocopied(part: &Part<'_>, rounds: &[Round]) -> Option<ZeroCopyCount> {
+fn zerocopied(part: &StreamPart<'_>, rounds: &[Round]) -> Option<ZeroCopyCount> {
     let mut all = ZeroCopyCount { completed: 0, copied: 0 };
     for r in rounds {
         let first = part.sender(&r.course.first).zerocopy.as_ref()?;
@@ -343,7 +353,7 @@ fn zerocopied(part: &Part<'_>, rounds: &[Round]) -> Option<ZeroCopyCount> {
 }
 
 /// What the figures themselves give reason to say.
-fn judge(run: &mut StreamRun, part: &Part<'_>, spec: &StreamSpec, rounds: &[Round]) {
+fn judge(run: &mut StreamRun, part: &StreamPart<'_>, spec: &StreamSpec, rounds: &[Round]) {
     if spec.zerocopy == Some(ZeroCopy::Msg)
         && run.zerocopy_copied.as_ref().is_some_and(|z| z.completed > 0 && z.copied == z.completed)
     {
@@ -378,16 +388,16 @@ fn judge(run: &mut StreamRun, part: &Part<'_>, spec: &StreamSpec, rounds: &[Roun
     }
 }
 
-fn placement(ends: &Ends, rounds: &[Round], seats: &Seats, peer: &Peer) -> Placement {
-    let moves = |of: fn(&Look) -> &Counters| {
+fn placement(ends: &Ends, rounds: &[Round], assignments: &Assignments, peer: &Peer) -> Placement {
+    let moves = |of: fn(&StreamCounters) -> &Counters| {
         let one =
             |r: &Round| grown(&of(&r.course.first).migrations, &of(&r.course.last).migrations);
         ends::sum(rounds.iter().map(one))
     };
-    let mut placement = ends.placement(seats, peer.same_host);
+    let mut placement = ends.placement(assignments, peer.same_host);
     // Exactly over the window; the marks enclose it.
-    placement.local.migrations = moves(|l| &l.near);
-    placement.peer.migrations = moves(|l| &l.far);
+    placement.local.migrations = moves(|l| &l.local);
+    placement.peer.migrations = moves(|l| &l.peer);
     placement
 }
 
@@ -397,21 +407,21 @@ mod tests {
 
     use super::*;
 
-    fn look(sent: u64, seen: u64, received: u64) -> Look {
+    fn look(sent: u64, seen: u64, received: u64) -> StreamCounters {
         let counters = |next: u64, received: u64| Counters {
             next_sequence: vec![next],
             received_bytes: vec![received * 100],
             datagrams: Some(Datagrams { received, ..Datagrams::default() }),
             ..Counters::default()
         };
-        Look { near: counters(sent, 0), far: counters(seen, received) }
+        StreamCounters { local: counters(sent, 0), peer: counters(seen, received) }
     }
 
-    fn shape() -> Shape {
-        Shape {
+    fn shape() -> StreamShape {
+        StreamShape {
             transport: Transport::Udp,
             direction: Direction::Forward,
-            near: true,
+            local: true,
             message_bytes: 100,
             rate_bps: Some(1),
             flows: 1,
@@ -424,7 +434,7 @@ mod tests {
     #[test]
     fn what_is_on_its_way_is_neither_sent_nor_lost() {
         let shape = shape();
-        let part = Part { shape: &shape, direction: Direction::Forward };
+        let part = StreamPart { shape: &shape, direction: Direction::Forward };
         // 10 were on their way at the beginning, 20 at the end; 5 in between never came.
         let (first, last, drained) =
             (look(110, 100, 100), look(320, 300, 295), look(400, 400, 395));
@@ -437,7 +447,7 @@ mod tests {
     #[test]
     fn what_was_sent_and_followed_by_silence_is_lost() {
         let shape = shape();
-        let part = Part { shape: &shape, direction: Direction::Forward };
+        let part = StreamPart { shape: &shape, direction: Direction::Forward };
         // Nothing came from 150 on; 320 had been sent when the window ended.
         let (first, last, drained) =
             (look(110, 100, 100), look(320, 150, 150), look(400, 150, 150));

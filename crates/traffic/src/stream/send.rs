@@ -9,7 +9,7 @@ use model::measure::{SPIN_NS, Wait, ZeroCopy};
 use socket2::SockAddr;
 
 use super::{
-    Shape,
+    StreamShape,
     datagram::{self, HEADER},
     pace::{Pacer, piece, sleep_until},
     tally::{Ledger, Tally, put},
@@ -20,7 +20,7 @@ use crate::{
     net::now_ns,
     rtt::{
         exchange::current_cpu,
-        single::{Ran, far_end_gone},
+        single::{Ran, server_gone},
     },
     team::{Member, Team},
 };
@@ -41,7 +41,7 @@ impl Source {
     ///
     /// # Errors
     /// No file in memory.
-    pub fn new(shape: &Shape, length: usize) -> io::Result<Self> {
+    pub fn new(shape: &StreamShape, length: usize) -> io::Result<Self> {
         // Written, so that it is memory of its own and not the kernel's one page of zeros.
         let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
         Ok(match shape.zerocopy {
@@ -152,7 +152,7 @@ pub enum Trouble {
     Over(Error),
 }
 
-/// See [`Trouble`]. At the near end a connection that ends breaks the test off.
+/// See [`Trouble`]. At the client a connection that ends breaks the test off.
 pub fn trouble(e: &io::Error) -> Trouble {
     match e.raw_os_error() {
         Some(libc::EINTR) => Trouble::Again,
@@ -161,7 +161,7 @@ pub fn trouble(e: &io::Error) -> Trouble {
             "a datagram of this size does not fit: it would have to be fragmented, or is too long"
                 .into(),
         )),
-        _ => Trouble::Over(far_end_gone(Some(e))),
+        _ => Trouble::Over(server_gone(Some(e))),
     }
 }
 
@@ -182,12 +182,12 @@ pub fn await_room(fd: RawFd) {
 }
 
 /// Bits a second of so many flows of one thread.
-pub fn share(shape: &Shape, lanes: usize) -> Option<f64> {
+pub fn share(shape: &StreamShape, lanes: usize) -> Option<f64> {
     shape.rate_bps.map(|r| r as f64 * lanes as f64 / f64::from(shape.flows.max(1)))
 }
 
 /// Bytes of one send.
-pub fn length(shape: &Shape, rate: Option<f64>) -> usize {
+pub fn length(shape: &StreamShape, rate: Option<f64>) -> usize {
     match rate {
         Some(rate) if shape.bytes() => piece(shape.message_bytes, rate),
         _ => shape.message_bytes,
@@ -200,7 +200,7 @@ pub fn length(shape: &Shape, rate: Option<f64>) -> usize {
 /// The flow ended before.
 pub fn one(
     mut lane: Lane,
-    shape: &Shape,
+    shape: &StreamShape,
     ledger: &Ledger,
     team: &Team,
     member: &Member,
@@ -222,7 +222,7 @@ pub fn one(
 #[allow(clippy::too_many_arguments, reason = "a loop is handed everything once")]
 fn stream(
     lane: &mut Lane,
-    shape: &Shape,
+    shape: &StreamShape,
     rate: Option<f64>,
     tally: &Tally,
     ledger: &Ledger,
@@ -291,7 +291,7 @@ fn full(fd: RawFd, wait: Wait, since: u64) -> u64 {
 #[allow(clippy::too_many_arguments, reason = "a loop is handed everything once")]
 fn datagrams(
     lane: &mut Lane,
-    shape: &Shape,
+    shape: &StreamShape,
     rate: Option<f64>,
     tally: &Tally,
     ledger: &Ledger,

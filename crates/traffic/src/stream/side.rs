@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::{
-    Shape,
+    StreamShape,
     many::Many,
     receive::{self, Ear},
     send::{self, Lane},
@@ -27,7 +27,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Side {
     /// What it does.
-    pub shape: Shape,
+    pub shape: StreamShape,
     /// Its flows' counters.
     pub ledger: Ledger,
     flows: Vec<Flow>,
@@ -39,7 +39,7 @@ impl Side {
     /// Of these flows; and what could not be set up as asked. A `greeting` is answered where it
     /// comes late.
     pub fn new(
-        shape: Shape,
+        shape: StreamShape,
         flows: Vec<Flow>,
         threads: usize,
         greeting: Vec<u8>,
@@ -115,9 +115,9 @@ impl Side {
                 .and_then(Many::run),
         };
         if let Err(why) = result {
-            match shape.near {
+            match shape.local {
                 true => team.break_off(why),
-                // The near end closes first when a test is over; it says why when it is not.
+                // The client closes first when a test is over; it says why when it is not.
                 false if team.stopping() || shape.bytes() => {}
                 false => member.see(|seen| seen.warnings.push(why.to_string())),
             }

@@ -39,7 +39,7 @@ impl Raw {
 /// One connection at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments sent again since it began.
+    /// Segments retransmitted since it began.
     pub retransmits: Option<u64>,
     /// The congestion window.
     pub cwnd_bytes: Option<u64>,
@@ -88,7 +88,7 @@ impl TcpInfo {
 /// All connections that one end sends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sum {
-    /// Segments sent again, all together.
+    /// Segments retransmitted, all together.
     pub retransmits: Reading<u64>,
     /// Congestion windows, all together.
     pub cwnd_bytes: Reading<u64>,

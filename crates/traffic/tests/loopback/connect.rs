@@ -1,4 +1,4 @@
-//! Connections with both ends in one process, and far ends that drop, refuse or go silent.
+//! Connections with both ends in one process, and servers that drop, refuse or go silent.
 
 use std::{
     io::{Read, Write},
@@ -15,7 +15,7 @@ use std::{
 use model::{
     Nanos,
     measure::{
-        Close, Common, ConnectRun, ConnectSpec, FarProgram, Pin, SocketOptions, Transport, Wait,
+        Close, Common, ConnectRun, ConnectSpec, PeerProgram, Pin, SocketOptions, Transport, Wait,
     },
 };
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn spec(target: &str) -> ConnectSpec {
     ConnectSpec {
         common: Common {
             target: target.into(),
-            far: FarProgram::Netwright,
+            peer: PeerProgram::Netwright,
             transport: Transport::Tcp,
             family: None,
             bind: None,
@@ -42,7 +42,7 @@ fn spec(target: &str) -> ConnectSpec {
             threads: 1,
             socket: SocketOptions::default(),
             confidence_per_mille: None,
-            longest_ns: Nanos(60_000_000_000),
+            max_time_ns: Nanos(60_000_000_000),
         },
         flows: vec![1],
         rate_per_s: None,
@@ -61,13 +61,13 @@ fn measure(spec: &ConnectSpec) -> Vec<ConnectRun> {
     measured.document.runs
 }
 
-struct Far {
+struct PeerEnd {
     stop: Arc<AtomicBool>,
     target: String,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Far {
+impl PeerEnd {
     fn start() -> Self {
         let server = Server::bind(Options {
             listen: vec![Listen::Tcp("127.0.0.1:0".parse().unwrap())],
@@ -76,7 +76,7 @@ impl Far {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
-            steward: None,
+            tuning: None,
         })
         .unwrap();
         let Some(Listen::Tcp(address)) = server.listening().first().cloned() else { panic!() };
@@ -87,7 +87,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().unwrap().join();
@@ -96,8 +96,8 @@ impl Drop for Far {
 
 #[test]
 fn every_shape_is_counted_alike_at_both_ends() {
-    let far = Far::start();
-    let mut s = spec(&far.target);
+    let peer = PeerEnd::start();
+    let mut s = spec(&peer.target);
     for close in [Close::Peer, Close::Local, Close::Reset] {
         for (request, response) in [(0, 0), (64, 1), (0, 10), (10, 0), (200_000, 300_000)] {
             for (flows, threads) in [(1, 1), (9, 2)] {
@@ -118,8 +118,8 @@ fn every_shape_is_counted_alike_at_both_ends() {
 
 #[test]
 fn a_schedule_is_kept_and_what_it_lacks_is_said() {
-    let far = Far::start();
-    let mut s = spec(&far.target);
+    let peer = PeerEnd::start();
+    let mut s = spec(&peer.target);
     s.common.duration_ns = Nanos(400_000_000);
     for wait in [Wait::Block, Wait::SpinThenBlock] {
         (s.rate_per_s, s.flows, s.common.threads) = (Some(500), vec![4], 2);
@@ -131,7 +131,7 @@ fn a_schedule_is_kept_and_what_it_lacks_is_said() {
     }
 }
 
-/// A far end that greets and reports as it must, and whose data port is whatever a test wants.
+/// A server that greets and reports as it must, and whose data port is whatever a test wants.
 struct Fake {
     target: String,
     thread: Option<JoinHandle<()>>,

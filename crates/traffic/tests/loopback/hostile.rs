@@ -14,7 +14,7 @@ use std::{
 use model::{
     Nanos,
     measure::{
-        Common, FarProgram, HttpSpec, PgDriver, PgProtocol, PgScript, PgSpec, Pin, SocketOptions,
+        Common, HttpSpec, PeerProgram, PgDriver, PgProtocol, PgScript, PgSpec, Pin, SocketOptions,
         TlsSpec, Transport, Wait,
     },
 };
@@ -98,7 +98,7 @@ fn server(script: Script) -> (String, Arc<AtomicU64>) {
 fn common(target: String) -> Common {
     Common {
         target,
-        far: FarProgram::Server,
+        peer: PeerProgram::Server,
         transport: Transport::Tcp,
         family: None,
         bind: None,
@@ -112,7 +112,7 @@ fn common(target: String) -> Common {
         threads: 1,
         socket: SocketOptions::default(),
         confidence_per_mille: None,
-        longest_ns: Nanos(60_000_000_000),
+        max_time_ns: Nanos(60_000_000_000),
     }
 }
 
@@ -295,10 +295,10 @@ fn the_end_is_heard_at_once_while_a_server_is_waited_for() {
             let said = s.spawn(|| (pg(script, "disable", &stop).0, Instant::now()));
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
-            let told = Instant::now();
+            let reported = Instant::now();
             let (said, ended) = said.join().unwrap();
             assert!(said.ends_with("ended before the measurement began"), "{said}");
-            ended.duration_since(told)
+            ended.duration_since(reported)
         });
         assert!(took < Duration::from_millis(300), "{took:?}");
     }
@@ -307,9 +307,9 @@ fn the_end_is_heard_at_once_while_a_server_is_waited_for() {
         let said = s.spawn(|| https(silent, &stop));
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);
-        let told = Instant::now();
+        let reported = Instant::now();
         let said = said.join().unwrap();
         assert!(said.ends_with("ended before the measurement began"), "{said}");
-        assert!(told.elapsed() < Duration::from_millis(300), "{:?}", told.elapsed());
+        assert!(reported.elapsed() < Duration::from_millis(300), "{:?}", reported.elapsed());
     });
 }

@@ -1,4 +1,4 @@
-//! The far end against the real `iperf3` client (Debian package `iperf3`), over loopback.
+//! The server against the real `iperf3` client (Debian package `iperf3`), over loopback.
 
 use std::{
     io::{Read, Write},
@@ -16,14 +16,14 @@ use serde_json::Value;
 use traffic::iperf3::{Event, Limits, Server};
 
 /// A server on a free port, until dropped.
-struct Far {
+struct PeerEnd {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     events: Arc<Mutex<Vec<Event>>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Far {
+impl PeerEnd {
     fn on(address: &str, limits: Limits) -> Self {
         let server = Server::bind(&[address.parse().unwrap()]).unwrap();
         let address = server.addresses()[0];
@@ -66,7 +66,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().unwrap().join();
@@ -120,7 +120,7 @@ fn complete(words: &str, value: &Value) {
 
 #[test]
 fn every_option_gives_a_complete_result() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for words in [
         "-t 1",
         "-t 1 -R",
@@ -144,17 +144,17 @@ fn every_option_gives_a_complete_result() {
         "-u -k 50 -R -b 50M -l 1000",
         "-t 1 -A 0,0 -T title --extra-data hello -R",
     ] {
-        complete(words, &far.run(words));
+        complete(words, &peer.run(words));
     }
 }
 
 #[test]
 fn both_ends_agree_on_a_number_of_bytes() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for words in
         ["-n 50M", "-n 50M -P 4", "-k 300 -l 64K", "-n 5M -u -b 100M", "-k 200 -u -b 50M -l 1200"]
     {
-        let value = far.run(words);
+        let value = peer.run(words);
         let (sent, received) =
             (at(&value, "/end/sum_sent/bytes"), at(&value, "/end/sum_received/bytes"));
         let lost = value.pointer("/end/sum/lost_packets").and_then(Value::as_f64).unwrap_or(0.0);
@@ -164,9 +164,9 @@ fn both_ends_agree_on_a_number_of_bytes() {
 
 #[test]
 fn figures_of_a_known_rate_are_that_rate() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for words in ["-t 2 -b 40M -R", "-t 2 -u -b 40M -R", "-t 2 -u -b 40M -l 1200 -R"] {
-        let value = far.run(words);
+        let value = peer.run(words);
         let rate = at(&value, "/end/sum_received/bits_per_second");
         assert!((rate / 40e6 - 1.0).abs() < 0.05, "{words}: {rate}");
     }
@@ -174,7 +174,7 @@ fn figures_of_a_known_rate_are_that_rate() {
 
 #[test]
 fn four_clients_at_once_get_their_own_results() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     // Two UDP clients of one host among them: nothing in a datagram tells them apart.
     let words = [
         "-t 3 -P 2 -b 40M",
@@ -183,7 +183,7 @@ fn four_clients_at_once_get_their_own_results() {
         "-t 3 --bidir -b 10M -O 1",
     ];
     let rates = [80e6, 60e6, 20e6, 10e6];
-    let clients = words.map(|w| (w, far.client(w)));
+    let clients = words.map(|w| (w, peer.client(w)));
     for ((words, client), rate) in clients.into_iter().zip(rates) {
         let value = json(words, client);
         complete(words, &value);
@@ -197,7 +197,7 @@ fn four_clients_at_once_get_their_own_results() {
 
 #[test]
 fn many_streams_and_both_families() {
-    let far = Far::on("[::]:0", Limits::default());
+    let peer = PeerEnd::on("[::]:0", Limits::default());
     for (host, words) in [
         ("127.0.0.1", "-t 1 -P 128"),
         ("::1", "-t 1 -P 64 -R"),
@@ -205,7 +205,7 @@ fn many_streams_and_both_families() {
         ("::1", "-t 1 -u -P 8 -b 1M --bidir -l 500"),
         ("127.0.0.2", "-t 1 -u -b 1M"),
     ] {
-        let address = SocketAddr::new(host.parse().unwrap(), far.address.port());
+        let address = SocketAddr::new(host.parse().unwrap(), peer.address.port());
         let value = json(words, client_of(address, words));
         complete(words, &value);
     }
@@ -213,16 +213,16 @@ fn many_streams_and_both_families() {
 
 #[test]
 fn the_client_gets_our_own_output_when_it_asks() {
-    let far = Far::start();
-    let value = far.run("-t 2 -O 1 -b 50M --get-server-output");
+    let peer = PeerEnd::start();
+    let value = peer.run("-t 2 -O 1 -b 50M --get-server-output");
     let text = value["server_output_text"].as_str().unwrap();
     assert!(text.starts_with("Accepted connection from 127.0.0.1, port "), "{text}");
     assert!(text.contains("(omitted)") && text.contains("[RX-S]   0.00-2.0"), "{text}");
 }
 
 /// Reads what the server says to a connection that sends `bytes`, until it closes.
-fn answer(far: &Far, bytes: &[u8]) -> Vec<u8> {
-    let mut socket = TcpStream::connect(far.address).unwrap();
+fn answer(peer: &PeerEnd, bytes: &[u8]) -> Vec<u8> {
+    let mut socket = TcpStream::connect(peer.address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     socket.write_all(bytes).unwrap();
     let mut said = Vec::new();
@@ -241,42 +241,42 @@ fn asking(parameters: &[u8]) -> Vec<u8> {
 #[test]
 fn bad_guests_do_not_disturb_a_running_test() {
     let step = Duration::from_secs(1);
-    let far = Far::on("127.0.0.1:0", Limits { step, strangers: 64, ..Limits::default() });
-    let guest = far.client("-t 6 -i 0.5 -b 80M");
-    far.event(|e| matches!(e, Event::Started { .. }));
+    let peer = PeerEnd::on("127.0.0.1:0", Limits { step, strangers: 64, ..Limits::default() });
+    let guest = peer.client("-t 6 -i 0.5 -b 80M");
+    peer.event(|e| matches!(e, Event::Started { .. }));
 
-    assert_eq!(answer(&far, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), b"");
-    far.ended("that is no cookie");
+    assert_eq!(answer(&peer, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), b"");
+    peer.ended("that is no cookie");
     // Parameters that are too long, no JSON, no object, nested a million deep, and half of them.
-    assert_eq!(answer(&far, &[&asking(b"")[..37], &u32::MAX.to_be_bytes()].concat()), [9]);
-    far.ended("parameters of 4294967295 bytes");
-    assert_eq!(answer(&far, &asking(b"{tcp")), [9]);
-    assert_eq!(answer(&far, &asking(&[b'['; 8000])), [9]);
-    far.ended("parameters that are no JSON");
-    assert_eq!(answer(&far, &asking(b"[]")), [9, 254, 0, 0, 0, 114, 0, 0, 0, 0]);
-    assert_eq!(answer(&far, &asking(br#"{"sctp":true}"#)), [9, 254, 0, 0, 0, 18, 0, 0, 0, 0]);
-    assert_eq!(answer(&far, &asking(br#"{"tcp":true,"parallel":4000000000}"#))[..2], [9, 254]);
+    assert_eq!(answer(&peer, &[&asking(b"")[..37], &u32::MAX.to_be_bytes()].concat()), [9]);
+    peer.ended("parameters of 4294967295 bytes");
+    assert_eq!(answer(&peer, &asking(b"{tcp")), [9]);
+    assert_eq!(answer(&peer, &asking(&[b'['; 8000])), [9]);
+    peer.ended("parameters that are no JSON");
+    assert_eq!(answer(&peer, &asking(b"[]")), [9, 254, 0, 0, 0, 114, 0, 0, 0, 0]);
+    assert_eq!(answer(&peer, &asking(br#"{"sctp":true}"#)), [9, 254, 0, 0, 0, 18, 0, 0, 0, 0]);
+    assert_eq!(answer(&peer, &asking(br#"{"tcp":true,"parallel":4000000000}"#))[..2], [9, 254]);
     assert_eq!(
-        answer(&far, &asking(br#"{"tcp":true,"authtoken":"x"}"#))[..6],
+        answer(&peer, &asking(br#"{"tcp":true,"authtoken":"x"}"#))[..6],
         [9, 254, 0, 0, 0, 142]
     );
-    assert_eq!(answer(&far, &asking(b"{}")[..40]), [9]);
-    far.ended("it did not send parameters in time");
+    assert_eq!(answer(&peer, &asking(b"{}")[..40]), [9]);
+    peer.ended("it did not send parameters in time");
     // One that opens no stream, a half-open connection, and more strangers than are let wait.
-    assert_eq!(answer(&far, &asking(br#"{"tcp":true}"#)), [9, 10, 11]);
-    far.ended("did not open its streams");
-    let strangers: Vec<_> = (0..200).map(|_| TcpStream::connect(far.address).unwrap()).collect();
-    let mut slow = TcpStream::connect(far.address).unwrap();
+    assert_eq!(answer(&peer, &asking(br#"{"tcp":true}"#)), [9, 10, 11]);
+    peer.ended("did not open its streams");
+    let strangers: Vec<_> = (0..200).map(|_| TcpStream::connect(peer.address).unwrap()).collect();
+    let mut slow = TcpStream::connect(peer.address).unwrap();
     for _ in 0..20 {
         let _ = slow.write_all(b"a");
         thread::sleep(Duration::from_millis(100));
     }
-    far.ended("did not say in time");
+    peer.ended("did not say in time");
     // Garbage by UDP, to the port and as a stream's first datagram that nobody awaits.
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     for n in 0..1000u32 {
-        udp.send_to(&n.to_be_bytes(), far.address).unwrap();
-        udp.send_to(b"9876", far.address).unwrap();
+        udp.send_to(&n.to_be_bytes(), peer.address).unwrap();
+        udp.send_to(b"9876", peer.address).unwrap();
     }
     drop(strangers);
 
@@ -289,32 +289,32 @@ fn bad_guests_do_not_disturb_a_running_test() {
 #[test]
 fn clients_that_vanish_are_forgotten() {
     let limits = Limits { clients: 1, idle: Duration::from_secs(2), ..Limits::default() };
-    let far = Far::on("127.0.0.1:0", limits);
+    let peer = PeerEnd::on("127.0.0.1:0", limits);
     for words in ["-t 60", "-t 60 -R", "-t 60 -u -b 100M -R", "-t 60 --bidir -P 4"] {
-        let mut client = far.client(words);
-        far.event(|e| matches!(e, Event::Started { .. }));
+        let mut client = peer.client(words);
+        peer.event(|e| matches!(e, Event::Started { .. }));
         thread::sleep(Duration::from_millis(300));
         // `timeout` passes it on; iperf3 says CLIENT_TERMINATE or just dies.
         end(&client, libc::SIGTERM);
         client.wait().unwrap();
-        far.event(|e| why_ended(e).is_some());
-        far.events.lock().unwrap().clear();
-        complete(words, &far.run("-t 1"));
-        far.events.lock().unwrap().clear();
+        peer.event(|e| why_ended(e).is_some());
+        peer.events.lock().unwrap().clear();
+        complete(words, &peer.run("-t 1"));
+        peer.events.lock().unwrap().clear();
     }
     // One that stands still: alive, its connections open, and silent.
     for words in ["-t 60", "-t 60 -R", "-t 60 -u -b 1M"] {
-        let mut client = far.client(words);
-        far.event(|e| matches!(e, Event::Started { .. }));
+        let mut client = peer.client(words);
+        peer.event(|e| matches!(e, Event::Started { .. }));
         end(&client, libc::SIGSTOP);
-        let busy = far.run("-t 1");
+        let busy = peer.run("-t 1");
         assert!(busy["error"].as_str().unwrap().contains("the server is busy"), "{busy:#}");
-        far.ended("nothing moved");
-        complete(words, &far.run("-t 1"));
+        peer.ended("nothing moved");
+        complete(words, &peer.run("-t 1"));
         // It finds its connections closed.
         end(&client, libc::SIGCONT);
         client.wait().unwrap();
-        far.events.lock().unwrap().clear();
+        peer.events.lock().unwrap().clear();
     }
 }
 
@@ -329,44 +329,44 @@ fn end(client: &Child, signal: i32) {
 #[test]
 fn the_server_ends_what_has_no_end() {
     let limits = Limits { duration: Duration::from_secs(1), ..Limits::default() };
-    let far = Far::on("127.0.0.1:0", limits);
-    let value = far.run("-t 0");
+    let peer = PeerEnd::on("127.0.0.1:0", limits);
+    let value = peer.run("-t 0");
     assert!(value["error"].as_str().unwrap().contains("the server has terminated"), "{value:#}");
-    far.ended("its test took longer than 1 s");
+    peer.ended("its test took longer than 1 s");
     // What is beyond the limits of all together.
-    let far = Far::on("127.0.0.1:0", Limits { streams: 3, ..Limits::default() });
-    let value = far.run("-t 1 -P 2 --bidir");
+    let peer = PeerEnd::on("127.0.0.1:0", Limits { streams: 3, ..Limits::default() });
+    let value = peer.run("-t 1 -P 2 --bidir");
     assert!(
         value["error"].as_str().unwrap().contains("unable to create a new stream"),
         "{value:#}"
     );
-    complete("-P 3", &far.run("-t 1 -P 3"));
+    complete("-P 3", &peer.run("-t 1 -P 3"));
 }
 
 #[test]
 fn a_stopped_server_tells_its_clients() {
-    let far = Far::start();
-    let client = far.client("-t 30");
-    far.event(|e| matches!(e, Event::Started { .. }));
-    drop(far);
+    let peer = PeerEnd::start();
+    let client = peer.client("-t 30");
+    peer.event(|e| matches!(e, Event::Started { .. }));
+    drop(peer);
     let value = json("-t 30", client);
     assert!(value["error"].as_str().unwrap().contains("the server has terminated"), "{value:#}");
 }
 
 #[test]
 fn what_the_kernel_lacks_is_said_with_its_error() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for (parameters, code, errno) in [
         (&br#"{"tcp":true,"congestion":"nosuch"}"#[..], 134, libc::ENOENT),
         (br#"{"tcp":true,"window":2000000000}"#, 141, 0),
     ] {
         let ask = asking(parameters);
-        let mut control = TcpStream::connect(far.address).unwrap();
+        let mut control = TcpStream::connect(peer.address).unwrap();
         control.write_all(&ask).unwrap();
         let mut said = [0; 2];
         control.read_exact(&mut said).unwrap();
         assert_eq!(said, [9, 10]);
-        let mut stream = TcpStream::connect(far.address).unwrap();
+        let mut stream = TcpStream::connect(peer.address).unwrap();
         stream.write_all(&ask[..37]).unwrap();
         let mut said = [0; 9];
         control.read_exact(&mut said).unwrap();

@@ -1,4 +1,4 @@
-//! The near end against the real `iperf3 -s` (Debian package `iperf3`), over loopback.
+//! The client against the real `iperf3 -s` (Debian package `iperf3`), over loopback.
 
 use std::{
     io::{Read, Write},
@@ -12,19 +12,19 @@ use std::{
 use model::{
     BitsPerSec, Bytes, Nanos, Reading,
     measure::{
-        Common, Direction, FarProgram, Pin, SocketOptions, StreamDocument, StreamSpec, Transport,
+        Common, Direction, PeerProgram, Pin, SocketOptions, StreamDocument, StreamSpec, Transport,
         Wait, ZeroCopy,
     },
 };
 use traffic::{Error, Measured, Run, iperf3};
 
 /// An `iperf3 -s` on a free port, until dropped.
-struct Far {
+struct PeerEnd {
     port: u16,
     child: Child,
 }
 
-impl Far {
+impl PeerEnd {
     fn start() -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let child = Command::new("iperf3")
@@ -33,13 +33,13 @@ impl Far {
             .stderr(Stdio::null())
             .spawn()
             .expect("iperf3 runs (Debian package iperf3)");
-        let far = Self { port, child };
+        let peer = Self { port, child };
         let until = Instant::now() + Duration::from_secs(10);
-        while !far.listens() {
+        while !peer.listens() {
             assert!(Instant::now() < until, "iperf3 -s does not listen");
             thread::sleep(Duration::from_millis(20));
         }
-        far
+        peer
     }
 
     /// Asked without connecting: a connection would be a client.
@@ -56,7 +56,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -67,7 +67,7 @@ fn spec(target: &str) -> StreamSpec {
     StreamSpec {
         common: Common {
             target: target.into(),
-            far: FarProgram::Iperf3,
+            peer: PeerProgram::Iperf3,
             transport: Transport::Tcp,
             family: None,
             bind: None,
@@ -81,7 +81,7 @@ fn spec(target: &str) -> StreamSpec {
             threads: 1,
             socket: SocketOptions::default(),
             confidence_per_mille: None,
-            longest_ns: Nanos(60_000_000_000),
+            max_time_ns: Nanos(60_000_000_000),
         },
         direction: Direction::Forward,
         flows: vec![1],
@@ -103,19 +103,19 @@ fn measure_until(spec: &StreamSpec, stop: &AtomicBool) -> Result<Measured<Stream
 fn measure(spec: &StreamSpec) -> StreamDocument {
     let measured = measure_until(spec, &NEVER).unwrap();
     assert_eq!(measured.broken, None);
-    assert!(!measured.document.cut_short);
+    assert!(!measured.document.interrupted);
     measured.document
 }
 
 #[test]
 fn tcp_every_way_has_complete_runs() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for (direction, host) in [
         (Direction::Forward, "127.0.0.1"),
         (Direction::Reverse, "[::1]"),
         (Direction::Both, "localhost"),
     ] {
-        let mut spec = far.spec(host);
+        let mut spec = peer.spec(host);
         spec.direction = direction;
         spec.flows = vec![1, 3];
         let document = measure(&spec);
@@ -126,8 +126,8 @@ fn tcp_every_way_has_complete_runs() {
             assert_eq!(run.flow_bytes.iter().sum::<u64>(), run.bytes);
             assert!(run.flow_bytes.iter().all(|b| *b > 0), "{run:#?}");
             assert_eq!(run.intervals.len(), 4, "{run:#?}");
-            // The far end's sum is what the intervals add up to, but for what was on its way and
-            // what came until the far end heard of the end: a busy host makes that a tenth of a
+            // The server's sum is what the intervals add up to, but for what was on its way and
+            // what came until the server heard of the end: a busy host makes that a tenth of a
             // second. An interval that is missed or counted twice would be a quarter.
             let lines: u64 = run.intervals.iter().map(|i| i.bytes).sum();
             let gap = (lines as f64 / run.bytes as f64 - 1.0).abs();
@@ -150,9 +150,9 @@ fn tcp_every_way_has_complete_runs() {
 
 #[test]
 fn udp_at_a_known_rate_arrives_at_that_rate() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
-        let mut spec = far.spec("127.0.0.1");
+        let mut spec = peer.spec("127.0.0.1");
         spec.common.transport = Transport::Udp;
         spec.direction = direction;
         spec.flows = vec![2];
@@ -172,8 +172,8 @@ fn udp_at_a_known_rate_arrives_at_that_rate() {
 
 #[test]
 fn options_and_a_warm_up_are_taken() {
-    let far = Far::start();
-    let mut spec = far.spec("127.0.0.1");
+    let peer = PeerEnd::start();
+    let mut spec = peer.spec("127.0.0.1");
     spec.common.warmup_ns = Nanos(700_000_000);
     spec.common.bind = Some("127.0.0.3".into());
     spec.common.socket = SocketOptions {
@@ -205,8 +205,8 @@ fn options_and_a_warm_up_are_taken() {
 
 #[test]
 fn the_loss_of_datagrams_is_the_one_that_the_kernel_counted() {
-    let far = Far::start();
-    let mut spec = far.spec("127.0.0.1");
+    let peer = PeerEnd::start();
+    let mut spec = peer.spec("127.0.0.1");
     spec.common.transport = Transport::Udp;
     spec.direction = Direction::Forward;
     spec.message_bytes = vec![32_000];
@@ -231,8 +231,8 @@ fn the_loss_of_datagrams_is_the_one_that_the_kernel_counted() {
 
 #[test]
 fn a_stop_ends_early_and_still_has_the_servers_results() {
-    let far = Far::start();
-    let mut spec = far.spec("127.0.0.1");
+    let peer = PeerEnd::start();
+    let mut spec = peer.spec("127.0.0.1");
     spec.common.duration_ns = Nanos(60_000_000_000);
     let stop = AtomicBool::new(false);
     let begun = Instant::now();
@@ -244,7 +244,7 @@ fn a_stop_ends_early_and_still_has_the_servers_results() {
         measure_until(&spec, &stop).unwrap()
     });
     assert!(begun.elapsed() < Duration::from_secs(20));
-    assert!(measured.document.cut_short && measured.broken.is_none(), "{measured:#?}");
+    assert!(measured.document.interrupted && measured.broken.is_none(), "{measured:#?}");
     let run = &measured.document.runs[0];
     assert!(run.bytes > 0 && run.cpu.peer.is_known(), "{run:#?}");
 }
@@ -252,35 +252,35 @@ fn a_stop_ends_early_and_still_has_the_servers_results() {
 #[test]
 fn a_server_that_dies_leaves_what_was_measured() {
     for direction in [Direction::Forward, Direction::Reverse] {
-        let mut far = Far::start();
-        let mut spec = far.spec("127.0.0.1");
+        let mut peer = PeerEnd::start();
+        let mut spec = peer.spec("127.0.0.1");
         spec.direction = direction;
         spec.common.duration_ns = Nanos(60_000_000_000);
         let measured = thread::scope(|s| {
             s.spawn(|| {
                 thread::sleep(Duration::from_millis(800));
-                far.child.kill().unwrap();
+                peer.child.kill().unwrap();
             });
             measure_until(&spec, &NEVER).unwrap()
         });
         let why = measured.broken.unwrap().to_string();
         assert!(why.contains("the server died") || why.contains("a stream broke"), "{why}");
         let run = &measured.document.runs[0];
-        assert!(measured.document.cut_short && run.bytes > 0 && !run.intervals.is_empty());
+        assert!(measured.document.interrupted && run.bytes > 0 && !run.intervals.is_empty());
         assert!(!run.cpu.peer.is_known());
     }
 }
 
 #[test]
 fn a_busy_server_and_other_servers_are_named() {
-    let far = Far::start();
+    let peer = PeerEnd::start();
     let mut guest = Command::new("iperf3")
-        .args(["-c", "127.0.0.1", "-t", "30", "-b", "1M", "-p", &far.port.to_string()])
+        .args(["-c", "127.0.0.1", "-t", "30", "-b", "1M", "-p", &peer.port.to_string()])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     thread::sleep(Duration::from_millis(500));
-    let e = measure_until(&far.spec("127.0.0.1"), &NEVER).unwrap_err();
+    let e = measure_until(&peer.spec("127.0.0.1"), &NEVER).unwrap_err();
     assert!(e.to_string().contains("is busy with another test"), "{e}");
     guest.kill().unwrap();
     guest.wait().unwrap();

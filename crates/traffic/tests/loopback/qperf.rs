@@ -1,7 +1,7 @@
 //! qperf in both roles, against the real program on loopback.
 
-mod far;
 mod measuring;
+mod peer;
 mod real;
 mod serving;
 mod streaming;

@@ -10,20 +10,20 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, Engine, FarProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
+    measure::{Common, Engine, PeerProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
 };
 use traffic::{
     Error, Run, Secret,
     serve::{Limits, Listen, Options, Server},
 };
 
-struct Far {
+struct PeerEnd {
     stop: Arc<AtomicBool>,
     target: String,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Far {
+impl PeerEnd {
     fn start(options: Options) -> Self {
         let server = Server::bind(options).unwrap();
         let target = match server.listening().first().unwrap() {
@@ -41,7 +41,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().unwrap().join();
@@ -56,7 +56,7 @@ fn options(listen: Listen) -> Options {
         limits: Limits::default(),
         service_ns: Nanos(0),
         pin: Pin::No,
-        steward: None,
+        tuning: None,
     }
 }
 
@@ -64,7 +64,7 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
     RttSpec {
         common: Common {
             target: target.into(),
-            far: FarProgram::Netwright,
+            peer: PeerProgram::Netwright,
             transport,
             family: None,
             bind: None,
@@ -78,17 +78,17 @@ fn spec(target: &str, transport: Transport) -> RttSpec {
             threads: 1,
             socket: SocketOptions::default(),
             confidence_per_mille: None,
-            longest_ns: Nanos(60_000_000_000),
+            max_time_ns: Nanos(60_000_000_000),
         },
         request_bytes: vec![64],
         response_bytes: vec![],
         flows: vec![1],
-        outstanding: 1,
+        queue_depth: 1,
         rate_per_s: None,
         timeout_ns: Nanos(200_000_000),
         wait_split: false,
         service_ns: None,
-        think_ns: None,
+        think_time_ns: None,
         peer_threads: None,
         engine: Engine::Auto,
     }
@@ -115,23 +115,23 @@ fn every_transport_wait_and_shape() {
     let folder = tempfile::tempdir().unwrap();
     let path = Listen::Unix(folder.path().join("far"));
     let ends = [
-        (Far::loopback(), vec![Transport::Tcp, Transport::Udp]),
+        (PeerEnd::loopback(), vec![Transport::Tcp, Transport::Udp]),
         (
-            Far::start(options(Listen::Tcp("[::1]:0".parse().unwrap()))),
+            PeerEnd::start(options(Listen::Tcp("[::1]:0".parse().unwrap()))),
             vec![Transport::Tcp, Transport::Udp],
         ),
-        (Far::start(options(path)), vec![Transport::Unix]),
+        (PeerEnd::start(options(path)), vec![Transport::Unix]),
     ];
-    for (far, transports) in &ends {
+    for (peer, transports) in &ends {
         for transport in transports {
-            let mut s = spec(&far.target, *transport);
+            let mut s = spec(&peer.target, *transport);
             s.request_bytes = vec![1, 3000];
             s.flows = vec![1, 5];
             for run in measure(&s, None).unwrap() {
                 sane(&run);
             }
             (s.response_bytes, s.request_bytes) = (vec![1, 40_000], vec![700]);
-            (s.common.threads, s.outstanding, s.flows) = (2, 3, vec![5]);
+            (s.common.threads, s.queue_depth, s.flows) = (2, 3, vec![5]);
             (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::SpinThenBlock);
             for run in measure(&s, None).unwrap() {
                 sane(&run);
@@ -152,8 +152,8 @@ fn every_transport_wait_and_shape() {
 fn a_secret_is_demanded_proved_and_refused() {
     let mut o = options(Listen::Tcp("127.0.0.1:0".parse().unwrap()));
     o.secret = Some(Secret::new("correct horse").unwrap());
-    let far = Far::start(o);
-    let s = spec(&far.target, Transport::Tcp);
+    let peer = PeerEnd::start(o);
+    let s = spec(&peer.target, Transport::Tcp);
     let e = measure(&s, None).unwrap_err();
     assert!(matches!(&e, Error::Denied(w) if w.contains("--secret-file")), "{e}");
     let e = measure(&s, Some(&Secret::new("wrong horse").unwrap())).unwrap_err();
@@ -164,10 +164,10 @@ fn a_secret_is_demanded_proved_and_refused() {
 #[test]
 fn a_thread_that_computes_between_two_requests_asks_as_much_less_often() {
     const THINK: u64 = 2_000_000;
-    let far = Far::loopback();
+    let peer = PeerEnd::loopback();
     for transport in [Transport::Tcp, Transport::Udp] {
-        let mut s = spec(&far.target, transport);
-        s.think_ns = Some(Nanos(THINK));
+        let mut s = spec(&peer.target, transport);
+        s.think_time_ns = Some(Nanos(THINK));
         // A thread for each flow here, one for all of them there; then one here, too.
         for threads in [3, 1] {
             (s.flows, s.common.threads, s.peer_threads) = (vec![3], threads, Some(1));
@@ -186,8 +186,13 @@ fn a_thread_that_computes_between_two_requests_asks_as_much_less_often() {
 }
 
 /// Runs with one engine at both ends.
-fn engine_runs(far: &Far, transport: Transport, engine: Engine, change: impl Fn(&mut RttSpec)) {
-    let mut s = spec(&far.target, transport);
+fn engine_runs(
+    peer: &PeerEnd,
+    transport: Transport,
+    engine: Engine,
+    change: impl Fn(&mut RttSpec),
+) {
+    let mut s = spec(&peer.target, transport);
     s.engine = engine;
     change(&mut s);
     let named = match engine {
@@ -199,7 +204,7 @@ fn engine_runs(far: &Far, transport: Transport, engine: Engine, change: impl Fn(
         sane(&run);
         // Little's law (1961): as many are under way as rate times time, loosely, for the ends
         // of the window count and a loaded machine starves flows. Far fewer are flows that stand.
-        let (flows, mean) = (f64::from(run.flows * run.outstanding), run.rtt_ns.mean);
+        let (flows, mean) = (f64::from(run.flows * run.queue_depth), run.rtt_ns.mean);
         let under_way = run.transactions_per_s * mean / 1e9;
         let short = mean < 0.05 * run.window_ns.0 as f64;
         let plausible = !short || (0.2..=2.0).contains(&(under_way / flows));
@@ -211,21 +216,22 @@ fn engine_runs(far: &Far, transport: Transport, engine: Engine, change: impl Fn(
 fn both_engines_move_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let path = Listen::Unix(folder.path().join("far"));
-    let ends = [(Far::loopback(), Transport::Tcp), (Far::start(options(path)), Transport::Unix)];
-    for (far, transport) in &ends {
+    let ends =
+        [(PeerEnd::loopback(), Transport::Tcp), (PeerEnd::start(options(path)), Transport::Unix)];
+    for (peer, transport) in &ends {
         for engine in [Engine::Epoll, Engine::IoUring] {
-            engine_runs(far, *transport, engine, |s| {
+            engine_runs(peer, *transport, engine, |s| {
                 (s.request_bytes, s.flows) = (vec![1, 700, 40_000], vec![5, 200]);
             });
-            engine_runs(far, *transport, engine, |s| {
+            engine_runs(peer, *transport, engine, |s| {
                 (s.request_bytes, s.response_bytes) = (vec![700], vec![1, 40_000]);
-                (s.common.threads, s.outstanding, s.flows) = (2, 3, vec![12]);
+                (s.common.threads, s.queue_depth, s.flows) = (2, 3, vec![12]);
                 (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::Spin);
             });
             // More than the sockets have room for: sends end in the middle.
-            engine_runs(far, *transport, engine, |s| {
+            engine_runs(peer, *transport, engine, |s| {
                 (s.request_bytes, s.response_bytes) = (vec![60_000], vec![50_000]);
-                (s.outstanding, s.flows) = (4, vec![3]);
+                (s.queue_depth, s.flows) = (4, vec![3]);
                 s.common.socket.buffer_bytes = Some(model::Bytes(8192));
             });
         }
@@ -235,13 +241,13 @@ fn both_engines_move_the_same() {
 #[test]
 fn a_far_end_that_dies_is_one_line_with_both_engines() {
     for engine in [Engine::Epoll, Engine::IoUring] {
-        let far = Far::loopback();
-        let mut s = spec(&far.target, Transport::Tcp);
+        let peer = PeerEnd::loopback();
+        let mut s = spec(&peer.target, Transport::Tcp);
         (s.engine, s.flows, s.common.duration_ns) = (engine, vec![20], Nanos(20_000_000_000));
         let begun = std::time::Instant::now();
         let death = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(400));
-            drop(far);
+            drop(peer);
         });
         let stop = AtomicBool::new(false);
         let run = Run::new(&stop, &|_, _| {});

@@ -11,7 +11,7 @@ use std::{
 use model::{
     BitsPerSec, Nanos,
     measure::{
-        Common, Direction, FarProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
+        Common, Direction, PeerProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
         ZeroCopy,
     },
 };
@@ -20,13 +20,13 @@ use traffic::{
     serve::{Limits, Listen, Options, Server},
 };
 
-struct Far {
+struct PeerEnd {
     stop: Arc<AtomicBool>,
     target: String,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Far {
+impl PeerEnd {
     fn start(listen: Listen) -> Self {
         let options = Options {
             listen: vec![listen],
@@ -35,7 +35,7 @@ impl Far {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
-            steward: None,
+            tuning: None,
         };
         let server = Server::bind(options).unwrap();
         let target = match server.listening().first().unwrap() {
@@ -53,7 +53,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for PeerEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().unwrap().join();
@@ -65,7 +65,7 @@ fn spec(target: &str, transport: Transport) -> StreamSpec {
     StreamSpec {
         common: Common {
             target: target.into(),
-            far: FarProgram::Netwright,
+            peer: PeerProgram::Netwright,
             transport,
             family: None,
             bind: None,
@@ -79,7 +79,7 @@ fn spec(target: &str, transport: Transport) -> StreamSpec {
             threads: 1,
             socket: SocketOptions::default(),
             confidence_per_mille: None,
-            longest_ns: Nanos(60_000_000_000),
+            max_time_ns: Nanos(60_000_000_000),
         },
         direction: Direction::Forward,
         flows: vec![1],
@@ -145,14 +145,17 @@ fn every_transport_direction_wait_and_shape() {
     let folder = tempfile::tempdir().unwrap();
     let path = Listen::Unix(folder.path().join("far"));
     let ends = [
-        (Far::loopback(), vec![Transport::Tcp, Transport::Udp]),
-        (Far::start(Listen::Tcp("[::1]:0".parse().unwrap())), vec![Transport::Tcp, Transport::Udp]),
-        (Far::start(path), vec![Transport::Unix]),
+        (PeerEnd::loopback(), vec![Transport::Tcp, Transport::Udp]),
+        (
+            PeerEnd::start(Listen::Tcp("[::1]:0".parse().unwrap())),
+            vec![Transport::Tcp, Transport::Udp],
+        ),
+        (PeerEnd::start(path), vec![Transport::Unix]),
     ];
-    for (far, transports) in &ends {
+    for (peer, transports) in &ends {
         for transport in transports {
             for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
-                let mut s = spec(&far.target, *transport);
+                let mut s = spec(&peer.target, *transport);
                 s.direction = direction;
                 s.flows = vec![1, 5];
                 let all = measure(&s).unwrap();
@@ -170,16 +173,16 @@ fn every_transport_direction_wait_and_shape() {
 
 #[test]
 fn copies_are_spared_where_asked_and_told_where_not() {
-    let far = Far::loopback();
+    let peer = PeerEnd::loopback();
     let folder = tempfile::tempdir().unwrap();
-    let unix = Far::start(Listen::Unix(folder.path().join("far")));
-    for (far, transport, how) in [
-        (&far, Transport::Tcp, ZeroCopy::Sendfile),
-        (&far, Transport::Tcp, ZeroCopy::Msg),
+    let unix = PeerEnd::start(Listen::Unix(folder.path().join("far")));
+    for (peer, transport, how) in [
+        (&peer, Transport::Tcp, ZeroCopy::Sendfile),
+        (&peer, Transport::Tcp, ZeroCopy::Msg),
         (&unix, Transport::Unix, ZeroCopy::Sendfile),
     ] {
         for direction in [Direction::Forward, Direction::Both] {
-            let mut s = spec(&far.target, transport);
+            let mut s = spec(&peer.target, transport);
             (s.zerocopy, s.direction) = (Some(how), direction);
             s.skip_receive_copy = transport == Transport::Tcp;
             for run in measure(&s).unwrap() {
@@ -196,17 +199,17 @@ fn copies_are_spared_where_asked_and_told_where_not() {
             }
         }
     }
-    let mut s = spec(&far.target, Transport::Udp);
+    let mut s = spec(&peer.target, Transport::Udp);
     s.skip_receive_copy = true;
     measure(&s).unwrap().iter().for_each(|r| sane(r, &s));
 }
 
 #[test]
 fn a_rate_is_kept_from_a_megabit_on() {
-    let far = Far::loopback();
+    let peer = PeerEnd::loopback();
     for transport in [Transport::Tcp, Transport::Udp] {
         for (rate, wait) in [(1e6, Wait::Block), (50e6, Wait::SpinThenBlock), (50e6, Wait::Block)] {
-            let mut s = spec(&far.target, transport);
+            let mut s = spec(&peer.target, transport);
             s.rate = Some(BitsPerSec(rate as u64));
             s.common.duration_ns = Nanos(1_000_000_000);
             (s.common.wait, s.common.peer_wait) = (wait, Wait::Block);
@@ -223,9 +226,9 @@ fn a_rate_is_kept_from_a_megabit_on() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_a_line() {
-    let far = Far::loopback();
+    let peer = PeerEnd::loopback();
     let refused = |change: fn(&mut StreamSpec), transport: Transport, says: &str| {
-        let mut s = spec(&far.target, transport);
+        let mut s = spec(&peer.target, transport);
         change(&mut s);
         let e = measure(&s).unwrap_err();
         assert!(matches!(&e, Error::Usage(w) if w.contains(says)), "{e}");
@@ -239,12 +242,12 @@ fn what_makes_no_sense_is_refused_in_a_line() {
 
 #[test]
 fn rounds_are_repeated_until_narrow_or_said_why_not() {
-    let far = Far::loopback();
-    let mut s = spec(&far.target, Transport::Tcp);
+    let peer = PeerEnd::loopback();
+    let mut s = spec(&peer.target, Transport::Tcp);
     s.rate = Some(BitsPerSec(40_000_000));
     s.common.duration_ns = Nanos(400_000_000);
     s.common.confidence_per_mille = Some(100);
-    s.common.longest_ns = Nanos(3_000_000_000);
+    s.common.max_time_ns = Nanos(3_000_000_000);
     let run = &measure(&s).unwrap()[0];
     assert!(run.window_ns.0 >= 400_000_000);
     match &run.bits_per_s_interval {

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use model::{
     Reading,
-    tune::{By, Event, HostId, Planned, Radius, ReadBack, Record},
+    tune::{By, Event, HostId, Impact, Planned, ReadBack, Record},
 };
 
 use super::*;
@@ -68,7 +68,7 @@ fn begin(own: &[&str]) -> Event {
         old: "1".into(),
         new: "2".into(),
         unit: String::new(),
-        radius: Radius::none(),
+        impact: Impact::none(),
         owner: String::new(),
         undo: String::new(),
         command: String::new(),
@@ -97,16 +97,16 @@ fn begin(own: &[&str]) -> Event {
 fn writing(n: usize, own: &str, along: &[(&str, &str)]) -> Event {
     let saved =
         |(key, old): &(&str, &str)| Saved { knob: knob(key), old: format!("{old}\n"), nic: None };
-    let companions = along.iter().map(saved).collect();
-    Event::Writing { n, saved: saved(&(own, "1")), companions }
+    let coupled_settings = along.iter().map(saved).collect();
+    Event::Writing { n, saved: saved(&(own, "1")), coupled_settings }
 }
 
 /// It was made, and left this of them.
 fn written(n: usize, left: &[(&str, &str)]) -> Event {
     let read =
         |(key, left): &(&str, &str)| ReadBack { knob: knob(key), read_back: format!("{left}\n") };
-    let companions = left.iter().map(read).collect();
-    Event::Written { n, read_back: "2\n".into(), companions }
+    let coupled_settings = left.iter().map(read).collect();
+    Event::Written { n, read_back: "2\n".into(), coupled_settings }
 }
 
 fn fold(events: Vec<Event>) -> Set {
@@ -129,7 +129,7 @@ fn what_was_moved_along_is_held_against_what_the_last_write_left() {
         all.extend([written(0, &[("c", "6")]), writing(1, "b", &[]), written(1, left)]);
         all
     };
-    let cut_short = || [&two(&[])[..4], &[]].concat();
+    let interrupted = || [&two(&[])[..4], &[]].concat();
     for (now, events, theirs) in [
         ("7", one(&[("c", "6")]), Some("6")),
         ("6", one(&[("c", "6")]), None),
@@ -141,8 +141,8 @@ fn what_was_moved_along_is_held_against_what_the_last_write_left() {
         ("8", two(&[("c", "8")]), None),
         ("6", two(&[("c", "8")]), Some("8")),
         ("7", two(&[]), Some("6")),
-        // Who knows what a write did that was cut short.
-        ("7", cut_short(), None),
+        // Who knows what a write did that was interrupted.
+        ("7", interrupted(), None),
     ] {
         let tree = Tree::new(&[("a", "2"), ("b", "2"), ("c", now)]);
         let expected: Vec<_> =

@@ -62,7 +62,7 @@ fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
     }
     let (index, name) = (link.ifindex == then.ifindex, link.name == then.name);
     let address = real(link.mac.as_ref());
-    // Numbers alone are those of any pair that was made alike; one with another address now is not told from it.
+    // Numbers alone are those of any pair that was made alike; one with another address now is not reported from it.
     let by_end = number == Some(link.ifindex)
         && then.peer == link.link
         && link.link_netnsid.is_some()

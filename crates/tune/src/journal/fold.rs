@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{identity, netns};
 use model::{
     Reading,
-    tune::{By, ChangeSet, Event, HostId, Planned, ReadBack, Record, Saved, State},
+    tune::{By, ChangeSet, ChangeState, Event, HostId, Planned, ReadBack, Record, Saved},
 };
 
 /// A write that was announced.
@@ -16,14 +16,14 @@ pub struct Write {
     /// What was there before.
     pub saved: Saved,
     /// What else it may have disturbed.
-    pub companions: Vec<Saved>,
+    pub coupled_settings: Vec<Saved>,
     /// What it left of that, and of what earlier writes disturbed, as far as that is known.
     pub left: Vec<ReadBack>,
     /// Whether it was made and held.
     pub held: bool,
 }
 
-/// A guard that stands by.
+/// A watchdog that stands by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
     /// Its process.
@@ -49,7 +49,7 @@ pub struct Set {
     pub changes: Vec<Planned>,
     /// What was begun, in order.
     pub writes: Vec<Write>,
-    /// The guard, if there is one.
+    /// The watchdog, if there is one.
     pub armed: Option<Armed>,
     /// Whose experiment it is, if it is one's.
     pub trial: Option<String>,
@@ -114,16 +114,22 @@ impl Set {
                 self.armed = Some(Armed { pid, start_ticks, deadline_boot_ms });
             }
             Event::OnTrial { by } => self.trial = Some(by),
-            Event::Writing { n, saved, companions } => {
+            Event::Writing { n, saved, coupled_settings } => {
                 // A change that is taken up again after a crash: the first old value counts.
                 if !self.writes.iter().any(|w| w.n == n) {
-                    self.writes.push(Write { n, saved, companions, left: vec![], held: false });
+                    self.writes.push(Write {
+                        n,
+                        saved,
+                        coupled_settings,
+                        left: vec![],
+                        held: false,
+                    });
                 }
             }
-            Event::Written { n, companions, .. } => {
+            Event::Written { n, coupled_settings, .. } => {
                 for w in self.writes.iter_mut().filter(|w| w.n == n) {
                     w.held = true;
-                    w.left.clone_from(&companions);
+                    w.left.clone_from(&coupled_settings);
                 }
             }
             Event::Failed { n, why } => {
@@ -161,7 +167,7 @@ impl Set {
             Event::LeftAsFound { knob, found, exact } => {
                 self.settled(&knob);
                 let line = format!("{knob}: {found}, which somebody set since, was left");
-                // An undoing that was cut short says it again.
+                // An undoing that was interrupted says it again.
                 if !self.trouble.contains(&line) {
                     self.trouble.push(line);
                 }
@@ -200,9 +206,9 @@ impl Set {
         self
     }
 
-    /// Whether it was cut short, and no undoing of it has ended; of one from before a boot nothing is in
+    /// Whether it was interrupted, and no undoing of it has ended; of one from before a boot nothing is in
     /// force all the same.
-    pub fn was_cut_short(&self) -> bool {
+    pub fn was_interrupted(&self) -> bool {
         !self.applied && !self.gone && !self.is_left_over()
     }
 
@@ -225,7 +231,7 @@ impl Set {
                 all.push((&write.saved, self.written(write.n)));
             }
         }
-        for saved in self.writes.iter().rev().flat_map(|w| &w.companions) {
+        for saved in self.writes.iter().rev().flat_map(|w| &w.coupled_settings) {
             let known = all.iter().any(|(s, _)| s.knob == saved.knob);
             if self.is_left_over() && !known && self.is_left(&saved.knob) {
                 all.push((saved, ""));
@@ -235,31 +241,31 @@ impl Set {
     }
 
     /// How it stands: `boot_id` is that of now, `locked` whether somebody is at work.
-    pub fn state(&self, boot_id: Option<&String>, locked: bool) -> State {
+    pub fn state(&self, boot_id: Option<&String>, locked: bool) -> ChangeState {
         let same_boot = match (self.host.boot_id.known(), boot_id) {
             (Some(then), Some(now)) => then == now,
             _ => true,
         };
         let ended = self.rolled_back || self.gone;
         match () {
-            () if self.rolled_back && self.not_undone.is_empty() => State::RolledBack,
-            () if self.rolled_back && same_boot => State::PartlyRolledBack,
-            () if self.gone || !same_boot => State::GoneWithBoot,
-            () if !ended && locked && (self.undoing || !self.applied) => State::InProgress,
-            () if self.undoing || !self.applied => State::Unfinished,
-            () if self.armed.is_some() && !self.confirmed => State::AwaitingConfirmation,
-            () => State::InForce,
+            () if self.rolled_back && self.not_undone.is_empty() => ChangeState::RolledBack,
+            () if self.rolled_back && same_boot => ChangeState::PartlyRolledBack,
+            () if self.gone || !same_boot => ChangeState::GoneWithBoot,
+            () if !ended && locked && (self.undoing || !self.applied) => ChangeState::InProgress,
+            () if self.undoing || !self.applied => ChangeState::Unfinished,
+            () if self.armed.is_some() && !self.confirmed => ChangeState::AwaitingConfirmation,
+            () => ChangeState::InForce,
         }
     }
 
-    /// Whether a guard is to undo it.
-    pub fn is_guarded(&self, state: State) -> bool {
-        let cut_short = state == State::Unfinished && !self.undoing;
-        self.armed.is_some() && (cut_short || state == State::AwaitingConfirmation)
+    /// Whether a watchdog is to undo it.
+    pub fn is_guarded(&self, state: ChangeState) -> bool {
+        let interrupted = state == ChangeState::Unfinished && !self.undoing;
+        self.armed.is_some() && (interrupted || state == ChangeState::AwaitingConfirmation)
     }
 
     /// For documents. `now_boot_ms` is `CLOCK_BOOTTIME`.
-    pub fn document(&self, state: State, now_boot_ms: u64) -> ChangeSet {
+    pub fn document(&self, state: ChangeState, now_boot_ms: u64) -> ChangeSet {
         let mut trouble = self.trouble.clone();
         trouble.extend(self.not_undone.iter().map(|(k, why)| format!("{k} not put back: {why}")));
         let left = self
@@ -272,13 +278,17 @@ impl Set {
         let id = self.id;
         let rollback = || format!("netwright tune rollback {id}");
         let remedies = match state {
-            State::Unfinished if self.undoing => vec![rollback()],
-            State::Unfinished if self.trial.is_some() => {
+            ChangeState::Unfinished if self.undoing => vec![rollback()],
+            ChangeState::Unfinished if self.trial.is_some() => {
                 vec!["netwright tune rollback --unfinished".into()]
             }
-            State::Unfinished => vec![rollback(), format!("netwright tune apply --finish {id}")],
-            State::AwaitingConfirmation => vec![format!("netwright tune confirm {id}"), rollback()],
-            State::PartlyRolledBack => vec![rollback()],
+            ChangeState::Unfinished => {
+                vec![rollback(), format!("netwright tune apply --finish {id}")]
+            }
+            ChangeState::AwaitingConfirmation => {
+                vec![format!("netwright tune confirm {id}"), rollback()]
+            }
+            ChangeState::PartlyRolledBack => vec![rollback()],
             _ => vec![],
         };
         let login = self.by.login.known().map(|l| format!("{l}, ")).unwrap_or_default();
@@ -287,11 +297,11 @@ impl Set {
             state,
             begun_unix_ms: self.begun_unix_ms,
             by: format!("{login}uid {}, process {}", self.by.uid, self.by.pid),
-            guarded: Reading::absent("nothing waits"),
+            watchdog_running: Reading::absent("nothing waits"),
             begun: self.writes.len(),
             made: self.writes.iter().filter(|w| w.held).count(),
             changes: self.changes.clone(),
-            confirm_within_ms: known(left.filter(|_| state == State::AwaitingConfirmation)),
+            confirm_within_ms: known(left.filter(|_| state == ChangeState::AwaitingConfirmation)),
             undone_within_ms: known(left),
             trouble,
             net_namespace: self.host.net_namespace.clone(),
@@ -312,7 +322,7 @@ impl Set {
     /// those that were not put back.
     pub(crate) fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
-        let all = own.chain(self.writes.iter().flat_map(|w| &w.companions));
+        let all = own.chain(self.writes.iter().flat_map(|w| &w.coupled_settings));
         let stands = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));
         stands.map(|s| (identity::key(s), s.knob.as_str())).collect()
     }

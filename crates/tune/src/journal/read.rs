@@ -124,10 +124,10 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = whole.clone();
                 flipped[byte] ^= 1 << bit;
-                let told = records(&flipped);
+                let reported = records(&flipped);
                 assert!(
-                    matches!(told, Err(Unread::Damaged(_))),
-                    "byte {byte}, bit {bit}: {told:?}"
+                    matches!(reported, Err(Unread::Damaged(_))),
+                    "byte {byte}, bit {bit}: {reported:?}"
                 );
             }
         }
@@ -154,16 +154,16 @@ mod tests {
                 &format!(r#""event":"begin","schema_version":{version},"plan":"of another form""#),
             )
         };
-        let told = |text: &str| records(text.as_bytes()).unwrap_err().to_string();
+        let reported = |text: &str| records(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
-            told(&format!("{}\n", begin(SCHEMA_VERSION + 1))),
+            reported(&format!("{}\n", begin(SCHEMA_VERSION + 1))),
             "written by a newer netwright (schema_version 2); use that one"
         );
         // A last record that is not known may say that all was undone, or that none of it was.
         let whole = String::from_utf8(journal()).unwrap();
         let last = format!("{whole}{}\n", line(4, r#""event":"put_aside","until":7"#));
         assert_eq!(
-            told(&last),
+            reported(&last),
             r#"written by a newer netwright (record "put_aside"); use that one"#
         );
         // Without its end it is one that a crash tore.

@@ -4,7 +4,7 @@ use model::quote;
 use model::{
     IrqId, Reading,
     irq::Irq,
-    tune::{Radius, Reach},
+    tune::{Disruption, Impact},
 };
 
 use crate::{
@@ -90,11 +90,11 @@ impl Knob for IrqAffinity {
         host.write(&file(knob), value)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let why = "its queue's packets may come out of order once";
         match irq(case, knob).map(|i| &i.nic) {
-            Some(Reading::Known(nic)) => case.nic_radius(nic, Reach::BriefStall, why),
-            _ => Radius::none(),
+            Some(Reading::Known(nic)) => case.nic_impact(nic, Disruption::BriefStall, why),
+            _ => Impact::none(),
         }
     }
 
@@ -108,13 +108,13 @@ impl Knob for IrqAffinity {
 
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         let id = number(knob).map(IrqId);
-        let keeps_off = |r: &model::rival::Rival| {
+        let keeps_off = |r: &model::tuner::Tuner| {
             r.banned_irqs.known().is_some_and(|banned| id.is_some_and(|id| banned.contains(&id)))
         };
-        let running = |r: &&model::rival::Rival| {
+        let running = |r: &&model::tuner::Tuner| {
             r.kind == "irqbalance" && r.running.get() == Some(true) && !keeps_off(r)
         };
-        case.facts.rivals.iter().find(running).map_or(String::new(), |_| {
+        case.facts.tuners.iter().find(running).map_or(String::new(), |_| {
             "irqbalance, which may move it again unless it is banned there (--banirq)".into()
         })
     }

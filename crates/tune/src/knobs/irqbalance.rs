@@ -1,6 +1,6 @@
 //! `irqbalance.banned_irqs` and `irqbalance.paused`: what the running irqbalance leaves alone.
 
-use model::{IrqId, tune::Radius};
+use model::{IrqId, tune::Impact};
 
 use crate::{
     Host, TuneError,
@@ -45,7 +45,7 @@ pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>,
 }
 
 /// The same as a reason for which nothing is to be put back.
-pub(super) fn told_another(host: &Host, knob: &str, old: &str) -> Option<String> {
+pub(super) fn reported_another(host: &Host, knob: &str, old: &str) -> Option<String> {
     match gone(host, knob, old) {
         Ok(Some(Undone::Lost(why))) => Some(why),
         _ => None,
@@ -54,7 +54,7 @@ pub(super) fn told_another(host: &Host, knob: &str, old: &str) -> Option<String>
 
 /// The files that it is started with.
 pub(super) fn settings_files(case: &Case<'_>) -> String {
-    let it = case.facts.rivals.iter().find(|r| r.kind == "irqbalance");
+    let it = case.facts.tuners.iter().find(|r| r.kind == "irqbalance");
     match it.map(|r| r.settings_files.join(", ")) {
         Some(files) if !files.is_empty() => format!("{files}, when it is started anew"),
         _ => String::new(),
@@ -167,7 +167,7 @@ impl Knob for Irqbalance {
     }
 
     fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        told_another(host, knob, old)
+        reported_another(host, knob, old)
     }
 
     fn undo_text(&self, knob: &str) -> String {
@@ -177,8 +177,8 @@ impl Knob for Irqbalance {
         }
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

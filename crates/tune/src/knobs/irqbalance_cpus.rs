@@ -1,10 +1,10 @@
 //! `irqbalance.banned_cpus`: CPUs that the running irqbalance keeps free of interrupts.
 
-use model::{CpuSet, tune::Radius};
+use model::{CpuSet, tune::Impact};
 
 use super::{
     irq_affinity,
-    irqbalance::{exact, gone, parsed, settings_files, told_another},
+    irqbalance::{exact, gone, parsed, reported_another, settings_files},
 };
 use crate::{
     Host, TuneError,
@@ -105,15 +105,15 @@ impl Knob for IrqbalanceCpus {
     }
 
     fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        told_another(host, knob, old)
+        reported_another(host, knob, old)
     }
 
     fn undo_text(&self, _: &str) -> String {
         "it is told the old list, and interrupts that it moved are moved back; each takes up to two of its looks (20 s by default)".into()
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -130,7 +130,7 @@ impl Knob for IrqbalanceCpus {
     }
 
     /// It moves the interrupts of these CPUs.
-    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)
     }
 }

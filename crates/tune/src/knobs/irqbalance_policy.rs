@@ -2,8 +2,8 @@
 
 use std::{os::unix::fs::MetadataExt, path::Path};
 
-use model::tune::Radius;
-use probe::facts::rival::unit;
+use model::tune::Impact;
+use probe::facts::tuner::unit;
 
 use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
@@ -208,8 +208,8 @@ impl Knob for IrqbalancePolicy {
         "irqbalance is started anew as it was, and interrupts that it moved are moved back; what it was told while it ran is lost".into()
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -230,7 +230,7 @@ impl Knob for IrqbalancePolicy {
     }
 
     /// One that starts moves interrupts.
-    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)
     }
 }

@@ -1,6 +1,6 @@
 //! `irqbalance.running`: whether irqbalance runs, by the service manager that runs it.
 
-use model::tune::Radius;
+use model::tune::Impact;
 
 use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
@@ -83,8 +83,8 @@ impl Knob for IrqbalanceRunning {
         "it is started or stopped again, and interrupts that were moved are moved back; one that was stopped starts with its settings files: what it was told while it ran is lost".into()
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -100,7 +100,7 @@ impl Knob for IrqbalanceRunning {
     }
 
     /// One that starts moves interrupts.
-    fn companions(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)
     }
 }

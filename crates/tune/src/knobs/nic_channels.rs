@@ -3,7 +3,7 @@
 use model::quote;
 use model::{
     nic::{Channels as Known, Nic},
-    tune::Radius,
+    tune::Impact,
 };
 use probe::ask::ethtool::answers::Channels;
 
@@ -189,8 +189,8 @@ impl Knob for NicChannels {
             .into()
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        case.act_radius(nic(knob), Act::Channels)
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+        case.act_impact(nic(knob), Act::Channels)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -206,7 +206,7 @@ impl Knob for NicChannels {
     }
 
     /// Queues that go take their settings along, and a driver may spread its interrupts anew.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let nic = nic(knob);
         let folder =
             |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
 
 use model::quote;
-use model::{Reading, nic::Coalesce as Known, tune::Radius};
+use model::{Reading, nic::Coalesce as Known, tune::Impact};
 use probe::ask::ethtool::answers::Coalesce;
 
 use crate::{
@@ -132,9 +132,9 @@ impl Knob for NicCoalesce {
         host.set_coalesce(nic, &all)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let (nic, name) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
-        case.act_radius(nic, Act::Coalesce(name))
+        case.act_impact(nic, Act::Coalesce(name))
     }
 
     fn unit(&self, _: &Case<'_>, knob: &str) -> String {
@@ -152,7 +152,7 @@ impl Knob for NicCoalesce {
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         nic_napi::of_nic(host, parts(knob).map_or("", |p| p.0), None)
     }
 }

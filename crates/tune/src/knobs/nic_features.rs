@@ -1,7 +1,7 @@
 //! `nic.NIC.features.NAME`: an offload or another switch of `ethtool -k`, by the kernel's name.
 
 use model::quote;
-use model::tune::Radius;
+use model::tune::Impact;
 use probe::ask::ethtool::answers::Feature;
 
 use crate::{
@@ -96,9 +96,9 @@ impl Knob for NicFeatures {
         host.set_feature(nic, name, value.starts_with("on"))
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let (nic, feature) = parts(knob).unwrap_or_default();
-        case.act_radius(nic, Act::Feature(feature))
+        case.act_impact(nic, Act::Feature(feature))
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -115,7 +115,7 @@ impl Knob for NicFeatures {
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

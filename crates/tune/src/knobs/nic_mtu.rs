@@ -3,7 +3,7 @@
 use model::quote;
 use model::{
     nic::{KindDetails, Nic},
-    tune::Radius,
+    tune::Impact,
 };
 
 use crate::{
@@ -87,8 +87,8 @@ impl Knob for NicMtu {
         "the old value is written back, to the interfaces on top of it too".into()
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        case.act_radius(nic(knob), Act::Mtu)
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+        case.act_impact(nic(knob), Act::Mtu)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -105,7 +105,7 @@ impl Knob for NicMtu {
 
     /// The kernel lowers VLANs with their device, bridges follow their ports, and IPv6's own MTU follows
     /// every change.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let nic = nic(knob);
         let others = moved_along(host, nic);
         let ipv6 = |n: &str| format!("sysctl.net.ipv6.conf.{}.mtu", n.replace('.', "/"));
@@ -187,14 +187,14 @@ fn too_little_beyond(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
     let KindDetails::Veth { peer_mtu, peer, .. } = &nic.details else { return None };
     let other = other_end(case, nic);
     let planned = other.and_then(|o| case.mtus.get(&o.name)).copied();
-    let far = planned.or(peer_mtu.get().map(u64::from)).filter(|&far| mtu > far)?;
+    let carries = planned.or(peer_mtu.get().map(u64::from)).filter(|&carries| mtu > carries)?;
     Some(match (other, peer.known()) {
         (Some(other), _) => format!(
-            "{0} at the other end carries {far} bytes; ask for nic.{0}.mtu={mtu} in the same plan",
+            "{0} at the other end carries {carries} bytes; ask for nic.{0}.mtu={mtu} in the same plan",
             other.name
         ),
         (None, peer) => format!(
-            "{0} at the other end, in another network namespace, carries {far} bytes; raise that \
+            "{0} at the other end, in another network namespace, carries {carries} bytes; raise that \
              first, there: ip link set {0} mtu {mtu}",
             peer.map_or("the interface", String::as_str)
         ),

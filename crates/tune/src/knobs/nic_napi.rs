@@ -2,7 +2,7 @@
 //! same name sets every instance's.
 
 use model::quote;
-use model::tune::Radius;
+use model::tune::Impact;
 use parse::genl_netdev::NapiMessage;
 
 use crate::{
@@ -105,7 +105,7 @@ pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
 
 /// What writing an interface's file does to its instances, for a plan; `None` where the kernel has no
 /// such setting of an instance.
-pub fn swept(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<String> {
+pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<String> {
     let napis = case.nic(nic)?.napis.known()?;
     let names = names(napis.iter().map(|n| (n.id, n.queues.clone())).collect());
     let value = |n: &model::napi::Napi| match name {
@@ -221,8 +221,8 @@ impl Knob for NicNapi {
         self.came_back(host, knob, old)
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, knob: &str) -> String {

@@ -1,7 +1,7 @@
 //! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
 
 use model::quote;
-use model::tune::Radius;
+use model::tune::Impact;
 use probe::ask::ethtool::answers::Pause;
 
 use crate::{
@@ -80,8 +80,8 @@ impl Knob for NicPause {
         host.set_pause(nic, &pause)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        case.act_radius(parts(knob).unwrap_or_default().0, Act::Pause)
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+        case.act_impact(parts(knob).unwrap_or_default().0, Act::Pause)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -98,7 +98,7 @@ impl Knob for NicPause {
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

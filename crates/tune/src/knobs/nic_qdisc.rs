@@ -5,7 +5,7 @@ mod options;
 use model::quote;
 use model::{
     ids::Direction,
-    tune::{Radius, Reach},
+    tune::{Disruption, Impact},
 };
 
 use crate::{
@@ -283,7 +283,7 @@ impl Knob for NicQdisc {
             .into()
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Impact {
         let many = parsed(old).first().is_some_and(|root| root.kind == "mq");
         let single = many && !new.starts_with("mq") && new != "default";
         let why = if single {
@@ -291,7 +291,7 @@ impl Knob for NicQdisc {
         } else {
             "packets that wait are dropped"
         };
-        case.nic_radius(nic(knob), Reach::BriefStall, why)
+        case.nic_impact(nic(knob), Disruption::BriefStall, why)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

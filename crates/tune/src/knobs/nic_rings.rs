@@ -1,7 +1,7 @@
 //! `nic.NIC.rings.rx` and its like: descriptors of a queue.
 
 use model::quote;
-use model::tune::Radius;
+use model::tune::Impact;
 use probe::ask::ethtool::answers::Rings;
 
 use crate::{
@@ -92,9 +92,9 @@ impl Knob for NicRings {
         host.set_rings(nic, &rings)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let nic = parts(knob).unwrap_or_default().0;
-        case.act_radius(nic, Act::Rings)
+        case.act_impact(nic, Act::Rings)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -111,7 +111,7 @@ impl Knob for NicRings {
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
     }
 }

@@ -1,6 +1,6 @@
 //! `pci.ADDRESS.read_request` and `.mmrbc`: how much a device asks memory for at once.
 
-use model::tune::{Radius, Reach};
+use model::tune::{Disruption, Impact};
 use parse::pci_config::{self, ListEnd, PciConfig};
 
 use crate::{
@@ -220,13 +220,13 @@ impl Knob for PciRequest {
         "the field is written back, the register's other bits as they are then".into()
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let address = parts(knob).unwrap_or(("", &FIELDS[0])).0;
         let why = "a device that does not bear it hangs until it is reset";
         let on = |n: &&model::nic::Nic| n.bus_address.known().is_some_and(|a| a == address);
         match case.facts.nics.iter().find(on) {
-            Some(nic) => case.nic_radius(&nic.name, Reach::DropsConnections, why),
-            None => Radius::of(Reach::DropsConnections, why),
+            Some(nic) => case.nic_impact(&nic.name, Disruption::ConnectionLoss, why),
+            None => Impact::of(Disruption::ConnectionLoss, why),
         }
     }
 

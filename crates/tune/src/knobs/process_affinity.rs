@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuSet, Reading, tune::Radius};
+use model::{CpuSet, Reading, tune::Impact};
 
 use crate::{
     Host, TuneError,
@@ -205,8 +205,8 @@ impl Knob for ProcessAffinity {
         "each thread is given its own old CPUs; threads started since, the first thread's".into()
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Radius {
-        Radius::none()
+    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
+        Impact::none()
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

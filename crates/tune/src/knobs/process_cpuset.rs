@@ -5,7 +5,7 @@ mod group;
 
 use model::{
     CpuSet,
-    tune::{Radius, Reach},
+    tune::{Disruption, Impact},
 };
 
 use crate::{
@@ -234,18 +234,19 @@ impl Knob for ProcessCpuset {
             .into()
     }
 
-    fn radius(&self, _: &Case<'_>, _: &str, old: &str, new: &str) -> Radius {
-        let Some(group) = Group::parsed(old) else { return Radius::none() };
-        let mut radius = match new.contains("mems") {
-            true => {
-                Radius::of(Reach::BriefStall, "cgroup v2 moves the group's memory to the nodes")
-            }
-            false => Radius::none(),
+    fn impact(&self, _: &Case<'_>, _: &str, old: &str, new: &str) -> Impact {
+        let Some(group) = Group::parsed(old) else { return Impact::none() };
+        let mut impact = match new.contains("mems") {
+            true => Impact::of(
+                Disruption::BriefStall,
+                "cgroup v2 moves the group's memory to the nodes",
+            ),
+            false => Impact::none(),
         };
         if !group.is_root() {
-            radius.also.push(format!("all processes of the group {}", group.path));
+            impact.also.push(format!("all processes of the group {}", group.path));
         }
-        radius
+        impact
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -268,7 +269,7 @@ impl Knob for ProcessCpuset {
     }
 
     /// A group's threads lose affinities that it does not allow.
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let pid = pid(knob).unwrap_or_default();
         let mut all = vec![pid];
         if let Ok(group) = Group::of(host, pid)

@@ -1,7 +1,7 @@
 //! `nic.NIC.rss.hash_fields.FLOW`: which header fields spread a kind of traffic over queues.
 
 use model::quote;
-use model::tune::{Radius, Reach};
+use model::tune::{Disruption, Impact};
 
 use crate::{
     Host, TuneError,
@@ -102,9 +102,9 @@ impl Knob for RssHashFields {
         host.set_hash_fields(nic, flow, bits)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once; with ports, fragments may overtake each other";
-        case.nic_radius(parts(knob).unwrap_or_default().0, Reach::BriefStall, why)
+        case.nic_impact(parts(knob).unwrap_or_default().0, Disruption::BriefStall, why)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

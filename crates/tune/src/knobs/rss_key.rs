@@ -1,7 +1,7 @@
 //! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
 
 use model::quote;
-use model::tune::{Radius, Reach};
+use model::tune::{Disruption, Impact};
 
 use crate::{
     Host, TuneError,
@@ -96,9 +96,9 @@ impl Knob for RssKey {
         host.set_rss_key(nic(knob), &key)
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once, and their packets their order";
-        case.nic_radius(nic(knob), Reach::BriefStall, why)
+        case.nic_impact(nic(knob), Disruption::BriefStall, why)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
@@ -114,7 +114,7 @@ impl Knob for RssKey {
     }
 
     /// Some drivers write both at once.
-    fn companions(&self, _: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, _: &Host, knob: &str) -> Vec<String> {
         vec![format!("nic.{}.rss.table", nic(knob))]
     }
 }

@@ -1,7 +1,7 @@
 //! `nic.NIC.rss.table`: which queue each hash value goes to.
 
 use model::quote;
-use model::tune::Radius;
+use model::tune::Impact;
 
 use crate::{
     Host, TuneError,
@@ -112,8 +112,8 @@ impl Knob for RssTable {
             .into()
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
-        case.act_radius(nic(knob), Act::RssTable)
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+        case.act_impact(nic(knob), Act::RssTable)
     }
 
     fn unit(&self, _: &Case<'_>, _: &str) -> String {

@@ -8,7 +8,7 @@ use model::quote;
 use model::{
     settings::{self, Asked, Verdict},
     sysctl::{Origin, Sysctl as Fact},
-    tune::{Ground, Radius, Reach, RefusedAs},
+    tune::{Basis, Disruption, Impact, RefusedAs},
 };
 use parse::sysctl_conf;
 use probe::{ReadError, ask::access};
@@ -191,7 +191,7 @@ impl Knob for Sysctl {
             Ok(_) => {
                 Err(TuneError::Environment(format!("{file}: the kernel lets nobody write it")))
             }
-            // A setting that no kernel has is not told from one of the host's.
+            // A setting that no kernel has is not reported from one of the host's.
             Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
                 "{file}: not there in this network namespace; if the host has it, then {hosts}{}",
                 spelling(knob)
@@ -244,18 +244,18 @@ impl Knob for Sysctl {
         }
     }
 
-    fn radius(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Radius {
+    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
         let known = settings::find(&dotted(knob)).is_some();
         let steers = steers(&path(knob).unwrap_or_default());
         let why = match (known, steers) {
-            (true, false) => return Radius::none(),
+            (true, false) => return Impact::none(),
             (_, true) => "decides which packets pass: a wrong value stops traffic",
             (false, false) => "assumed, netwright does not know this setting",
         };
-        let mut radius = Radius::of(Reach::DropsConnections, why);
-        radius.ground = if steers { Ground::General } else { Ground::Assumed };
-        radius.own_connection = case.session.remote.is_some();
-        radius
+        let mut impact = Impact::of(Disruption::ConnectionLoss, why);
+        impact.basis = if steers { Basis::General } else { Basis::Assumed };
+        impact.own_connection = case.session.remote.is_some();
+        impact
     }
 
     fn unit(&self, _: &Case<'_>, knob: &str) -> String {
@@ -277,7 +277,7 @@ impl Knob for Sysctl {
             Some(Origin::Tuned { profile, path, line }) => {
                 format!("tuned profile {profile} ({path}:{line})")
             }
-            Some(Origin::BootLine) => "the boot line".into(),
+            Some(Origin::KernelCmdline) => "the kernel cmdline".into(),
             _ => String::new(),
         }
     }
@@ -286,8 +286,8 @@ impl Knob for Sysctl {
         quote::sysctl(knob.strip_prefix("sysctl.").unwrap_or(knob), new)
     }
 
-    fn companions(&self, host: &Host, knob: &str) -> Vec<String> {
-        sweeps::companions(host, &path(knob).unwrap_or_default())
+    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
+        sweeps::coupled_settings(host, &path(knob).unwrap_or_default())
     }
 }
 
@@ -335,17 +335,17 @@ mod tests {
             serde_json::from_str(include_str!("../../../diagnose/tests/golden/_base/facts.json"))
                 .unwrap();
         let session = Session::default();
-        let reach = |key: &str| {
+        let disruption = |key: &str| {
             let knob = format!("sysctl.{key}");
-            let radius = Sysctl.radius(&Case::new(&facts, &session), &knob, "", "");
-            (Sysctl.danger(&knob).is_some(), radius.reach, radius.ground)
+            let impact = Sysctl.impact(&Case::new(&facts, &session), &knob, "", "");
+            (Sysctl.danger(&knob).is_some(), impact.disruption, impact.basis)
         };
-        let unknown = (true, Reach::DropsConnections, Ground::Assumed);
-        assert_eq!(reach("kernel.unheard_of"), unknown);
-        assert_eq!(reach("net.core.unheard_of"), unknown);
-        assert_eq!(reach("net.core.somaxconn"), (false, Reach::None, Ground::General));
-        let steers = (false, Reach::DropsConnections, Ground::General);
-        assert_eq!(reach("net.ipv4.conf.eth0.rp_filter"), steers);
+        let unknown = (true, Disruption::ConnectionLoss, Basis::Assumed);
+        assert_eq!(disruption("kernel.unheard_of"), unknown);
+        assert_eq!(disruption("net.core.unheard_of"), unknown);
+        assert_eq!(disruption("net.core.somaxconn"), (false, Disruption::None, Basis::General));
+        let steers = (false, Disruption::ConnectionLoss, Basis::General);
+        assert_eq!(disruption("net.ipv4.conf.eth0.rp_filter"), steers);
         for key in ["kernel.poweroff_cmd", "kernel.randomize_va_space", "fs.suid_dumpable"] {
             let refusal = Sysctl.never(&format!("sysctl.{key}")).unwrap();
             assert!(refusal.why.ends_with("netwright never does that"), "{refusal:?}");

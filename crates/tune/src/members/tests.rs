@@ -6,7 +6,7 @@ use std::path::Path;
 use model::tune::{HostId, Plan};
 use probe::{Root, facts};
 
-use crate::{Host, knob::Case, plan, session::Session, wish};
+use crate::{Host, change_request, knob::Case, plan, session::Session};
 
 /// `bond0` of eth0 (which it uses), eth1 and eth2 (which has no link); `br0` with eth3; eth4.
 fn tree(at: &Path) {
@@ -40,16 +40,16 @@ fn tree(at: &Path) {
     std::fs::create_dir_all(at.join("sys/class/net/br0/bridge")).unwrap();
 }
 
-fn made(wishes: &[&str]) -> Plan {
+fn made(change_requests: &[&str]) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path());
     let facts = facts::collect(&Root::open(folder.path()).unwrap(), &facts::Request::default());
     let host = Host::tree(folder.path()).unwrap();
-    let wishes: Vec<String> = wishes.iter().map(|w| (*w).to_owned()).collect();
-    let wishes = wish::arguments(&wishes).unwrap();
-    let seen = plan::look(&host, &wishes.wishes);
+    let change_requests: Vec<String> = change_requests.iter().map(|w| (*w).to_owned()).collect();
+    let change_requests = change_request::arguments(&change_requests).unwrap();
+    let seen = plan::look(&host, &change_requests.change_requests);
     let id: HostId = host.id();
-    plan::make(Case::new(&facts, &Session::default()), id, &wishes, &seen)
+    plan::make(Case::new(&facts, &Session::default()), id, &change_requests, &seen)
 }
 
 fn order(plan: &Plan) -> Vec<&str> {
@@ -90,7 +90,7 @@ fn what_one_member_is_set_to_stands_together_and_the_one_in_use_is_last() {
 
 #[test]
 fn a_bond_that_is_left_without_a_member_is_said() {
-    let of = |wishes: &[&str]| made(wishes).notes.join("\n");
+    let of = |change_requests: &[&str]| made(change_requests).notes.join("\n");
     assert_eq!(of(&["nic.eth0.mtu=9000"]), "", "eth1 carries on");
     assert_eq!(of(&["nic.eth3.mtu=9000"]), "", "a bridge's ports do not stand in for each other");
     assert_eq!(made(&["nic.eth3.mtu=9000"]).changes[0].member.as_ref().unwrap().master, "br0");

@@ -17,7 +17,7 @@ const SUM: &str = "# Not to be edited; netwright-sha256: ";
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look {
+pub enum FileOnDisk {
     /// Nothing.
     Absent,
     /// What we wrote, whole.
@@ -53,12 +53,16 @@ pub fn dressed(body: &str) -> String {
 }
 
 /// Whether a text is as [`dressed`] left it.
-fn judge(text: String) -> Look {
+fn judge(text: String) -> FileOnDisk {
     let lines: Vec<&str> = text.lines().collect();
     let Some(claimed) = lines.iter().find_map(|l| l.strip_prefix(SUM)) else {
-        return Look::Foreign;
+        return FileOnDisk::Foreign;
     };
-    if claimed == sum(&lines) && text.ends_with('\n') { Look::Ours(text) } else { Look::Changed }
+    if claimed == sum(&lines) && text.ends_with('\n') {
+        FileOnDisk::Ours(text)
+    } else {
+        FileOnDisk::Changed
+    }
 }
 
 /// The real place of a path; one that a link leads out of `base` is refused.
@@ -85,18 +89,18 @@ pub fn inside(base: &Path, path: &str) -> Result<PathBuf, TuneError> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn look(base: &Path, path: &str) -> Result<Look, TuneError> {
+pub fn look(base: &Path, path: &str) -> Result<FileOnDisk, TuneError> {
     let path = inside(base, path)?;
     match fs::symlink_metadata(&path) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Look::Absent);
+            return Ok(FileOnDisk::Absent);
         }
         Err(e) => return Err(failed(&path)(e)),
-        Ok(m) if !m.is_file() => return Ok(Look::Foreign),
+        Ok(m) if !m.is_file() => return Ok(FileOnDisk::Foreign),
         Ok(_) => {}
     }
     let bytes = fs::read(&path).map_err(failed(&path))?;
-    Ok(String::from_utf8(bytes).map_or(Look::Foreign, judge))
+    Ok(String::from_utf8(bytes).map_or(FileOnDisk::Foreign, judge))
 }
 
 /// The name under which a file is written before it takes its place: no reader of these folders
@@ -190,16 +194,16 @@ mod tests {
         for body in ["a = 1\nb = 2\n", "#!/bin/sh\necho x\n", ""] {
             let text = dressed(body);
             assert_eq!(text.starts_with("#!"), body.starts_with("#!"));
-            assert_eq!(judge(text.clone()), Look::Ours(text.clone()));
+            assert_eq!(judge(text.clone()), FileOnDisk::Ours(text.clone()));
             for i in 0..text.len() {
                 let mut bytes = text.clone().into_bytes();
                 bytes[i] ^= 1;
                 let Ok(changed) = String::from_utf8(bytes) else { continue };
-                assert!(!matches!(judge(changed), Look::Ours(_)), "byte {i} of {text:?}");
+                assert!(!matches!(judge(changed), FileOnDisk::Ours(_)), "byte {i} of {text:?}");
             }
-            assert_eq!(judge(format!("{text}more\n")), Look::Changed);
+            assert_eq!(judge(format!("{text}more\n")), FileOnDisk::Changed);
         }
-        assert_eq!(judge("net.core.somaxconn = 1\n".into()), Look::Foreign);
+        assert_eq!(judge("net.core.somaxconn = 1\n".into()), FileOnDisk::Foreign);
     }
 
     #[test]
@@ -208,7 +212,7 @@ mod tests {
         std::os::unix::fs::symlink("/tmp", base.path().join("etc")).unwrap();
         assert!(matches!(look(base.path(), "/etc/x"), Err(TuneError::Denied(_))));
         assert!(matches!(look(base.path(), "/../x"), Err(TuneError::Denied(_))));
-        assert_eq!(look(base.path(), "/var/x").unwrap(), Look::Absent);
+        assert_eq!(look(base.path(), "/var/x").unwrap(), FileOnDisk::Absent);
         assert_eq!(missing_folders(base.path(), "/var/lib/x"), ["/var/lib", "/var"]);
     }
 

@@ -74,7 +74,7 @@ pub struct Interface {
 pub struct Record {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Files are being written; if nobody does so now, it was cut short.
+    /// Files are being written; if nobody does so now, it was interrupted.
     pub pending: bool,
     /// What is kept.
     pub kept: Vec<Kept>,

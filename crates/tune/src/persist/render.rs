@@ -374,7 +374,7 @@ impl Work<'_> {
         if given.is_none() && pairs.is_empty() {
             return;
         }
-        let balance = self.facts.rivals.iter().find(|r| r.kind == "irqbalance");
+        let balance = self.facts.tuners.iter().find(|r| r.kind == "irqbalance");
         let settings_files = match self.host {
             Some(_) => balance.map(|b| b.settings_files.clone()),
             None => irq::installed(self.system),

@@ -44,7 +44,7 @@ const VALUES: &[(&str, &str)] = &[
     ("vm/dirty_ratio", "20"),
 ];
 
-fn planned(wishes: impl FnOnce(&model::Facts) -> Wishes) -> Plan {
+fn planned(change_requests: impl FnOnce(&model::Facts) -> ChangeRequests) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     let put = |path: &str, text: &str| {
         let path = folder.path().join(path);
@@ -66,13 +66,13 @@ fn planned(wishes: impl FnOnce(&model::Facts) -> Wishes) -> Plan {
     }
     let facts = facts::collect(&Root::open(folder.path()).unwrap(), &facts::Request::default());
     let host = Host::tree(folder.path()).unwrap();
-    let wishes = wishes(&facts);
-    let seen = look(&host, &wishes.wishes);
-    make(Case::new(&facts, &Session::default()), host.id(), &wishes, &seen)
+    let change_requests = change_requests(&facts);
+    let seen = look(&host, &change_requests.change_requests);
+    make(Case::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
 }
 
 fn of(text: &str) -> Plan {
-    planned(|_| wish::document(text).unwrap())
+    planned(|_| change_request::document(text).unwrap())
 }
 
 fn verdict(plan: &Plan, knob: &str) -> Option<Verdict> {
@@ -134,7 +134,10 @@ fn each_line_of_the_recipe_of_2008_is_judged() {
 fn the_counter_example_says_what_a_plan_of_the_same_says() {
     let lore = planned(|facts| {
         let profile = profile::load("lore-2008").unwrap();
-        Wishes { wishes: profile::expand(&profile, facts, &[]).0, ..Wishes::default() }
+        ChangeRequests {
+            change_requests: profile::expand(&profile, facts, &[]).0,
+            ..ChangeRequests::default()
+        }
     });
     let plan = of(RECIPE);
     assert!(lore.changes.is_empty(), "{:?}", lore.changes);
@@ -173,7 +176,10 @@ fn nothing_of_the_lore_passes_in_silence() {
     let lines: String = text(LORE);
     let plan = of(&lines);
     assert!(plan.changes.is_empty(), "{:?}", plan.changes);
-    let understood = planned(|_| Wishes { understood: true, ..wish::document(&lines).unwrap() });
+    let understood = planned(|_| ChangeRequests {
+        understood: true,
+        ..change_request::document(&lines).unwrap()
+    });
     for (line, is) in LORE {
         let knob = format!("sysctl.{}", line.split('=').next().unwrap().trim());
         assert_eq!(verdict(&plan, &knob), Some(*is), "{line}");
@@ -192,8 +198,9 @@ fn what_is_not_known_needs_a_second_word() {
     let plan = of(ask);
     assert!(plan.changes.is_empty());
     assert!(plan.refused[0].why.contains("does not know this setting"), "{:?}", plan.refused);
-    let plan = planned(|_| Wishes { understood: true, ..wish::document(ask).unwrap() });
-    assert_eq!(plan.changes[0].radius.reach, model::tune::Reach::DropsConnections);
+    let plan =
+        planned(|_| ChangeRequests { understood: true, ..change_request::document(ask).unwrap() });
+    assert_eq!(plan.changes[0].impact.disruption, model::tune::Disruption::ConnectionLoss);
 }
 
 #[test]

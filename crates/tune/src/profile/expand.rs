@@ -1,4 +1,4 @@
-//! A profile and a host → wishes. Pure.
+//! A profile and a host → change requests. Pure.
 
 use model::{
     Facts,
@@ -6,8 +6,9 @@ use model::{
 };
 
 use crate::{
-    TuneError, near,
-    wish::{Mode, Wish},
+    TuneError,
+    change_request::{ChangeRequest, Mode},
+    local,
 };
 
 /// The interfaces that `nic.*` stands for.
@@ -27,14 +28,18 @@ pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
     let is_there = |name: &&String| facts.nics.iter().any(|n| n.name == **name);
     let Some(none) = chosen.iter().find(|n| !is_there(n)) else { return Ok(()) };
     let names = facts.nics.iter().map(|n| n.name.as_str());
-    let there = near::or_nearest(none, names);
+    let there = local::or_nearest(none, names);
     Err(TuneError::Absent(format!("--nic {none}: there is no such interface here; {there}")))
 }
 
-/// The profile's lines as wishes for this host; a line for which there is no interface is the
+/// The profile's lines as change requests for this host; a line for which there is no interface is the
 /// second list.
-pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>, Vec<Refused>) {
-    let (mut wishes, mut refused) = (Vec::<Wish>::new(), Vec::new());
+pub fn expand(
+    profile: &Profile,
+    facts: &Facts,
+    chosen: &[String],
+) -> (Vec<ChangeRequest>, Vec<Refused>) {
+    let (mut change_requests, mut refused) = (Vec::<ChangeRequest>::new(), Vec::new());
     for line in &profile.lines {
         let (value, mode) = match (&line.wanted, &line.refuted) {
             (Wanted::Exactly(v) | Wanted::AtLeast(v), Some(why)) => (v, Mode::Refuted(why.clone())),
@@ -42,7 +47,7 @@ pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>
             (Wanted::AtLeast(v), None) => (v, Mode::AtLeast),
         };
         let asked_by = format!("profile {}", line.at);
-        let wish = |knob: String| Wish {
+        let change_request = |knob: String| ChangeRequest {
             knob,
             value: value.clone(),
             asked_by: asked_by.clone(),
@@ -52,21 +57,19 @@ pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>
         // A policy for the interrupts of each interface: `local:*`.
         if let Some(policy) = value.strip_suffix(":*").filter(|_| line.knob == "irq.affinity") {
             let each = interfaces(facts, chosen).into_iter();
-            wishes.extend(
-                each.map(|nic| Wish {
-                    value: format!("{policy}:{nic}"),
-                    ..wish(line.knob.clone())
-                }),
-            );
+            change_requests.extend(each.map(|nic| ChangeRequest {
+                value: format!("{policy}:{nic}"),
+                ..change_request(line.knob.clone())
+            }));
             continue;
         }
         let Some(rest) = line.knob.strip_prefix("nic.*.") else {
-            wishes.push(wish(line.knob.clone()));
+            change_requests.push(change_request(line.knob.clone()));
             continue;
         };
         let nics = interfaces(facts, chosen);
         if nics.is_empty() && line.refuted.is_some() {
-            wishes.push(wish(line.knob.clone()));
+            change_requests.push(change_request(line.knob.clone()));
         } else if nics.is_empty() {
             refused.push(Refused {
                 asked_by: asked_by.clone(),
@@ -82,11 +85,11 @@ pub fn expand(profile: &Profile, facts: &Facts, chosen: &[String]) -> (Vec<Wish>
             let knob = format!("nic.{nic}.{rest}");
             // A line that names the interface counts before the one for all of them.
             if !profile.lines.iter().any(|l| l.knob == knob) {
-                wishes.push(wish(knob));
+                change_requests.push(change_request(knob));
             }
         }
     }
-    (wishes, refused)
+    (change_requests, refused)
 }
 
 /// At least `wanted`, word by word: no less than what is there, and no less than the kernel's

@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use model::{
     Reading,
-    tune::{By, Member, Plan, Planned, Radius, Reach},
+    tune::{By, Disruption, Impact, Member, Plan, Planned},
 };
 
 use super::*;
@@ -82,7 +82,7 @@ impl Tree {
             old: old.into(),
             new: new.into(),
             unit: "bytes".into(),
-            radius: Radius::of(Reach::LinkReset, "a test"),
+            impact: Impact::of(Disruption::LinkReset, "a test"),
             owner: String::new(),
             undo: String::new(),
             command: String::new(),

@@ -7,11 +7,10 @@ use model::{Reading, nic::KindDetails, tune::Plan};
 use probe::{Root, facts};
 
 use crate::{
-    Host,
+    Host, change_request,
     knob::{Case, nic_of},
     knobs, plan,
     session::Session,
-    wish,
 };
 
 /// `br0` with `eth0.5` (on eth0) and eth1; `bond0` of eth2 and eth3.
@@ -61,15 +60,15 @@ fn tree(at: &Path) {
     }
 }
 
-fn made(wishes: &[&str]) -> Plan {
+fn made(change_requests: &[&str]) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path());
     let facts = facts::collect(&Root::open(folder.path()).unwrap(), &facts::Request::default());
     let host = Host::tree(folder.path()).unwrap();
-    let wishes: Vec<String> = wishes.iter().map(|w| (*w).to_owned()).collect();
-    let wishes = wish::arguments(&wishes).unwrap();
-    let seen = plan::look(&host, &wishes.wishes);
-    plan::make(Case::new(&facts, &Session::default()), host.id(), &wishes, &seen)
+    let change_requests: Vec<String> = change_requests.iter().map(|w| (*w).to_owned()).collect();
+    let change_requests = change_request::arguments(&change_requests).unwrap();
+    let seen = plan::look(&host, &change_requests.change_requests);
+    plan::make(Case::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
 }
 
 /// The interfaces in the order of their changes.
@@ -88,8 +87,8 @@ fn what_is_below_is_raised_first_and_lowered_last() {
         let mut asked = stack;
         asked.rotate_left(turn);
         let plan = |mtu| {
-            let wishes = all(mtu, &asked);
-            made(&wishes.iter().map(String::as_str).collect::<Vec<_>>())
+            let change_requests = all(mtu, &asked);
+            made(&change_requests.iter().map(String::as_str).collect::<Vec<_>>())
         };
         let (up, down) = (plan(9000), plan(1400));
         for (plan, grows) in [(&up, true), (&down, false)] {
@@ -111,11 +110,11 @@ fn what_is_below_is_raised_first_and_lowered_last() {
 
 #[test]
 fn what_the_plan_makes_too_small_below_is_refused() {
-    let refused = |wishes: &[&str]| -> String {
-        let plan = made(wishes);
+    let refused = |change_requests: &[&str]| -> String {
+        let plan = made(change_requests);
         plan.refused.iter().map(|r| format!("{}: {}", r.knob, r.why)).collect::<Vec<_>>().join("\n")
     };
-    for (wishes, why) in [
+    for (change_requests, why) in [
         (
             &["nic.br0.mtu=9000", "nic.eth1.mtu=9000"][..],
             "nic.br0.mtu: its port eth0.5 carries 1500 bytes; ask for nic.eth0.5.mtu=9000 in the same plan",
@@ -144,7 +143,7 @@ fn what_the_plan_makes_too_small_below_is_refused() {
              nic.bond0.mtu=1400 instead",
         ),
     ] {
-        assert_eq!(refused(wishes), why);
+        assert_eq!(refused(change_requests), why);
     }
     // What is refused below carries nothing of what was asked for.
     assert!(
@@ -160,12 +159,12 @@ fn ipv6_is_not_taken_off_what_is_lowered_along() {
     let host = Host::tree(folder.path()).unwrap();
     let root = Root::open(folder.path()).unwrap();
     let mut facts = facts::collect(&root, &facts::Request::default());
-    let of = |facts: &model::Facts, wish: &str| {
-        let wishes = wish::arguments(&[wish.to_owned()]).unwrap();
-        let seen = plan::look(&host, &wishes.wishes);
+    let of = |facts: &model::Facts, change_request: &str| {
+        let change_requests = change_request::arguments(&[change_request.to_owned()]).unwrap();
+        let seen = plan::look(&host, &change_requests.change_requests);
         let session = Session::default();
         let case = Case::new(facts, &session);
-        plan::make(case, host.id(), &wishes, &seen).refused.first().map(|r| r.why.clone())
+        plan::make(case, host.id(), &change_requests, &seen).refused.first().map(|r| r.why.clone())
     };
     let nic = |facts: &mut model::Facts, name: &str, edit: &dyn Fn(&mut model::nic::Nic)| {
         edit(facts.nics.iter_mut().find(|n| n.name == name).unwrap());
@@ -201,7 +200,7 @@ fn all_that_moves_along_is_saved_the_nearest_first() {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path());
     let host = Host::tree(folder.path()).unwrap();
-    let along = |knob: &str| knobs::find(knob).unwrap().companions(&host, knob).join(" ");
+    let along = |knob: &str| knobs::find(knob).unwrap().coupled_settings(&host, knob).join(" ");
     assert_eq!(
         along("nic.eth0.mtu"),
         "nic.eth0.5.mtu nic.br0.mtu sysctl.net.ipv6.conf.eth0.mtu sysctl.net.ipv6.conf.eth0/5.mtu \

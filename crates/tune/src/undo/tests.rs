@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::atomic::AtomicBool};
 
 use model::{
     Reading,
-    tune::{By, Drift, Plan, Planned, Radius, State},
+    tune::{By, ChangeState, Drift, Impact, Plan, Planned},
 };
 
 use super::*;
@@ -56,7 +56,7 @@ impl Tree {
             old: "1".into(),
             new: "2".into(),
             unit: String::new(),
-            radius: Radius::none(),
+            impact: Impact::none(),
             owner: String::new(),
             undo: String::new(),
             command: String::new(),
@@ -93,7 +93,7 @@ impl Tree {
         with(&self.host(), &mut journal, &set, ASKED, on_drift)
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ChangeState {
         self.store().set(1).unwrap().unwrap().state(None, false)
     }
 
@@ -116,7 +116,7 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
     assert_eq!(report.gone.len(), 1);
     assert_eq!(
         (tree.state(), tree.values()),
-        (State::PartlyRolledBack, vec!["1".into(), String::new(), "1".into()])
+        (ChangeState::PartlyRolledBack, vec!["1".into(), String::new(), "1".into()])
     );
     assert!(tree.left().is_empty(), "what is gone is not in force");
     // It comes back with our value.
@@ -129,7 +129,7 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
     assert!(tree.roll_back(OnDrift::Overwrite).is_whole());
     assert_eq!(
         (tree.state(), tree.values()),
-        (State::RolledBack, vec!["7".into(), "1".into(), "1".into()])
+        (ChangeState::RolledBack, vec!["7".into(), "1".into(), "1".into()])
     );
     assert!(tree.left().is_empty());
 }
@@ -151,9 +151,9 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
         });
         leftover::close(&host, &store, &lock, &sets.collect::<Vec<_>>()).unwrap()
     };
-    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "not there now");
+    assert_eq!((close(), tree.state()), (vec![], ChangeState::PartlyRolledBack), "not there now");
     tree.put("busy_poll", "2\n");
-    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "ours is there");
+    assert_eq!((close(), tree.state()), (vec![], ChangeState::PartlyRolledBack), "ours is there");
     tree.put("busy_poll", "1\n");
     // A later change that cannot be read may have set it, and is undone later.
     let later = tree.store().folder().join("000002.jsonl");
@@ -161,9 +161,9 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
     fs::write(&later, newer).unwrap();
     assert_eq!(tree.store().newer_after(1).unwrap(), Some(2));
     assert_eq!(tree.store().newer_after(2).unwrap(), None);
-    assert_eq!((close(), tree.state()), (vec![], State::PartlyRolledBack), "a newer one's");
+    assert_eq!((close(), tree.state()), (vec![], ChangeState::PartlyRolledBack), "a newer one's");
     fs::remove_file(later).unwrap();
-    assert_eq!((close(), tree.state()), (vec![1], State::RolledBack));
+    assert_eq!((close(), tree.state()), (vec![1], ChangeState::RolledBack));
     tree.put("busy_poll", "7\n");
     assert!(tree.left().is_empty());
     assert_eq!(close(), [0; 0]);
@@ -187,7 +187,7 @@ fn what_somebody_else_set_is_named_and_overwritten_or_left() {
         assert_eq!(found, [("sysctl.net.core.busy_poll", "1", "2", "7")]);
         assert_eq!(
             (tree.state(), tree.values()),
-            (State::RolledBack, vec!["1".into(), after.into(), "1".into()])
+            (ChangeState::RolledBack, vec!["1".into(), after.into(), "1".into()])
         );
         let set = tree.store().set(1).unwrap().unwrap();
         assert!(
@@ -231,7 +231,7 @@ fn what_forwarding_disturbs_is_named_as_anybody_names_it() {
     let host = Host::tree(tree.path()).unwrap();
     let knob = knobs::find("sysctl.net.ipv4.ip_forward").unwrap();
     assert_eq!(
-        knob.companions(&host, "sysctl.net.ipv4.ip_forward"),
+        knob.coupled_settings(&host, "sysctl.net.ipv4.ip_forward"),
         [
             "sysctl.net.ipv4.conf.all.forwarding",
             "sysctl.net.ipv4.conf.eth0/100.forwarding",

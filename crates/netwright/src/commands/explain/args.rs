@@ -19,7 +19,7 @@ use crate::{
 /// `netwright explain`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  # a far end with a service time of its own
+    "  # a server with a service time of its own
   netwright explain rtt://db1
   netwright explain http://localhost/ --clients 8        # a server on this host
   # `netwright serve` runs beside it
@@ -46,9 +46,9 @@ pub struct ExplainArgs {
     pub target: String,
     #[command(flatten)]
     pub passive: PassiveArgs,
-    /// The far end that the network is measured with, `netwright serve` on the server's host
+    /// The server that the network is measured with, `netwright serve` on the server's host
     /// [default: started by itself where the server is on this host].
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Far end")]
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
     pub secret: SecretArgs,
@@ -94,7 +94,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
     pub threads: u32,
     /// Predict for another path: rtt=80us is one whose round trip takes that; `host=HOST[:PORT]` is
-    /// that to a `netwright serve` there, which is measured in turns with the network alone here;
+    /// that to a `netwright serve` there, which is measured interleaved with the network alone here;
     /// again for more.
     #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
     pub path: Vec<PathArg>,
@@ -163,7 +163,7 @@ impl ExplainArgs {
 pub enum PathArg {
     /// `rtt=80us`: its round trip.
     Rtt(Nanos),
-    /// `host=HOST[:PORT]`: the path to a far end.
+    /// `host=HOST[:PORT]`: the path to a server.
     Host(String),
 }
 

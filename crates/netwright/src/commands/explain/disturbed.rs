@@ -2,7 +2,7 @@
 
 use stats::{decompose::STANDS_OUT, paired::median};
 
-use super::{turns::Pairs, workload::Observed};
+use super::{interleaving::Pairs, workload::Observed};
 
 /// CPUs that were busy more than in the other rounds, before something else is said to have run.
 const BUSIER: f64 = 0.2;
@@ -83,12 +83,12 @@ fn who(sides: impl Fn(What) -> Option<(f64, f64)>, words: Words) -> Option<Strin
     }
     // Of what they take longer, or less, so much is in the network alone beside them.
     let part = more(beside)? / more(whole)?.max(1.0);
-    let told = match part {
+    let reported = match part {
         ..0.25 => format!("was hardly {how}, which points to the server"),
         0.75.. => format!("was as much {how}, which does not point to the server"),
         _ => format!("was {how}, too"),
     };
-    Some(format!("the network alone in the turns beside the {how} rounds {told}"))
+    Some(format!("the network alone in the turns beside the {how} rounds {reported}"))
 }
 
 #[cfg(test)]
@@ -118,39 +118,39 @@ mod tests {
         }
     }
 
-    fn told(slow: (Observed, Observed)) -> String {
+    fn reported(slow: (Observed, Observed)) -> String {
         let still = || (round(50e3, 1.0, 0), round(20e3, 1.0, 0));
         by(&pairs(&[still(), still(), slow, still(), still()])).join("; ")
     }
 
     #[test]
     fn the_slower_rounds_are_held_against_the_others() {
-        let server = told((round(90e3, 0.6, 0), round(20e3, 1.0, 0)));
+        let server = reported((round(90e3, 0.6, 0), round(20e3, 1.0, 0)));
         assert!(server.ends_with("which points to the server"), "{server}");
-        let path = told((round(90e3, 1.0, 0), round(60e3, 1.0, 0)));
+        let path = reported((round(90e3, 1.0, 0), round(60e3, 1.0, 0)));
         assert!(path.contains("as much slower"), "{path}");
-        let both = told((round(90e3, 1.0, 0), round(40e3, 1.0, 0)));
+        let both = reported((round(90e3, 1.0, 0), round(40e3, 1.0, 0)));
         assert!(both.ends_with("was slower, too"), "{both}");
-        let hog = told((round(90e3, 1.9, 0), round(40e3, 2.0, 0)));
+        let hog = reported((round(90e3, 1.9, 0), round(40e3, 2.0, 0)));
         assert!(hog.contains("1.9 CPUs") && hog.contains("the others 1.0"), "{hog}");
-        let taken = told((round(90e3, 1.0, 100_000_000), round(40e3, 1.0, 0)));
+        let taken = reported((round(90e3, 1.0, 100_000_000), round(40e3, 1.0, 0)));
         assert!(taken.starts_with("the hypervisor took 1.0% of a CPU"), "{taken}");
     }
 
     #[test]
     fn so_are_the_faster_ones() {
-        let server = told((round(20e3, 1.0, 0), round(20e3, 1.0, 0)));
+        let server = reported((round(20e3, 1.0, 0), round(20e3, 1.0, 0)));
         assert!(server.contains("beside the faster rounds was hardly faster"), "{server}");
-        let path = told((round(35e3, 1.0, 0), round(5e3, 1.0, 0)));
+        let path = reported((round(35e3, 1.0, 0), round(5e3, 1.0, 0)));
         assert!(path.contains("as much faster, which does not"), "{path}");
-        let hog = told((round(20e3, 0.3, 0), round(20e3, 1.0, 0)));
+        let hog = reported((round(20e3, 0.3, 0), round(20e3, 1.0, 0)));
         assert!(hog.starts_with("in the faster rounds 0.3 CPUs"), "{hog}");
         assert!(hog.ends_with("something else ran in the others"), "{hog}");
     }
 
     #[test]
     fn where_no_round_stands_out_nobody_is_named() {
-        let none = told((round(50e3, 2.0, 0), round(60e3, 1.0, 0)));
+        let none = reported((round(50e3, 2.0, 0), round(60e3, 1.0, 0)));
         assert_eq!(none, "");
         assert_eq!(by(&Pairs::default()), Vec::<String>::new());
     }

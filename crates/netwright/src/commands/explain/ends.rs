@@ -9,7 +9,7 @@ use model::{
     Nanos,
     explain::Exchange,
     measure::{
-        Common, Engine, FarProgram, HttpSpec, PgDriver, PgScript, PgSpec, Pin, RttSpec,
+        Common, Engine, HttpSpec, PeerProgram, PgDriver, PgScript, PgSpec, Pin, RttSpec,
         SocketOptions, TlsSpec, Transport,
     },
 };
@@ -19,7 +19,7 @@ use super::{
     args::ExplainArgs,
     http::Http,
     pg::{BEGINNING_NS, Pg},
-    responder::{Place, Responder},
+    responder::{Responder, ServerCpus},
     rtt::Rtt,
     server::Server,
     workload::{Observed, Workload},
@@ -35,7 +35,7 @@ const TIMEOUT: Nanos = Nanos(5_000_000_000);
 /// What the target names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A far end of ours: `HOST[:PORT]`.
+    /// A server of ours: `HOST[:PORT]`.
     Rtt(String),
     /// A URL.
     Http(String),
@@ -77,21 +77,21 @@ impl Target {
     }
 }
 
-fn common(args: &ExplainArgs, target: String, far: FarProgram) -> Common {
+fn common(args: &ExplainArgs, target: String, peer: PeerProgram) -> Common {
     let wait = measure::wait(args.wait);
     let pin = match measure::pin(&args.cpu, args.no_pin) {
-        // All rounds and the twin are to run in the same places.
+        // All rounds and the synthetic workload are to run in the same places.
         Pin::Auto => Pin::Apart,
         other => other,
     };
-    let peer_pin = match far {
-        // Where a server of another kind runs is the scheduler's choice, and so its twin's.
-        FarProgram::Server if args.peer_cpu.is_none() => Pin::No,
+    let peer_pin = match peer {
+        // Where a server of another kind runs is the scheduler's choice, and so its synthetic workload's.
+        PeerProgram::Server if args.peer_cpu.is_none() => Pin::No,
         _ => measure::pin(&args.peer_cpu, args.no_pin),
     };
     Common {
         target,
-        far,
+        peer,
         transport: Transport::Tcp,
         family: None,
         bind: None,
@@ -105,34 +105,34 @@ fn common(args: &ExplainArgs, target: String, far: FarProgram) -> Common {
         threads: args.threads,
         socket: SocketOptions::default(),
         confidence_per_mille: None,
-        longest_ns: args.round,
+        max_time_ns: args.round,
     }
 }
 
-/// How a far end of ours is reached.
+/// How a server of ours is reached.
 pub fn transport(target: &str) -> Transport {
     if target.starts_with("unix:") { Transport::Unix } else { Transport::Tcp }
 }
 
-/// A workload of a far end of ours.
+/// A workload of a server of ours.
 pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
     let response = args.response.unwrap_or(args.request).0;
     Rtt {
         spec: RttSpec {
             common: Common {
                 transport: transport(host),
-                ..common(args, host.into(), FarProgram::Netwright)
+                ..common(args, host.into(), PeerProgram::Netwright)
             },
             request_bytes: vec![args.request.0],
             response_bytes: vec![response],
             flows: vec![1],
-            outstanding: 1,
+            queue_depth: 1,
             rate_per_s: None,
             timeout_ns: TIMEOUT,
             wait_split: false,
             engine: Engine::Auto,
             service_ns: None,
-            think_ns: None,
+            think_time_ns: None,
             peer_threads: None,
         },
         secret,
@@ -146,7 +146,7 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
         spec: HttpSpec {
             common: Common {
                 transport: measure::http::transport(url),
-                ..common(args, url.into(), FarProgram::Server)
+                ..common(args, url.into(), PeerProgram::Server)
             },
             urls: vec![url.into()],
             method: "GET".into(),
@@ -179,7 +179,7 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
     }
     Ok(Pg {
         spec: PgSpec {
-            common: common(args, target.into(), FarProgram::Server),
+            common: common(args, target.into(), PeerProgram::Server),
             scripts,
             protocol: args.protocol.into(),
             clients: vec![1],
@@ -221,7 +221,7 @@ pub fn network(
     alone.spec.request_bytes = each(exchange.request_bytes);
     alone.spec.response_bytes = each(exchange.response_bytes);
     if let Target::Http(name) | Target::Pg(name) = target {
-        let Common { peer_pin, .. } = common(args, name.clone(), FarProgram::Server);
+        let Common { peer_pin, .. } = common(args, name.clone(), PeerProgram::Server);
         alone.spec.common.peer_pin = peer_pin;
         // A call for each message, as servers and those clients do it.
         alone.spec.engine = Engine::Epoll;
@@ -240,9 +240,9 @@ pub fn responder(
     learned: &Observed,
     notes: &mut Vec<String>,
 ) -> Result<Responder, Failure> {
-    // Where the server may run, its twin may.
+    // Where the server may run, its synthetic workload may.
     let mut where_it_is = || {
-        let found = Place::of_server(&learned.server);
+        let found = ServerCpus::of_server(&learned.server);
         notes.extend(found.as_ref().err().cloned());
         found.ok().flatten()
     };
@@ -253,13 +253,13 @@ pub fn responder(
         (Target::Http(url), None) => match here(url)? {
             Here::Address(ip) => Responder::start(&ip.to_string(), where_it_is()),
             Here::Socket => Responder::start_on_unix_socket(where_it_is()),
-            Here::No => Err(elsewhere()),
+            Here::No => Err(other_paths()),
         },
         (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
             Ok(address) if is_here(address) => {
                 Responder::start(&address.ip().to_string(), where_it_is())
             }
-            Ok(_) => Err(elsewhere()),
+            Ok(_) => Err(other_paths()),
             // A Unix socket's path.
             Err(_) => Responder::start_on_unix_socket(where_it_is()),
         },
@@ -279,7 +279,9 @@ pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
         )));
     }
     match target {
-        Target::Http(url) if args.responder.is_none() && here(url)? == Here::No => Err(elsewhere()),
+        Target::Http(url) if args.responder.is_none() && here(url)? == Here::No => {
+            Err(other_paths())
+        }
         _ => Ok(()),
     }
 }
@@ -306,7 +308,7 @@ fn foreign(args: &ExplainArgs, target: &Target) -> Option<(&'static str, &'stati
     foreign.map(|(option, kind, _)| (option, kind))
 }
 
-fn elsewhere() -> Failure {
+fn other_paths() -> Failure {
     Failure::Usage(
         "the server is on another host: run `netwright serve` there and name it with \
          --responder HOST"

@@ -119,7 +119,8 @@ impl Workload for Http {
                 transactions: done.transactions,
                 window_ns: done.window_ns.0 as f64,
                 mean_ns: latency_ns.mean,
-                away_ns: done.away_ns.map_or(0.0, |ns| ns.0 as f64) / done.transactions as f64,
+                disconnected_ns: done.disconnected_ns.map_or(0.0, |ns| ns.0 as f64)
+                    / done.transactions as f64,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: took.server_ns,

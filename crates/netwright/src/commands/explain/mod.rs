@@ -5,15 +5,15 @@ pub mod args;
 mod disturbed;
 mod ends;
 mod http;
+mod interleaving;
 mod passive;
 mod paths;
 mod pg;
 mod responder;
 mod rtt;
 mod server;
+mod synthetic;
 mod tally;
-mod turns;
-mod twin;
 mod verdict;
 mod verify;
 mod workload;
@@ -28,9 +28,9 @@ use model::{
 use self::{
     args::ExplainArgs,
     ends::Target,
+    interleaving::{Interleaving, Lengths, Pairs, at_first},
+    synthetic::SyntheticWorkload,
     tally::Tally,
-    turns::{Lengths, Pairs, Turns, at_first},
-    twin::Twin,
     verdict::Found,
     workload::{Workload, pooled},
 };
@@ -106,7 +106,7 @@ fn check(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The story: find a responder, learn the exchange, measure workload and network in turns, measure levels, take it
+/// The story: find a responder, learn the exchange, measure workload and network interleaved, measure levels, take it
 /// apart, predict, verify.
 fn explain(
     args: &ExplainArgs,
@@ -147,21 +147,21 @@ fn explain(
         alone
     };
     let rough = network(learned.exchange);
-    let turns = Turns {
+    let interleaving = Interleaving {
         workload: workload.as_ref(),
         network: &rough,
         round: args.round,
         run,
         tally: &tally,
     };
-    let (first, why) = turns.pairs(1, Nanos(0), GUESSES);
+    let (first, why) = interleaving.pairs(1, Nanos(0), GUESSES);
     if let Some(why) = why {
         return Err(why);
     }
     let met = || std::iter::once(&learned).chain(&first.workload);
     let exchange = pooled(met());
     let network = network(exchange);
-    let turns = Turns { network: &network, ..turns };
+    let interleaving = Interleaving { network: &network, ..interleaving };
     let clients = args.clients.0.first().copied().unwrap_or(1);
     let share = if clients == 1 { 1 } else { 2 };
     let length = Nanos(args.duration.0 / share);
@@ -170,25 +170,34 @@ fn explain(
     // for one client the responder computes about as long as the server does.
     let mixed = verdict::mixed(args, &exchange);
     let matched = network.computing(verdict::guess(&first, mixed));
-    let alone = Turns { network: &matched, ..turns };
+    let alone = Interleaving { network: &matched, ..interleaving };
     let (ones, mut broken) = match clients {
         1 => alone.pairs_until(1, lengths, PAIRS, |ones| add_up(ones, ones)),
         _ => alone.pairs(1, length, PAIRS),
     };
     let mut all = None;
     if clients > 1 && broken.is_none() {
-        let (pairs, why) = turns.pairs_until(clients, lengths, PAIRS, |all| add_up(&ones, all));
+        let (pairs, why) =
+            interleaving.pairs_until(clients, lengths, PAIRS, |all| add_up(&ones, all));
         (all, broken) = (Some(pairs), why);
     }
     let levels = match broken.is_none() {
-        true => levels(args, &turns, &mut broken),
+        true => levels(args, &interleaving, &mut broken),
         false => vec![],
     };
     let others = match broken.is_none() {
         true => {
-            let (turns, levels) = (turns, &levels);
-            let twin = Twin { args, target, turns, here: &matched, ones: &ones, levels, mixed };
-            paths::others(&twin, &mut broken)?
+            let (interleaving, levels) = (interleaving, &levels);
+            let synthetic = SyntheticWorkload {
+                args,
+                target,
+                interleaving,
+                here: &matched,
+                ones: &ones,
+                levels,
+                mixed,
+            };
+            paths::others(&synthetic, &mut broken)?
         }
         false => vec![],
     };
@@ -204,7 +213,7 @@ fn explain(
         all: all.as_ref().filter(|p: &&Pairs| p.pairs.len() > 2),
         levels,
         notes,
-        cut_short: turns.over() || broken.is_some(),
+        interrupted: interleaving.over() || broken.is_some(),
     };
     let mut document = match (found.document(), broken) {
         (Some(document), why) => {
@@ -214,8 +223,8 @@ fn explain(
         (None, Some(why)) => return Err(why),
         (None, None) => return Err(too_early(met())),
     };
-    if args.verify && broken.is_none() && !turns.over() {
-        match turns.levels(&verdict::asked(&document)) {
+    if args.verify && broken.is_none() && !interleaving.over() {
+        match interleaving.levels(&verdict::asked(&document)) {
             Ok(measured) => verify::verify(&mut document, &measured),
             Err(why) => broken = Some(why),
         }
@@ -245,16 +254,16 @@ fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> F
 /// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.
 fn levels(
     args: &ExplainArgs,
-    turns: &Turns<'_>,
+    interleaving: &Interleaving<'_>,
     broken: &mut Option<Failure>,
 ) -> Vec<model::explain::Level> {
     let most = args.clients.0.iter().copied().max().unwrap_or(1);
     let mut all: Vec<u32> = (0..).map(|i| 1 << i).take_while(|n| *n < most).collect();
     all.push(most);
-    if most == 1 || turns.over() {
+    if most == 1 || interleaving.over() {
         return vec![];
     }
-    turns.levels(&all).unwrap_or_else(|why| {
+    interleaving.levels(&all).unwrap_or_else(|why| {
         *broken = Some(why);
         vec![]
     })

@@ -102,7 +102,7 @@ fn watch(args: &ExplainArgs) -> Result<PassiveDocument, Failure> {
     let progress = std::cell::RefCell::new(Progress::new(args.output.talk.quiet, "watching"));
     let mut observer = Observer::start(services, when).map_err(refused)?;
     observer.watch(args.duration, window.stop(), &|share| progress.borrow_mut().show(share));
-    observer.end(window.was_cut_short()).map_err(Failure::Environment)
+    observer.end(window.was_interrupted()).map_err(Failure::Environment)
 }
 
 fn refused(why: Reading<()>) -> Failure {
@@ -117,9 +117,9 @@ fn refused(why: Reading<()>) -> Failure {
 
 /// There is nothing to be told.
 fn nobody(document: &PassiveDocument) -> Failure {
-    let unread = "requests that nobody read or answered";
+    let no_access = "requests that nobody read or answered";
     Failure::Environment(format!(
-        "no request was read and answered in {}: nobody spoke, or there were {unread}, UDP, or a \
+        "no request was read and answered in {}: nobody spoke, or there were {no_access}, UDP, or a \
          connection that the server itself opened, which are not looked at",
         document.window_ns
     ))

@@ -5,16 +5,16 @@ use std::sync::atomic::Ordering;
 
 use model::{
     Nanos,
-    explain::{Elsewhere, Exchange, Level},
+    explain::{Exchange, Level, OtherPath},
 };
 use stats::paired::{Centre, centre, differences, median};
 
 use super::{
     args::{ExplainArgs, PathArg},
     ends::{self, transport},
+    interleaving::{Interleaving, Pairs},
     rtt::Rtt,
-    turns::{Pairs, Turns},
-    twin::Twin,
+    synthetic::SyntheticWorkload,
     workload::{Observed, Workload, pooled},
 };
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ use crate::exit::Failure;
 /// Pairs of rounds for each question.
 const PAIRS: usize = 5;
 
-/// Whether the far ends of the paths answer, before anything else takes its time.
+/// Whether the servers of the paths answer, before anything else takes its time.
 ///
 /// # Errors
 /// One does not.
@@ -31,7 +31,7 @@ pub fn reachable(args: &ExplainArgs, run: traffic::Run<'_>) -> Result<(), Failur
         let PathArg::Host(host) = path else { continue };
         let secret = crate::commands::measure::secret(&args.secret)?;
         match ends::rtt(args, host, secret).run(1, args.round, run) {
-            // Cut short by Ctrl-C it may have answered nothing.
+            // Interrupted by Ctrl-C it may have answered nothing.
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(within(path, why)),
             _ => {}
         }
@@ -51,8 +51,11 @@ fn within(path: &PathArg, why: Failure) -> Failure {
 }
 
 /// Each path that was asked for, as far as it came.
-pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsewhere>, Failure> {
-    let Twin { args, turns, here, ones, .. } = twin;
+pub fn others(
+    synthetic: &SyntheticWorkload<'_>,
+    broken: &mut Option<Failure>,
+) -> Result<Vec<OtherPath>, Failure> {
+    let SyntheticWorkload { args, interleaving, here, ones, .. } = synthetic;
     let mut all = vec![];
     for path in &args.path {
         let mut there = None;
@@ -66,31 +69,31 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
                 to.spec.common.target.clone_from(host);
                 to.spec.common.transport = transport(host);
                 to.secret = crate::commands::measure::secret(&args.secret)?;
-                longer(turns, there.insert(to), *here)
+                longer(interleaving, there.insert(to), *here)
             }
         };
         let seen = seen.and_then(|added_ns| {
             let Some(added) = added_ns else { return Ok(None) };
             let added_ns = added.value;
-            let Some(idle) = idle(turns, here, ones, added_ns)? else { return Ok(None) };
-            let doubt_ns = added.half().hypot(idle.half());
+            let Some(idle) = idle(interleaving, here, ones, added_ns)? else { return Ok(None) };
+            let margin_ns = added.half().hypot(idle.half());
             let idle_ns = idle.value;
             let loads = match &there {
-                Some(there) => twin.elsewhere(there, added_ns)?,
+                Some(there) => synthetic.other_paths(there, added_ns)?,
                 None => vec![],
             };
             let cpu_ns = loads.last().and_then(|l| l.cpu_ns);
             let reconnecting_ns = reconnecting(&ones.workload, added_ns / here.trips);
-            let delayed = delayed(twin, added_ns + idle_ns)?;
+            let delayed = delayed(synthetic, added_ns + idle_ns)?;
             let path = path.name();
-            Ok(Some(Elsewhere {
+            Ok(Some(OtherPath {
                 path,
                 added_ns,
                 idle_ns,
                 reconnecting_ns,
                 cpu_ns,
                 loads,
-                doubt_ns,
+                margin_ns,
                 delayed,
             }))
         });
@@ -102,7 +105,7 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
                 break;
             }
         }
-        if turns.over() {
+        if interleaving.over() {
             break;
         }
     }
@@ -112,12 +115,12 @@ pub fn others(twin: &Twin<'_>, broken: &mut Option<Failure>) -> Result<Vec<Elsew
 /// How much longer a transaction takes the one with one client than the other, the median over
 /// rounds side by side. None where that was interrupted before it could be known.
 fn longer(
-    turns: &Turns<'_>,
+    interleaving: &Interleaving<'_>,
     one: &dyn Workload,
     other: &dyn Workload,
 ) -> Result<Option<Centre>, Failure> {
-    let turns = Turns { workload: one, network: other, ..*turns };
-    let (pairs, why) = turns.pairs(1, Nanos(0), PAIRS);
+    let interleaving = Interleaving { workload: one, network: other, ..*interleaving };
+    let (pairs, why) = interleaving.pairs(1, Nanos(0), PAIRS);
     let both: Vec<(f64, f64)> =
         pairs.pairs.iter().map(|p| (p.workload.mean_ns, p.network.mean_ns)).collect();
     match why {
@@ -131,7 +134,7 @@ fn longer(
 /// trips a new one takes.
 fn reconnecting(rounds: &[Observed], longer_ns: f64) -> Option<f64> {
     let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
-    let here = median(&rounds.iter().map(|o| o.round.away_ns).collect::<Vec<_>>());
+    let here = median(&rounds.iter().map(|o| o.round.disconnected_ns).collect::<Vec<_>>());
     match connect_round_trips {
         Some(trips) => Some((new_connections * trips * longer_ns).max(-here)),
         None => (new_connections == 0.0).then_some(0.0),
@@ -144,7 +147,7 @@ fn reconnecting(rounds: &[Observed], longer_ns: f64) -> Option<f64> {
 /// of the network alone, which the path's own round trip holds already.
 /// None where that was interrupted.
 fn idle(
-    turns: &Turns<'_>,
+    interleaving: &Interleaving<'_>,
     here: &Rtt,
     ones: &Pairs,
     added_ns: f64,
@@ -158,12 +161,12 @@ fn idle(
         return Ok(Some(Centre { value: 0.0, low: 0.0, high: 0.0 }));
     }
     let per_s = |cycle: f64| ((1e9 / (cycle + gap)) as u64).max(1);
-    let workload = turns.workload.paced(per_s(whole));
-    let Some(server) = longer(turns, workload.as_ref(), turns.workload)? else {
+    let workload = interleaving.workload.paced(per_s(whole));
+    let Some(server) = longer(interleaving, workload.as_ref(), interleaving.workload)? else {
         return Ok(None);
     };
     let network = here.paced(per_s(trip));
-    let network = longer(turns, network.as_ref(), here)?;
+    let network = longer(interleaving, network.as_ref(), here)?;
     Ok(network.map(|network| {
         let half = (server.half() * here.trips).hypot(network.half());
         let value = (server.value * here.trips - network.value).clamp(0.0, added_ns);
@@ -174,15 +177,15 @@ fn idle(
 /// The workload here with each answer as much later as the path is slower, with one client and each
 /// number that is asked for: locks that are held over round trips, and what as many clients that come
 /// back late make of the server, are in it.
-fn delayed(twin: &Twin<'_>, added_ns: f64) -> Result<Vec<Level>, Failure> {
-    let Twin { args, turns, here, .. } = twin;
+fn delayed(synthetic: &SyntheticWorkload<'_>, added_ns: f64) -> Result<Vec<Level>, Failure> {
+    let SyntheticWorkload { args, interleaving, here, .. } = synthetic;
     let mut asked = args.clients.0.clone();
     asked.push(1);
     asked.sort_unstable();
     asked.dedup();
     let each = Nanos((added_ns / here.trips).max(0.0) as u64);
-    match turns.workload.delayed(each).filter(|_| each.0 > 0 && asked.len() > 1) {
-        Some(later) => turns.levels_of(later.as_ref(), &asked),
+    match interleaving.workload.delayed(each).filter(|_| each.0 > 0 && asked.len() > 1) {
+        Some(later) => interleaving.levels_of(later.as_ref(), &asked),
         None => Ok(vec![]),
     }
 }
@@ -197,7 +200,7 @@ mod tests {
             let exchange = Exchange { new_connections, connect_round_trips, ..Exchange::default() };
             let mut all = [Observed { exchange, ..Observed::nothing() }, Observed::nothing()];
             all[1].exchange = exchange;
-            all.iter_mut().for_each(|o| o.round.away_ns = 30_000.0);
+            all.iter_mut().for_each(|o| o.round.disconnected_ns = 30_000.0);
             all
         };
         let of = |new, trips, longer_ns| reconnecting(&seen(new, trips), longer_ns);

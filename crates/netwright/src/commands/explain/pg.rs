@@ -104,7 +104,7 @@ impl Workload for Pg {
                 transactions: done.transactions,
                 window_ns: done.window_ns.0 as f64,
                 mean_ns: latency_ns.mean,
-                away_ns: 0.0,
+                disconnected_ns: 0.0,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
             server_cpu_ns: took.server_ns,

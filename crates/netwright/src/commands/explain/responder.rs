@@ -1,4 +1,4 @@
-//! The far end that the network alone is measured with: as given, or a child of ours on this
+//! The server that the network alone is measured with: as given, or a child of ours on this
 //! host, which ends with us.
 
 use std::{
@@ -14,7 +14,7 @@ use traffic::{Secret, folder::Folder};
 use super::server;
 use crate::exit::Failure;
 
-/// A far end.
+/// A server.
 #[derive(Debug)]
 pub struct Responder {
     /// Where it listens.
@@ -28,9 +28,9 @@ pub struct Responder {
 
 /// The CPUs that a server's processes may use, where those are not ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(CpuSet);
+pub struct ServerCpus(CpuSet);
 
-impl Place {
+impl ServerCpus {
     /// Of the server that listens there: `None` where it is where we are.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Responder {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start(address: &str, place: Option<Place>) -> Result<Self, Failure> {
+    pub fn start(address: &str, place: Option<ServerCpus>) -> Result<Self, Failure> {
         Self::child(&["--port", "0", "--bind", address], address, place)
     }
 
@@ -84,7 +84,7 @@ impl Responder {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start_on_unix_socket(place: Option<Place>) -> Result<Self, Failure> {
+    pub fn start_on_unix_socket(place: Option<ServerCpus>) -> Result<Self, Failure> {
         let no = |e| Failure::Environment(format!("cannot make a folder for a socket: {e}"));
         let folder = Folder::new("explain").map_err(no)?;
         let path = folder.path().join("socket").display().to_string();
@@ -93,7 +93,7 @@ impl Responder {
         Ok(this)
     }
 
-    fn child(args: &[&str], at: &str, place: Option<Place>) -> Result<Self, Failure> {
+    fn child(args: &[&str], at: &str, place: Option<ServerCpus>) -> Result<Self, Failure> {
         let no =
             |why: String| Failure::Environment(format!("cannot start a responder on {at}: {why}"));
         let program = std::env::current_exe().map_err(|e| no(e.to_string()))?;

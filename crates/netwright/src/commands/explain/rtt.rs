@@ -1,4 +1,4 @@
-//! `rtt://`: a far end of ours, with the service time that it was given; and the same without
+//! `rtt://`: a server of ours, with the service time that it was given; and the same without
 //! any, which is the network alone.
 
 use std::collections::BTreeMap;
@@ -14,19 +14,19 @@ use traffic::Secret;
 use super::workload::{Observed, Workload, steal};
 use crate::exit::Failure;
 
-/// Request and response with a far end of ours.
+/// Request and response with a server of ours.
 #[derive(Debug, Clone)]
 pub struct Rtt {
     /// One size, and flows that each round replaces.
     pub spec: RttSpec,
-    /// What the far end demands.
+    /// What the server demands.
     pub secret: Option<Secret>,
     /// So many of them are what a transaction of the workload is; all figures are of as many.
     pub trips: f64,
 }
 
 impl Rtt {
-    /// Has the far end compute so long in all before the responses of a transaction; what it did
+    /// Has the server compute so long in all before the responses of a transaction; what it did
     /// is taken off again.
     pub fn computing(&self, service: Nanos) -> Self {
         let mut this = self.clone();
@@ -35,14 +35,14 @@ impl Rtt {
     }
 }
 
-/// What a far end spins beyond what it was told, a look at its clock, on a slow CPU.
+/// What a server spins beyond what it was told, a look at its clock, on a slow CPU.
 const CLOCK_NS: f64 = 2_000.0;
 
-/// All of them by what the far end spun less, and so many times that: for the mean exact, for quantiles as
+/// All of them by what the server spun less, and so many times that: for the mean exact, for quantiles as
 /// if the trips of a transaction were alike. `spun` is its mean, which one that lost its CPU in the midst
-/// lifts above most; that is no part of a quantile, so that those are less what it was `told`.
-fn times(q: &Quantiles, spun: f64, told: f64, trips: f64) -> Quantiles {
-    let typical = spun.min(told + CLOCK_NS);
+/// lifts above most; that is no part of a quantile, so that those are less what it was `reported`.
+fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
+    let typical = spun.min(reported + CLOCK_NS);
     let less =
         |value: u64| (value.saturating_sub(typical.round() as u64) as f64 * trips).round() as u64;
     Quantiles {
@@ -76,7 +76,7 @@ impl Workload for Rtt {
         let (peer, trips) = (done.cpu.peer.known(), self.trips);
         let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());
         // What it was told to spin is no part of the network.
-        let told = spec.service_ns.map_or(0.0, |ns| ns.0 as f64);
+        let reported = spec.service_ns.map_or(0.0, |ns| ns.0 as f64);
         let spun = spec.service_ns.and(done.peer_service_ns).unwrap_or(0.0);
         Ok(Observed {
             round: Round {
@@ -84,7 +84,7 @@ impl Workload for Rtt {
                 transactions: ((done.transactions as f64 / trips) as u64).max(1),
                 window_ns: done.window_ns.0 as f64,
                 mean_ns: (rtt_ns.mean - spun) * trips,
-                away_ns: 0.0,
+                disconnected_ns: 0.0,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
             server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
@@ -108,7 +108,7 @@ impl Workload for Rtt {
             server: spec.common.target,
             statuses: BTreeMap::new(),
             failures: BTreeMap::new(),
-            quantiles: times(&rtt_ns, spun, told, trips),
+            quantiles: times(&rtt_ns, spun, reported, trips),
             warnings: done.warnings,
         })
     }

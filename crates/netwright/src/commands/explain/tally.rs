@@ -76,7 +76,7 @@ fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> 
     let share = failed as f64 / (answered + failed).max(1) as f64;
     (answered > 0 && share > FAILING).then(|| {
         format!(
-            "{:.1}% of the requests failed, so what so many clients take is not told by the others; ask for \
+            "{:.1}% of the requests failed, so what so many clients take is not reported by the others; ask for \
              fewer --clients, or have the server admit more (nginx: worker_connections)",
             share * 100.0
         )
@@ -85,7 +85,9 @@ fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> 
 
 fn nothing(left_out: &BTreeMap<String, u32>) -> Option<String> {
     let mut by_cause: BTreeMap<&str, Vec<(&String, &u32)>> = BTreeMap::new();
-    left_out.iter().for_each(|told| by_cause.entry(cause(told.0)).or_default().push(told));
+    left_out
+        .iter()
+        .for_each(|reported| by_cause.entry(cause(reported.0)).or_default().push(reported));
     let each: Vec<String> = by_cause
         .iter()
         .map(|(cause, all)| match all.as_slice() {

@@ -3,8 +3,7 @@
 use model::{
     Nanos,
     explain::{
-        Elsewhere, Exchange, ExplainDocument, Level, Prediction, SideBySide, Simple, Typical,
-        WhatIf,
+        Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, Typical, WhatIf,
     },
     units::grouped,
 };
@@ -17,8 +16,8 @@ use stats::{
 use super::{
     args::{ExplainArgs, PathArg},
     disturbed,
-    turns::{Pairs, level, of, quantiles},
-    twin,
+    interleaving::{Pairs, level, of, quantiles},
+    synthetic,
     workload::{Observed, pooled},
 };
 
@@ -30,7 +29,7 @@ pub struct Found<'a> {
     pub started_unix_s: u64,
     /// The workload, as it may be shown.
     pub target: String,
-    /// The far end of the network alone.
+    /// The server of the network alone.
     pub responder: &'a str,
     /// What a transaction moves.
     pub exchange: Exchange,
@@ -43,11 +42,11 @@ pub struct Found<'a> {
     /// Levels of the workload.
     pub levels: Vec<Level>,
     /// What the paths to other hosts add to a transaction, as far as they were measured.
-    pub others: Vec<Elsewhere>,
+    pub others: Vec<OtherPath>,
     /// What else to know of how it was measured.
     pub notes: Vec<String>,
     /// Whether it ended early.
-    pub cut_short: bool,
+    pub interrupted: bool,
 }
 
 impl Found<'_> {
@@ -68,7 +67,7 @@ impl Found<'_> {
             service: parts.service,
             own_ns: parts.client.value + parts.tls_ns,
             client_threads: self.args.threads,
-            cpus: twin::cpus(),
+            cpus: synthetic::cpus(),
             server_threads: self.args.target.starts_with("rtt:").then_some(self.args.threads),
         };
         let model = Model::new(known)?;
@@ -90,13 +89,13 @@ impl Found<'_> {
                 network_ns: quantiles(&all.network),
             },
             typical: typical(self.ones).filter(|_| !self.mixed),
-            simple: Simple { one_way_ns: one_way, service_ns: rate - 2.0 * one_way },
+            naive: Naive { one_way_ns: one_way, service_ns: rate - 2.0 * one_way },
             demands: model.demands(clients),
             levels,
             knee_clients: model.knee(),
             limiting: model.limiting(),
             predictions: predictions(self.args, &model, &self.others),
-            elsewhere: self.others.clone(),
+            other_paths: self.others.clone(),
             what_if: self.what_if(&model, clients),
             verified: None,
             statuses: Default::default(),
@@ -105,9 +104,9 @@ impl Found<'_> {
             warnings: reconnects
                 .then(|| anew(&all.workload))
                 .into_iter()
-                .chain(self.warnings(all, &parts.sum.disturbed, model.is_server_told()))
+                .chain(self.warnings(all, &parts.sum.disturbed, model.is_server_reported()))
                 .collect(),
-            cut_short: self.cut_short,
+            interrupted: self.interrupted,
             components: parts.components,
             sum: parts.sum,
         };
@@ -173,19 +172,19 @@ impl Found<'_> {
         }
     }
 
-    fn warnings(&self, pairs: &Pairs, disturbed: &[String], told: bool) -> Vec<String> {
+    fn warnings(&self, pairs: &Pairs, disturbed: &[String], reported: bool) -> Vec<String> {
         let mut all = standing(pairs, disturbed);
         if self.args.channels.is_some() && self.receiving().is_none() {
             all.push(
-                "--channels: on loopback, and where the far host does not tell, nobody knows \
+                "--channels: on loopback, and where the server's host does not tell, nobody knows \
                       what receiving takes; nothing is predicted for it"
                     .into(),
             );
         }
-        all.extend(self.others.iter().filter_map(twin::doubt));
+        all.extend(self.others.iter().filter_map(synthetic::doubt));
         all.extend(others(&pairs.workload));
         all.extend(self.notes.iter().cloned());
-        if self.args.cores.is_some() && !told {
+        if self.args.cores.is_some() && !reported {
             all.push(
                 "--cores: nothing is predicted, for the server's CPU time is not known".into(),
             );
@@ -289,11 +288,11 @@ fn disturbing(pairs: &Pairs) -> Vec<String> {
 }
 
 /// What more than half of either kind of round warned of, which make up half of them each, where that
-/// is not told already.
-fn standing(pairs: &Pairs, told: &[String]) -> Vec<String> {
+/// is not reported already.
+fn standing(pairs: &Pairs, reported: &[String]) -> Vec<String> {
     let rounds = pairs.workload.iter().chain(&pairs.network);
     let mut all = frequent(rounds, pairs.pairs.len() / 2);
-    all.retain(|warning| !told.contains(warning));
+    all.retain(|warning| !reported.contains(warning));
     all
 }
 
@@ -309,7 +308,7 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
     seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.to_owned()).collect()
 }
 
-fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<Prediction> {
+fn predictions(args: &ExplainArgs, model: &Model, others: &[OtherPath]) -> Vec<Prediction> {
     let here = Added::default();
     let asked = args.clients.0.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
     let between = if args.verify { between(&args.clients.0) } else { vec![] };
@@ -319,11 +318,11 @@ fn predictions(args: &ExplainArgs, model: &Model, others: &[Elsewhere]) -> Vec<P
     all.dedup_by_key(|p| p.clients);
     for path in others {
         all.extend(args.clients.0.iter().filter_map(|n| {
-            let (cpu_ns, cpu_bounded) = twin::cpu_ns(path, *n);
+            let (cpu_ns, cpu_bounded) = synthetic::cpu_ns(path, *n);
             let unseen_ns = path.idle_ns + path.reconnecting_ns.unwrap_or(0.0);
             let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };
             let predicted =
-                model.predict_by(&path.path, added, *n, &twin::evidence(path, *n)).ok()?;
+                model.predict_by(&path.path, added, *n, &synthetic::evidence(path, *n)).ok()?;
             Some(Prediction { cpu_bounded, ..predicted })
         }));
     }

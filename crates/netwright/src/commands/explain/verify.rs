@@ -70,7 +70,7 @@ mod tests {
             predicted_per_s: per_s,
             low_per_s: per_s,
             high_per_s: per_s,
-            simple_per_s: None,
+            naive_per_s: None,
             limiting: None,
             measured_per_s: None,
             error: None,

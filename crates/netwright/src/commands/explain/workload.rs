@@ -60,7 +60,7 @@ pub struct Observed {
     /// What the far host's interrupts and softirqs took by transaction, and how many of its CPUs
     /// packets came in on; not where both ends are one host.
     pub receiving: Option<Receiving>,
-    /// What the far end spun on purpose, by its own clock.
+    /// What the server spun on purpose, by its own clock.
     pub injected_ns: Option<f64>,
     /// Where the threads here were.
     pub pinned: Vec<CpuId>,
@@ -86,7 +86,7 @@ impl Observed {
                 transactions: 1,
                 window_ns: 1e9,
                 mean_ns: 1e3,
-                away_ns: 0.0,
+                disconnected_ns: 0.0,
             },
             quantiles: Quantiles::default(),
             client_cpu_ns: None,
@@ -125,7 +125,7 @@ impl Observed {
         };
         self.round.transactions = ((self.round.transactions as f64 / by).round() as u64).max(1);
         self.round.mean_ns *= by;
-        self.round.away_ns *= by;
+        self.round.disconnected_ns *= by;
         self.client_cpu_ns = self.client_cpu_ns.map(|ns| ns * by);
         self.server_cpu_ns = self.server_cpu_ns.map(|ns| ns * by);
         self.host_cpu_ns = self.host_cpu_ns.map(|ns| ns * by);

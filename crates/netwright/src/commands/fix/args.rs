@@ -38,13 +38,13 @@ pub struct FixArgs {
     /// A figure, where it is and which way is good, as for `netwright prove`.
     #[arg(long, value_name = "NAME=WHERE:higher|lower")]
     pub metric: Vec<String>,
-    /// Tune the host of this far end as well: its operator runs `netwright serve --allow-tune`.
+    /// Tune the host of this server as well: its operator runs `netwright serve --allow-tune`.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub responder: Option<String>,
-    /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
     #[arg(long, value_name = "FILE", requires = "responder")]
     pub secret_file: Option<PathBuf>,
-    /// Try this as well, after what the findings ask for; `far:KNOB=VALUE` at the far end.
+    /// Try this as well, after what the findings ask for; `peer:KNOB=VALUE` at the server.
     #[arg(long = "try", value_name = "KNOB=VALUE")]
     pub also: Vec<String>,
     /// How long all may take.
@@ -63,7 +63,7 @@ pub struct FixArgs {
     /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
     /// are put back at the end.
     #[arg(long, help_heading = "Extent")]
-    pub hold_still: bool,
+    pub freeze_host: bool,
     /// Ask before each change; this is so on a terminal.
     #[arg(long, conflicts_with_all = ["yes", "dry_run"], help_heading = "Consent")]
     pub ask: bool,

@@ -8,7 +8,7 @@ use std::{
 
 use model::{
     Nanos,
-    fix::{Candidate, Fate},
+    fix::{Candidate, CandidateStatus},
     prove::{Outcome, ProveDocument},
     tune::Plan,
 };
@@ -18,15 +18,15 @@ use prove::{
     record::{Begun, Record},
     spec::Spec,
 };
-use tune::{trial::Trials, wish::Wish};
+use tune::{change_request::ChangeRequest, trial::Trials};
 
 use super::{
     Attempt,
     answers::Answers,
     args::FixArgs,
+    candidate_search::Observation,
     hosts::{Hosts, Made},
-    hunt::Gaze,
-    purse::{FEWEST_RUNS, Pace, Purse, Slice},
+    time_budget::{FEWEST_RUNS, Pace, Slice, TimeBudget},
 };
 use crate::{
     commands::{
@@ -42,7 +42,7 @@ use crate::{
 pub struct Course<'a> {
     /// What was typed.
     pub args: &'a FixArgs,
-    /// This host, and the far end's where it may be tuned.
+    /// This host, and the server's where it may be tuned.
     pub hosts: &'a Hosts<'a>,
     /// Whether somebody wants an end.
     pub window: &'a Window,
@@ -56,8 +56,8 @@ pub struct Course<'a> {
     pub pace: Pace,
     /// How long the looks take that may follow.
     pub looks: Duration,
-    /// What helped, in order: its wishes and its change, which is on trial.
-    pub kept: Vec<(Vec<Wish>, u64)>,
+    /// What helped, in order: its change requests and its change, which is on trial.
+    pub kept: Vec<(Vec<ChangeRequest>, u64)>,
     /// Experiments made.
     pub made: usize,
     /// What the operator says.
@@ -67,7 +67,7 @@ pub struct Course<'a> {
 /// What an experiment came to.
 pub enum Came {
     /// It told.
-    Told(Box<ProveDocument>),
+    Reported(Box<ProveDocument>),
     /// The workload, or setting it, failed; all is as it was before the experiment.
     Failed(String),
     /// Somebody wants an end; what was told until then.
@@ -76,19 +76,19 @@ pub enum Came {
 
 impl Course<'_> {
     /// What is left of the budget.
-    pub fn purse(&self) -> Purse {
+    pub fn time_budget(&self) -> TimeBudget {
         let room = Duration::from_nanos(self.args.budget.0).saturating_sub(self.began.elapsed());
-        Purse { room, pace: self.pace, looks: self.looks }
+        TimeBudget { room, pace: self.pace, looks: self.looks }
     }
 
     /// How long the next of so many experiments may take, if there is time for it and the last one.
     pub fn slice(&self, left: usize) -> Option<Slice> {
-        self.purse().slice(left)
+        self.time_budget().slice(left)
     }
 
     /// Whether there is time for a look of this length, an experiment after it, and the last one.
-    pub fn holds_look(&self, look: Gaze) -> bool {
-        self.purse().holds_look(Duration::from_nanos(look.long().0))
+    pub fn holds_look(&self, look: Observation) -> bool {
+        self.time_budget().holds_look(Duration::from_nanos(look.long().0))
     }
 
     /// Which budget would hold so many more experiments, in words.
@@ -131,7 +131,7 @@ impl Course<'_> {
         let begun =
             Begun { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
         let file = format!("{}-{}.jsonl", self.started_unix_s, self.made);
-        let path = self.hosts.near().state().join("fix").join(file);
+        let path = self.hosts.local().state().join("fix").join(file);
         let mut record = Record::create(&path, &begun).map_err(failure)?;
         let plans = [Plan { changes: vec![], ..plan.clone() }, plan];
         let shown = Mutex::new(Progress::new(self.args.output.talk.quiet, ""));
@@ -147,7 +147,7 @@ impl Course<'_> {
             stop: self.window.stop(),
             knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
             progress: &progress,
-            reach: slice.reach,
+            disruption: slice.disruption,
             worked: self.pace.is_known(),
         };
         let began = Instant::now();
@@ -163,8 +163,8 @@ impl Course<'_> {
         match (conducted.broken, document) {
             (Some(e @ ProveError::File { .. }), _) => Err(failure(e)),
             (Some(e), _) => Ok(Came::Failed(e.to_string())),
-            (None, document) if self.window.was_cut_short() => Ok(Came::Ended(document)),
-            (None, Some(document)) => Ok(Came::Told(document)),
+            (None, document) if self.window.was_interrupted() => Ok(Came::Ended(document)),
+            (None, Some(document)) => Ok(Came::Reported(document)),
             (None, None) => Ok(Came::Ended(None)),
         }
     }
@@ -175,11 +175,11 @@ impl Course<'_> {
         let left = |(id, made): (u64, Made)| (!kept(id)).then_some(made);
         match self.hosts.on_trial().into_iter().find_map(left) {
             None => Ok(()),
-            Some(Made { near: Some(id), .. }) => Err(Failure::Environment(format!(
+            Some(Made { local: Some(id), .. }) => Err(Failure::Environment(format!(
                 "change {id} could not be put back; `netwright tune rollback {id}` tries again"
             ))),
             Some(_) => Err(Failure::Environment(format!(
-                "a change of the far end could not be put back; when we are gone it does so by \
+                "a change of the server could not be put back; when we are gone it does so by \
                  itself, within {} s",
                 traffic::serve::LEASE.as_secs()
             ))),
@@ -197,15 +197,15 @@ impl Course<'_> {
                 if !self.args.output.talk.quiet {
                     note(&format!("undone: {name}: {why}"));
                 }
-                (c.fate, c.why) = (Fate::Undone, why);
+                (c.status, c.why) = (CandidateStatus::Undone, why);
                 return Ok(true);
             }
-            Came::Told(document) => (Some(document), true),
+            Came::Reported(document) => (Some(document), true),
             Came::Ended(document) => (document, false),
         };
-        c.fate = Fate::Undone;
+        c.status = CandidateStatus::Undone;
         let Some(document) = document else {
-            (c.fate, c.why) = (Fate::NotTried, "ended before".into());
+            (c.status, c.why) = (CandidateStatus::NotTried, "ended before".into());
             return Ok(false);
         };
         c.runs = document.runs.len();
@@ -221,21 +221,25 @@ impl Course<'_> {
         c.verdict = Some(document.verdict.clone());
         // An end by hand is a look like any other: better is better.
         if document.verdict.outcome == Outcome::Better {
-            self.keep(c, &attempt.wishes)?;
+            self.keep(c, &attempt.change_requests)?;
         }
         if !self.args.output.talk.quiet {
-            let fate = if c.fate == Fate::Kept { "kept" } else { "undone" };
-            note(&format!("{fate}: {name}: {}", told(&document)));
+            let status = if c.status == CandidateStatus::Kept { "kept" } else { "undone" };
+            note(&format!("{status}: {name}: {}", reported(&document)));
         }
         Ok(goes_on)
     }
 
-    fn keep(&mut self, c: &mut Candidate, wishes: &[Wish]) -> Result<(), Failure> {
-        let plan = self.hosts.plan(self.args.own_connection, wishes.to_vec())?;
+    fn keep(
+        &mut self,
+        c: &mut Candidate,
+        change_requests: &[ChangeRequest],
+    ) -> Result<(), Failure> {
+        let plan = self.hosts.plan(self.args.own_connection, change_requests.to_vec())?;
         match self.hosts.try_out(&plan) {
             Ok(id) => {
-                self.kept.push((wishes.to_vec(), id));
-                c.fate = Fate::Kept;
+                self.kept.push((change_requests.to_vec(), id));
+                c.status = CandidateStatus::Kept;
             }
             Err(e) => c.why = format!("helped, but could not be set again: {e}"),
         }
@@ -254,7 +258,7 @@ impl Course<'_> {
 }
 
 /// `better, +5.1% (+4.8% to +5.4%)`.
-fn told(document: &ProveDocument) -> String {
+fn reported(document: &ProveDocument) -> String {
     let said = report::prove::headline(document);
     match document.verdict.effect {
         Some(_) => format!("{said}, {}", report::prove::change(&document.verdict)),

@@ -1,5 +1,5 @@
-//! This host and, where its operator consents, the far end's: one bench for both. A knob of the
-//! far end begins with [`FAR`].
+//! This host and, where its operator consents, the server's: one bench for both. A knob of the
+//! server begins with [`PEER`].
 
 use std::{
     collections::BTreeMap,
@@ -12,24 +12,24 @@ use std::{
 use model::tune::Plan;
 use tune::{
     Host, TuneError,
+    change_request::ChangeRequest,
     trial::{Bench, Trials},
-    wish::Wish,
 };
 
 use super::judge;
 use crate::{
-    commands::far::{FAR, near::Far},
+    commands::peer::{PEER, local::PeerEnd},
     exit::Failure,
 };
 
 /// Where changes are tried; each is one at either host or at both.
 #[derive(Debug)]
 pub struct Hosts<'a> {
-    near: &'a Bench,
-    far: Option<&'a Far>,
+    local: &'a Bench,
+    peer: Option<&'a PeerEnd>,
     last: AtomicU64,
     made: Mutex<BTreeMap<u64, Made>>,
-    /// The far end's plans, by what they change.
+    /// The server's plans, by what they change.
     plans: Mutex<BTreeMap<Vec<(String, String)>, usize>>,
 }
 
@@ -37,43 +37,44 @@ pub struct Hosts<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Made {
     /// In this host's journal.
-    pub near: Option<u64>,
-    /// In the far end's.
-    pub far: Option<u64>,
+    pub local: Option<u64>,
+    /// In the server's.
+    pub peer: Option<u64>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A plan for some wishes at both hosts, each as it is now; with the far end's number for its
+/// A plan for some change requests at both hosts, each as it is now; with the server's number for its
 /// part, where it has one.
 pub fn plan(
     host: &Host,
-    far: Option<&Far>,
+    peer: Option<&PeerEnd>,
     own_connection: bool,
-    wishes: Vec<Wish>,
+    change_requests: Vec<ChangeRequest>,
 ) -> Result<(Plan, Option<usize>), Failure> {
-    let (there, here): (Vec<Wish>, Vec<Wish>) =
-        wishes.into_iter().partition(|w| w.knob.starts_with(FAR));
+    let (there, here): (Vec<ChangeRequest>, Vec<ChangeRequest>) =
+        change_requests.into_iter().partition(|w| w.knob.starts_with(PEER));
     let mut plan = judge::plan(host, here)?;
     if there.is_empty() {
         return Ok((plan, None));
     }
-    let Some(far) = far else {
-        return Err(Failure::Usage(format!("{FAR}… is a knob of the far end: --responder HOST")));
+    let Some(peer) = peer else {
+        return Err(Failure::Usage(format!("{PEER}… is a knob of the server: --responder HOST")));
     };
-    let bare = |w: Wish| Wish { knob: w.knob.trim_start_matches(FAR).to_owned(), ..w };
-    let there: Vec<Wish> = there.into_iter().map(bare).collect();
-    let (number, theirs) = far.plan(&there, own_connection)?;
-    let named = |knob: String| format!("{FAR}{knob}");
+    let bare =
+        |w: ChangeRequest| ChangeRequest { knob: w.knob.trim_start_matches(PEER).to_owned(), ..w };
+    let there: Vec<ChangeRequest> = there.into_iter().map(bare).collect();
+    let (number, theirs) = peer.plan(&there, own_connection)?;
+    let named = |knob: String| format!("{PEER}{knob}");
     plan.changes.extend(theirs.changes.into_iter().map(|mut c| {
         c.knob = named(c.knob);
         c
     }));
     plan.refused.extend(theirs.refused.into_iter().map(|mut r| {
         r.knob = named(r.knob);
-        r.why = format!("the far end: {}", r.why);
+        r.why = format!("the server: {}", r.why);
         r
     }));
     plan.unchanged.extend(theirs.unchanged.into_iter().map(|mut u| {
@@ -83,24 +84,24 @@ pub fn plan(
     Ok((plan, Some(number)))
 }
 
-/// What a plan changes at the far end.
+/// What a plan changes at the server.
 fn key(plan: &Plan) -> Vec<(String, String)> {
-    let far = plan.changes.iter().filter(|c| c.knob.starts_with(FAR));
-    far.map(|c| (c.knob.clone(), c.new.clone())).collect()
+    let peer = plan.changes.iter().filter(|c| c.knob.starts_with(PEER));
+    peer.map(|c| (c.knob.clone(), c.new.clone())).collect()
 }
 
 impl<'a> Hosts<'a> {
     /// Takes both hosts' changes to itself.
     ///
     /// # Errors
-    /// Somebody else is changing the far end.
-    pub fn open(near: &'a Bench, far: Option<&'a Far>) -> Result<Self, TuneError> {
-        if let Some(far) = far {
-            far.begin()?;
+    /// Somebody else is changing the server.
+    pub fn open(local: &'a Bench, peer: Option<&'a PeerEnd>) -> Result<Self, TuneError> {
+        if let Some(peer) = peer {
+            peer.begin()?;
         }
         Ok(Self {
-            near,
-            far,
+            local,
+            peer,
             last: AtomicU64::new(0),
             made: Mutex::default(),
             plans: Mutex::default(),
@@ -108,21 +109,25 @@ impl<'a> Hosts<'a> {
     }
 
     /// This host.
-    pub fn near(&self) -> &Bench {
-        self.near
+    pub fn local(&self) -> &Bench {
+        self.local
     }
 
     /// The other one.
-    pub fn far(&self) -> Option<&Far> {
-        self.far
+    pub fn peer(&self) -> Option<&PeerEnd> {
+        self.peer
     }
 
-    /// A plan for some wishes as both are now.
+    /// A plan for some change requests as both are now.
     ///
     /// # Errors
-    /// A host cannot be read, or the far end is gone.
-    pub fn plan(&self, own_connection: bool, wishes: Vec<Wish>) -> Result<Plan, Failure> {
-        let (plan, number) = plan(self.near.host(), self.far, own_connection, wishes)?;
+    /// A host cannot be read, or the server is gone.
+    pub fn plan(
+        &self,
+        own_connection: bool,
+        change_requests: Vec<ChangeRequest>,
+    ) -> Result<Plan, Failure> {
+        let (plan, number) = plan(self.local.host(), self.peer, own_connection, change_requests)?;
         if let Some(number) = number {
             locked(&self.plans).insert(key(&plan), number);
         }
@@ -138,8 +143,8 @@ impl<'a> Hosts<'a> {
         locked(&self.made).get(&id).copied().unwrap_or_default()
     }
 
-    fn theirs(&self) -> Result<&Far, TuneError> {
-        self.far.ok_or_else(|| TuneError::Environment("there is no far end".into()))
+    fn theirs(&self) -> Result<&PeerEnd, TuneError> {
+        self.peer.ok_or_else(|| TuneError::Environment("there is no server".into()))
     }
 
     /// Ends a trial at both hosts: what was made stays. Not kept at one, it is undone at the
@@ -149,14 +154,14 @@ impl<'a> Hosts<'a> {
     /// A journal cannot be told.
     pub fn keep(&self, id: u64) -> Result<Made, TuneError> {
         let made = self.made(id);
-        if let Some(far) = made.far {
-            self.theirs()?.keep(far)?;
+        if let Some(peer) = made.peer {
+            self.theirs()?.keep(peer)?;
         }
-        if let Some(near) = made.near
-            && let Err(e) = self.near.keep(near)
+        if let Some(local) = made.local
+            && let Err(e) = self.local.keep(local)
         {
-            if let Some(far) = made.far {
-                self.theirs()?.roll_back(far)?;
+            if let Some(peer) = made.peer {
+                self.theirs()?.roll_back(peer)?;
             }
             return Err(e);
         }
@@ -170,18 +175,18 @@ impl Trials for Hosts<'_> {
         let theirs = key(plan);
         let mut made = Made::default();
         if !theirs.is_empty() {
-            let none = || TuneError::Environment("the far end was not asked for a plan".into());
+            let none = || TuneError::Environment("the server was not asked for a plan".into());
             let number = locked(&self.plans).get(&theirs).copied().ok_or_else(none)?;
-            made.far = Some(self.theirs()?.try_out(number)?);
+            made.peer = Some(self.theirs()?.try_out(number)?);
         }
         let mut ours = plan.clone();
-        ours.changes.retain(|c| !c.knob.starts_with(FAR));
+        ours.changes.retain(|c| !c.knob.starts_with(PEER));
         if !ours.changes.is_empty() {
-            match self.near.try_out(&ours) {
-                Ok(id) => made.near = Some(id),
+            match self.local.try_out(&ours) {
+                Ok(id) => made.local = Some(id),
                 Err(e) => {
-                    if let Some(far) = made.far {
-                        self.theirs()?.take_back(far)?;
+                    if let Some(peer) = made.peer {
+                        self.theirs()?.take_back(peer)?;
                     }
                     return Err(e);
                 }
@@ -194,11 +199,11 @@ impl Trials for Hosts<'_> {
 
     fn holds(&self, id: u64) -> Result<(), TuneError> {
         let made = self.made(id);
-        if let Some(near) = made.near {
-            self.near.holds(near)?;
+        if let Some(local) = made.local {
+            self.local.holds(local)?;
         }
-        match made.far {
-            Some(far) => self.theirs()?.holds(far),
+        match made.peer {
+            Some(peer) => self.theirs()?.holds(peer),
             None => Ok(()),
         }
     }
@@ -206,12 +211,12 @@ impl Trials for Hosts<'_> {
     /// Also where one of the two fails, the other is tried.
     fn take_back(&self, id: u64) -> Result<(), TuneError> {
         let made = self.made(id);
-        let near = made.near.map_or(Ok(()), |near| self.near.take_back(near));
-        let far = match made.far {
-            Some(far) => self.theirs().and_then(|f| f.take_back(far)),
+        let local = made.local.map_or(Ok(()), |local| self.local.take_back(local));
+        let peer = match made.peer {
+            Some(peer) => self.theirs().and_then(|f| f.take_back(peer)),
             None => Ok(()),
         };
-        near.and(far)?;
+        local.and(peer)?;
         locked(&self.made).remove(&id);
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::{
 use diagnose::{Case, diagnose};
 use model::{
     Facts, Finding, Nanos,
-    fix::{Candidate, Fate, FixChange},
+    fix::{Candidate, CandidateStatus, FixChange},
     prove::Outcome,
     tune::{Plan, Planned, Refused, RefusedAs},
 };
@@ -24,13 +24,13 @@ use probe::{
 use prove::{Experiment, ProveError, load::Load};
 use tune::{
     Host,
-    wish::{self, Wish, Wishes},
+    change_request::{self, ChangeRequest, ChangeRequests},
 };
 
-use super::{Attempt, args::FixArgs, hunt::Gaze, purse};
+use super::{Attempt, args::FixArgs, candidate_search::Observation, time_budget};
 use crate::{
     commands::{
-        far::{FAR, near::Far},
+        peer::{PEER, local::PeerEnd},
         prove::failure,
         tune::plan,
     },
@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// What a look gave.
-pub struct Look {
+pub struct JudgeRequest {
     /// Every finding.
     pub findings: Vec<Finding>,
     /// The middle of how long runs of the workload took; `None` where somebody wanted an end before
@@ -51,17 +51,17 @@ pub struct Look {
     pub longest: Duration,
 }
 
-/// Watches the host while the workload runs, and judges each part of the look; the far end's at the
+/// Watches the host while the workload runs, and judges each part of the look; the server's at the
 /// same time. Where no run is whole by then, one is waited for, so long as `room`, what is left of the
 /// budget, can spare.
 ///
 /// **Errors**: the workload failed, gave no figure, or no run of it ended.
 pub fn look(
-    (args, gaze): (&FixArgs, Gaze),
+    (args, observation): (&FixArgs, Observation),
     (probe, room): (&Experiment, Duration),
     window: &Window,
-    far: Option<&Far>,
-) -> Result<Look, Failure> {
+    peer: Option<&PeerEnd>,
+) -> Result<JudgeRequest, Failure> {
     let ours = super::ours()?;
     let facts = facts::collect(&Root::live(), &Request { processes: vec![] });
     let load = Load::start(probe, &ours).map_err(failure)?;
@@ -71,16 +71,16 @@ pub fn look(
         // A workload that failed is told at once, however long the look.
         let minding = Builder::new().spawn_scoped(threads, || {
             while !done.load(Ordering::Relaxed) {
-                over.store(window.was_cut_short() || load.failed(), Ordering::Relaxed);
+                over.store(window.was_interrupted() || load.failed(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let theirs = || far.map_or(Ok(vec![]), |f| there(f, gaze, goal, &over));
+        let theirs = || peer.map_or(Ok(vec![]), |f| there(f, observation, goal, &over));
         let both = minding.and_then(|_| Builder::new().spawn_scoped(threads, theirs));
         let (ours, theirs) = match both {
             Ok(theirs) => {
-                let ours = here((args, &facts), gaze, &over);
-                let lost = |_| Err(Failure::Bug("the far end was not waited for".into()));
+                let ours = here((args, &facts), observation, &over);
+                let lost = |_| Err(Failure::Bug("the server was not waited for".into()));
                 (ours, theirs.join().unwrap_or_else(lost))
             }
             Err(e) => (vec![], Err(Failure::thread(&e))),
@@ -88,8 +88,9 @@ pub fn look(
         done.store(true, Ordering::Relaxed);
         (ours, theirs)
     });
-    let patience = purse::patience(room.saturating_sub(Duration::from_nanos(gaze.long().0)));
-    if !load.told() && !window.was_cut_short() && !args.output.talk.quiet {
+    let patience =
+        time_budget::patience(room.saturating_sub(Duration::from_nanos(observation.long().0)));
+    if !load.reported() && !window.was_interrupted() && !args.output.talk.quiet {
         let patience = patience.as_secs_f64();
         note(&format!(
             "no run of the workload has ended in this look; waiting for one, {patience:.0} s at most"
@@ -98,7 +99,11 @@ pub fn look(
     let mut took = load.end(patience, window.stop()).map_err(|e| endless(e, args))?;
     took.sort_unstable();
     let longest = took.last().copied().unwrap_or_default();
-    Ok(Look { findings: merged(ours, theirs?), run: took.get(took.len() / 2).copied(), longest })
+    Ok(JudgeRequest {
+        findings: merged(ours, theirs?),
+        run: took.get(took.len() / 2).copied(),
+        longest,
+    })
 }
 
 /// No run has ended: what that means, and what to do.
@@ -114,18 +119,22 @@ fn endless(e: ProveError, args: &FixArgs) -> Failure {
 }
 
 /// What the parts show of this host.
-fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, over: &AtomicBool) -> Vec<Finding> {
+fn here(
+    (args, facts): (&FixArgs, &Facts),
+    observation: Observation,
+    over: &AtomicBool,
+) -> Vec<Finding> {
     let root = Root::live();
     let options = Options {
-        window: Duration::from_nanos(gaze.part.0),
-        readings: readings(gaze.part),
+        window: Duration::from_nanos(observation.part.0),
+        readings: readings(observation.part),
         pids: vec![],
         sockets: true,
     };
     let goal = args.goal.of_findings();
     let mut softirq = OverWindow::begin(&root, !args.no_bpf);
     let mut all = vec![];
-    for _ in 0..gaze.parts {
+    for _ in 0..observation.parts {
         let taken = samples::take(&root, &options, over, &mut |_| {});
         let samples = reading(taken.map(|samples| softirq.part(samples)));
         all = woven(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
@@ -136,16 +145,16 @@ fn here((args, facts): (&FixArgs, &Facts), gaze: Gaze, over: &AtomicBool) -> Vec
     all
 }
 
-/// And of the far end.
+/// And of the server.
 fn there(
-    far: &Far,
-    gaze: Gaze,
+    peer: &PeerEnd,
+    observation: Observation,
     goal: model::Goal,
     over: &AtomicBool,
 ) -> Result<Vec<Finding>, Failure> {
     let mut all = vec![];
-    for _ in 0..gaze.parts {
-        all = woven(all, far.look(gaze.part, goal)?);
+    for _ in 0..observation.parts {
+        all = woven(all, peer.look(observation.part, goal)?);
         if over.load(Ordering::Relaxed) {
             break;
         }
@@ -163,7 +172,7 @@ fn woven(first: Vec<Finding>, later: Vec<Finding>) -> Vec<Finding> {
 /// Findings of both hosts, each host's in its own order: the more severe and sure first, this
 /// host's before the other's. The other's knobs are named as such.
 fn merged(ours: Vec<Finding>, theirs: Vec<Finding>) -> Vec<Finding> {
-    by_weight(ours, theirs.into_iter().map(far_knobs).collect())
+    by_weight(ours, theirs.into_iter().map(peer_knobs).collect())
 }
 
 /// Two lists as one, each in its own order: of the second what is more severe and sure comes first.
@@ -181,36 +190,43 @@ fn by_weight(first: Vec<Finding>, second: Vec<Finding>) -> Vec<Finding> {
     all
 }
 
-fn far_knobs(mut finding: Finding) -> Finding {
+fn peer_knobs(mut finding: Finding) -> Finding {
     for change in finding.changes.iter_mut().filter(|c| !c.knob.is_empty()) {
-        change.knob.insert_str(0, FAR);
+        change.knob.insert_str(0, PEER);
     }
     finding
 }
 
 /// What the findings and the operator ask for, in order: each finding's changes together. What
 /// waits or has no knob is told as such.
-pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wish>)> {
-    let mut all: Vec<(Candidate, Vec<Wish>)> = Vec::new();
+pub fn candidates(
+    findings: &[Finding],
+    also: &[ChangeRequest],
+) -> Vec<(Candidate, Vec<ChangeRequest>)> {
+    let mut all: Vec<(Candidate, Vec<ChangeRequest>)> = Vec::new();
     for finding in findings {
-        let asked = wish::findings(std::slice::from_ref(finding));
-        let taken = |w: &Wish| all.iter().any(|(_, other)| other.iter().any(|o| o.knob == w.knob));
-        let (again, fresh): (Vec<Wish>, Vec<Wish>) = asked.wishes.into_iter().partition(taken);
+        let asked = change_request::findings(std::slice::from_ref(finding));
+        let taken =
+            |w: &ChangeRequest| all.iter().any(|(_, other)| other.iter().any(|o| o.knob == w.knob));
+        let (again, fresh): (Vec<ChangeRequest>, Vec<ChangeRequest>) =
+            asked.change_requests.into_iter().partition(taken);
         if !fresh.is_empty() {
             all.push((candidate(&finding.title, &fresh), fresh));
         }
-        for wish in again {
-            let mut c = candidate(&finding.title, &[wish]);
+        for change_request in again {
+            let mut c = candidate(&finding.title, &[change_request]);
             c.why = "another finding, which comes first, asks for this knob".into();
             all.push((c, vec![]));
         }
         for refused in asked.refused {
             let Refused { asked_by, knob, new: value, kind, why, .. } = refused;
-            let mut c =
-                candidate(&finding.title, &[Wish { knob, value, asked_by, ..Wish::default() }]);
+            let mut c = candidate(
+                &finding.title,
+                &[ChangeRequest { knob, value, asked_by, ..ChangeRequest::default() }],
+            );
             c.changes.retain(|c| !c.knob.is_empty());
             let later = kind == RefusedAs::Postponed;
-            c.fate = if later { Fate::NotTried } else { Fate::Refused };
+            c.status = if later { CandidateStatus::NotTried } else { CandidateStatus::Refused };
             c.why = why;
             all.push((c, vec![]));
         }
@@ -221,11 +237,12 @@ pub fn candidates(findings: &[Finding], also: &[Wish]) -> Vec<(Candidate, Vec<Wi
 
 /// What was undone and comes of the same rule, together: each of two small buffers hides what
 /// the other one costs.
-pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<Wish>)> {
+pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<ChangeRequest>)> {
     let alone = |c: &&Candidate| {
         let shown = c.verdict.as_ref().map(|v| v.outcome);
         let nothing = [Outcome::NoDifferenceShown, Outcome::Undecided];
-        c.fate == Fate::Undone && shown.is_some_and(|outcome| nothing.contains(&outcome))
+        c.status == CandidateStatus::Undone
+            && shown.is_some_and(|outcome| nothing.contains(&outcome))
     };
     let mut rules: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for c in tried.iter().filter(alone).filter(|c| c.asked_by.starts_with("finding ")) {
@@ -233,17 +250,17 @@ pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<Wish>)> {
     }
     let group = |(asked_by, all): (&str, Vec<&Candidate>)| {
         let asked_by = format!("{asked_by}, {} of them together", all.len());
-        let wishes: Vec<Wish> = all
+        let change_requests: Vec<ChangeRequest> = all
             .iter()
             .flat_map(|c| &c.changes)
-            .map(|c| Wish {
+            .map(|c| ChangeRequest {
                 knob: c.knob.clone(),
                 value: c.new.clone(),
                 asked_by: asked_by.clone(),
-                ..Wish::default()
+                ..ChangeRequest::default()
             })
             .collect();
-        (candidate("", &wishes), wishes)
+        (candidate("", &change_requests), change_requests)
     };
     rules.into_iter().filter(|(_, all)| all.len() > 1).map(group).collect()
 }
@@ -255,16 +272,16 @@ fn change(knob: &str, new: &str) -> FixChange {
         old: String::new(),
         new: new.to_owned(),
         unit: String::new(),
-        radius: None,
+        impact: None,
     }
 }
 
-fn candidate(title: &str, wishes: &[Wish]) -> Candidate {
+fn candidate(title: &str, change_requests: &[ChangeRequest]) -> Candidate {
     Candidate {
-        asked_by: wishes.first().map_or_else(String::new, |w| w.asked_by.clone()),
+        asked_by: change_requests.first().map_or_else(String::new, |w| w.asked_by.clone()),
         title: title.to_owned(),
-        changes: wishes.iter().map(|w| change(&w.knob, &w.value)).collect(),
-        fate: Fate::NotTried,
+        changes: change_requests.iter().map(|w| change(&w.knob, &w.value)).collect(),
+        status: CandidateStatus::NotTried,
         why: String::new(),
         verdict: None,
         runs: 0,
@@ -274,22 +291,23 @@ fn candidate(title: &str, wishes: &[Wish]) -> Candidate {
 /// Plans a candidate on the hosts as they are now, by `plan`; what `tune plan` refuses is refused
 /// in its words.
 pub fn planned(
-    plan: impl FnOnce(Vec<Wish>) -> Result<Plan, Failure>,
+    plan: impl FnOnce(Vec<ChangeRequest>) -> Result<Plan, Failure>,
     own_connection: bool,
-    (candidate, wishes): (Candidate, Vec<Wish>),
+    (candidate, change_requests): (Candidate, Vec<ChangeRequest>),
 ) -> Result<Attempt, Failure> {
-    let mut attempt = Attempt { candidate, wishes, plan: None };
-    if attempt.wishes.is_empty() {
+    let mut attempt = Attempt { candidate, change_requests, plan: None };
+    if attempt.change_requests.is_empty() {
         return Ok(attempt);
     }
-    let plan = plan(attempt.wishes.clone())?;
+    let plan = plan(attempt.change_requests.clone())?;
     let c = &mut attempt.candidate;
     if let Some(refused) = plan.refused.first() {
-        (c.fate, c.why) = (Fate::Refused, format!("{}: {}", refused.knob, refused.why));
+        (c.status, c.why) =
+            (CandidateStatus::Refused, format!("{}: {}", refused.knob, refused.why));
     } else if plan.changes.is_empty() {
-        (c.fate, c.why) = (Fate::Refused, "is so already".into());
+        (c.status, c.why) = (CandidateStatus::Refused, "is so already".into());
     } else if let Some(why) = super::trial::cuts(&plan).filter(|_| !own_connection) {
-        (c.fate, c.why) = (Fate::Refused, why);
+        (c.status, c.why) = (CandidateStatus::Refused, why);
     } else {
         c.changes = changes(&plan.changes);
         attempt.plan = Some(plan);
@@ -297,11 +315,12 @@ pub fn planned(
     Ok(attempt)
 }
 
-/// The plan for some wishes.
-pub fn plan(host: &Host, wishes: Vec<Wish>) -> Result<Plan, Failure> {
-    let wishes = Wishes { wishes, trial: true, ..Wishes::default() };
-    let facts = plan::facts(host, &wishes);
-    plan::of_facts(host, &facts, wishes)
+/// The plan for some change requests.
+pub fn plan(host: &Host, change_requests: Vec<ChangeRequest>) -> Result<Plan, Failure> {
+    let change_requests =
+        ChangeRequests { change_requests, trial: true, ..ChangeRequests::default() };
+    let facts = plan::facts(host, &change_requests);
+    plan::of_facts(host, &facts, change_requests)
 }
 
 /// Planned changes for a document.
@@ -312,7 +331,7 @@ pub fn changes(planned: &[Planned]) -> Vec<FixChange> {
         old: p.old.clone(),
         new: p.new.clone(),
         unit: p.unit.clone(),
-        radius: Some(p.radius.clone()),
+        impact: Some(p.impact.clone()),
     };
     planned.iter().map(one).collect()
 }
@@ -330,7 +349,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({
             "rule": rule, "number": 1, "title": "", "severity": severity,
             "confidence": "high", "rank": 1, "subject": "", "explanation": "",
-            "expected_gain": "", "evidence": [], "caused_by": [],
+            "expected_benefit": "", "evidence": [], "caused_by": [],
             "changes": [{ "knob": "k", "old": "", "new": "", "command": "", "risk": "" }],
         }))
         .unwrap()
@@ -352,6 +371,6 @@ mod tests {
         let theirs = vec![finding("c", Severity::Critical), finding("d", Severity::Info)];
         let all = merged(ours, theirs);
         let names: Vec<_> = all.iter().map(|f| (&*f.rule, &*f.changes[0].knob)).collect();
-        assert_eq!(names, [("c", "far:k"), ("a", "k"), ("b", "k"), ("d", "far:k")]);
+        assert_eq!(names, [("c", "peer:k"), ("a", "k"), ("b", "k"), ("d", "peer:k")]);
     }
 }

@@ -2,11 +2,11 @@
 
 mod answers;
 pub mod args;
+mod candidate_search;
 mod course;
 pub mod hosts;
-mod hunt;
 mod judge;
-mod purse;
+mod time_budget;
 
 use std::{
     io::IsTerminal,
@@ -16,28 +16,28 @@ use std::{
 
 use model::{
     SCHEMA_VERSION,
-    fix::{Candidate, Fate, FixDocument},
+    fix::{Candidate, CandidateStatus, FixDocument},
     prove::{Outcome, Verdict},
     tune::{Plan, Refused, RefusedAs},
 };
 use prove::{Experiment, figure, spec::Spec};
 use tune::{
     Host,
+    change_request::{self, ChangeRequest},
     trial::Trials,
-    wish::{self, Wish},
 };
 
 use self::{
     answers::Answers,
     args::FixArgs,
+    candidate_search::{CandidateSearch, Observation},
     course::{Came, Course},
     hosts::Hosts,
-    hunt::{Gaze, Hunt},
-    purse::Pace,
+    time_budget::Pace,
 };
 use crate::{
     commands::{
-        far::{FAR, near::Far},
+        peer::{PEER, local::PeerEnd},
         prove::{failure, spec::metric},
         tune::{
             failure as tune_failure,
@@ -53,7 +53,7 @@ use crate::{
 /// A candidate with what it takes to try it; `plan` is there where it can be tried.
 struct Attempt {
     candidate: Candidate,
-    wishes: Vec<Wish>,
+    change_requests: Vec<ChangeRequest>,
     plan: Option<Plan>,
 }
 
@@ -63,7 +63,7 @@ impl Attempt {
         name(&self.candidate)
     }
 
-    /// What tells it from others: the same wish is not tried twice.
+    /// What tells it from others: the same change request is not tried twice.
     fn key(&self) -> String {
         key(&self.candidate)
     }
@@ -88,14 +88,14 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
     }
     let began = Instant::now();
     let window = Window::open();
-    let far = |name: &String| Far::connect(name, args.secret_file.clone());
-    let far = args.responder.as_ref().map(far).transpose()?;
-    can_be_tried(args, far.as_ref(), &also)?;
+    let peer = |name: &String| PeerEnd::connect(name, args.secret_file.clone());
+    let peer = args.responder.as_ref().map(peer).transpose()?;
+    can_be_tried(args, peer.as_ref(), &also)?;
     let mut document = if args.dry_run {
-        list(args, &Host::live(), far.as_ref(), spec, &also, &window, began)?
+        list(args, &Host::live(), peer.as_ref(), spec, &also, &window, began)?
     } else {
         let bench = trial::bench("netwright fix", args.output.talk.quiet)?;
-        let hosts = Hosts::open(&bench, far.as_ref()).map_err(tune_failure)?;
+        let hosts = Hosts::open(&bench, peer.as_ref()).map_err(tune_failure)?;
         window.changing();
         // Waiting for others who change this host is no part of the budget.
         fix(args, &hosts, spec, &also, &window, Instant::now())?
@@ -105,23 +105,23 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
         true => sink.json(&document)?,
         false => sink.text(&report::fix::text(&document, sink.look(args.output.talk.verbose)))?,
     }
-    let helped = document.kept.is_some() || document.kept_far.is_some() || document.dry_run;
+    let helped = document.kept.is_some() || document.kept_peer.is_some() || document.dry_run;
     Ok(if helped { Done::Yes } else { Done::No })
 }
 
 /// Names the host of each change.
 fn whose(document: &mut FixDocument) {
-    let Some(far) = &document.responder else { return };
+    let Some(peer) = &document.responder else { return };
     let candidates = document.candidates.iter_mut().flat_map(|c| &mut c.changes);
     for change in candidates.chain(&mut document.changes) {
-        if change.knob.starts_with(FAR) {
-            change.host.clone_from(far);
+        if change.knob.starts_with(PEER) {
+            change.host.clone_from(peer);
         }
     }
 }
 
 /// The experiment without its factor, and what is to be tried beside the findings.
-fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
+fn asked(args: &FixArgs) -> Result<(Spec, Vec<ChangeRequest>), Failure> {
     if args.window < judge::SHORTEST {
         return Err(Failure::Usage(format!("--window {}: from 100ms", args.window)));
     }
@@ -138,10 +138,10 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
             args.window, args.budget
         )));
     }
-    if let Some(runs) = args.runs.filter(|runs| *runs < purse::FEWEST_RUNS as usize) {
+    if let Some(runs) = args.runs.filter(|runs| *runs < time_budget::FEWEST_RUNS as usize) {
         return Err(Failure::Usage(format!(
             "--runs {runs}: {} at least, six blocks of four runs",
-            purse::FEWEST_RUNS
+            time_budget::FEWEST_RUNS
         )));
     }
     let mut spec = Spec {
@@ -159,26 +159,32 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<Wish>), Failure> {
             )));
         }
     }
-    let also = wish::arguments(&args.also).map_err(tune_failure)?.wishes;
-    let also =
-        also.into_iter().map(|w| Wish { asked_by: w.asked_by.replace("argument", "--try"), ..w });
+    let also = change_request::arguments(&args.also).map_err(tune_failure)?.change_requests;
+    let also = also
+        .into_iter()
+        .map(|w| ChangeRequest { asked_by: w.asked_by.replace("argument", "--try"), ..w });
     // What is wrong with it is said before anything is done.
     probe(&spec).map(|_| (spec, also.collect()))
 }
 
 /// What was typed by hand and cannot be tried is said before anything is measured: a device that is
 /// not there, a value that is none. What does harm is listed beside the findings'.
-fn can_be_tried(args: &FixArgs, far: Option<&Far>, also: &[Wish]) -> Result<(), Failure> {
-    let there = also.iter().find(|w| w.knob.starts_with(FAR));
-    if let (Some(wish), None) = (there, far) {
+fn can_be_tried(
+    args: &FixArgs,
+    peer: Option<&PeerEnd>,
+    also: &[ChangeRequest],
+) -> Result<(), Failure> {
+    let there = also.iter().find(|w| w.knob.starts_with(PEER));
+    if let (Some(change_request), None) = (there, peer) {
         return Err(Failure::Usage(format!(
-            "--try {}: is a knob of the far end: --responder HOST, where `netwright serve \
+            "--try {}: is a knob of the server: --responder HOST, where `netwright serve \
              --allow-tune` runs",
-            wish.knob
+            change_request.knob
         )));
     }
-    for wish in also {
-        let (plan, _) = hosts::plan(&Host::live(), far, args.own_connection, vec![wish.clone()])?;
+    for change_request in also {
+        let (plan, _) =
+            hosts::plan(&Host::live(), peer, args.own_connection, vec![change_request.clone()])?;
         let harmful = |r: &Refused| {
             use RefusedAs::{Harmful, NoEffect, Postponed};
             matches!(r.kind, Harmful | NoEffect | Postponed)
@@ -190,7 +196,7 @@ fn can_be_tried(args: &FixArgs, far: Option<&Far>, also: &[Wish]) -> Result<(), 
     Ok(())
 }
 
-/// The far end that is tuned demands its secret of measurements as well.
+/// The server that is tuned demands its secret of measurements as well.
 pub fn with_secret(secret_file: Option<&Path>, workload: &str) -> String {
     let ours = ["stream", "rtt", "connect"].iter().any(|kind| {
         let rest = workload.trim_start().trim_start_matches("measure").trim_start();
@@ -240,10 +246,10 @@ fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
         candidates: vec![],
         responder: args.responder.clone(),
         kept: None,
-        kept_far: None,
+        kept_peer: None,
         changes: vec![],
         total: None,
-        held_still: None,
+        frozen_host: None,
         dry_run: args.dry_run,
         ended: String::new(),
         notes: vec![],
@@ -254,25 +260,30 @@ fn empty(args: &FixArgs, spec: &Spec) -> Result<FixDocument, Failure> {
 fn list(
     args: &FixArgs,
     host: &Host,
-    far: Option<&Far>,
+    peer: Option<&PeerEnd>,
     spec: Spec,
-    also: &[Wish],
+    also: &[ChangeRequest],
     window: &Window,
     began: Instant,
 ) -> Result<FixDocument, Failure> {
     let mut document = empty(args, &spec)?;
     let own = args.own_connection;
-    let (mut hunt, mut also, mut any) = (Hunt::new(args.window), also, false);
-    while let Some(gaze) = hunt.next().filter(|_| !any && !window.was_cut_short()) {
-        looks_again(args, &hunt, gaze);
+    let (mut candidate_search, mut also, mut any) =
+        (CandidateSearch::new(args.window), also, false);
+    while let Some(observation) =
+        candidate_search.next().filter(|_| !any && !window.was_interrupted())
+    {
+        looks_again(args, &candidate_search, observation);
         let room = Duration::from_nanos(args.budget.0).saturating_sub(began.elapsed());
-        let look = judge::look((args, gaze), (&probe(&spec)?, room), window, far)?;
-        let fresh = hunt.fresh(gaze, &look.findings, also);
-        document.notes.extend(hunt.late(&fresh));
+        let look = judge::look((args, observation), (&probe(&spec)?, room), window, peer)?;
+        let fresh = candidate_search.fresh(observation, &look.findings, also);
+        document.notes.extend(candidate_search.late(&fresh));
         also = &[];
         for one in fresh {
-            let plan = |wishes| hosts::plan(host, far, own, wishes).map(|(plan, _)| plan);
-            let mut attempt = judge::planned(plan, own, (one.candidate, one.wishes))?;
+            let plan = |change_requests| {
+                hosts::plan(host, peer, own, change_requests).map(|(plan, _)| plan)
+            };
+            let mut attempt = judge::planned(plan, own, (one.candidate, one.change_requests))?;
             if attempt.plan.is_some() {
                 any = true;
                 attempt.candidate.why = "would be tried".into();
@@ -281,7 +292,7 @@ fn list(
         }
     }
     if !any {
-        document.notes.push(hunt.in_vain());
+        document.notes.push(candidate_search.in_vain());
     }
     document.ended = "nothing was changed".into();
     document.took_s = began.elapsed().as_secs_f64();
@@ -292,7 +303,7 @@ fn fix(
     args: &FixArgs,
     hosts: &Hosts<'_>,
     spec: Spec,
-    also: &[Wish],
+    also: &[ChangeRequest],
     window: &Window,
     began: Instant,
 ) -> Result<FixDocument, Failure> {
@@ -310,14 +321,14 @@ fn fix(
         made: 0,
         answers: Answers::of_operator(),
     };
-    let hold = args.hold_still.then(|| Hold::begin(hosts.near(), &[])).transpose()?;
+    let hold = args.freeze_host.then(|| Hold::begin(hosts.local(), &[])).transpose()?;
     let went = rounds(&mut course, also, &mut document);
     let settled = match &went {
         Ok(()) => settle(&mut course, &mut document),
         Err(_) => course.undo_kept(),
     };
     let (still, went_on) = hold.map(Hold::end).unzip();
-    document.held_still = still;
+    document.frozen_host = still;
     settled?;
     went?;
     went_on.unwrap_or(Ok(()))?;
@@ -328,50 +339,53 @@ fn fix(
 /// Diagnoses and tries, again after something helped: then other findings may show.
 fn rounds(
     course: &mut Course<'_>,
-    also: &[Wish],
+    also: &[ChangeRequest],
     document: &mut FixDocument,
 ) -> Result<(), Failure> {
-    let (mut hunt, mut also) = (Hunt::new(course.args.window), also);
+    let (mut candidate_search, mut also) = (CandidateSearch::new(course.args.window), also);
     loop {
         let kept = course.kept.len();
-        let Some(gaze) = hunt.next().filter(|gaze| hunt.is_first() || course.holds_look(*gaze))
+        let Some(observation) = candidate_search
+            .next()
+            .filter(|observation| candidate_search.is_first() || course.holds_look(*observation))
         else {
             document.ended = "nothing more helps".into();
-            document.notes.push(hunt.in_vain());
+            document.notes.push(candidate_search.in_vain());
             return Ok(());
         };
-        looks_again(course.args, &hunt, gaze);
+        looks_again(course.args, &candidate_search, observation);
         let probe = probe(&course.bounded())?;
-        let probe = (&probe, course.purse().room);
-        let look = judge::look((course.args, gaze), probe, course.window, course.hosts.far())?;
+        let probe = (&probe, course.time_budget().room);
+        let look =
+            judge::look((course.args, observation), probe, course.window, course.hosts.peer())?;
         let Some(run) = look.run else {
             document.ended = "ended early by hand".into();
             return Ok(());
         };
         course.pace.looked(run);
         course.pace.ran(look.longest);
-        course.looks = Duration::from_nanos(hunt.all().0);
-        let fresh = hunt.fresh(gaze, &look.findings, also);
+        course.looks = Duration::from_nanos(candidate_search.all().0);
+        let fresh = candidate_search.fresh(observation, &look.findings, also);
         also = &[];
-        document.notes.extend(hunt.late(&fresh));
-        hunt::no_longer_waits(&mut document.candidates, &fresh);
+        document.notes.extend(candidate_search.late(&fresh));
+        candidate_search::no_longer_waits(&mut document.candidates, &fresh);
         if !all_tried(course, fresh, document)? {
             return Ok(());
         }
-        if course.window.was_cut_short() {
+        if course.window.was_interrupted() {
             document.ended = "ended early by hand".into();
             return Ok(());
         }
         if course.kept.len() > kept {
-            hunt.anew();
+            candidate_search.anew();
         }
     }
 }
 
 /// Says that the host is looked at again, and for how long.
-fn looks_again(args: &FixArgs, hunt: &Hunt, gaze: Gaze) {
-    if hunt.again() && !args.output.talk.quiet {
-        note(&hunt.why_again(gaze));
+fn looks_again(args: &FixArgs, candidate_search: &CandidateSearch, observation: Observation) {
+    if candidate_search.again() && !args.output.talk.quiet {
+        note(&candidate_search.why_again(observation));
     }
 }
 
@@ -388,8 +402,9 @@ fn all_tried(
     }
     let alone = document.candidates.get(first..).unwrap_or_default();
     let joint = judge::together(alone).into_iter();
-    let joint =
-        joint.map(|(candidate, wishes)| Attempt { candidate, wishes, plan: None }).collect();
+    let joint = joint
+        .map(|(candidate, change_requests)| Attempt { candidate, change_requests, plan: None })
+        .collect();
     tried(course, joint, document)
 }
 
@@ -403,18 +418,19 @@ fn tried(
     let mut goes_on = true;
     for mut attempt in fresh {
         left -= 1;
-        if course.window.was_cut_short() {
+        if course.window.was_interrupted() {
             (goes_on, document.ended) = (false, "ended early by hand".into());
         }
-        if goes_on && !attempt.wishes.is_empty() {
+        if goes_on && !attempt.change_requests.is_empty() {
             let own = course.args.own_connection;
-            let plan = |wishes| course.hosts.plan(own, wishes);
-            attempt = judge::planned(plan, own, (attempt.candidate, attempt.wishes))?;
+            let plan = |change_requests| course.hosts.plan(own, change_requests);
+            attempt = judge::planned(plan, own, (attempt.candidate, attempt.change_requests))?;
             let slice = course.slice(left + 1);
             let c = &mut attempt.candidate;
-            if course.args.hold_still && c.changes.iter().any(|ch| hold::holds(&ch.knob)) {
+            if course.args.freeze_host && c.changes.iter().any(|ch| hold::holds(&ch.knob)) {
                 attempt.plan = None;
-                (c.fate, c.why) = (Fate::NotTried, "--hold-still holds it meanwhile".into());
+                (c.status, c.why) =
+                    (CandidateStatus::NotTried, "--freeze-host holds it meanwhile".into());
             }
             match (&attempt.plan, slice) {
                 (None, _) => {}
@@ -430,7 +446,7 @@ fn tried(
                     (goes_on, document.ended) = (false, ended.into());
                 }
                 (Some(plan), Some(_)) if !wanted(course, plan) => {
-                    (c.fate, c.why) = (Fate::Declined, "not wanted".into());
+                    (c.status, c.why) = (CandidateStatus::Declined, "not wanted".into());
                 }
                 (Some(_), Some(slice)) => {
                     if !course.candidate(&mut attempt, slice)? {
@@ -452,7 +468,7 @@ fn wanted(course: &mut Course<'_>, plan: &Plan) -> bool {
         return course.args.yes;
     }
     for c in &plan.changes {
-        let disturbs = &c.radius.why;
+        let disturbs = &c.impact.why;
         let disturbs = if disturbs.is_empty() { "disturbs nothing" } else { disturbs };
         note(&format!("{}: {} -> {} {} ({disturbs})", c.knob, c.old, c.new, c.unit));
     }
@@ -465,33 +481,33 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
     if course.kept.is_empty() {
         return Ok(());
     }
-    let mut wishes: Vec<Wish> = Vec::new();
-    for wish in course.kept.iter().flat_map(|(wishes, _)| wishes) {
-        wishes.retain(|w| w.knob != wish.knob);
-        wishes.push(wish.clone());
+    let mut change_requests: Vec<ChangeRequest> = Vec::new();
+    for change_request in course.kept.iter().flat_map(|(change_requests, _)| change_requests) {
+        change_requests.retain(|w| w.knob != change_request.knob);
+        change_requests.push(change_request.clone());
     }
     course.undo_kept()?;
-    let plan = course.hosts.plan(course.args.own_connection, wishes)?;
+    let plan = course.hosts.plan(course.args.own_connection, change_requests)?;
     let total = last(course, &plan, &mut document.notes)?;
     let harm =
         |v: &Verdict| matches!(v.outcome, Outcome::Worse | Outcome::Mixed | Outcome::GuardWorse);
     let harmful = total.as_ref().is_some_and(harm);
     document.total = total;
-    if course.window.was_cut_short() {
+    if course.window.was_interrupted() {
         document.ended = "ended early by hand".into();
     }
     if harmful {
         document.notes.push("together they do harm: everything was undone".into());
-        let kept = document.candidates.iter_mut().filter(|c| c.fate == Fate::Kept);
+        let kept = document.candidates.iter_mut().filter(|c| c.status == CandidateStatus::Kept);
         kept.for_each(|c| {
-            c.fate = Fate::Undone;
+            c.status = CandidateStatus::Undone;
             c.why = format!("{}; but not with the others", c.why);
         });
         return Ok(());
     }
     let id = course.hosts.try_out(&plan).map_err(tune_failure)?;
     let made = course.hosts.keep(id).map_err(tune_failure)?;
-    (document.kept, document.kept_far) = (made.near, made.far);
+    (document.kept, document.kept_peer) = (made.local, made.peer);
     document.changes = judge::changes(&plan.changes);
     Ok(())
 }
@@ -502,11 +518,11 @@ fn last(
     plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<Option<Verdict>, Failure> {
-    if course.window.was_cut_short() {
+    if course.window.was_interrupted() {
         notes.push("ended by hand: all of it together was not compared with before".into());
         return Ok(None);
     }
-    let slice = course.purse().last();
+    let slice = course.time_budget().last();
     match course.experiment(plan.clone(), "all of it", slice)? {
         Came::Failed(why) => {
             notes.push(format!("all of it together was not compared with before: {why}"));
@@ -522,7 +538,7 @@ fn last(
             let verdict = document.map(|d| d.verdict);
             Ok(verdict.filter(|v| v.effect.is_some()))
         }
-        Came::Told(document) => {
+        Came::Reported(document) => {
             if document.verdict.outcome != Outcome::Better {
                 let said = report::prove::headline(&document);
                 notes.push(format!(

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 /// `netwright lab`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  # two hosts, left and right, on a wire
+  # two hosts, left and right, on a link
   netwright lab up pair
   netwright lab exec left -- ping -c 3 10.99.0.2
   netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
@@ -16,7 +16,7 @@ use clap::{Args, Subcommand, ValueEnum};
   netwright lab up server
   netwright lab exec server -- $(command -v netwright) inspect
   # an aarch64 guest, see docs/aarch64.md
-  netwright lab up server --shape kunpeng
+  netwright lab up server --topology kunpeng
   # the situation of a field case, see docs/lab.md
   netwright lab up server --preset queues
   netwright lab list
@@ -24,7 +24,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 Needs root. Only things of its own are made and removed; `lab down` leaves no
 trace. Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3
-not root; 4 a tool, memory or time was lacking; 5 a bug of netwright")]
+not root; 4 a tool, memory or time was lacking; 5 a internal error")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]
@@ -42,10 +42,10 @@ pub enum LabCommand {
     List(ListArgs),
     /// Remove practice hosts, whatever state they are in.
     Down(DownArgs),
-    /// The wire's own process.
+    /// The link's own process.
     #[command(hide = true)]
-    Wire {
-        /// A `WireSpec` as JSON.
+    PairLink {
+        /// A `LinkSpec` as JSON.
         spec: String,
     },
     /// What moves the threads of the preset `migration`.
@@ -62,15 +62,15 @@ pub enum LabCommand {
 /// `netwright lab up`.
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// What shape.
+    /// What topology.
     #[command(subcommand)]
-    pub shape: Shape,
+    pub topology: LabTopology,
 }
 
 /// Shapes of labs.
 #[derive(Debug, Subcommand)]
-pub enum Shape {
-    /// Two hosts on a wire.
+pub enum LabTopology {
+    /// Two hosts on a link.
     Pair(PairArgs),
     /// Container-like hosts on a bridge.
     Containers(ContainersArgs),
@@ -81,7 +81,7 @@ pub enum Shape {
 /// Common to all shapes.
 #[derive(Debug, Args)]
 pub struct NameArgs {
-    /// The lab's name; the shape's or the preset's by default.
+    /// The lab's name; the topology's or the preset's by default.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// The situation of a field case.
@@ -103,7 +103,7 @@ pub enum Preset {
     Latency,
     /// containers: two whose processes wander between CPUs.
     Migration,
-    /// pair: small buffers and MTU on a fast, long wire.
+    /// pair: small buffers and MTU on a fast, long link.
     Tengig,
 }
 
@@ -115,13 +115,13 @@ pub struct PairArgs {
     /// Queues of each NIC.
     #[arg(long, value_name = "N")]
     pub queues: Option<u32>,
-    /// Wires between the hosts: eth0, eth1, ….
+    /// Links between the hosts: eth0, eth1, ….
     #[arg(long, value_name = "N")]
-    pub wires: Option<u32>,
+    pub links: Option<u32>,
     /// Limit each way, such as 100Mbit.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<model::BitsPerSec>,
-    /// How long the wire spins before a frame is due, where the kernel has no netem: 0ns leaves the
+    /// How long the link spins before a frame is due, where the kernel has no netem: 0ns leaves the
     /// CPU to the hosts, and frames are later by what waking up takes [default: 120us].
     #[arg(long, value_name = "DURATION")]
     pub spin: Option<model::Nanos>,
@@ -163,13 +163,13 @@ pub struct ServerArgs {
     /// Architecture; this machine's by default.
     #[arg(long, value_enum, value_name = "ARCH")]
     pub arch: Option<ArchKind>,
-    /// A known machine's shape: its architecture, packages, nodes and clusters.
-    #[arg(long, value_enum, value_name = "SHAPE", conflicts_with_all = ["arch", "threads", "nodes", "packages", "cluster"])]
-    pub shape: Option<ShapeKind>,
+    /// A known machine's topology: its architecture, packages, nodes and clusters.
+    #[arg(long, value_enum, value_name = "TOPOLOGY", conflicts_with_all = ["arch", "threads", "nodes", "packages", "cluster"])]
+    pub topology: Option<KnownTopology>,
     /// The netwright that runs inside, of --arch; `make aarch64` builds the default one.
     #[arg(long, value_name = "FILE")]
     pub binary: Option<PathBuf>,
-    /// CPUs; 4 by default, with --shape the shape's.
+    /// CPUs; 4 by default, with --topology the topology's.
     #[arg(long, value_name = "N")]
     pub cpus: Option<u32>,
     /// Hardware threads of a core, 1 or 2.
@@ -241,7 +241,7 @@ pub enum ArchKind {
 
 /// Shapes of known machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ShapeKind {
+pub enum KnownTopology {
     /// aarch64: 2 packages, 4 nodes, clusters of 4 cores; 16 CPUs.
     Kunpeng,
 }

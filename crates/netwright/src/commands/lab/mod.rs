@@ -5,7 +5,7 @@ mod up;
 
 use std::sync::atomic::AtomicBool;
 
-use lab::{LabError, Registry, channel::Channel, host, state::Reach, wire::WireSpec};
+use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::Reach};
 
 use crate::exit::{Done, Failure};
 use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
@@ -17,7 +17,7 @@ pub fn run(args: LabArgs) -> Result<Done, Failure> {
         LabCommand::Exec(a) => exec(&a),
         LabCommand::List(a) => list(&a),
         LabCommand::Down(a) => down(a),
-        LabCommand::Wire { spec } => wire(&spec),
+        LabCommand::PairLink { spec } => link(&spec),
         LabCommand::Wander { folders } => {
             lab::wander::run(&folders).map(|()| Done::Yes).map_err(failure)
         }
@@ -79,14 +79,14 @@ fn list(args: &ListArgs) -> Result<Done, Failure> {
         let preset = lab.preset.as_ref().map(|p| format!(", preset {p}")).unwrap_or_default();
         let state =
             if lab.complete { "" } else { "  (unfinished: `netwright lab down` removes it)" };
-        text += &format!("{}  {}{preset}{state}\n", lab.name, lab.shape);
+        text += &format!("{}  {}{preset}{state}\n", lab.name, lab.topology);
         for h in &lab.hosts {
             text += &format!("  {:<8} {:<24} {}\n", h.name, h.addresses.join(" "), h.about);
         }
         for note in &lab.notes {
             text += &format!("  {note}\n");
         }
-        for line in up::wire_lines(&registry.folder_of(&lab.name)) {
+        for line in up::link_lines(&registry.folder_of(&lab.name)) {
             text += &format!("  {line}\n");
         }
     }
@@ -130,17 +130,17 @@ fn down(args: DownArgs) -> Result<Done, Failure> {
     Ok(Done::Yes)
 }
 
-fn wire(spec: &str) -> Result<Done, Failure> {
+fn link(spec: &str) -> Result<Done, Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
     extern "C" fn stop(_: libc::c_int) {
         STOP.store(true, std::sync::atomic::Ordering::Relaxed);
     }
-    let spec: WireSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
+    let spec: LinkSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
     // SAFETY: the handler only stores to an atomic.
     unsafe {
         libc::signal(libc::SIGTERM, stop as *const () as usize);
         libc::signal(libc::SIGQUIT, stop as *const () as usize);
     }
-    lab::wire::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
+    lab::link::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
     Ok(Done::Yes)
 }

@@ -10,17 +10,17 @@ use lab::{
     arch::Arch,
     containers::{self, ContainersSpec},
     image,
+    link::LinkStats,
     pair::{self, PairSpec},
     preset,
     server::{self, DiskModel, Emulation, NicModel, ServerSpec},
-    wire::WireStats,
 };
 use model::{Bytes, Nanos};
 
 use super::{
     args::{
-        ArchKind, DiskKind, EmulationKind, NameArgs, NicKind, PairArgs, Preset, ServerArgs, Shape,
-        ShapeKind, UpArgs,
+        ArchKind, DiskKind, EmulationKind, KnownTopology, LabTopology, NameArgs, NicKind, PairArgs,
+        Preset, ServerArgs, UpArgs,
     },
     failure,
 };
@@ -35,28 +35,30 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
     let begun = Instant::now();
     let registry = Registry::default();
     lab::tool::needs_root()?;
-    let (common, shape) = match &args.shape {
-        Shape::Pair(a) => (&a.common, "pair"),
-        Shape::Containers(a) => (&a.common, "containers"),
-        Shape::Server(a) => (&a.common, "server"),
+    let (common, topology) = match &args.topology {
+        LabTopology::Pair(a) => (&a.common, "pair"),
+        LabTopology::Containers(a) => (&a.common, "containers"),
+        LabTopology::Server(a) => (&a.common, "server"),
     };
-    let chosen = preset_for(common, shape)?;
+    let chosen = preset_for(common, topology)?;
     let name = common
         .name
         .clone()
-        .unwrap_or_else(|| chosen.map_or(shape, preset::Preset::name).to_owned());
+        .unwrap_or_else(|| chosen.map_or(topology, preset::Preset::name).to_owned());
     let quiet = common.quiet;
     let mut lab = {
         let _lock = registry.lock()?;
-        for swept in registry.sweep()? {
-            crate::output::note(&format!("removed {swept}, left unfinished by a killed run"));
+        for side_effects in registry.sweep()? {
+            crate::output::note(&format!(
+                "removed {side_effects}, left unfinished by a killed run"
+            ));
         }
-        let asked = format!("{:?}", args.shape);
+        let asked = format!("{:?}", args.topology);
         if registry.standing(&name).is_some_and(|l| l.asked == asked) {
             crate::output::note(&format!("{name} is up already, as asked for"));
             return Ok(Done::Yes);
         }
-        registry.begin(&name, shape, chosen.map(preset::Preset::name), &asked)?
+        registry.begin(&name, topology, chosen.map(preset::Preset::name), &asked)?
     };
     let mut progress = |line: &str| {
         if !quiet {
@@ -64,16 +66,16 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
         }
     };
     let mut guest = None;
-    match args.shape {
-        Shape::Pair(a) => match guest_of_pair(&a, chosen)? {
+    match args.topology {
+        LabTopology::Pair(a) => match guest_of_pair(&a, chosen)? {
             Some(spec) => server::up(&mut lab, guest.insert(spec), &mut progress)?,
             None => pair::up(&mut lab, &pair_spec(a, chosen)?)?,
         },
-        Shape::Containers(a) => {
+        LabTopology::Containers(a) => {
             let spec = ContainersSpec { count: a.count, cpus: a.cpus, mtu: a.mtu };
             containers::up(&mut lab, &spec)?;
         }
-        Shape::Server(a) => {
+        LabTopology::Server(a) => {
             server::up(&mut lab, guest.insert(server_spec(a, chosen)?), &mut progress)?;
         }
     }
@@ -102,7 +104,7 @@ fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<Done, LabError> {
     Ok(Done::Yes)
 }
 
-fn preset_for(common: &NameArgs, shape: &str) -> Result<Option<preset::Preset>, LabError> {
+fn preset_for(common: &NameArgs, topology: &str) -> Result<Option<preset::Preset>, LabError> {
     let Some(typed) = common.preset else { return Ok(None) };
     let chosen = match typed {
         Preset::Queues => preset::Preset::Queues,
@@ -111,27 +113,27 @@ fn preset_for(common: &NameArgs, shape: &str) -> Result<Option<preset::Preset>, 
         Preset::Migration => preset::Preset::Migration,
         Preset::Tengig => preset::Preset::Tengig,
     };
-    if chosen.shape() != shape && !(shape == "pair" && chosen.is_a_pair()) {
+    if chosen.topology() != topology && !(topology == "pair" && chosen.is_a_pair()) {
         return Err(LabError::Usage(format!(
             "the preset {name} is a {right}: netwright lab up {right} --preset {name}",
             name = chosen.name(),
-            right = chosen.shape()
+            right = chosen.topology()
         )));
     }
     Ok(Some(chosen))
 }
 
 /// The far host of a pair whose preset is about what only a guest has: the other one is a namespace,
-/// as ever. A wire's own options are none of its tap's.
+/// as ever. A link's own options are none of its tap's.
 fn guest_of_pair(
     a: &PairArgs,
     chosen: Option<preset::Preset>,
 ) -> Result<Option<ServerSpec>, LabError> {
-    let Some(preset) = chosen.filter(|p| p.shape() == "server") else { return Ok(None) };
-    let PairArgs { common: _, queues, wires, rate, spin, delay, loss, mtu, rps } = a;
+    let Some(preset) = chosen.filter(|p| p.topology() == "server") else { return Ok(None) };
+    let PairArgs { common: _, queues, links, rate, spin, delay, loss, mtu, rps } = a;
     let typed = [
         ("--queues", queues.is_some()),
-        ("--wires", wires.is_some()),
+        ("--links", links.is_some()),
         ("--rate", rate.is_some()),
         ("--spin", spin.is_some()),
         ("--delay", delay.is_some()),
@@ -163,7 +165,7 @@ fn pair_spec(a: PairArgs, chosen: Option<preset::Preset>) -> Result<PairSpec, La
     let base = chosen.map_or_else(PairSpec::default, preset::Preset::pair);
     Ok(PairSpec {
         queues: a.queues.unwrap_or(base.queues),
-        wires: a.wires.unwrap_or(base.wires),
+        links: a.links.unwrap_or(base.links),
         rate: a.rate.or(base.rate),
         delay: a.delay.or(base.delay),
         spin: a.spin.unwrap_or(base.spin),
@@ -216,8 +218,8 @@ fn whole(image: &Path) -> Result<PathBuf, LabError> {
 
 /// The guest's processors and the binary inside.
 fn machine(a: &ServerArgs) -> Result<ServerSpec, LabError> {
-    let arch = match (a.shape, a.arch) {
-        (Some(ShapeKind::Kunpeng), _) | (None, Some(ArchKind::Aarch64)) => Arch::Aarch64,
+    let arch = match (a.topology, a.arch) {
+        (Some(KnownTopology::Kunpeng), _) | (None, Some(ArchKind::Aarch64)) => Arch::Aarch64,
         (None, Some(ArchKind::X86_64)) => Arch::X86_64,
         (None, None) => Arch::here(),
     };
@@ -226,8 +228,8 @@ fn machine(a: &ServerArgs) -> Result<ServerSpec, LabError> {
         (None, Arch::X86_64) => program()?,
         (None, Arch::Aarch64) => lab::arch::cross_built(&program()?),
     };
-    let spec = match a.shape {
-        Some(ShapeKind::Kunpeng) => ServerSpec::kunpeng(binary),
+    let spec = match a.topology {
+        Some(KnownTopology::Kunpeng) => ServerSpec::kunpeng(binary),
         None => ServerSpec {
             arch,
             threads: a.threads,
@@ -254,7 +256,7 @@ fn refuse_on_aarch64(a: &ServerArgs, chosen: Option<preset::Preset>) -> Result<(
     }
 }
 
-/// This very binary, which also serves as the wire and inside the guest.
+/// This very binary, which also serves as the link and inside the guest.
 fn program() -> Result<std::path::PathBuf, LabError> {
     std::env::current_exe().map_err(|e| LabError::failed("finding this program's own file", e))
 }
@@ -268,14 +270,14 @@ fn share(text: &str) -> Result<f64, LabError> {
         .ok_or_else(|| LabError::Usage(format!("--loss {text:?} is no share; write it like 0.1%")))
 }
 
-/// What the lab's user-space wires say of themselves.
-pub fn wire_lines(folder: &Path) -> Vec<String> {
+/// What the lab's user-space links say of themselves.
+pub fn link_lines(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut lines: Vec<String> = entries
         .filter_map(|e| {
             let path = e.ok()?.path();
             let name = path.file_name()?.to_str()?.strip_prefix("wire-")?.strip_suffix(".json")?.to_owned();
-            let stats: WireStats = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+            let stats: LinkStats = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
             let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
             let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
             Some(format!(
@@ -313,23 +315,23 @@ mod tests {
         lab: LabArgs,
     }
 
-    fn typed(line: &str) -> Shape {
+    fn typed(line: &str) -> LabTopology {
         let args = Typed::try_parse_from(line.split(' ')).unwrap().lab;
         let LabCommand::Up(up) = args.command else { panic!("{line}") };
-        up.shape
+        up.topology
     }
 
     fn guest(line: &str) -> Result<Option<Option<Emulation>>, LabError> {
         let spec = match typed(line) {
-            Shape::Pair(a) => {
+            LabTopology::Pair(a) => {
                 let chosen = preset_for(&a.common, "pair")?;
                 guest_of_pair(&a, chosen)?
             }
-            Shape::Server(a) => {
+            LabTopology::Server(a) => {
                 let chosen = preset_for(&a.common, "server")?;
                 Some(server_spec(a, chosen)?)
             }
-            Shape::Containers(_) => None,
+            LabTopology::Containers(_) => None,
         };
         Ok(spec.map(|s| s.emulation))
     }

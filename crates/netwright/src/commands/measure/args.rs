@@ -15,13 +15,13 @@ use crate::args::OutputArgs;
 /// `netwright measure`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = examples!(
-    "  netwright serve                                    # at the far end, first
+    "  netwright serve                                    # at the server, first
   netwright measure rtt db1                          # round trips of 64 bytes
   netwright measure stream db1 --direction both --flows 4
   netwright measure connect db1
   netwright measure http http://web1/index.html --flows 16
   netwright measure pg postgres://db1/bench --script select-only --clients 8
-  netwright measure --again result.json              # the same again"
+  netwright measure --rerun result.json              # the same again"
 ))]
 pub struct MeasureArgs {
     /// What to measure.
@@ -29,7 +29,7 @@ pub struct MeasureArgs {
     pub kind: Option<MeasureKind>,
     /// Run the measurement of this result once more.
     #[arg(long, value_name = "FILE.json")]
-    pub again: Option<PathBuf>,
+    pub rerun: Option<PathBuf>,
     #[command(flatten)]
     pub secret: SecretArgs,
     #[command(flatten)]
@@ -58,8 +58,8 @@ impl MeasureKind {
             Self::Rtt(a) => a.common.softirq,
             Self::Stream(a) => a.common.softirq,
             Self::Connect(a) => a.common.softirq,
-            Self::Http(a) => a.near.softirq,
-            Self::Pg(a) => a.near.softirq,
+            Self::Http(a) => a.local.softirq,
+            Self::Pg(a) => a.local.softirq,
         }
     }
 }
@@ -68,26 +68,26 @@ impl MeasureKind {
 #[derive(Debug, Args, Clone)]
 pub struct SecretArgs {
     /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
-    #[arg(long, value_name = "FILE", help_heading = "Far end")]
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub secret_file: Option<PathBuf>,
 }
 
 /// What all kinds share.
 #[derive(Debug, Args)]
 pub struct CommonArgs {
-    /// The far end: HOST, HOST:PORT, `[::1]:PORT` or unix:PATH.
+    /// The server: HOST, HOST:PORT, `[::1]:PORT` or unix:PATH.
     pub target: String,
-    /// The far end's port, when the target names none [default: 7471; iperf3 5201, qperf 19765].
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Far end")]
+    /// The server's port, when the target names none [default: 7471; iperf3 5201, qperf 19765].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
     pub port: Option<u16>,
     /// Only IPv4 addresses of the target.
-    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Far end")]
+    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
     pub ipv4: bool,
     /// Only IPv6 addresses of the target.
-    #[arg(long, short = '6', help_heading = "Far end")]
+    #[arg(long, short = '6', help_heading = "Server")]
     pub ipv6: bool,
     /// Send from this local address.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Far end")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
     pub bind: Option<String>,
     #[command(flatten)]
     pub secret: SecretArgs,
@@ -108,10 +108,10 @@ pub struct CommonArgs {
     pub cooldown: Nanos,
     /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
-    pub confidence: Option<Percent>,
-    /// The longest that --confidence may take for each run.
+    pub precision: Option<Percent>,
+    /// The longest that --precision may take for each run.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
-    pub longest: Nanos,
+    pub max_time: Nanos,
     /// How the threads here wait for data.
     #[arg(
         long,
@@ -121,7 +121,7 @@ pub struct CommonArgs {
         help_heading = "Placement and waiting"
     )]
     pub wait: WaitArg,
-    /// How the threads of the far end wait [default: as here].
+    /// How the threads of the server wait [default: as here].
     #[arg(long, value_enum, value_name = "WAIT", help_heading = "Placement and waiting")]
     pub peer_wait: Option<WaitArg>,
     /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen, and printed].
@@ -132,7 +132,7 @@ pub struct CommonArgs {
         help_heading = "Placement and waiting"
     )]
     pub cpu: Option<CpuSet>,
-    /// Pin the threads of the far end to these of its CPUs.
+    /// Pin the threads of the server to these of its CPUs.
     #[arg(
         long,
         value_name = "LIST",
@@ -149,7 +149,7 @@ pub struct CommonArgs {
     #[command(flatten)]
     pub socket: SocketArgs,
     /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
-    /// `serve --softirq` does so at the far end.
+    /// `serve --softirq` does so at the server.
     #[arg(long, help_heading = "Output")]
     pub softirq: bool,
     #[command(flatten)]
@@ -207,9 +207,9 @@ const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor 
   netwright measure rtt db1 --rate 20000 --flows 64
   # so much stack, so much waking up
   netwright measure rtt db1 --wait-split
-  netwright measure rtt db1 --confidence 2% --json > rtt.json
+  netwright measure rtt db1 --precision 2% --json > rtt.json
   netwright measure rtt unix:/run/nw.sock                # a Unix socket
-  netwright measure rtt db1 --peer qperf                 # a stock qperf far end"
+  netwright measure rtt db1 --peer qperf                 # a stock qperf server"
 ))]
 pub struct RttArgs {
     #[command(flatten)]
@@ -225,14 +225,14 @@ pub struct RttArgs {
     pub flows: Counts,
     /// Requests outstanding on each flow.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 65_536>, help_heading = "Traffic")]
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open loop).
     #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
     pub rate: Option<PerSecond>,
     /// Closed loop: a thread computes so long upon each response before its next request.
     #[arg(long, value_name = "DURATION", conflicts_with = "rate", help_heading = "Traffic")]
-    pub think: Option<Nanos>,
-    /// Threads at the far end [default: as many as here].
+    pub think_time: Option<Nanos>,
+    /// Threads at the server [default: as many as here].
     #[arg(long, value_name = "N", value_parser = within::<1, 256>, help_heading = "Traffic")]
     pub peer_threads: Option<u32>,
     /// When a UDP request counts as lost.
@@ -245,13 +245,13 @@ pub struct RttArgs {
     /// What moves the bytes of many streams, for comparisons.
     #[arg(long, value_enum, default_value = "auto", hide = true)]
     pub engine: EngineArg,
-    /// What runs at the far end.
+    /// What runs at the server.
     #[arg(
         long,
         value_enum,
         value_name = "PROGRAM",
         default_value = "netwright",
-        help_heading = "Far end"
+        help_heading = "Server"
     )]
     pub peer: RttPeer,
 }
@@ -298,13 +298,13 @@ pub struct StreamArgs {
     /// Throw the bytes away within the receiver's kernel (MSG_TRUNC).
     #[arg(long, help_heading = "Traffic")]
     pub skip_receive_copy: bool,
-    /// What runs at the far end.
+    /// What runs at the server.
     #[arg(
         long,
         value_enum,
         value_name = "PROGRAM",
         default_value = "netwright",
-        help_heading = "Far end"
+        help_heading = "Server"
     )]
     pub peer: StreamPeer,
 }
@@ -380,9 +380,9 @@ pub enum WaitArg {
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DirectionArg {
-    /// From here to the far end.
+    /// From here to the server.
     Forward,
-    /// From the far end to here.
+    /// From the server to here.
     Reverse,
     /// Both at once.
     Both,
@@ -402,13 +402,13 @@ pub enum ZeroCopyArg {
 pub enum CloseArg {
     /// This end: each connection leaves a TIME_WAIT of 60 s here.
     Local,
-    /// The far end: the TIME_WAIT is there.
+    /// The server: the TIME_WAIT is there.
     Peer,
     /// This end, by reset: no TIME_WAIT.
     Reset,
 }
 
-/// The far end of `rtt`.
+/// The server of `rtt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RttPeer {
     /// `netwright serve`.
@@ -417,7 +417,7 @@ pub enum RttPeer {
     Qperf,
 }
 
-/// The far end of `stream`.
+/// The server of `stream`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StreamPeer {
     /// `netwright serve`.

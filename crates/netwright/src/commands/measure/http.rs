@@ -12,7 +12,7 @@ use super::{
     args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, within},
-    near::{NearArgs, interval},
+    local::{ClientArgs, interval},
     secret,
 };
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
   netwright measure http http://web1/ --requests 10000 --flows 8
   netwright measure http http://web1/a http://web1/b     # in turn
   # and the server's CPU
-  netwright measure http http://web1/ --responder web1 --confidence 2%
+  netwright measure http http://web1/ --responder web1 --precision 2%
   # a connection for each request
   netwright measure http http://web1/ --new-connections
   # over the Unix socket /run/app.sock
@@ -91,7 +91,7 @@ pub struct HttpArgs {
     #[arg(long, help_heading = "TLS")]
     pub tls_resume: bool,
     #[command(flatten)]
-    pub near: NearArgs,
+    pub local: ClientArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -108,7 +108,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     Ok(HttpSpec {
         common: Common {
             transport: transport(&target),
-            ..args.near.common(target, args.duration, args.requests.is_some())?
+            ..args.local.common(target, args.duration, args.requests.is_some())?
         },
         urls: args.urls.clone(),
         tls: TlsSpec {
@@ -116,7 +116,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
             insecure: args.insecure,
             resume: args.tls_resume,
         },
-        responder: args.near.responder.clone(),
+        responder: args.local.responder.clone(),
         method: args.method.clone().unwrap_or_else(|| method.into()),
         headers: args.header.clone(),
         body: args.body.clone(),
@@ -127,7 +127,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
         rate_per_s: args.rate.map(|r| r.0),
         requests: args.requests,
         timeout_ns: args.timeout,
-        interval_ns: args.near.interval,
+        interval_ns: args.local.interval,
     })
 }
 

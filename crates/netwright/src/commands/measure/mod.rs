@@ -4,14 +4,14 @@ pub mod args;
 mod connect;
 pub mod counts;
 pub mod http;
-mod near;
+mod local;
 pub mod pg;
 mod spec;
 mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, FarProgram, HttpSpec, PgSpec, RttSpec, StreamSpec};
+use model::measure::{ConnectSpec, HttpSpec, PeerProgram, PgSpec, RttSpec, StreamSpec};
 use probe::given;
 use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
@@ -30,7 +30,7 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
     if args.kind.as_ref().is_some_and(MeasureKind::softirq) {
         traffic::host::softirq::attach()?;
     }
-    match (&args.kind, &args.again) {
+    match (&args.kind, &args.rerun) {
         (Some(MeasureKind::Rtt(a)), _) => rtt(&spec::rtt(a)?, &a.common.secret, &a.common.output),
         (Some(MeasureKind::Stream(a)), _) => {
             stream::run(&spec::stream(a)?, &a.common.secret, &a.common.output)
@@ -38,13 +38,13 @@ pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
-        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.near.secret, &a.output),
+        (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.local.secret, &a.output),
         (Some(MeasureKind::Pg(a)), _) if a.init => pg::init(a),
         (Some(MeasureKind::Pg(a)), _) => {
             let (spec, password) = pg::spec(a)?;
-            pg::run(&spec, password.as_deref(), &a.near.secret, &a.output)
+            pg::run(&spec, password.as_deref(), &a.local.secret, &a.output)
         }
-        (None, Some(file)) => again(file, args),
+        (None, Some(file)) => rerun(file, args),
         (None, None) => Err(Failure::Usage(
             "say what to measure: rtt, stream, connect, http or pg; `netwright measure --help` \
              has examples"
@@ -79,7 +79,7 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 }
 
 /// The request of an earlier result.
-fn again(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
+fn rerun(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
     let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
     let no_result = |why: String| {
         Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
@@ -122,9 +122,9 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
     let secret = secret(secret_args)?;
     conduct(
         output,
-        |run| match spec.common.far {
-            FarProgram::Qperf => traffic::qperf::client_rtt(spec, run),
-            FarProgram::Netwright | FarProgram::Iperf3 | FarProgram::Server => {
+        |run| match spec.common.peer {
+            PeerProgram::Qperf => traffic::qperf::client_rtt(spec, run),
+            PeerProgram::Netwright | PeerProgram::Iperf3 | PeerProgram::Server => {
                 traffic::measure_rtt(spec, secret.as_ref(), run)
             }
         },
@@ -137,7 +137,7 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
 fn conduct<D: Serialize + Judged>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
-    text: impl FnOnce(&D, &report::Look) -> String,
+    text: impl FnOnce(&D, &report::TextStyle) -> String,
 ) -> Result<Done, Failure> {
     let sink = Sink::new(output.output.clone());
     sink.check()?;

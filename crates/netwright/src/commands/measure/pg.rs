@@ -13,7 +13,7 @@ use super::{
     args::SecretArgs,
     conduct,
     counts::{Counts, PerSecond, within},
-    near::{NearArgs, interval},
+    local::{ClientArgs, interval},
     secret,
 };
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
   netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 \\
       --rate 500
   # and the server's CPU
-  netwright measure pg postgres://db1/bench --responder db1 --confidence 2%
+  netwright measure pg postgres://db1/bench --responder db1 --precision 2%
   # by the real one
   netwright measure pg postgres://db1/bench --driver pgbench --clients 8
   netwright measure pg 'host=/var/run/postgresql dbname=bench' \\
@@ -58,7 +58,7 @@ pub struct PgArgs {
         long,
         short = 'i',
         conflicts_with_all = [
-            "script", "transactions", "duration", "rate", "confidence", "responder", "clients",
+            "script", "transactions", "duration", "rate", "precision", "responder", "clients",
             "protocol", "pipeline", "connect_each", "max_tries", "define", "per_statement",
         ],
         help_heading = "Traffic"
@@ -129,7 +129,7 @@ pub struct PgArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub transactions: Option<u64>,
     #[command(flatten)]
-    pub near: NearArgs,
+    pub local: ClientArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -205,11 +205,11 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
     if scripts.is_empty() {
         scripts.push(PgScript { name: "select-only".into(), weight: 1 });
     }
-    let mut common = args.near.common(target, args.duration, args.transactions.is_some())?;
+    let mut common = args.local.common(target, args.duration, args.transactions.is_some())?;
     if args.driver == DriverArg::Pgbench {
         // It has neither: none where none was asked for.
-        common.warmup_ns = args.near.warmup.unwrap_or_default();
-        common.cooldown_ns = args.near.cooldown.unwrap_or_default();
+        common.warmup_ns = args.local.warmup.unwrap_or_default();
+        common.cooldown_ns = args.local.cooldown.unwrap_or_default();
     }
     let spec = PgSpec {
         common,
@@ -226,8 +226,8 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         seed: args.seed,
         variables: args.define.iter().cloned().collect::<BTreeMap<_, _>>(),
         timeout_ns: args.timeout,
-        interval_ns: args.near.interval,
-        responder: args.near.responder.clone(),
+        interval_ns: args.local.interval,
+        responder: args.local.responder.clone(),
         driver: args.driver.into(),
         answer_delay_ns: Nanos(0),
     };
@@ -253,13 +253,13 @@ pub fn init(args: &PgArgs) -> Result<Done, Failure> {
     let made = made?;
     match args.output.json {
         true => sink.json(&made)?,
-        false => sink.text(&told(&made))?,
+        false => sink.text(&reported(&made))?,
     }
     Ok(Done::Yes)
 }
 
 /// The tables in words.
-fn told(made: &PgInitDocument) -> String {
+fn reported(made: &PgInitDocument) -> String {
     let mut text = format!(
         "Made pgbench's tables of scale {}: {} accounts, in {}, of which {} filling and {} keys.\n",
         made.scale,

@@ -3,7 +3,7 @@
 use model::{
     BitsPerSec,
     measure::{
-        Close, Common, ConnectSpec, Direction, Engine, FarProgram, Pin, RttSpec, StreamSpec,
+        Close, Common, ConnectSpec, Direction, Engine, PeerProgram, Pin, RttSpec, StreamSpec,
         Transport, Wait, ZeroCopy,
     },
 };
@@ -13,7 +13,7 @@ use super::{
         CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
         StreamPeer, TransportArg, WaitArg, ZeroCopyArg,
     },
-    near::socket,
+    local::socket,
 };
 use crate::exit::Failure;
 
@@ -56,11 +56,11 @@ fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failur
     })
 }
 
-fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
-    let foreign_port = match far {
-        FarProgram::Netwright | FarProgram::Server => None,
-        FarProgram::Iperf3 => Some(5201),
-        FarProgram::Qperf => Some(19_765),
+fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
+    let foreign_port = match peer {
+        PeerProgram::Netwright | PeerProgram::Server => None,
+        PeerProgram::Iperf3 => Some(5201),
+        PeerProgram::Qperf => Some(19_765),
     };
     let unix = args.target.starts_with("unix:");
     let transport = match (args.transport, unix) {
@@ -81,7 +81,7 @@ fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
     let here = wait(args.wait);
     Ok(Common {
         target: target(args, foreign_port)?,
-        far,
+        peer,
         transport,
         family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
         bind: args.bind.clone(),
@@ -94,23 +94,23 @@ fn common(args: &CommonArgs, far: FarProgram) -> Result<Common, Failure> {
         peer_pin: pin(&args.peer_cpu, args.no_pin),
         threads: args.threads,
         socket: socket(&args.socket),
-        confidence_per_mille: args.confidence.map(|p| p.0),
-        longest_ns: args.longest,
+        confidence_per_mille: args.precision.map(|p| p.0),
+        max_time_ns: args.max_time,
     })
 }
 
 /// `rtt`.
 pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
-    let far = match args.peer {
-        RttPeer::Netwright => FarProgram::Netwright,
-        RttPeer::Qperf => FarProgram::Qperf,
+    let peer = match args.peer {
+        RttPeer::Netwright => PeerProgram::Netwright,
+        RttPeer::Qperf => PeerProgram::Qperf,
     };
     Ok(RttSpec {
-        common: common(&args.common, far)?,
+        common: common(&args.common, peer)?,
         request_bytes: args.request.0.clone(),
         response_bytes: args.response.as_ref().map(|s| s.0.clone()).unwrap_or_default(),
         flows: args.flows.0.clone(),
-        outstanding: args.outstanding,
+        queue_depth: args.queue_depth,
         rate_per_s: args.rate.map(|r| r.0),
         timeout_ns: args.timeout,
         wait_split: args.wait_split,
@@ -120,19 +120,19 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
             EngineArg::IoUring => Engine::IoUring,
         },
         service_ns: None,
-        think_ns: args.think,
+        think_time_ns: args.think_time,
         peer_threads: args.peer_threads,
     })
 }
 
 /// `stream`.
 pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
-    let far = match args.peer {
-        StreamPeer::Netwright => FarProgram::Netwright,
-        StreamPeer::Iperf3 => FarProgram::Iperf3,
-        StreamPeer::Qperf => FarProgram::Qperf,
+    let peer = match args.peer {
+        StreamPeer::Netwright => PeerProgram::Netwright,
+        StreamPeer::Iperf3 => PeerProgram::Iperf3,
+        StreamPeer::Qperf => PeerProgram::Qperf,
     };
-    let common = common(&args.common, far)?;
+    let common = common(&args.common, peer)?;
     let udp = common.transport == Transport::Udp;
     let message = if udp { UDP_MESSAGE } else { TCP_MESSAGE };
     Ok(StreamSpec {
@@ -157,7 +157,7 @@ pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
 /// `connect`.
 pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
     Ok(ConnectSpec {
-        common: common(&args.common, FarProgram::Netwright)?,
+        common: common(&args.common, PeerProgram::Netwright)?,
         flows: args.flows.0.clone(),
         rate_per_s: args.rate.map(|r| r.0),
         request_bytes: args.request.0,

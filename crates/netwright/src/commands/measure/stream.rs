@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use model::{
     BitsPerSec,
-    measure::{Direction, FarProgram, StreamInterval, StreamSpec},
+    measure::{Direction, PeerProgram, StreamInterval, StreamSpec},
 };
 
 use super::SecretArgs;
@@ -26,12 +26,12 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
     };
     super::conduct(
         output,
-        |run| match spec.common.far {
-            FarProgram::Netwright | FarProgram::Server => {
+        |run| match spec.common.peer {
+            PeerProgram::Netwright | PeerProgram::Server => {
                 traffic::measure_stream(spec, secret.as_ref(), run, &heard)
             }
-            FarProgram::Iperf3 => traffic::iperf3::client(spec, run, &heard),
-            FarProgram::Qperf => traffic::qperf::client_stream(spec, run),
+            PeerProgram::Iperf3 => traffic::iperf3::client(spec, run, &heard),
+            PeerProgram::Qperf => traffic::qperf::client_stream(spec, run),
         },
         |document, look| report::measure::stream(document, *look),
     )

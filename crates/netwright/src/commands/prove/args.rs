@@ -19,8 +19,8 @@ use crate::args::OutputArgs;
       --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher' --budget 3m
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
-  # a knob of the far end
-  netwright prove --change far:sysctl.net.ipv4.tcp_rmem='4096 131072 33554432' \\
+  # a knob of the server
+  netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
       --workload stream://db1 --responder db1 --secret-file F
   netwright prove channels.toml --peek   # how it stands, from another terminal
   netwright prove channels.toml --resume # go on with one that was broken off
@@ -72,25 +72,25 @@ pub struct ProveArgs {
     pub runs: Option<usize>,
     /// Differences smaller than this do not matter; shown to be smaller, it ends early.
     #[arg(long, value_name = "SHARE%", help_heading = "Extent")]
-    pub smallest: Option<String>,
+    pub min_effect: Option<String>,
     /// What the order of the runs is drawn from [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,
     /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
     /// are put back at the end.
     #[arg(long, help_heading = "Extent")]
-    pub hold_still: bool,
+    pub freeze_host: bool,
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Extent")]
     pub own_connection: bool,
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
     #[arg(long, help_heading = "Extent")]
     pub i_understand: bool,
-    /// Lets knobs be those of this far end as well, `far:KNOB`: its operator runs `netwright serve
+    /// Lets knobs be those of this server as well, `peer:KNOB`: its operator runs `netwright serve
     /// --allow-tune`.
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Extent")]
     pub responder: Option<String>,
-    /// Read the far end's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
     #[arg(long, value_name = "FILE", requires = "responder", help_heading = "Extent")]
     pub secret_file: Option<PathBuf>,
     /// Where the record is kept [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in NETWRIGHT_STATE/prove,

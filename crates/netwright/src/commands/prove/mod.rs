@@ -72,24 +72,24 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
             stop: window.stop(),
             knobs,
             progress: &progress,
-            reach: Duration::ZERO,
+            disruption: Duration::ZERO,
             worked: false,
         };
         let hold = tuned.hold(&experiment, &plans)?;
         if let Some(hold) = &hold {
-            record.held(hold.told()).map_err(failure)?;
+            record.held(hold.reported()).map_err(failure)?;
         }
         let conducted = conduct::conduct(&experiment, &begun, before, &mut record, &means);
         let (still, went_on) = hold.map(Hold::end).unzip();
-        let told = still.as_ref().map_or(Ok(()), |still| record.held(still).map_err(failure));
-        (conducted, still, went_on.unwrap_or(Ok(())).and(told))
+        let reported = still.as_ref().map_or(Ok(()), |still| record.held(still).map_err(failure));
+        (conducted, still, went_on.unwrap_or(Ok(())).and(reported))
     };
     if let Some(document) = &mut conducted.document {
-        document.held_still = still;
+        document.frozen_host = still;
     }
     let done = match &conducted.document {
         Some(document) => show(args, document, &sink)?,
-        None => nothing_told(conducted.broken.is_some()),
+        None => nothing_reported(conducted.broken.is_some()),
     };
     if conducted.may_go_on && conducted.broken.is_none() && !args.output.talk.quiet {
         note(&format!("`{}` goes on with it", spec::go_on(args, &path)));
@@ -106,7 +106,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
 }
 
 /// Ended before the first run was: all was put back, and there is no verdict to show.
-fn nothing_told(broken: bool) -> Done {
+fn nothing_reported(broken: bool) -> Done {
     if !broken {
         note(
             "netwright: ended by hand before the first run was made: there is nothing to tell, and all is as it was",
@@ -133,7 +133,7 @@ fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
     let ending = Ending::a_look(&past);
     let mut document = conclude::conclude(&experiment, &past.begun, &past.runs, &ending);
-    document.held_still = past.held;
+    document.frozen_host = past.held;
     show(args, &document, sink)
 }
 

@@ -25,9 +25,9 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     if args.budget.is_some() || args.runs.is_some() {
         (spec.budget, spec.runs) = (args.budget.clone(), args.runs);
     }
-    spec.smallest = args.smallest.clone().or(spec.smallest);
+    spec.min_effect = args.min_effect.clone().or(spec.min_effect);
     spec.seed = args.seed.or(spec.seed);
-    spec.hold_still |= args.hold_still;
+    spec.freeze_host |= args.freeze_host;
     let secret = args.secret_file.as_deref();
     spec.workload = spec.workload.map(|w| crate::commands::fix::with_secret(secret, &w));
     if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
@@ -168,7 +168,7 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
         line += &format!(" --secret-file {}", quote::shell(&file.to_string_lossy()));
     }
     if args.own_connection {
-        line += " --own-connection";
+        line += " --allow-disconnect";
     }
     if args.i_understand {
         line += " --i-understand";
@@ -240,12 +240,12 @@ mod tests {
             go_on(&of_file, Path::new("/var/lib/e.jsonl")),
             "netwright prove --resume --record /var/lib/e.jsonl"
         );
-        let far = typed(&["--responder", "db1:1", "--secret-file", "a b"]);
+        let peer = typed(&["--responder", "db1:1", "--secret-file", "a b"]);
         assert_eq!(
-            go_on(&far, Path::new("it's.jsonl")),
+            go_on(&peer, Path::new("it's.jsonl")),
             "netwright prove --resume --record 'it'\\''s.jsonl' --responder db1:1 --secret-file 'a b'"
         );
-        assert!(any_flag(&typed(&["--metric", "t=time:lower"])) && !any_flag(&far));
+        assert!(any_flag(&typed(&["--metric", "t=time:lower"])) && !any_flag(&peer));
     }
 
     #[test]

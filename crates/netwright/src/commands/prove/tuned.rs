@@ -1,4 +1,4 @@
-//! The knobs that an experiment sets: of this host and, where its operator consents, of the far end.
+//! The knobs that an experiment sets: of this host and, where its operator consents, of the server.
 
 use model::tune::Plan;
 use prove::Experiment;
@@ -7,8 +7,8 @@ use tune::trial::Bench;
 use super::args::ProveArgs;
 use crate::{
     commands::{
-        far::{FAR, near::Far},
         fix::hosts::Hosts,
+        peer::{PEER, local::PeerEnd},
         tune::{failure, hold::Hold, plan, trial},
     },
     exit::Failure,
@@ -18,36 +18,37 @@ use crate::{
 /// The hosts whose knobs are set, where the experiment sets some.
 pub struct Tuned {
     bench: Option<Bench>,
-    far: Option<Far>,
+    peer: Option<PeerEnd>,
 }
 
 impl Tuned {
-    /// Takes this host's changes to itself, and connects to the far end.
+    /// Takes this host's changes to itself, and connects to the server.
     pub fn open(args: &ProveArgs, experiment: &Experiment) -> Result<Self, Failure> {
-        let wishes = experiment.wishes();
-        let theirs = wishes.iter().flatten().find(|w| w.knob.starts_with(FAR));
-        if let (Some(wish), None) = (theirs, &args.responder) {
+        let change_requests = experiment.change_requests();
+        let theirs = change_requests.iter().flatten().find(|w| w.knob.starts_with(PEER));
+        if let (Some(change_request), None) = (theirs, &args.responder) {
             return Err(Failure::Usage(format!(
-                "{}: is a knob of the far end: --responder HOST, where `netwright serve \
+                "{}: is a knob of the server: --responder HOST, where `netwright serve \
                  --allow-tune` runs",
-                wish.knob
+                change_request.knob
             )));
         }
         let quiet = args.output.talk.quiet;
         let what = format!("the experiment {}", experiment.name);
-        if wishes.iter().all(Vec::is_empty) && !experiment.spec.hold_still {
+        if change_requests.iter().all(Vec::is_empty) && !experiment.spec.freeze_host {
             trial::clear(&what, quiet)?;
-            return Ok(Self { bench: None, far: None });
+            return Ok(Self { bench: None, peer: None });
         }
         let bench = trial::bench(&what, quiet)?;
         let responder = args.responder.as_ref().filter(|_| theirs.is_some());
-        let far = responder.map(|name| Far::connect(name, args.secret_file.clone())).transpose()?;
-        Ok(Self { bench: Some(bench), far })
+        let peer =
+            responder.map(|name| PeerEnd::connect(name, args.secret_file.clone())).transpose()?;
+        Ok(Self { bench: Some(bench), peer })
     }
 
     /// Both hosts as one.
     pub fn hosts(&self) -> Result<Option<Hosts<'_>>, Failure> {
-        let of = |bench| Hosts::open(bench, self.far.as_ref()).map_err(failure);
+        let of = |bench| Hosts::open(bench, self.peer.as_ref()).map_err(failure);
         self.bench.as_ref().map(of).transpose()
     }
 
@@ -59,14 +60,14 @@ impl Tuned {
         experiment: &Experiment,
         hosts: Option<&Hosts<'_>>,
     ) -> Result<Option<Vec<Plan>>, Failure> {
-        let wishes = experiment.wishes();
-        let (Some(hosts), false) = (hosts, wishes.iter().all(Vec::is_empty)) else {
+        let change_requests = experiment.change_requests();
+        let (Some(hosts), false) = (hosts, change_requests.iter().all(Vec::is_empty)) else {
             return Ok(Some(vec![]));
         };
-        let plans = match &self.far {
+        let plans = match &self.peer {
             None => match trial::plans(
-                hosts.near().host(),
-                wishes,
+                hosts.local().host(),
+                change_requests,
                 args.own_connection,
                 args.i_understand,
             )? {
@@ -75,8 +76,8 @@ impl Tuned {
             },
             Some(_) => {
                 let mut plans = Vec::new();
-                for wishes in wishes {
-                    let plan = hosts.plan(args.own_connection, wishes)?;
+                for change_requests in change_requests {
+                    let plan = hosts.plan(args.own_connection, change_requests)?;
                     if !plan.refused.is_empty() {
                         return plan::worst(&plan).map(|_| None);
                     }
@@ -97,7 +98,7 @@ impl Tuned {
             names.sort_unstable();
             names.dedup();
             let hosts = match &args.responder {
-                Some(far) if self.far.is_some() => format!("this host and {far} ({FAR}…)"),
+                Some(peer) if self.peer.is_some() => format!("this host and {peer} ({PEER}…)"),
                 _ => "this host".to_owned(),
             };
             note(&format!("changes {hosts} and puts everything back: {}", names.join(", ")));
@@ -111,7 +112,7 @@ impl Tuned {
         experiment: &Experiment,
         plans: &[Plan],
     ) -> Result<Option<Hold<'_>>, Failure> {
-        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.hold_still) else {
+        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.freeze_host) else {
             return Ok(None);
         };
         let varied: Vec<&str> =

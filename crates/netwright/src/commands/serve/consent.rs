@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use traffic::{Secret, serve::Steward};
+use traffic::{Secret, serve::TuningService};
 
 use super::{args::ServeArgs, log::Log};
-use crate::{commands::far::host::Lender, exit::Failure};
+use crate::{commands::peer::host::HostTuning, exit::Failure};
 
 /// Bytes of a secret below which somebody who recorded a greeting could try them all.
 const SHORTEST: usize = 16;
@@ -38,7 +38,7 @@ pub fn check(args: &ServeArgs, secret: Option<&Secret>) -> Result<(), Failure> {
 }
 
 /// Who answers about this host's settings, where that is allowed.
-pub fn steward(args: &ServeArgs, log: &Arc<Log>) -> Option<Arc<dyn Steward>> {
-    let lender = || Lender { state_dir: args.state_dir.clone(), log: Arc::clone(log) };
-    args.allow_tune.then(|| Arc::new(lender()) as Arc<dyn Steward>)
+pub fn tuning(args: &ServeArgs, log: &Arc<Log>) -> Option<Arc<dyn TuningService>> {
+    let host_tuning = || HostTuning { state_dir: args.state_dir.clone(), log: Arc::clone(log) };
+    args.allow_tune.then(|| Arc::new(host_tuning()) as Arc<dyn TuningService>)
 }

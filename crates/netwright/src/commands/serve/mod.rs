@@ -1,4 +1,4 @@
-//! `netwright serve`: the far end of measurements.
+//! `netwright serve`: the server of measurements.
 
 pub mod args;
 mod consent;
@@ -58,7 +58,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
             (None, true) => Pin::No,
             (None, false) => Pin::Auto,
         },
-        steward: consent::steward(args, &log),
+        tuning: consent::tuning(args, &log),
     })?;
     let iperf3 = foreign::iperf3(args, &ips(args))?;
     let qperf = qperf::listen(args, &ips(args))?;

@@ -1,4 +1,4 @@
-//! `serve --qperf`: the far end for stock qperf clients.
+//! `serve --qperf`: the server for stock qperf clients.
 
 use std::{
     net::{IpAddr, SocketAddr, TcpListener},

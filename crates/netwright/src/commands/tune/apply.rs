@@ -7,25 +7,25 @@ use std::{
 
 use model::{
     Nanos,
-    tune::{Plan, Planned, Reach, State},
+    tune::{ChangeState, Disruption, Plan, Planned},
 };
 use tune::{
     Host, TuneError,
     apply::{self, Applied, Work},
-    guard::{self, Orders},
+    change_request::ChangeRequests,
     journal::Armed,
     mtu_path::PathCheck,
     privilege,
     session::Session,
     status,
     undo::OnDrift,
-    wish::Wishes,
+    watchdog::{self, Orders},
 };
 
 use super::{
-    Place, Told,
+    JournalTarget, Reported,
     args::ApplyArgs,
-    back::{drift_line, force_line, lost_line, no_change, told_of},
+    back::{drift_line, force_line, lost_line, no_change, reported_of},
     by, failure, plan, standing, tell, tell_all,
 };
 use crate::{
@@ -49,15 +49,19 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         return Err(Failure::Usage(format!("--link-wait {}: from 1s to 1h", args.link_wait)));
     }
     let peers = peers(&args.peer)?;
-    let mut place = Place::open(std::mem::take(&mut args.place))?;
+    let mut place = JournalTarget::open(std::mem::take(&mut args.place))?;
     match args.finish {
         Some(id) if args.dry_run => return dry_finish(&args, place, id),
         None if args.dry_run => return dry(&args, &place),
         _ => {}
     }
-    let wishes =
-        args.finish.is_none().then(|| plan::wishes(&args.what, &args.profile)).transpose()?;
-    let wishes = wishes.map(|w| Wishes { understood: args.i_understand, ..w });
+    let change_requests = args
+        .finish
+        .is_none()
+        .then(|| plan::change_requests(&args.what, &args.profile))
+        .transpose()?;
+    let change_requests =
+        change_requests.map(|w| ChangeRequests { understood: args.i_understand, ..w });
     let wait = args.no_wait.then_some(Duration::ZERO);
     let quiet = args.output.talk.quiet;
     let mut waiting = |text: &str| {
@@ -67,7 +71,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     };
     let lock = match place.store.lock(wait, &mut waiting) {
         Ok(lock) => lock,
-        Err(e) => return Err(failure(no_lock(&place, wishes, e))),
+        Err(e) => return Err(failure(no_lock(&place, change_requests, e))),
     };
     // Until here Ctrl-C simply ends it, also while it waits. From here on the terminal may go away
     // in the middle, and what was begun is ended all the same.
@@ -91,13 +95,13 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
             tell: &|text| note(&format!("netwright: {text}")),
         },
     };
-    let Some(wishes) = wishes else {
+    let Some(change_requests) = change_requests else {
         let applied = finish(&args, &place, &work)?;
         return conclude(&args, &place, applied);
     };
     nothing_pending(&place)?;
-    let (by_name, of_findings) = (wishes.by_name(), wishes.found_on.is_some());
-    let (plan, _) = plan::make(&place.host, wishes)?;
+    let (by_name, of_findings) = (change_requests.by_name(), change_requests.found_on.is_some());
+    let (plan, _) = plan::make(&place.host, change_requests)?;
     if by_name && !plan.refused.is_empty() {
         return plan::all_refused(&plan);
     }
@@ -137,9 +141,13 @@ fn peers(names: &[String]) -> Result<Vec<Ipv4Addr>, Failure> {
 }
 
 /// Whoever may not keep a journal is told at once what else is missing.
-fn no_lock(place: &Place, wishes: Option<Wishes>, e: TuneError) -> TuneError {
+fn no_lock(
+    place: &JournalTarget,
+    change_requests: Option<ChangeRequests>,
+    e: TuneError,
+) -> TuneError {
     let TuneError::Denied(why) = &e else { return e };
-    let plan = wishes.and_then(|w| plan::make(&place.host, w).ok());
+    let plan = change_requests.and_then(|w| plan::make(&place.host, w).ok());
     match plan.and_then(|(p, _)| privilege::missing(&place.host, &p.changes)) {
         Some(more) => TuneError::Denied(format!("{why}; {more}; nothing was written")),
         None => e,
@@ -153,12 +161,12 @@ fn nothing(plan: &Plan) -> &'static str {
     }
 }
 
-fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
+fn dry(args: &ApplyArgs, place: &JournalTarget) -> Result<Done, Failure> {
     nothing_pending(place)?;
-    let mut wishes = plan::wishes(&args.what, &args.profile)?;
-    wishes.understood = args.i_understand;
-    let by_name = wishes.by_name();
-    let (plan, _) = plan::make(&place.host, wishes)?;
+    let mut change_requests = plan::change_requests(&args.what, &args.profile)?;
+    change_requests.understood = args.i_understand;
+    let by_name = change_requests.by_name();
+    let (plan, _) = plan::make(&place.host, change_requests)?;
     let sink = Sink::new(args.output.output.clone());
     if args.output.json {
         sink.json(&plan)?;
@@ -170,7 +178,7 @@ fn dry(args: &ApplyArgs, place: &Place) -> Result<Done, Failure> {
 }
 
 /// What completing would write.
-fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failure> {
+fn dry_finish(args: &ApplyArgs, mut place: JournalTarget, id: u64) -> Result<Done, Failure> {
     if place.store.is_locked().map_err(failure)? {
         return Err(Failure::Environment("somebody is changing this host right now".into()));
     }
@@ -188,31 +196,34 @@ fn dry_finish(args: &ApplyArgs, mut place: Place, id: u64) -> Result<Done, Failu
     Ok(Done::Yes)
 }
 
-/// One change set at a time: what was cut short or waits comes first.
-fn nothing_pending(place: &Place) -> Result<(), Failure> {
+/// One change set at a time: what was interrupted or waits comes first.
+fn nothing_pending(place: &JournalTarget) -> Result<(), Failure> {
     let (sets, damaged) = status::standing(&place.host, &place.store).map_err(failure)?;
     if let Some(damaged) = damaged.first() {
         return Err(Failure::Environment(damaged.clone()));
     }
-    let pending = |s: &State| {
-        matches!(s, State::Unfinished | State::AwaitingConfirmation | State::InProgress)
+    let pending = |s: &ChangeState| {
+        matches!(
+            s,
+            ChangeState::Unfinished | ChangeState::AwaitingConfirmation | ChangeState::InProgress
+        )
     };
     match sets.iter().find(|(s, state)| pending(state) || (!s.applied && status::is_open(*state))) {
         None => Ok(()),
-        Some((s, State::AwaitingConfirmation)) => Err(Failure::Environment(format!(
+        Some((s, ChangeState::AwaitingConfirmation)) => Err(Failure::Environment(format!(
             "change {0} waits for a confirmation; `netwright tune confirm {0}{1}` or `rollback \
              {0}{1}` first",
             s.id, place.options
         ))),
         Some((s, _)) if s.trial.is_some() => Err(Failure::Environment(format!(
-            "{} was cut short, and change {} of it is left; `netwright tune rollback \
+            "{} was interrupted, and change {} of it is left; `netwright tune rollback \
              --unfinished{}` first",
             s.trial.as_deref().unwrap_or_default(),
             s.id,
             place.options
         ))),
         Some((s, _)) => Err(Failure::Environment(format!(
-            "change {0} was cut short; `netwright tune rollback {0}{1}` or `apply --finish {0}{1}` \
+            "change {0} was interrupted; `netwright tune rollback {0}{1}` or `apply --finish {0}{1}` \
              first",
             s.id, place.options
         ))),
@@ -221,7 +232,7 @@ fn nothing_pending(place: &Place) -> Result<(), Failure> {
 
 fn apply(
     args: &ApplyArgs,
-    place: &Place,
+    place: &JournalTarget,
     work: &Work<'_>,
     plan: &Plan,
 ) -> Result<Applied, Failure> {
@@ -236,21 +247,22 @@ fn apply(
     work.apply(plan, by, Some(&mut guard_for(place, wait, maker))).map_err(failure)
 }
 
-/// Completes what was cut short: with a guard where it had one, and where the operator's connection, which
+/// Completes what was interrupted: with a watchdog where it had one, and where the operator's connection, which
 /// may be another one by now, may not come through.
-fn finish(args: &ApplyArgs, place: &Place, work: &Work<'_>) -> Result<Applied, Failure> {
+fn finish(args: &ApplyArgs, place: &JournalTarget, work: &Work<'_>) -> Result<Applied, Failure> {
     let id = args.finish.unwrap_or_default();
     let by = by(&place.host)?;
     let set = place.store.set(id).map_err(failure)?;
     let had_one = set.as_ref().is_some_and(|s| s.armed.is_some());
     if had_one && args.no_confirm {
         return Err(Failure::Usage(format!(
-            "--no-confirm: change {id} was begun with a guard and is completed with one; `netwright tune \
+            "--no-confirm: change {id} was begun with a watchdog and is completed with one; `netwright tune \
              confirm {id}{}` then ends that",
             place.options
         )));
     }
-    let disturbs = || set.iter().flat_map(|s| &s.changes).any(|c| c.radius.reach > Reach::None);
+    let disturbs =
+        || set.iter().flat_map(|s| &s.changes).any(|c| c.impact.disruption > Disruption::None);
     let wanted = had_one || !args.no_confirm && disturbs() && is_afar(&place.host);
     let Some(wait) = args.confirm.or(wanted.then_some(CONFIRM)) else {
         return work.finish(id, None).map_err(failure);
@@ -261,31 +273,31 @@ fn finish(args: &ApplyArgs, place: &Place, work: &Work<'_>) -> Result<Applied, F
 
 /// Whether the operator works over a connection that ends here.
 fn is_afar(host: &Host) -> bool {
-    let facts = plan::facts(host, &Wishes::default());
+    let facts = plan::facts(host, &ChangeRequests::default());
     let ssh = std::env::var("SSH_CONNECTION").ok();
     Session::find(host.root(), &facts, ssh.as_deref()).remote.is_some()
 }
 
-/// Starts a guard that undoes after so long.
+/// Starts a watchdog that undoes after so long.
 fn guard_for(
-    place: &Place,
+    place: &JournalTarget,
     wait: Nanos,
     maker: (u32, u64),
 ) -> impl FnMut(u64) -> Result<Armed, TuneError> {
     move |id| {
-        let deadline_boot_ms = guard::boot_ms() + wait.0 / 1_000_000;
+        let deadline_boot_ms = watchdog::boot_ms() + wait.0 / 1_000_000;
         let orders = Orders { id, deadline_boot_ms, maker };
-        guard::arm(&place.store, &orders, place.tree.as_deref())
+        watchdog::arm(&place.store, &orders, place.tree.as_deref())
     }
 }
 
-/// Goes where a set that was cut short was made, if it can be completed.
-fn to_finish(place: &mut Place, id: u64) -> Result<(), Failure> {
+/// Goes where a set that was interrupted was made, if it can be completed.
+fn to_finish(place: &mut JournalTarget, id: u64) -> Result<(), Failure> {
     let (sets, _) = status::standing(&place.host, &place.store).map_err(failure)?;
     match sets.iter().find(|(s, _)| s.id == id) {
         None => Err(no_change(place, id)),
         // Our own lock makes it look as if somebody were at work.
-        Some((s, State::Unfinished | State::InProgress)) if !s.undoing => {
+        Some((s, ChangeState::Unfinished | ChangeState::InProgress)) if !s.undoing => {
             match super::back::go_there(place, s)? {
                 false => Ok(()),
                 true => Err(Failure::Environment(format!(
@@ -302,7 +314,7 @@ fn to_finish(place: &mut Place, id: u64) -> Result<(), Failure> {
 }
 
 /// Tells how it ended.
-fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, Failure> {
+fn conclude(args: &ApplyArgs, place: &JournalTarget, applied: Applied) -> Result<Done, Failure> {
     match applied {
         Applied::Whole(id) => {
             let set = standing(place, id);
@@ -336,7 +348,7 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
                     .extend(some.iter().map(|(k, why)| format!("{k} was NOT put back: {why}."))),
             }
             lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
-            let drifted = told_of(place, id, &report.drifted, OnDrift::Leave);
+            let drifted = reported_of(place, id, &report.drifted, OnDrift::Leave);
             lines.extend(drifted.iter().map(|d| drift_line(d, false)));
             lines.extend(force_line(place, id, &drifted));
             if let Some(journal) = &report.journal {
@@ -349,7 +361,7 @@ fn conclude(args: &ApplyArgs, place: &Place, applied: Applied) -> Result<Done, F
             let text = lines.join(" ");
             if args.output.json {
                 let set = standing(place, id).into_iter().collect();
-                tell_all(&args.output, set, Told { lines, drifted, ..Told::default() })?;
+                tell_all(&args.output, set, Reported { lines, drifted, ..Reported::default() })?;
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

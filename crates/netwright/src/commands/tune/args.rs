@@ -22,7 +22,7 @@ pub enum TuneCommand {
     Plan(PlanArgs),
     /// Make changes; the first that fails undoes all.
     Apply(ApplyArgs),
-    /// Say that all is well, so that the guard does not undo it.
+    /// Say that all is well, so that the watchdog does not undo it.
     Confirm(ConfirmArgs),
     /// Put back what a change wrote.
     Rollback(RollbackArgs),
@@ -36,10 +36,10 @@ pub enum TuneCommand {
     Profiles(ProfilesArgs),
     /// Undo a change unless it is confirmed in time.
     #[command(hide = true)]
-    Guard(GuardArgs),
+    Watchdog(WatchdogArgs),
     /// Undo what a server has on trial once it is gone.
     #[command(hide = true)]
-    Warden(WardenArgs),
+    ServerWatchdog(ServerWatchdogArgs),
 }
 
 /// Which host, and where its journal is.
@@ -141,7 +141,7 @@ pub struct ProfilesArgs {
 #[command(after_help = examples!(
     "  netwright tune plan sysctl.net.core.somaxconn=8192 nic.eth0.rings.rx=2048
   netwright tune plan irq.38.affinity=2 nic.eth0.queue.rx-0.rps_cpus=cpus:0-3
-  netwright tune plan wishes.txt              # lines of KNOB=VALUE, # comments
+  netwright tune plan changes.txt              # lines of KNOB=VALUE, # comments
   netwright tune plan /etc/sysctl.conf        # judge it line by line
   netwright doctor --json | netwright tune plan - --json > plan.json
   netwright tune plan --profile web           # settings that go together
@@ -172,7 +172,7 @@ pub struct PlanArgs {
     "  netwright tune apply plan.json
   netwright tune apply nic.eth0.mtu=9000 --confirm 2m
   netwright tune apply --dry-run plan.json    # all checks, no write
-  netwright tune apply --finish 7             # complete what a crash cut short
+  netwright tune apply --finish 7             # complete what a crash ended
 
 Where a change may cut the connection that you work over, a confirmation is
 waited for (60 s) unless --no-confirm says otherwise: `netwright tune confirm`,
@@ -201,7 +201,7 @@ pub struct ApplyArgs {
     /// Check everything and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Complete this change, which a crash cut short; with a guard (60 s, or --confirm) where it had one or
+    /// Complete this change, which a crash interrupted; with a watchdog (60 s, or --confirm) where it had one or
     /// may cut the connection that you work over.
     #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile"])]
     pub finish: Option<u64>,
@@ -233,9 +233,9 @@ pub struct ConfirmArgs {
 
 /// A host that lets itself be tuned from here.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Far end")]
-pub struct FarArgs {
-    /// Ask this far end, where `netwright serve --allow-tune` runs.
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// Ask this server, where `netwright serve --allow-tune` runs.
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["state_dir", "root"])]
     pub responder: Option<String>,
     /// Read its secret from this file; else from the environment's NETWRIGHT_SECRET.
@@ -246,12 +246,12 @@ pub struct FarArgs {
 /// `netwright tune rollback`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  # the last change that is in force or was cut short
+    "  # the last change that is in force or was interrupted
   netwright tune rollback
   netwright tune rollback 7
   # what `fix` kept there
   netwright tune rollback 7 --responder db1 --secret-file F
-  netwright tune rollback --unfinished   # all that was cut short
+  netwright tune rollback --unfinished   # all that was interrupted
   netwright tune rollback --all          # everything back
   netwright tune rollback 7 --force      # overwrites what somebody else set
 
@@ -259,13 +259,13 @@ Exit code 1: not everything is put back; each such value is named. What somebody
 else set since is left as it is."
 ))]
 pub struct RollbackArgs {
-    /// Which change [default: the last that is in force or was cut short; of an experiment that was
-    /// cut short, all that it left].
+    /// Which change [default: the last that is in force or was interrupted; of an experiment that was
+    /// interrupted, all that it left].
     pub id: Option<u64>,
-    /// All changes that are in force, were cut short or are only partly rolled back, the last first.
+    /// All changes that are in force, were interrupted or are only partly rolled back, the last first.
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
-    /// All changes that were cut short, the last first: those of experiments, and others.
+    /// All changes that were interrupted, the last first: those of experiments, and others.
     #[arg(long, conflicts_with_all = ["id", "all"])]
     pub unfinished: bool,
     /// Put the old value back also over what somebody else set since; without this such a value is left
@@ -279,7 +279,7 @@ pub struct RollbackArgs {
     #[arg(long)]
     pub no_wait: bool,
     #[command(flatten)]
-    pub far: FarArgs,
+    pub peer: ServerArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -291,12 +291,13 @@ pub struct RollbackArgs {
 #[command(after_help = examples!(
     "  netwright tune status
 
-Exit code 1: a value is no longer what was written, a change was cut short or is
-only partly rolled back, or one waits for a confirmation and its guard is gone."
+Exit code 1: a value is no longer what was written, a change was interrupted or
+is only partly rolled back, or one waits for a confirmation and its watchdog is
+gone."
 ))]
 pub struct StatusArgs {
     #[command(flatten)]
-    pub far: FarArgs,
+    pub peer: ServerArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -313,9 +314,9 @@ pub struct LogArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune guard`: what [`tune::guard::arm`] starts.
+/// `netwright tune watchdog`: what [`tune::watchdog::arm`] starts.
 #[derive(Debug, Args)]
-pub struct GuardArgs {
+pub struct WatchdogArgs {
     /// The change set.
     #[arg(long)]
     pub id: u64,
@@ -332,9 +333,9 @@ pub struct GuardArgs {
     pub place: PlaceArgs,
 }
 
-/// `netwright tune warden`: what `serve --allow-tune` starts.
+/// `netwright tune server_watchdog`: what `serve --allow-tune` starts.
 #[derive(Debug, Args)]
-pub struct WardenArgs {
+pub struct ServerWatchdogArgs {
     /// Where the journal is kept.
     #[arg(long)]
     pub state_dir: PathBuf,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::tune::{ChangeSet, Drifted, Event, HostId, Saved, State};
+use model::tune::{ChangeSet, ChangeState, Drifted, Event, HostId, Saved};
 use probe::facts::{self, Request};
 use tune::{
     Host, TuneError, confirm, drift,
@@ -16,17 +16,17 @@ use tune::{
 };
 
 use super::{
-    Place, Told,
+    JournalTarget, Reported,
     args::{ConfirmArgs, RollbackArgs},
     failure, standing, tell, tell_all,
 };
 use crate::{
-    commands::far::near::Far,
+    commands::peer::local::PeerEnd,
     exit::{Done, Failure},
     output::{Sink, note},
 };
 
-pub(super) fn lock(place: &Place, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
+pub(super) fn lock(place: &JournalTarget, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
     let mut waiting = |text: &str| {
         if !quiet {
             note(&format!("netwright: {text}"));
@@ -36,7 +36,7 @@ pub(super) fn lock(place: &Place, no_wait: bool, quiet: bool) -> Result<Lock, Fa
 }
 
 /// A set belongs to a network namespace, and is undone there.
-pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
+pub fn same_place(place: &JournalTarget, set: &Set) -> Result<(), Failure> {
     let here = place.host.id();
     if set.host.machine_id.known() != here.machine_id.known() {
         return Err(Failure::Environment(format!("change {} was made on another host", set.id)));
@@ -55,7 +55,7 @@ pub fn same_place(place: &Place, set: &Set) -> Result<(), Failure> {
 }
 
 /// Goes to the network namespace that a set was made in; whether that is gone.
-pub(super) fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
+pub(super) fn go_there(place: &mut JournalTarget, set: &Set) -> Result<bool, Failure> {
     let here = place.host.id();
     let away = !netns::same(&set.host, &here);
     let machine = set.host.machine_id.known() == here.machine_id.known();
@@ -77,7 +77,7 @@ pub(super) fn go_there(place: &mut Place, set: &Set) -> Result<bool, Failure> {
 
 /// Sets as they stand, with the lock in our own hand: nobody else is at work.
 /// The journal files that make no sense are in the second list.
-fn sets(place: &Place) -> Result<Standing, Failure> {
+fn sets(place: &JournalTarget) -> Result<Standing, Failure> {
     let boot = place.host.id().boot_id;
     let (sets, damaged) = place.store.sets().map_err(failure)?;
     let state = |s: Set| {
@@ -88,14 +88,14 @@ fn sets(place: &Place) -> Result<Standing, Failure> {
 }
 
 /// The same where the others do: what makes no sense is told by the way.
-pub(super) fn readable(place: &Place) -> Result<Vec<(Set, State)>, Failure> {
+pub(super) fn readable(place: &JournalTarget) -> Result<Vec<(Set, ChangeState)>, Failure> {
     let (sets, damaged) = sets(place)?;
     damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
     Ok(sets)
 }
 
 /// Of a change that is not among those that can be read.
-pub(super) fn no_change(place: &Place, id: u64) -> Failure {
+pub(super) fn no_change(place: &JournalTarget, id: u64) -> Failure {
     match place.store.ids().map(|ids| (ids.contains(&id), place.store.set(id))) {
         Ok((true, Err(why))) | Err(why) => failure(why),
         Ok(_) => Failure::Usage(format!("there is no change {id}")),
@@ -105,10 +105,10 @@ pub(super) fn no_change(place: &Place, id: u64) -> Failure {
 /// Puts back what changes wrote.
 pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    if let Some(name) = &args.far.responder {
+    if let Some(name) = &args.peer.responder {
         return afar(name, &args);
     }
-    let mut place = Place::open(args.place.clone())?;
+    let mut place = JournalTarget::open(args.place.clone())?;
     if place.store.ids().map_err(failure)?.is_empty() {
         return nothing(&args);
     }
@@ -130,20 +130,20 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
         };
     }
     let (chosen, beneath) = not_beneath_newer(&place, chosen)?;
-    let mut told = Told { done: true, ..Told::default() };
+    let mut reported = Reported { done: true, ..Reported::default() };
     match args.all || args.unfinished {
         // They may have been meant too, and are not put back.
-        true => told.fail(damaged),
+        true => reported.fail(damaged),
         false => damaged.iter().for_each(|d| note(&format!("netwright: {d}"))),
     }
-    told.fail(beneath.into_iter().collect());
+    reported.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
     // What would be undone before, where nothing is.
     let mut later: Vec<Set> = Vec::new();
     for (set, state) in &chosen {
         let mut one = match one(&mut place, lock.as_ref(), (set, *state), (&open, &later), &args) {
             // The others are put back, whatever becomes of one.
-            Err(e) if many => Told { lines: vec![e.to_string()], ..Told::default() },
+            Err(e) if many => Reported { lines: vec![e.to_string()], ..Reported::default() },
             one => one?,
         };
         // What is undone is in nobody's way any more, nor is what somebody else set since.
@@ -151,28 +151,31 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
             open.retain(|(s, _)| s.id != set.id);
             later.push(set.clone());
         }
-        told.done &= one.done;
-        told.lines.append(&mut one.lines);
-        told.drifted.append(&mut one.drifted);
+        reported.done &= one.done;
+        reported.lines.append(&mut one.lines);
+        reported.drifted.append(&mut one.drifted);
     }
     close_leftovers(&place, lock.as_ref());
     drop(lock);
     let ids = chosen.iter().map(|(s, _)| s.id);
     let stand: Vec<ChangeSet> = ids.filter_map(|id| standing(&place, id)).collect();
-    let done = told.done;
-    tell_all(&args.output, stand, told)?;
+    let done = reported.done;
+    tell_all(&args.output, stand, reported)?;
     Ok(if done { Done::Yes } else { Done::No })
 }
 
 /// Changes that can be undone, and why the others cannot.
-type Parted = (Vec<(Set, State)>, Option<String>);
+type Parted = (Vec<(Set, ChangeState)>, Option<String>);
 
 /// Parts the changes that can be undone from those that a newer netwright's may lie over; a line for these.
 ///
 /// # Errors
 /// Where none can be undone.
-fn not_beneath_newer(place: &Place, chosen: Vec<(Set, State)>) -> Result<Parted, Failure> {
-    let writes = |t: State| !matches!(t, State::RolledBack | State::GoneWithBoot);
+fn not_beneath_newer(
+    place: &JournalTarget,
+    chosen: Vec<(Set, ChangeState)>,
+) -> Result<Parted, Failure> {
+    let writes = |t: ChangeState| !matches!(t, ChangeState::RolledBack | ChangeState::GoneWithBoot);
     // The last one is over all of them.
     let mut last = None;
     let (mut beneath, mut free) = (Vec::new(), Vec::new());
@@ -196,7 +199,7 @@ fn not_beneath_newer(place: &Place, chosen: Vec<(Set, State)>) -> Result<Parted,
 }
 
 /// Tells the journal of what is left of no change any more; what it could not be told is there the next time.
-fn close_leftovers(place: &Place, lock: Option<&Lock>) {
+fn close_leftovers(place: &JournalTarget, lock: Option<&Lock>) {
     let Some(lock) = lock else { return };
     let closed = sets(place).map_err(|e| e.to_string()).and_then(|(all, _)| {
         leftover::close(&place.host, &place.store, lock, &all).map_err(|e| e.to_string())
@@ -207,7 +210,7 @@ fn close_leftovers(place: &Place, lock: Option<&Lock>) {
 }
 
 /// The lock. Whoever may not write the journal is told at once what else is missing.
-fn lock_to_undo(place: &mut Place, args: &RollbackArgs) -> Result<Lock, Failure> {
+fn lock_to_undo(place: &mut JournalTarget, args: &RollbackArgs) -> Result<Lock, Failure> {
     let e = match lock(place, args.no_wait, args.output.talk.quiet) {
         Err(Failure::Denied(why)) => why,
         other => return other,
@@ -223,18 +226,18 @@ fn lock_to_undo(place: &mut Place, args: &RollbackArgs) -> Result<Lock, Failure>
 
 /// Puts one back.
 fn one(
-    place: &mut Place,
+    place: &mut JournalTarget,
     lock: Option<&Lock>,
-    (set, state): (&Set, State),
-    (sets, later): (&[(Set, State)], &[Set]),
+    (set, state): (&Set, ChangeState),
+    (sets, later): (&[(Set, ChangeState)], &[Set]),
     args: &RollbackArgs,
-) -> Result<Told, Failure> {
+) -> Result<Reported, Failure> {
     let id = set.id;
     let all_is_well =
-        |line: String| Ok(Told { lines: vec![line], done: true, ended: true, drifted: vec![] });
+        |line: String| Ok(Reported { lines: vec![line], done: true, ended: true, drifted: vec![] });
     let overwrites = args.force && !set.as_found.is_empty();
     match state {
-        State::RolledBack if !overwrites => {
+        ChangeState::RolledBack if !overwrites => {
             let left: Vec<&str> = set.as_found.keys().map(String::as_str).collect();
             let left = match left.as_slice() {
                 [] => String::new(),
@@ -249,7 +252,7 @@ fn one(
                 "Change {id} was rolled back before; nothing was written.{left}"
             ));
         }
-        State::GoneWithBoot => {
+        ChangeState::GoneWithBoot => {
             if let Some(lock) = lock.filter(|_| !set.gone) {
                 let mut journal = place.store.resume(id, lock).map_err(failure)?;
                 journal.sync(Event::GoneWithBoot).map_err(failure)?;
@@ -275,10 +278,10 @@ fn one(
 }
 
 /// What undoing would do, once the `later` sets are undone.
-fn would_be(place: &Place, set: &Set, later: &[Set], on_drift: OnDrift) -> Told {
+fn would_be(place: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDrift) -> Reported {
     let mut found = drift::found(&place.host, set);
     later.iter().for_each(|later| found.but_for(later));
-    let drifted = told_of(place, set.id, &found.drifted, on_drift);
+    let drifted = reported_of(place, set.id, &found.drifted, on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
     let unread = |saved: &Saved| found.unread(saved).filter(|_| on_drift == OnDrift::Leave);
     let mut lines = Vec::new();
@@ -313,7 +316,7 @@ fn would_be(place: &Place, set: &Set, later: &[Set], on_drift: OnDrift) -> Told 
     }
     let ended = done;
     done &= !drifted.iter().any(|d| d.kept);
-    Told { lines, done, ended, drifted }
+    Reported { lines, done, ended, drifted }
 }
 
 /// What a knob of a renamed interface is called by now.
@@ -327,8 +330,8 @@ pub(super) fn lost_line(knob: &str, why: &str) -> String {
 }
 
 /// Values that somebody else set since, with who may have.
-pub(super) fn told_of(
-    place: &Place,
+pub(super) fn reported_of(
+    place: &JournalTarget,
     id: u64,
     drifted: &[drift::Drifted],
     on_drift: OnDrift,
@@ -380,7 +383,7 @@ pub(super) fn drift_line(d: &Drifted, dry_run: bool) -> String {
 }
 
 /// How to overwrite what was left.
-pub(super) fn force_line(place: &Place, id: u64, drifted: &[Drifted]) -> Option<String> {
+pub(super) fn force_line(place: &JournalTarget, id: u64, drifted: &[Drifted]) -> Option<String> {
     let left = drifted.iter().filter(|d| d.kept).count();
     let what = if left == 1 { "it" } else { "them" };
     let options = &place.options;
@@ -390,19 +393,24 @@ pub(super) fn force_line(place: &Place, id: u64, drifted: &[Drifted]) -> Option<
 
 /// What is rolled back, the last first: what was asked for, or else the newest, with all that a
 /// cut-short experiment left where that is of one.
-fn chosen(args: &RollbackArgs, host: &Host, sets: &[(Set, State)]) -> Vec<(Set, State)> {
-    let cut_short =
-        |s: &Set, t: State| t == State::Unfinished || t == State::GoneWithBoot && s.was_cut_short();
-    let on_trial = |s: &Set, t: State| t == State::Unfinished && s.trial.is_some();
-    let all = |of: &dyn Fn(&Set, State) -> bool| -> Vec<(Set, State)> {
+fn chosen(
+    args: &RollbackArgs,
+    host: &Host,
+    sets: &[(Set, ChangeState)],
+) -> Vec<(Set, ChangeState)> {
+    let interrupted = |s: &Set, t: ChangeState| {
+        t == ChangeState::Unfinished || t == ChangeState::GoneWithBoot && s.was_interrupted()
+    };
+    let on_trial = |s: &Set, t: ChangeState| t == ChangeState::Unfinished && s.trial.is_some();
+    let all = |of: &dyn Fn(&Set, ChangeState) -> bool| -> Vec<(Set, ChangeState)> {
         sets.iter().rev().filter(|(s, t)| of(s, *t)).cloned().collect()
     };
     match args.id {
         Some(id) => all(&|s, _| s.id == id),
         None if args.all => {
-            all(&|s, t| status::is_open(t) || cut_short(s, t) || status::is_left(host, s, t))
+            all(&|s, t| status::is_open(t) || interrupted(s, t) || status::is_left(host, s, t))
         }
-        None if args.unfinished => all(&cut_short),
+        None if args.unfinished => all(&interrupted),
         None => match newest(sets, host) {
             Some((s, t)) if on_trial(s, *t) => all(&on_trial),
             newest => newest.cloned().into_iter().collect(),
@@ -410,7 +418,7 @@ fn chosen(args: &RollbackArgs, host: &Host, sets: &[(Set, State)]) -> Vec<(Set, 
     }
 }
 
-/// At a far end, what `fix` kept there.
+/// At a server, what `fix` kept there.
 fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
     let Some(id) = args.id.filter(|_| !args.dry_run && !args.force) else {
         return Err(Failure::Usage(
@@ -419,10 +427,10 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
                 .into(),
         ));
     };
-    let far = Far::connect(name, args.far.secret_file.clone())?;
-    far.begin().map_err(failure)?;
-    let was_open = far.status()?.sets.iter().any(|s| s.id == id);
-    match far.roll_back(id) {
+    let peer = PeerEnd::connect(name, args.peer.secret_file.clone())?;
+    peer.begin().map_err(failure)?;
+    let was_open = peer.status()?.sets.iter().any(|s| s.id == id);
+    match peer.roll_back(id) {
         Err(TuneError::Changed(left)) => {
             note(&format!("netwright: {left}"));
             return Ok(Done::No);
@@ -438,21 +446,22 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
 }
 
 /// What is rolled back when none is named: the newest of this namespace, or else of another one,
-/// or else one that a boot cut short, or one of which something is left.
-fn newest<'a>(sets: &'a [(Set, State)], host: &Host) -> Option<&'a (Set, State)> {
+/// or else one that a boot interrupted, or one of which something is left.
+fn newest<'a>(sets: &'a [(Set, ChangeState)], host: &Host) -> Option<&'a (Set, ChangeState)> {
     let here = host.id();
     let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
-    let cut_short = |(s, t): &&(Set, State)| *t == State::GoneWithBoot && s.was_cut_short();
+    let interrupted =
+        |(s, t): &&(Set, ChangeState)| *t == ChangeState::GoneWithBoot && s.was_interrupted();
     open()
         .find(|(s, _)| s.is_of(&here))
         .or_else(|| open().next())
-        .or_else(|| sets.iter().rev().find(cut_short))
+        .or_else(|| sets.iter().rev().find(interrupted))
         .or_else(|| sets.iter().rev().find(|(s, t)| status::is_left(host, s, *t)))
 }
 
 /// A later change that touches the same value must go first, or its old value would come back later.
-fn not_overwritten(set: &Set, sets: &[(Set, State)]) -> Result<(), Failure> {
-    let stands = |t: State| status::is_open(t) || t == State::PartlyRolledBack;
+fn not_overwritten(set: &Set, sets: &[(Set, ChangeState)]) -> Result<(), Failure> {
+    let stands = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
     for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {
         if let Some(why) = later.in_the_way_of(set) {
             return Err(Failure::Environment(why));
@@ -466,17 +475,17 @@ fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
         return Err(Failure::Usage(format!("there is no change {id}")));
     }
     let line = match args.unfinished {
-        true => "Nothing was cut short; nothing was written.",
-        false => "Nothing of ours is in force; nothing was written.",
+        true => "Nothing was interrupted; nothing was written.",
+        false => "No active changes; nothing was written.",
     };
     tell(&args.output, None, true, vec![line.into()])?;
     Ok(Done::Yes)
 }
 
-fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -> Told {
+fn came_of(place: &JournalTarget, set: &Set, report: &undo::Report, on_drift: OnDrift) -> Reported {
     let id = set.id;
     let whole = report.is_whole();
-    let drifted = told_of(place, id, &report.drifted, on_drift);
+    let drifted = reported_of(place, id, &report.drifted, on_drift);
     let mut lines = match (whole, set.namespace_gone) {
         (true, true) => vec![format!("Change {id} is closed: {}.", netns::GONE)],
         (true, false) if drifted.iter().any(|d| d.kept) => vec![format!(
@@ -522,24 +531,24 @@ fn came_of(place: &Place, set: &Set, report: &undo::Report, on_drift: OnDrift) -
     }
     let ended = whole && report.journal.is_none();
     let done = ended && !drifted.iter().any(|d| d.kept);
-    Told { lines, done, ended, drifted }
+    Reported { lines, done, ended, drifted }
 }
 
-/// Keeps a change that waits; whoever has the lock first decides, and a guard looks again once it has it.
-fn keep(place: &mut Place, set: &Set, lock: &Lock) -> Result<(bool, String), Failure> {
+/// Keeps a change that waits; whoever has the lock first decides, and a watchdog looks again once it has it.
+fn keep(place: &mut JournalTarget, set: &Set, lock: &Lock) -> Result<(bool, String), Failure> {
     let id = set.id;
     let may_look = matches!(go_there(place, set), Ok(false));
     let undone = if may_look { confirm::undone(&place.host, set) } else { None };
     if let Some((knob, now)) = undone {
         let text = format!(
-            "Too late: change {id} was undone, and its journal was not told: {knob} is {now} again; \
+            "Too late: change {id} was undone, and its journal was not reported: {knob} is {now} again; \
              `netwright tune rollback {id}{}` closes it.",
             place.options
         );
         return Ok((false, text));
     }
     let late = if confirm::is_late(set) {
-        "; its time was over, and its guard had not begun to undo it"
+        "; its time was over, and its watchdog had not begun to undo it"
     } else {
         ""
     };
@@ -551,13 +560,13 @@ fn keep(place: &mut Place, set: &Set, lock: &Lock) -> Result<(bool, String), Fai
 /// Says that all is well.
 pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let mut place = Place::open(args.place)?;
+    let mut place = JournalTarget::open(args.place)?;
     if place.store.ids().map_err(failure)?.is_empty() {
         return Err(Failure::Usage("there is no change to confirm".into()));
     }
     let lock = lock(&place, false, args.output.talk.quiet)?;
     let sets = readable(&place)?;
-    let waits = |(_, state): &&(Set, State)| *state == State::AwaitingConfirmation;
+    let waits = |(_, state): &&(Set, ChangeState)| *state == ChangeState::AwaitingConfirmation;
     let chosen = match args.id {
         Some(id) => sets.iter().find(|(s, _)| s.id == id),
         None => sets.iter().rev().find(waits).or(sets.last()),
@@ -569,9 +578,9 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     };
     let id = set.id;
     let (done, line) = match state {
-        State::AwaitingConfirmation => keep(&mut place, set, &lock)?,
-        State::InForce => (true, format!("Change {id} is in force already.")),
-        State::RolledBack | State::PartlyRolledBack => {
+        ChangeState::AwaitingConfirmation => keep(&mut place, set, &lock)?,
+        ChangeState::InForce => (true, format!("Change {id} is in force already.")),
+        ChangeState::RolledBack | ChangeState::PartlyRolledBack => {
             (false, format!("Too late: change {id} is {state}."))
         }
         state => (false, format!("Change {id} is {state}: it cannot be confirmed.")),

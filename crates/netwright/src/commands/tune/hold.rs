@@ -1,15 +1,15 @@
-//! `--hold-still`: what moves interrupts and frequencies by itself is stopped for an experiment,
+//! `--freeze-host`: what moves interrupts and frequencies by itself is stopped for an experiment,
 //! through the journal, so that it goes on whatever ends the experiment.
 
 use model::{
-    prove::{Held, HeldStill, NotHeld},
+    prove::{FrozenHost, Held, NotHeld},
     tune::Plan,
 };
 use probe::facts::{self, Request};
 use tune::{
     TuneError,
+    change_request::{ChangeRequest, ChangeRequests},
     trial::Bench,
-    wish::{Wish, Wishes},
 };
 
 use super::{failure, plan};
@@ -28,7 +28,7 @@ const STILL: [(&str, &str, Varied); 2] = [
 
 type Varied = fn(&str) -> bool;
 
-/// Whether a knob is one of those that `--hold-still` holds.
+/// Whether a knob is one of those that `--freeze-host` holds.
 pub fn holds(knob: &str) -> bool {
     STILL.iter().any(|(_, _, of)| of(knob))
 }
@@ -36,9 +36,9 @@ pub fn holds(knob: &str) -> bool {
 /// A host that is held still until [`Hold::end`].
 pub struct Hold<'a> {
     bench: &'a Bench,
-    /// Change sets, each with the place of what it holds in `told`.
+    /// Change sets, each with the place of what it holds in `reported`.
     sets: Vec<(u64, usize)>,
-    told: HeldStill,
+    reported: FrozenHost,
 }
 
 impl<'a> Hold<'a> {
@@ -46,21 +46,24 @@ impl<'a> Hold<'a> {
     ///
     /// **Errors**: what may be done as another user. Then nothing is held.
     pub fn begin(bench: &'a Bench, varied: &[&str]) -> Result<Self, Failure> {
-        let mut hold = Self { bench, sets: vec![], told: HeldStill::default() };
+        let mut hold = Self { bench, sets: vec![], reported: FrozenHost::default() };
         let facts = facts::collect(bench.host().root(), &Request::default());
         for (knob, value, of) in STILL {
             if let Some(own) = varied.iter().find(|k| of(k)) {
                 hold.not(knob, format!("the experiment sets {own} itself"));
                 continue;
             }
-            let wish = Wish {
+            let change_request = ChangeRequest {
                 knob: knob.into(),
                 value: value.into(),
-                asked_by: "--hold-still".into(),
-                ..Wish::default()
+                asked_by: "--freeze-host".into(),
+                ..ChangeRequest::default()
             };
-            let wishes = Wishes { wishes: vec![wish], ..Wishes::default() };
-            let plan = plan::of_facts(bench.host(), &facts, wishes)?;
+            let change_requests = ChangeRequests {
+                change_requests: vec![change_request],
+                ..ChangeRequests::default()
+            };
+            let plan = plan::of_facts(bench.host(), &facts, change_requests)?;
             if let Err(e) = hold.one(knob, value, &plan) {
                 let _ = hold.end();
                 return Err(failure(e));
@@ -86,7 +89,7 @@ impl<'a> Hold<'a> {
         olds.dedup();
         match self.bench.try_out(plan) {
             Ok(id) => {
-                self.sets.push((id, self.told.held.len()));
+                self.sets.push((id, self.reported.held.len()));
                 self.held(knob, plan.changes.len(), &olds.join(", "), value);
                 Ok(())
             }
@@ -99,7 +102,7 @@ impl<'a> Hold<'a> {
     }
 
     fn held(&mut self, knob: &str, settings: usize, old: &str, new: &str) {
-        self.told.held.push(Held {
+        self.reported.held.push(Held {
             knob: knob.into(),
             settings: settings as u64,
             old: old.into(),
@@ -109,22 +112,22 @@ impl<'a> Hold<'a> {
     }
 
     fn not(&mut self, knob: &str, why: String) {
-        self.told.not_held.push(NotHeld { knob: knob.into(), why });
+        self.reported.not_frozen.push(NotHeld { knob: knob.into(), why });
     }
 
     /// What is held so far.
-    pub fn told(&self) -> &HeldStill {
-        &self.told
+    pub fn reported(&self) -> &FrozenHost {
+        &self.reported
     }
 
     /// Lets the host go on, and says what was held until then.
     ///
     /// **Errors**: beside it, the first value that could not be put back.
-    pub fn end(mut self) -> (HeldStill, Result<(), Failure>) {
+    pub fn end(mut self) -> (FrozenHost, Result<(), Failure>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
             let until = self.bench.holds(id).err().map(|e| e.to_string());
-            if let Some(held) = self.told.held.get_mut(at) {
+            if let Some(held) = self.reported.held.get_mut(at) {
                 held.until = until;
             }
             // What is gone needs no putting back.
@@ -135,6 +138,6 @@ impl<'a> Hold<'a> {
                 Err(e) => put_back = put_back.and(Err(failure(e))),
             }
         }
-        (self.told, put_back)
+        (self.reported, put_back)
     }
 }

@@ -22,14 +22,14 @@ use probe::{
     Root,
     facts::{self, Request, Selector},
 };
-use tune::{Host, Store, TuneError, guard, journal::DEFAULT_STATE, netns::Namespace, status};
+use tune::{Host, Store, TuneError, journal::DEFAULT_STATE, netns::Namespace, status, watchdog};
 
 use crate::{
     exit::{Done, Failure},
     interrupt::Window,
     output::{Sink, note},
 };
-use args::{GuardArgs, PlaceArgs, TuneArgs, TuneCommand};
+use args::{PlaceArgs, TuneArgs, TuneCommand, WatchdogArgs};
 
 /// Runs one command.
 pub fn run(args: TuneArgs) -> Result<Done, Failure> {
@@ -42,12 +42,12 @@ pub fn run(args: TuneArgs) -> Result<Done, Failure> {
         TuneCommand::Log(a) => show::log(a),
         TuneCommand::Persist(a) => persist::run(&a),
         TuneCommand::Profiles(a) => show::profiles(&a),
-        TuneCommand::Guard(a) => stand(&a),
-        TuneCommand::Warden(a) => super::far::warden::stand(&a.state_dir),
+        TuneCommand::Watchdog(a) => stand(&a),
+        TuneCommand::ServerWatchdog(a) => super::peer::server_watchdog::stand(&a.state_dir),
     }
 }
 
-/// Before every command: whether an earlier change was cut short, or waits for a confirmation.
+/// Before every command: whether an earlier change was interrupted, or waits for a confirmation.
 /// The commands that deal with it say so themselves.
 pub fn announce(command: &crate::args::Command) {
     use crate::args::Command::{Lab, Tune};
@@ -89,13 +89,13 @@ fn store(state_dir: Option<PathBuf>) -> Store {
     let asked = state_dir.or_else(|| std::env::var_os("NETWRIGHT_STATE").map(PathBuf::from));
     let path = asked.filter(|p| !p.as_os_str().is_empty());
     let path = path.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE));
-    // The guard stands in another folder.
+    // The watchdog stands in another folder.
     Store::at(std::path::absolute(&path).unwrap_or(path))
 }
 
 /// The host and its journals. A folder's journal is inside unless asked otherwise: what was done
 /// to it is not done to this host.
-struct Place {
+struct JournalTarget {
     host: Host,
     store: Store,
     tree: Option<PathBuf>,
@@ -103,7 +103,7 @@ struct Place {
     options: String,
 }
 
-impl Place {
+impl JournalTarget {
     fn open(args: PlaceArgs) -> Result<Self, Failure> {
         let options = options(&args);
         let Some(root) = args.root.clone() else {
@@ -196,7 +196,7 @@ fn by(host: &Host) -> Result<By, Failure> {
 
 /// What came of it.
 #[derive(Default)]
-struct Told {
+struct Reported {
     /// For people.
     lines: Vec<String>,
     /// Whether it was done.
@@ -207,7 +207,7 @@ struct Told {
     drifted: Vec<Drifted>,
 }
 
-impl Told {
+impl Reported {
     /// What stands in the way, where something does.
     fn fail(&mut self, why: Vec<String>) {
         self.done &= why.is_empty();
@@ -222,23 +222,23 @@ fn tell(
     done: bool,
     lines: Vec<String>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), Told { lines, done, ..Told::default() })
+    tell_all(output, set.into_iter().collect(), Reported { lines, done, ..Reported::default() })
 }
 
 /// The same of several change sets.
 fn tell_all(
     output: &crate::args::OutputArgs,
     sets: Vec<ChangeSet>,
-    told: Told,
+    reported: Reported,
 ) -> Result<(), Failure> {
     let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
         schema_version: model::SCHEMA_VERSION,
         set: sets.first().cloned().map_or_else(nothing, Reading::Known),
         sets,
-        drifted: told.drifted,
-        done: told.done,
-        lines: told.lines,
+        drifted: reported.drifted,
+        done: reported.done,
+        lines: reported.lines,
     };
     let sink = Sink::new(output.output.clone());
     let written = if output.json {
@@ -256,20 +256,20 @@ fn tell_all(
 }
 
 /// A change set as it stands now.
-fn standing(place: &Place, id: u64) -> Option<ChangeSet> {
+fn standing(place: &JournalTarget, id: u64) -> Option<ChangeSet> {
     let (sets, _) = status::standing(&place.host, &place.store).ok()?;
     let (set, state) = sets.iter().find(|(s, _)| s.id == id)?;
     Some(place.with_options(status::document(&place.host, set, *state)))
 }
 
-/// The guard's own life.
-fn stand(args: &GuardArgs) -> Result<Done, Failure> {
-    let place = Place::open(PlaceArgs {
+/// The watchdog's own life.
+fn stand(args: &WatchdogArgs) -> Result<Done, Failure> {
+    let place = JournalTarget::open(PlaceArgs {
         state_dir: args.place.state_dir.clone(),
         root: args.place.root.clone(),
         ..PlaceArgs::default()
     })?;
-    let orders = guard::Orders {
+    let orders = watchdog::Orders {
         id: args.id,
         deadline_boot_ms: args.deadline_boot_ms,
         maker: (args.maker_pid, args.maker_start),
@@ -283,7 +283,7 @@ fn stand(args: &GuardArgs) -> Result<Done, Failure> {
     Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
     close_stdout();
     let now: &AtomicBool = window.stop();
-    guard::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
+    watchdog::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
     Ok(Done::Yes)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::{
     Facts,
-    tune::{Drift, FileAct, NotKept, Now, Persisted, State},
+    tune::{ChangeState, Drift, FileAct, NotKept, Now, Persisted},
 };
 use probe::facts::{self, Request};
 use tune::{
@@ -16,7 +16,7 @@ use tune::{
 };
 
 use super::{
-    Place,
+    JournalTarget,
     args::{Format, PersistArgs},
     back, failure,
 };
@@ -27,7 +27,7 @@ use crate::{
 
 /// What is to be kept from now on, and how.
 struct Work {
-    place: persist::Place,
+    place: persist::PersistTarget,
     old: Record,
     kept: Vec<Kept>,
     rendered: render::Rendered,
@@ -38,7 +38,7 @@ struct Work {
 /// Keeps, shows, prints or removes.
 pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     Sink::new(args.output.output.clone()).check()?;
-    let host = Place::open(args.place.clone())?;
+    let host = JournalTarget::open(args.place.clone())?;
     if args.format.is_some() || args.dry_run {
         let work = look(args, &host)?;
         if let Some(form) = args.format {
@@ -54,7 +54,7 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
     let work = look(args, &host)?;
     let Work { place, old, kept, rendered, .. } = work;
     if kept.is_empty() && old == Record::default() {
-        // What was cut short before it began.
+        // What was interrupted before it began.
         persist::files::remove_temporary(&place.record).map_err(failure)?;
         let nothing = persist::preview(&place, &old, &rendered).map_err(failure)?;
         return tell(args, &nothing);
@@ -71,10 +71,14 @@ pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
 }
 
 /// Which of what is kept is not in force, for its change was rolled back; or else that all is.
-fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Result<Vec<String>, TuneError> {
+fn in_force(
+    args: &PersistArgs,
+    host: &JournalTarget,
+    doc: &Persisted,
+) -> Result<Vec<String>, TuneError> {
     let (sets, _) = status::standing(&host.host, &host.store)?;
-    let is_undone = |(s, state): &&(Set, State)| {
-        let undone = matches!(state, State::RolledBack | State::PartlyRolledBack);
+    let is_undone = |(s, state): &&(Set, ChangeState)| {
+        let undone = matches!(state, ChangeState::RolledBack | ChangeState::PartlyRolledBack);
         undone && doc.kept.iter().any(|k| k.id == s.id)
     };
     if let Some((set, _)) = sets.iter().find(is_undone) {
@@ -96,7 +100,7 @@ fn in_force(args: &PersistArgs, host: &Place, doc: &Persisted) -> Result<Vec<Str
 }
 
 /// Of what is kept, what is not so on the host at this moment.
-fn drifted(host: &Place, doc: &Persisted) -> Result<Vec<String>, TuneError> {
+fn drifted(host: &JournalTarget, doc: &Persisted) -> Result<Vec<String>, TuneError> {
     let values = status::status(&host.host, &host.store, None)?.values;
     let called = |v: &Now| if v.called.is_empty() { v.knob.clone() } else { v.called.clone() };
     let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == called(v));
@@ -117,7 +121,7 @@ fn drifted(host: &Place, doc: &Persisted) -> Result<Vec<String>, TuneError> {
     Ok(values.iter().filter(is_kept).filter_map(note).collect())
 }
 
-fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
+fn place(args: &PersistArgs, host: &JournalTarget) -> Result<persist::PersistTarget, Failure> {
     let base = match (&args.into, &host.tree) {
         (Some(into), _) => {
             if !into.is_dir() {
@@ -133,10 +137,10 @@ fn place(args: &PersistArgs, host: &Place) -> Result<persist::Place, Failure> {
         Some(_) => Record::path(&base.join(DEFAULT_STATE.trim_start_matches('/'))),
         None => Record::path(state),
     };
-    Ok(persist::Place { base, record })
+    Ok(persist::PersistTarget { base, record })
 }
 
-fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
+fn look(args: &PersistArgs, host: &JournalTarget) -> Result<Work, Failure> {
     let place = place(args, host)?;
     let old = Record::load(&place.record).map_err(failure)?;
     let target = match &args.into {
@@ -188,7 +192,7 @@ fn look(args: &PersistArgs, host: &Place) -> Result<Work, Failure> {
 
 /// What is kept for another network namespace cannot be said again from here, and only `--remove`
 /// removes. Numbers of namespaces count for as long as the host runs.
-fn not_another_namespace(host: &Place, old: &Record) -> Result<(), Failure> {
+fn not_another_namespace(host: &JournalTarget, old: &Record) -> Result<(), Failure> {
     let here = host.host.id();
     let there = |s: &&Set| {
         let this_boot = s.host.boot_id.known() == here.boot_id.known() && !s.is_of(&here);
@@ -205,13 +209,13 @@ fn not_another_namespace(host: &Place, old: &Record) -> Result<(), Failure> {
     )))
 }
 
-fn facts(host: &Place) -> Facts {
+fn facts(host: &JournalTarget) -> Facts {
     facts::collect(host.host.root(), &Request::default())
 }
 
 /// Whether process 1 lives in another network namespace than this one. Where that may not be
 /// known, whether settings are missing that only the first namespace has.
-fn elsewhere(host: &Place) -> bool {
+fn elsewhere(host: &JournalTarget) -> bool {
     let root = host.host.root();
     match (root.link("/proc/1/ns/net"), root.link("/proc/self/ns/net")) {
         (Ok(first), Ok(own)) => first != own,
@@ -223,19 +227,22 @@ fn elsewhere(host: &Place) -> bool {
 }
 
 /// The sets to keep.
-fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure> {
+fn chosen(args: &PersistArgs, host: &JournalTarget) -> Result<Vec<(Set, ChangeState)>, Failure> {
     let mut sets = back::readable(host)?;
     if let Some(id) = args.id {
         return match sets.into_iter().find(|(s, _)| s.id == id) {
             None => Err(back::no_change(host, id)),
-            Some((_, state)) if state != State::InForce => Err(Failure::Environment(format!(
-                "change {id} is {state}: only what is in force is kept"
-            ))),
+            Some((_, state)) if state != ChangeState::InForce => Err(Failure::Environment(
+                format!("change {id} is {state}: only what is in force is kept"),
+            )),
             Some(set) => Ok(vec![set]),
         };
     }
-    let waits = |(_, state): &&(Set, State)| {
-        matches!(state, State::AwaitingConfirmation | State::Unfinished | State::InProgress)
+    let waits = |(_, state): &&(Set, ChangeState)| {
+        matches!(
+            state,
+            ChangeState::AwaitingConfirmation | ChangeState::Unfinished | ChangeState::InProgress
+        )
     };
     if let Some((set, state)) = sets.iter().find(waits) {
         return Err(Failure::Environment(format!(
@@ -243,7 +250,7 @@ fn chosen(args: &PersistArgs, host: &Place) -> Result<Vec<(Set, State)>, Failure
             set.id
         )));
     }
-    sets.retain(|(_, state)| *state == State::InForce);
+    sets.retain(|(_, state)| *state == ChangeState::InForce);
     Ok(sets)
 }
 

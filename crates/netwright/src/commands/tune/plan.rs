@@ -13,10 +13,10 @@ use probe::{
 };
 use tune::{
     Host, TuneError,
+    change_request::{self, ChangeRequests},
     knob::Case,
     netns, profile,
     session::Session,
-    wish::{self, Wishes},
 };
 
 use super::{
@@ -40,10 +40,10 @@ pub fn run(args: PlanArgs) -> Result<Done, Failure> {
             Host::read_only(root)
         }
     };
-    let mut wishes = wishes(&args.what, &args.profile)?;
-    wishes.understood = args.i_understand;
-    let by_name = wishes.by_name();
-    let (plan, _) = make(&host, wishes)?;
+    let mut change_requests = change_requests(&args.what, &args.profile)?;
+    change_requests.understood = args.i_understand;
+    let by_name = change_requests.by_name();
+    let (plan, _) = make(&host, change_requests)?;
     if args.output.json {
         sink.json(&plan)?;
     } else {
@@ -65,29 +65,32 @@ pub fn answer(plan: &Plan, by_name: bool) -> Result<Done, Failure> {
 }
 
 /// What was asked for.
-pub fn wishes(what: &[String], profile: &ProfileArgs) -> Result<Wishes, Failure> {
+pub fn change_requests(what: &[String], profile: &ProfileArgs) -> Result<ChangeRequests, Failure> {
     if let Some(name) = &profile.profile {
-        return wish::profile(name, &profile.nic).map_err(failure);
+        return change_request::profile(name, &profile.nic).map_err(failure);
     }
-    let wishes = match what {
+    let change_requests = match what {
         [one] if !one.contains('=') => {
             let named = if one == "-" { "standard input" } else { one };
-            wish::document(&document(one)?).map_err(|e| failure(e.of(named)))?
+            change_request::document(&document(one)?).map_err(|e| failure(e.of(named)))?
         }
-        many => wish::arguments(many).map_err(failure)?,
+        many => change_request::arguments(many).map_err(failure)?,
     };
     // Findings that ask for nothing are an answer; a document without a line is a mistake.
-    if wishes.wishes.is_empty() && wishes.refused.is_empty() && wishes.found_on.is_none() {
+    if change_requests.change_requests.is_empty()
+        && change_requests.refused.is_empty()
+        && change_requests.found_on.is_none()
+    {
         return Err(Failure::Usage("nothing is asked for: the plan is empty".into()));
     }
-    Ok(wishes)
+    Ok(change_requests)
 }
 
 fn document(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     let read = match name {
-        "-" => given::stdin(wish::MAX_BYTES),
-        _ => given::text(path, wish::MAX_BYTES),
+        "-" => given::stdin(change_request::MAX_BYTES),
+        _ => given::text(path, change_request::MAX_BYTES),
     };
     match read {
         Ok(text) => Ok(text),
@@ -99,22 +102,26 @@ fn document(name: &str) -> Result<String, Failure> {
 }
 
 /// The plan for what is there now, and the facts that it rests on.
-pub fn make(host: &Host, wishes: Wishes) -> Result<(Plan, Facts), Failure> {
-    let facts = facts(host, &wishes);
-    Ok((of_facts(host, &facts, wishes)?, facts))
+pub fn make(host: &Host, change_requests: ChangeRequests) -> Result<(Plan, Facts), Failure> {
+    let facts = facts(host, &change_requests);
+    Ok((of_facts(host, &facts, change_requests)?, facts))
 }
 
 /// The plan for what is there now.
-pub fn of_facts(host: &Host, facts: &Facts, wishes: Wishes) -> Result<Plan, Failure> {
+pub fn of_facts(
+    host: &Host,
+    facts: &Facts,
+    change_requests: ChangeRequests,
+) -> Result<Plan, Failure> {
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    of_session(host, facts, wishes, ssh.as_deref())
+    of_session(host, facts, change_requests, ssh.as_deref())
 }
 
 /// The same for an operator whose connection is this one: `REMOTE PORT LOCAL PORT`, as ssh says.
 pub fn of_session(
     host: &Host,
     facts: &Facts,
-    mut wishes: Wishes,
+    mut change_requests: ChangeRequests,
     connection: Option<&str>,
 ) -> Result<Plan, Failure> {
     if host.is_live()
@@ -122,39 +129,39 @@ pub fn of_session(
     {
         return Err(Failure::Environment(why));
     }
-    wishes.by_one_name();
+    change_requests.by_one_name();
     let id = host.id();
-    if let Some(found) = &wishes.found_on {
+    if let Some(found) = &change_requests.found_on {
         tune::plan::found_here(found, &id).map_err(failure)?;
     }
-    if let Some((profile, nics)) = &wishes.profile {
+    if let Some((profile, nics)) = &change_requests.profile {
         profile::there(facts, nics).map_err(failure)?;
         let (more, refused) = profile::expand(profile, facts, nics);
-        wishes.wishes.extend(more);
-        wishes.refused.extend(refused);
+        change_requests.change_requests.extend(more);
+        change_requests.refused.extend(refused);
     }
-    wish::split(&mut wishes.wishes, facts);
-    wish::name_processes(&mut wishes.wishes, facts);
+    change_request::split(&mut change_requests.change_requests, facts);
+    change_request::name_processes(&mut change_requests.change_requests, facts);
     if let Some(name) = host.namespace() {
         // Nothing of the whole host's is changed in passing.
         let why = format!(
             "is the whole host's, not network namespace {name}'s: ask for it without --netns or \
              --container"
         );
-        wishes.only_of_namespace(RefusedAs::Environment, &why);
+        change_requests.only_of_namespace(RefusedAs::Environment, &why);
     }
     let mut session = Session::find(host.root(), facts, connection);
     if host.namespace().is_some() && session.devices.is_empty() {
         // It ends in another namespace.
         session.remote = None;
     }
-    let seen = tune::plan::look(host, &wishes.wishes);
-    let mut plan = tune::plan::make(Case::new(facts, &session), id, &wishes, &seen);
+    let seen = tune::plan::look(host, &change_requests.change_requests);
+    let mut plan = tune::plan::make(Case::new(facts, &session), id, &change_requests, &seen);
     tune::plan::name_interfaces(host, &mut plan.changes);
     for change in &mut plan.changes {
         change.command = host.line(&change.command);
     }
-    if wishes.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
+    if change_requests.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
         plan.notes.push("the findings ask for no change: nothing to change".into());
     }
     plan.notes.extend(beyond_namespace(host, &plan));
@@ -164,7 +171,7 @@ pub fn of_session(
     if let Some(why) = tune::privilege::missing(host, &plan.changes) {
         plan.notes.push(format!("this process could not apply it: {why}"));
     }
-    if let Some(made) = &wishes.plan {
+    if let Some(made) = &change_requests.plan {
         tune::plan::still_fits(host, made, &plan).map_err(failure)?;
     }
     Ok(plan)
@@ -183,14 +190,14 @@ fn beyond_namespace(host: &Host, plan: &Plan) -> Option<String> {
     Some(format!("{first} {more} the whole host's, not only this network namespace's"))
 }
 
-/// What plans for these wishes rest on.
-pub fn facts(host: &Host, wishes: &Wishes) -> Facts {
+/// What plans for these change requests rest on.
+pub fn facts(host: &Host, change_requests: &ChangeRequests) -> Facts {
     let selector = |knob: &String| {
-        let (who, _) = wish::who(knob)?;
+        let (who, _) = change_request::who(knob)?;
         Some(who.parse().map_or_else(|_| Selector::Name(who.into()), Selector::Pid))
     };
-    let lines = wishes.profile.iter().flat_map(|(p, _)| &p.lines).map(|l| &l.knob);
-    let knobs = wishes.wishes.iter().map(|w| &w.knob).chain(lines);
+    let lines = change_requests.profile.iter().flat_map(|(p, _)| &p.lines).map(|l| &l.knob);
+    let knobs = change_requests.change_requests.iter().map(|w| &w.knob).chain(lines);
     let processes = knobs.filter_map(selector).collect();
     facts::collect(host.root(), &Request { processes })
 }
@@ -214,19 +221,19 @@ pub fn worst(plan: &Plan) -> Result<Done, Failure> {
     if plan.refused.len() > 1 {
         note(&format!("netwright: {} of the changes are refused", plan.refused.len()));
     }
-    refusal(r.kind, told(r))
+    refusal(r.kind, reported(r))
 }
 
 /// The same where no plan is shown: a line for each, the one that the exit code is of at the end.
 pub fn all_refused(plan: &Plan) -> Result<Done, Failure> {
     let Some(last) = first(plan) else { return Ok(Done::Yes) };
     for r in plan.refused.iter().filter(|r| !std::ptr::eq(*r, last)) {
-        note(&format!("netwright: {}", told(r)));
+        note(&format!("netwright: {}", reported(r)));
     }
-    refusal(last.kind, told(last))
+    refusal(last.kind, reported(last))
 }
 
-fn told(r: &Refused) -> String {
+fn reported(r: &Refused) -> String {
     format!("{}: {}={}: {}", r.asked_by, r.knob, r.new, r.why)
 }
 

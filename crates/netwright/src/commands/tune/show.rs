@@ -2,18 +2,18 @@
 
 use model::{
     Reading,
-    tune::{Drift, Profiles, State},
+    tune::{ChangeState, Drift, Profiles},
 };
 use probe::facts::{self, Request};
 use tune::{profile, status};
 
 use super::{
-    Place,
+    JournalTarget,
     args::{LogArgs, ProfilesArgs, StatusArgs},
     failure,
 };
 use crate::{
-    commands::far::near::Far,
+    commands::peer::local::PeerEnd,
     exit::{Done, Failure},
     output::Sink,
 };
@@ -21,10 +21,10 @@ use crate::{
 /// What is in force, and what of it no longer holds.
 pub fn status(args: StatusArgs) -> Result<Done, Failure> {
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
-    let document = match &args.far.responder {
-        Some(name) => Far::connect(name, args.far.secret_file)?.status()?,
+    let document = match &args.peer.responder {
+        Some(name) => PeerEnd::connect(name, args.peer.secret_file)?.status()?,
         None => {
-            let place = Place::open(args.place)?;
+            let place = JournalTarget::open(args.place)?;
             let status = |facts| status::status(&place.host, &place.store, facts).map_err(failure);
             let mut document = status(None)?;
             if !holds(&document) {
@@ -46,15 +46,16 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
         return Err(Failure::Environment(document.damaged.join("; ")));
     }
     // Also where a later change wrote what undoing left, and that holds.
-    let is_half = |s: State| matches!(s, State::Unfinished | State::PartlyRolledBack);
+    let is_half =
+        |s: ChangeState| matches!(s, ChangeState::Unfinished | ChangeState::PartlyRolledBack);
     let half = document.sets.iter().any(|s| is_half(s.state));
-    let overdue = document.sets.iter().any(|s| s.guarded == Reading::Known(false));
+    let overdue = document.sets.iter().any(|s| s.watchdog_running == Reading::Known(false));
     Ok(if holds(&document) && !half && !overdue { Done::Yes } else { Done::No })
 }
 
 /// Every change set there ever was.
 pub fn log(args: LogArgs) -> Result<Done, Failure> {
-    let place = Place::open(args.place)?;
+    let place = JournalTarget::open(args.place)?;
     let mut document = status::log(&place.host, &place.store).map_err(failure)?;
     document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
     let sink = Sink::new(args.output.output);

@@ -7,17 +7,18 @@ use std::{
 
 use model::{
     Reading,
-    tune::{By, Ground, Plan, Planned, Reach, State},
+    tune::{Basis, By, ChangeState, Disruption, Plan, Planned},
 };
 use tune::{
-    Host, Store, TuneError, status,
+    Host, Store, TuneError,
+    change_request::{ChangeRequest, ChangeRequests},
+    status,
     trial::Bench,
-    wish::{Wish, Wishes},
 };
 
 use super::{by, failure, plan, store};
 use crate::{
-    commands::far::FAR,
+    commands::peer::PEER,
     exit::{Done, Failure},
     output::note,
 };
@@ -58,7 +59,7 @@ pub fn lent_and_lost(state_dir: &Path) -> Result<(), Failure> {
 /// as for `tune`.
 pub fn lent(state_dir: Option<PathBuf>, to: &str) -> Result<Bench, Failure> {
     let host = Host::live();
-    let by = By { login: Reading::Known(format!("{to}, from the far end")), ..by(&host)? };
+    let by = By { login: Reading::Known(format!("{to}, from the server")), ..by(&host)? };
     let store = store(state_dir);
     let busy = |e: TuneError| {
         Failure::Environment(format!(
@@ -80,7 +81,7 @@ pub fn clear(what: &str, quiet: bool) -> Result<(), Failure> {
         Err(TuneError::Denied(_)) => return Ok(()),
         Err(e) => return Err(failure(e)),
     };
-    if !sets.iter().any(|(s, state)| *state == State::Unfinished && s.trial.is_some()) {
+    if !sets.iter().any(|(s, state)| *state == ChangeState::Unfinished && s.trial.is_some()) {
         return Ok(());
     }
     match bench(what, quiet) {
@@ -89,22 +90,30 @@ pub fn clear(what: &str, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// A plan for each of several sets of wishes, as the host is now; the refusal of the first that
+/// A plan for each of several sets of change requests, as the host is now; the refusal of the first that
 /// `tune plan` would refuse (an error, or a no that was told), but for values that lower something or
 /// do nothing: a measurement may show that. `own_connection` allows what may cut the operator's,
 /// `understood` what is asked for twice.
 pub fn plans(
     host: &Host,
-    sets: Vec<Vec<Wish>>,
+    sets: Vec<Vec<ChangeRequest>>,
     own_connection: bool,
     understood: bool,
 ) -> Result<Result<Vec<Plan>, Done>, Failure> {
-    let all = Wishes { wishes: sets.iter().flatten().cloned().collect(), ..Wishes::default() };
+    let all = ChangeRequests {
+        change_requests: sets.iter().flatten().cloned().collect(),
+        ..ChangeRequests::default()
+    };
     let facts = plan::facts(host, &all);
     let mut plans = Vec::new();
-    for wishes in sets {
-        let wishes = Wishes { wishes, understood, trial: true, ..Wishes::default() };
-        let plan = plan::of_facts(host, &facts, wishes)?;
+    for change_requests in sets {
+        let change_requests = ChangeRequests {
+            change_requests,
+            understood,
+            trial: true,
+            ..ChangeRequests::default()
+        };
+        let plan = plan::of_facts(host, &facts, change_requests)?;
         if !plan.refused.is_empty() {
             return plan::worst(&plan).map(Err);
         }
@@ -118,20 +127,21 @@ pub fn plans(
 
 /// The change that may cut the operator's own connection, if one may.
 pub fn cuts(plan: &Plan) -> Option<String> {
-    let change = plan.changes.iter().find(|c| c.radius.own_connection && !only_stalls(c))?;
+    let change = plan.changes.iter().find(|c| c.impact.own_connection && !only_stalls(c))?;
     Some(format!(
         "{}={}: your own connection may be cut ({}), which an experiment would do again and \
-         again; --own-connection allows it",
-        change.knob, change.new, change.radius.why
+         again; --allow-disconnect allows it",
+        change.knob, change.new, change.impact.why
     ))
 }
 
 /// Whether it holds packets up for a moment at the worst, known for sure, and no value of it could
 /// keep them from passing, as one of an MTU or a queueing discipline could.
 fn only_stalls(change: &Planned) -> bool {
-    let known = change.radius.reach <= Reach::BriefStall && change.radius.ground != Ground::Assumed;
+    let known =
+        change.impact.disruption <= Disruption::BriefStall && change.impact.basis != Basis::Assumed;
     // By the name that it has on its own host.
-    let knob = change.knob.strip_prefix(FAR).unwrap_or(&change.knob);
+    let knob = change.knob.strip_prefix(PEER).unwrap_or(&change.knob);
     let parts: Vec<&str> = knob.split('.').collect();
     let spreads = matches!(
         parts[..],
@@ -145,15 +155,15 @@ fn only_stalls(change: &Planned) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::tune::Radius;
+    use model::tune::Impact;
 
     use super::*;
 
-    fn planned(knob: &str, reach: Reach, ground: Ground) -> Plan {
-        let mut radius = Radius { ground, ..Radius::of(reach, "why") };
-        radius.own_connection = true;
+    fn planned(knob: &str, disruption: Disruption, basis: Basis) -> Plan {
+        let mut impact = Impact { basis, ..Impact::of(disruption, "why") };
+        impact.own_connection = true;
         let change = serde_json::json!({
-            "knob": knob, "old": "1", "new": "2", "unit": "", "radius": radius, "owner": "",
+            "knob": knob, "old": "1", "new": "2", "unit": "", "impact": impact, "owner": "",
             "undo": "", "command": "", "asked_by": ""
         });
         serde_json::from_value(serde_json::json!({
@@ -166,18 +176,18 @@ mod tests {
 
     #[test]
     fn what_only_stalls_the_own_connection_is_tried_and_what_may_cut_it_is_not() {
-        use {Ground::*, Reach::*};
-        let cut = |knob: &str, reach, ground| cuts(&planned(knob, reach, ground)).is_some();
+        use {Basis::*, Disruption::*};
+        let cut = |knob: &str, disruption, basis| cuts(&planned(knob, disruption, basis)).is_some();
         assert!(!cut("nic.eth0.channels", BriefStall, Driver));
         assert!(!cut("nic.eth0.100.rings.rx", BriefStall, Driver));
         assert!(!cut("irq.28.affinity", BriefStall, General));
-        assert!(!cut("far:irq.28.affinity", BriefStall, General));
-        assert!(!cut("far:nic.eth0.channels", BriefStall, Driver));
+        assert!(!cut("peer:irq.28.affinity", BriefStall, General));
+        assert!(!cut("peer:nic.eth0.channels", BriefStall, Driver));
         assert!(cut("nic.eth0.channels", LinkReset, Driver));
         assert!(cut("nic.eth0.channels", LinkReset, Assumed));
         assert!(cut("nic.eth0.channels", BriefStall, Assumed), "nobody knows");
         assert!(cut("nic.eth0.mtu", BriefStall, Driver), "the path may not carry it");
         assert!(cut("nic.eth0.qdisc", BriefStall, General), "it may drop");
-        assert!(cut("sysctl.net.ipv4.ip_forward", DropsConnections, General));
+        assert!(cut("sysctl.net.ipv4.ip_forward", ConnectionLoss, General));
     }
 }

@@ -48,7 +48,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
     tape.host(&host)?;
     let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
     let mut left = args.duration.map(|d| d.0);
-    while left != Some(0) && !window.was_cut_short() {
+    while left != Some(0) && !window.was_interrupted() {
         let each = left.map_or(args.interval.0, |l| l.min(args.interval.0));
         let interval = watcher.next(Duration::from_nanos(each), window.stop());
         left = left.map(|l| l.saturating_sub(each));

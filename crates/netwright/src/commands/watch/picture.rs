@@ -31,7 +31,7 @@ use crate::{
     output::Sink,
     view::{
         Act, Screen, Seek, ViewState,
-        state::Place,
+        state::ViewPosition,
         terminal::{self, Input, Tty},
     },
 };
@@ -145,7 +145,7 @@ impl Live {
         window: &Window,
     ) -> Result<(), Failure> {
         self.draw(tty)?;
-        while !window.was_cut_short() {
+        while !window.was_interrupted() {
             match events.recv_timeout(LOOK) {
                 Ok(Event::Input(Input::Key(key))) => {
                     if self.state.key(key) == Act::Quit {
@@ -217,7 +217,7 @@ pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<Don
     let mut tty = take()?;
     let (to, events) = mpsc::channel();
     terminal::listen(to, Event::Input).map_err(|e| Failure::thread(&e))?;
-    let place = Place { at: 0, of: recording.len() };
+    let place = ViewPosition { at: 0, of: recording.len() };
     let mut replay = Replay {
         state: ViewState::new(only::filter(&args.only), Some(place)),
         damage: recording.damage(),
@@ -250,7 +250,7 @@ impl Replay {
         let mut record = self.read()?;
         let mut since = Instant::now();
         self.draw(tty, &record)?;
-        while !window.was_cut_short() {
+        while !window.was_interrupted() {
             let before = self.at;
             match events.recv_timeout(self.wait(&record, since)) {
                 Ok(Event::Input(Input::Key(key))) => match self.state.key(key) {
@@ -312,7 +312,7 @@ impl Replay {
 
     fn read(&mut self) -> Result<WatchRecord, Failure> {
         let record = self.recording.get(self.at).map_err(Failure::Environment)?;
-        self.state.place = Some(Place { at: self.at, of: self.recording.len() });
+        self.state.place = Some(ViewPosition { at: self.at, of: self.recording.len() });
         self.state.observe(&record);
         Ok(record)
     }

@@ -62,10 +62,12 @@ mod tests {
         let host = recording.host.clone();
         // It has what netwright has learned since the first recordings.
         let last = recording.get(9).unwrap().interval;
-        let payers = last.payers.known().unwrap();
+        let interrupted_tasks = last.interrupted_tasks.known().unwrap();
         assert!(
-            payers.iter().any(|p| p.process == model::Reading::Known("netwright".into())),
-            "{payers:?}"
+            interrupted_tasks
+                .iter()
+                .any(|p| p.process == model::Reading::Known("netwright".into())),
+            "{interrupted_tasks:?}"
         );
         assert!(last.waits.known().is_some_and(|w| !w.is_empty()));
         assert!(last.messages.known().is_some_and(|m| !m.is_empty()));

@@ -23,7 +23,7 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> 
     let window = Window::open();
     let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
     for number in 0..recording.len() {
-        if window.was_cut_short() {
+        if window.was_interrupted() {
             break;
         }
         show.tell(recording.get(number).map_err(Failure::Environment)?)?;

@@ -42,7 +42,7 @@ impl Look {
             let found = self.finding(rule);
             assert!(found.is_none(), "{rule}: {:#}", found.unwrap());
             // Judged, and not passed over.
-            let clear = self.d["clear"].as_array().unwrap();
+            let clear = self.d["passed"].as_array().unwrap();
             assert!(clear.iter().any(|c| c["rule"] == *rule), "no {rule} judged: {:#}", self.d);
         }
     }

@@ -1,4 +1,4 @@
-//! Where interrupts, steering and rings are, and a rival that would undo it.
+//! Where interrupts, steering and rings are, and a tuner that would undo it.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     // One CPU had its packets and all of eth0's: that comes first.
     assert!(leaves_to(f, "irqs_piled_up"), "{f:#}");
 
-    let f = look.found("rival_tuner", "eth1");
+    let f = look.found("conflicting_tuner", "eth1");
     assert_eq!(shows(f, "requested affinity of eth1"), "queue 0 on CPU 0 and so on, 8 queues");
     assert_eq!(shows(f, "irqbalance"), format!("irqbalance (pid {balancer}): irq affinity"));
     let options = f["changes"][0]["command"].as_str().unwrap().split_whitespace();
@@ -93,7 +93,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let tx = shows(f, "tx-");
     assert_eq!(tx, "used by CPUs 4-7, its interrupt on CPU 0", "{f:#}");
     assert!(asks(f).iter().all(|a| a.starts_with("nic.eth0.queue.tx-")), "{f:#}");
-    look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "rival_tuner"]);
+    look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "conflicting_tuner"]);
     look.silent(&["coalescing_goal", "tcp_memory_pressure"]);
     // Each larger ring is a step: bursts may need a further one.
     for _ in 0..3 {

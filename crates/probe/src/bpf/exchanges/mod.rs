@@ -53,7 +53,7 @@ const NEEDED: [&str; 2] = ["sock_recv_length", "sock_send_length"];
 
 /// Times of an exchange, in the order of [`Sums::buckets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ExchangesPart {
     /// From read to answered.
     Service,
     /// From readable to read.
@@ -132,9 +132,9 @@ pub struct Sums {
     pub sends: u64,
     /// Exchanges whose response was timed by the end of the call that sent it.
     pub by_call: u64,
-    /// Nanoseconds by [`Part`].
+    /// Nanoseconds by [`ExchangesPart`].
     pub sum_ns: [u64; PARTS],
-    /// How many, by [`Part`] and bucket.
+    /// How many, by [`ExchangesPart`] and bucket.
     pub buckets: [[u32; BUCKETS]; PARTS],
     pad: u32,
 }
@@ -218,12 +218,12 @@ impl Exchanges {
         let mut exchanges = Self { object, processes: !pids.is_empty(), any_port };
         // The ports last: without any no connection is looked at, and who serves on one is decided
         // once.
-        let told = exchanges
+        let reported = exchanges
             .ask_for(pids)
             .and_then(|()| exchanges.begin())
             .and_then(|()| exchanges.mark(ports))
             .map_err(|e| Reading::absent(format!("{NAME}: {e}")));
-        told.map(|()| exchanges)
+        reported.map(|()| exchanges)
     }
 
     /// Looks at these local ports, too.

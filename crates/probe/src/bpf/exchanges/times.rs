@@ -75,18 +75,20 @@ mod tests {
         for ns in 1..=1_000u64 {
             buckets[bucket_of(ns * 1_000)] += 1;
         }
-        let told = times(&buckets, 500_500_000).unwrap();
-        assert_eq!(told.count, 1_000);
-        assert!((told.mean - 500_500.0).abs() < 1e-9);
-        for (said, truth) in
-            [(told.p50, 500_000.0), (told.p90.unwrap(), 900_000.0), (told.p99.unwrap(), 990_000.0)]
-        {
+        let reported = times(&buckets, 500_500_000).unwrap();
+        assert_eq!(reported.count, 1_000);
+        assert!((reported.mean - 500_500.0).abs() < 1e-9);
+        for (said, truth) in [
+            (reported.p50, 500_000.0),
+            (reported.p90.unwrap(), 900_000.0),
+            (reported.p99.unwrap(), 990_000.0),
+        ] {
             assert!((said as f64 / truth - 1.0).abs() < 0.035, "{said} for {truth}");
         }
         let mut few = [0; BUCKETS];
         few[bucket_of(7_000)] = 9;
-        let told = times(&few, 63_000).unwrap();
-        assert_eq!((told.p90, told.p99), (None, None));
+        let reported = times(&few, 63_000).unwrap();
+        assert_eq!((reported.p90, reported.p99), (None, None));
         assert_eq!(times(&[0; BUCKETS], 0), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | counts | unit |
 //! |---|---|
-//! | segments sent again, by the connection's addresses and ports | number |
+//! | segments retransmitted, by the connection's addresses and ports | number |
 //!
 //! **Source**: `tcp_retransmit_skb` (since Linux 4.16) by what the connection's own count
 //! grew, the first time with as many segments as the buffer is cut into, and `tcp_retransmit_synack`; together what the kernel adds to `Tcp.RetransSegs`.

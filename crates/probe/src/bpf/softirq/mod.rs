@@ -30,7 +30,9 @@ use aya::{
 };
 use model::{CpuId, Reading};
 
-pub use state::{CONTEXTS, COUNTED, CpuState, Name, NapiKey, NapiSums, PayerSums, Sum, text};
+pub use state::{
+    CONTEXTS, COUNTED, CpuState, InterruptedTaskSums, Name, NapiKey, NapiSums, Sum, text,
+};
 
 use super::{Object, Wanted, table};
 
@@ -96,7 +98,7 @@ pub struct Sums {
     /// By CPU.
     pub cpus: Vec<(CpuId, CpuState)>,
     /// Of threads that no CPU has a place for, by thread.
-    pub payers: Vec<(u64, PayerSums)>,
+    pub interrupted_tasks: Vec<(u64, InterruptedTaskSums)>,
     /// Of NAPI instances that no CPU has a place for.
     pub napis: Vec<(NapiKey, NapiSums)>,
 }
@@ -124,8 +126,8 @@ impl Softirq {
                 return Err(object.refused(program));
             }
         }
-        let told = tell(&mut object, ksoftirqd);
-        told.map_err(|e| Reading::absent(format!("softirq: {e}")))?;
+        let reported = tell(&mut object, ksoftirqd);
+        reported.map_err(|e| Reading::absent(format!("softirq: {e}")))?;
         Ok(Self { object, spares_all })
     }
 
@@ -135,9 +137,9 @@ impl Softirq {
     /// # Errors
     /// The kernel refuses.
     pub fn read(&self) -> io::Result<Sums> {
-        let payers = table::read(&self.object, "payers")?.into_iter().collect();
+        let interrupted_tasks = table::read(&self.object, "lost_time")?.into_iter().collect();
         let napis = self.all("napis")?;
-        Ok(Sums { cpus: self.object.of_cpus("cpus")?, payers, napis })
+        Ok(Sums { cpus: self.object.of_cpus("cpus")?, interrupted_tasks, napis })
     }
 
     /// How often each program of [`Self::paused`] ran since they were attached, by CPU.
@@ -175,8 +177,8 @@ impl Softirq {
     }
 
     /// Drops elements of the map for all threads. One that stays is dropped another time.
-    pub fn forget_payers(&mut self, threads: &[u64]) {
-        self.forget::<u64, PayerSums>("payers", threads);
+    pub fn forget_interrupted_tasks(&mut self, threads: &[u64]) {
+        self.forget::<u64, InterruptedTaskSums>("lost_time", threads);
     }
 
     /// The same of NAPI instances.

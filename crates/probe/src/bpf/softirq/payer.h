@@ -8,20 +8,20 @@ struct {
 	UINT(max_entries, 16384);
 	TYPE(key, u64);
 	TYPE(value, struct payer);
-} payers SEC(".maps");
+} lost_time SEC(".maps");
 
 /* Moves a place's sums to the map for all, where other CPUs may add to the same. */
 INLINE void put_payer(const struct payer *from)
 {
 	struct payer fresh = *from;
 	u64 thread = from->thread;
-	struct payer *to = map_lookup(&payers, &thread);
+	struct payer *to = map_lookup(&lost_time, &thread);
 
 	if (!to) {
 		fresh.thread = ktime_ns();
-		if (!map_update(&payers, &thread, &fresh, NOEXIST))
+		if (!map_update(&lost_time, &thread, &fresh, NOEXIST))
 			return;
-		to = map_lookup(&payers, &thread);
+		to = map_lookup(&lost_time, &thread);
 		if (!to)
 			return;
 	}

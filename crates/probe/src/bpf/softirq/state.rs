@@ -22,7 +22,7 @@ pub const COUNTED: [&str; 8] = [
 ];
 
 /// Threads whose sums each CPU holds.
-pub const PAYERS: usize = 64;
+pub const INTERRUPTED_TASKS: usize = 64;
 
 /// NAPI instances likewise.
 pub const NAPIS: usize = 16;
@@ -49,14 +49,14 @@ pub struct Sum {
 /// What a thread paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct PayerSums {
+pub struct InterruptedTaskSums {
     /// On a CPU: its process in the upper half, the thread in the lower; 0 is nobody's place.
     /// In the map for all: when the element was made, kernel's clock.
     pub thread: u64,
     /// Softirqs of interrupts upon it: stolen, ns.
-    pub stolen_ns: u64,
+    pub preempted_ns: u64,
     /// Interrupt handlers upon it, ns.
-    pub stolen_irq_ns: u64,
+    pub preempted_by_irq_ns: u64,
     /// Softirqs of its own, ns.
     pub own_ns: u64,
     /// Softirqs, both kinds.
@@ -126,7 +126,7 @@ pub struct CpuState {
     ksoftirqd: u32,
     irq: u32,
     /// Threads that ran here.
-    pub payers: [PayerSums; PAYERS],
+    pub interrupted_tasks: [InterruptedTaskSums; INTERRUPTED_TASKS],
     /// NAPI instances that were polled here.
     pub napis: [NapiSums; NAPIS],
 }
@@ -134,7 +134,7 @@ pub struct CpuState {
 // SAFETY: plain numbers without padding, any bits are valid.
 unsafe impl Pod for CpuState {}
 // SAFETY: the same.
-unsafe impl Pod for PayerSums {}
+unsafe impl Pod for InterruptedTaskSums {}
 // SAFETY: the same.
 unsafe impl Pod for NapiSums {}
 // SAFETY: the same.
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn the_layout_has_no_padding() {
-        assert_eq!((size_of::<PayerSums>(), size_of::<NapiSums>()), (56, 88));
+        assert_eq!((size_of::<InterruptedTaskSums>(), size_of::<NapiSums>()), (56, 88));
         let words = 2 * CONTEXTS * VECTORS.len() + COUNTED.len() + 2 + 12 + 4;
-        assert_eq!(size_of::<CpuState>(), 8 * words + 56 * PAYERS + 88 * NAPIS);
+        assert_eq!(size_of::<CpuState>(), 8 * words + 56 * INTERRUPTED_TASKS + 88 * NAPIS);
     }
 
     #[test]

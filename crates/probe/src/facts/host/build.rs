@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use model::{Reading, facts::Unread, host::KernelBuild};
+use model::{Reading, facts::NoAccess, host::KernelBuild};
 use parse::kconfig::KernelConfig;
 
 use crate::{ReadError, Root, error::reading};
@@ -11,10 +11,14 @@ use crate::{ReadError, Root, error::reading};
 const MAX_CONFIG_BYTES: u64 = 8 << 20;
 
 /// Reads the build options of the running kernel, `release`.
-pub(super) fn read(root: &Root, release: Option<&str>, unread: &mut Vec<Unread>) -> KernelBuild {
+pub(super) fn read(
+    root: &Root,
+    release: Option<&str>,
+    no_access: &mut Vec<NoAccess>,
+) -> KernelBuild {
     let config = config(root, release);
     if let Some(why) = config.why_not() {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "kernel build options".into(),
             why: why.to_owned(),
             remedy: "modprobe configs, or install the kernel's own /boot/config-RELEASE".into(),

@@ -3,7 +3,7 @@
 //! No single source knows. The firmware's tables name the most specific product, the CPU's own
 //! leaf names the technology, and the cpuinfo flag only says that there is one.
 
-use model::{Reading, facts::Unread};
+use model::{Reading, facts::NoAccess};
 use parse::cpuinfo::CpuInfo;
 
 use crate::{ReadError, Root};
@@ -42,12 +42,12 @@ struct Evidence {
 pub(super) fn read(
     root: &Root,
     cpuinfo: Option<&CpuInfo>,
-    unread: &mut Vec<Unread>,
+    no_access: &mut Vec<NoAccess>,
 ) -> Reading<String> {
     let evidence = gather(root, cpuinfo);
     let name = decide(&evidence);
     if let (Some("kvm" | "qemu" | "unknown"), Some(Reading::Denied(why))) = (name, &evidence.acpi) {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "which product the hypervisor is".into(),
             why: why.clone(),
             remedy: "run as root: only root may read the firmware's tables".into(),

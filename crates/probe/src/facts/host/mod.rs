@@ -7,7 +7,7 @@ mod hypervisor;
 
 use model::{
     Bytes, CpuSet, Reading,
-    facts::Unread,
+    facts::NoAccess,
     host::{Host, Reader},
 };
 use parse::cpuinfo::CpuInfo;
@@ -23,8 +23,8 @@ pub(crate) struct Sysconf {
 }
 
 /// Reads the host as a whole. What could not be read for want of a right or a kernel feature
-/// is added to `unread`.
-pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
+/// is added to `no_access`.
+pub fn read(root: &Root, no_access: &mut Vec<NoAccess>) -> Host {
     let cpuinfo = reading(root.read("/proc/cpuinfo")).map(|b| parse::cpuinfo::parse(&b));
     let online = online(root, &cpuinfo);
     let kernel = kernel(root);
@@ -34,9 +34,9 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
         kernel_version: root.word("/proc/sys/kernel/version"),
         arch: arch(root, &cpuinfo),
         distribution: distribution(root),
-        hypervisor: hypervisor::read(root, cpuinfo.known(), unread),
+        hypervisor: hypervisor::read(root, cpuinfo.known(), no_access),
         container: container::read(root),
-        lockdown: lockdown(root, unread),
+        lockdown: lockdown(root, no_access),
         cmdline: root.word("/proc/cmdline"),
         machine: machine(root, cpuinfo.known()),
         cpu_model: cpuinfo.and_then(|i| match i.model {
@@ -47,7 +47,7 @@ pub fn read(root: &Root, unread: &mut Vec<Unread>) -> Host {
         cpus_present: root.list("/sys/devices/system/cpu/present"),
         cpus_online: root.list("/sys/devices/system/cpu/online").or_else(|| online),
         smt: root.word("/sys/devices/system/cpu/smt/control"),
-        build: build::read(root, kernel.known().map(String::as_str), unread),
+        build: build::read(root, kernel.known().map(String::as_str), no_access),
         kernel,
         page_size_bytes: sysconf.as_ref().map(|s| Bytes(s.page_size_bytes)),
         clock_ticks_per_s: sysconf.map(|s| s.clock_ticks_per_s),
@@ -68,12 +68,12 @@ fn online(root: &Root, cpuinfo: &Reading<CpuInfo>) -> Reading<CpuSet> {
     }
 }
 
-/// The value of one parameter of the boot line that is a cpulist, flags in front left out
+/// The value of one parameter of the kernel cmdline that is a cpulist, flags in front left out
 /// (`isolcpus=domain,managed_irq,2-7`): the empty set where the line has no such parameter.
 pub(super) fn boot_list(root: &Root, name: &str) -> Reading<CpuSet> {
     const PATH: &str = "/proc/cmdline";
     root.parsed(PATH, |line| {
-        let params = parse::boot_line::parse(line);
+        let params = parse::kernel_cmdline::parse(line);
         // The kernel takes the last one.
         let value = params.into_iter().rev().find(|p| p.key == name).and_then(|p| p.value);
         let value = value.unwrap_or_default();
@@ -131,11 +131,11 @@ fn distribution(root: &Root) -> Reading<String> {
     if etc.is_known() { etc } else { name("/usr/lib/os-release").or_else(|| etc) }
 }
 
-fn lockdown(root: &Root, unread: &mut Vec<Unread>) -> Reading<String> {
+fn lockdown(root: &Root, no_access: &mut Vec<NoAccess>) -> Reading<String> {
     const PATH: &str = "/sys/kernel/security/lockdown";
     // The folder is the kernel's, its content securityfs's.
     if root.entries("/sys/kernel/security").is_ok_and(|names| names.is_empty()) {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "kernel lockdown mode".into(),
             why: "/sys/kernel/security: nothing is mounted there".into(),
             remedy: "mount -t securityfs securityfs /sys/kernel/security".into(),

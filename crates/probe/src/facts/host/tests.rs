@@ -3,7 +3,7 @@ use std::{fs, io::Write, os::unix::fs::symlink, path::Path};
 use super::*;
 
 /// A tree of these files; a content that starts with `->` makes a link.
-fn host(files: &[(&str, &[u8])]) -> (Host, Vec<Unread>) {
+fn host(files: &[(&str, &[u8])]) -> (Host, Vec<NoAccess>) {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("proc")).unwrap();
     for (path, content) in files {
@@ -14,9 +14,9 @@ fn host(files: &[(&str, &[u8])]) -> (Host, Vec<Unread>) {
             None => fs::write(path, content).unwrap(),
         }
     }
-    let mut unread = Vec::new();
+    let mut no_access = Vec::new();
     let root = Root::open(dir.path()).unwrap();
-    (read(&root, &mut unread), unread)
+    (read(&root, &mut no_access), no_access)
 }
 
 fn gzip(text: &[u8]) -> Vec<u8> {
@@ -31,12 +31,12 @@ const CONFIG: &[u8] = b"CONFIG_HZ=1000\nCONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n\
 #[test]
 fn build_options_from_the_running_kernel_or_from_its_file() {
     let packed = gzip(CONFIG);
-    let (live, unread) = host(&[("/proc/config.gz", &packed)]);
+    let (live, no_access) = host(&[("/proc/config.gz", &packed)]);
     assert_eq!(live.build.hz, Reading::Known(1000));
     assert_eq!(live.build.cpu_accounting, Reading::Known("virt_gen".into()));
     assert_eq!(live.build.irq_time_accounting, Reading::Known(true));
     assert_eq!(live.build.preempt, Reading::Known("voluntary".into()));
-    assert!(unread.iter().all(|u| u.what != "kernel build options"));
+    assert!(no_access.iter().all(|u| u.what != "kernel build options"));
 
     let release: (&str, &[u8]) = ("/proc/sys/kernel/osrelease", b"6.1.0-18-amd64\n");
     let (filed, _) = host(&[release, ("/boot/config-6.1.0-18-amd64", CONFIG)]);
@@ -47,11 +47,11 @@ fn build_options_from_the_running_kernel_or_from_its_file() {
 fn build_options_that_cannot_be_read_are_not_off() {
     let cut = gzip(CONFIG);
     let cut = cut.get(..cut.len() / 2).unwrap();
-    let (h, unread) = host(&[("/proc/config.gz", cut)]);
+    let (h, no_access) = host(&[("/proc/config.gz", cut)]);
     for known in [h.build.hz.is_known(), h.build.irq_time_accounting.is_known()] {
         assert!(!known);
     }
-    assert!(unread.iter().any(|u| u.what == "kernel build options"));
+    assert!(no_access.iter().any(|u| u.what == "kernel build options"));
     assert!(!h.build.btf.is_known(), "a tree without /sys/kernel says nothing of BTF");
     let version: (&str, &[u8]) = ("/proc/sys/kernel/version", b"#1 SMP PREEMPT_RT Debian\n");
     let (rt, _) = host(&[version]);
@@ -66,28 +66,28 @@ fn a_container_image_booted_as_a_machine_is_no_container() {
     let mark: (&str, &[u8]) = ("/.dockerenv", b"");
     let pid: (&str, &[u8]) = ("/proc/self/ns/pid", b"->pid:[4026531836]");
     let cgroup: (&str, &[u8]) = ("/proc/self/ns/cgroup", b"->cgroup:[4026531835]");
-    let told = |files: &[(&str, &[u8])]| host(files).0.container;
-    assert_eq!(told(&[none, mark, pid, cgroup]), Reading::Known("none".into()));
+    let reported = |files: &[(&str, &[u8])]| host(files).0.container;
+    assert_eq!(reported(&[none, mark, pid, cgroup]), Reading::Known("none".into()));
     let own: (&str, &[u8]) = ("/proc/self/ns/pid", b"->pid:[4026532299]");
-    assert_eq!(told(&[none, mark, own, cgroup]), Reading::Known("docker".into()));
-    assert_eq!(told(&[none, own, cgroup]), Reading::Known("none".into()));
+    assert_eq!(reported(&[none, mark, own, cgroup]), Reading::Known("docker".into()));
+    assert_eq!(reported(&[none, own, cgroup]), Reading::Known("none".into()));
     assert_eq!(
-        told(&[none, ("/proc/1/environ", b"PATH=/bin\0container=lxc\0"), pid, cgroup]),
+        reported(&[none, ("/proc/1/environ", b"PATH=/bin\0container=lxc\0"), pid, cgroup]),
         Reading::Known("lxc".into())
     );
     let id = "3f1b2c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f809";
     let shared = format!("0::/docker/{id}\n");
     assert_eq!(
-        told(&[("/proc/self/cgroup", shared.as_bytes()), pid, cgroup]),
+        reported(&[("/proc/self/cgroup", shared.as_bytes()), pid, cgroup]),
         Reading::Known("docker".into()),
         "with the host's namespaces, by its cgroup"
     );
-    assert!(!told(&[]).is_known());
+    assert!(!reported(&[]).is_known());
 }
 
 #[test]
 fn who_reads_and_what_the_kernel_is_called() {
-    let (h, unread) = host(&[
+    let (h, no_access) = host(&[
         (
             "/proc/self/status",
             b"Name:\tnetwright\nUid:\t1000\t0\t0\t0\nCapEff:\t0000000000003000\n",
@@ -106,6 +106,6 @@ fn who_reads_and_what_the_kernel_is_called() {
     assert_eq!(h.uptime_s, Reading::Known(2143));
     assert_eq!(h.lockdown, Reading::Known("integrity".into()));
     assert_eq!(h.distribution, Reading::Known("Fedora 41 (Cloud)".into()));
-    assert!(unread.iter().all(|u| u.what != "kernel lockdown mode"));
+    assert!(no_access.iter().all(|u| u.what != "kernel lockdown mode"));
     assert_eq!(h.build.btf, Reading::Known(false), "/sys/kernel is there, BTF is not");
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use model::{
     CpuSet, IrqId, NumaNode, Reading,
-    facts::Unread,
+    facts::NoAccess,
     irq::Irq,
     nic::{Nic, Queue},
 };
@@ -49,9 +49,9 @@ pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<Irq>> {
 }
 
 /// What could not be seen of interrupts.
-pub fn unread(irqs: &[Irq]) -> Option<Unread> {
+pub fn no_access(irqs: &[Irq]) -> Option<NoAccess> {
     let why = irqs.first()?.managed.why_not()?;
-    Some(Unread {
+    Some(NoAccess {
         what: "which interrupts the kernel alone places (managed)".into(),
         why: why.to_owned(),
         remedy: "root, debugfs mounted, and a kernel with CONFIG_GENERIC_IRQ_DEBUGFS".into(),
@@ -126,7 +126,7 @@ fn msi_devices(root: &Root, nics: &[Nic], rows: &[IrqRow]) -> HashMap<u32, Strin
 }
 
 fn irq(row: IrqRow, files: files::Files, device: Option<String>) -> Irq {
-    let told = |text: String, what: &str| {
+    let reported = |text: String, what: &str| {
         if text.is_empty() {
             Reading::Absent(format!("{INTERRUPTS} tells no {what}"))
         } else {
@@ -136,8 +136,8 @@ fn irq(row: IrqRow, files: files::Files, device: Option<String>) -> Irq {
     Irq {
         irq: row.irq,
         name: row.name,
-        chip: told(row.chip, "chip"),
-        hwirq: told(row.hwirq, "hardware number"),
+        chip: reported(row.chip, "chip"),
+        hwirq: reported(row.hwirq, "hardware number"),
         affinity: files.affinity,
         effective_affinity: files.effective_affinity,
         numa_node: files.numa_node,

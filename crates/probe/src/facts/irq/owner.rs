@@ -37,7 +37,7 @@ pub(super) fn find(root: &Root, nics: &[Nic], irqs: &mut [Irq]) {
     if cards.is_empty() {
         return;
     }
-    let told = by_netlink(nics);
+    let reported = by_netlink(nics);
     let ties: Vec<(Vec<Tie>, Mapping)> = irqs.iter().map(|irq| ties(irq, &cards)).collect();
     let busy: HashSet<usize> = ties
         .iter()
@@ -45,7 +45,7 @@ pub(super) fn find(root: &Root, nics: &[Nic], irqs: &mut [Irq]) {
         .collect();
     let single = only_one(&ties);
     for (irq, (ties, mapping)) in irqs.iter_mut().zip(ties) {
-        if let Some((nic, queues)) = told.get(&irq.irq.0) {
+        if let Some((nic, queues)) = reported.get(&irq.irq.0) {
             put(irq, &[nic.name.as_str()], queues.clone(), Mapping::NetdevNetlink, None);
             continue;
         }
@@ -111,21 +111,21 @@ fn card<'a>(root: &Root, nic: &'a Nic) -> Option<Card<'a>> {
 
 /// What the kernel itself says: NIC and queues by interrupt.
 fn by_netlink(nics: &[Nic]) -> HashMap<u32, (&Nic, Vec<QueueId>)> {
-    let mut told: HashMap<u32, (&Nic, Vec<QueueId>)> = HashMap::new();
+    let mut reported: HashMap<u32, (&Nic, Vec<QueueId>)> = HashMap::new();
     for nic in nics {
         for napi in nic.napis.known().into_iter().flatten() {
             let Some(irq) = napi.irq.known() else { continue };
             if napi.queues.is_empty() {
                 continue;
             }
-            let (_, queues) = told.entry(irq.0).or_insert_with(|| (nic, vec![]));
+            let (_, queues) = reported.entry(irq.0).or_insert_with(|| (nic, vec![]));
             queues.extend(
                 napi.queues.iter().copied().filter(|q| !queues.contains(q)).collect::<Vec<_>>(),
             );
             queues.sort();
         }
     }
-    told
+    reported
 }
 
 /// The cards that an interrupt serves: those on its PCI device, told apart by the action's

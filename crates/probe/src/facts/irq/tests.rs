@@ -63,7 +63,7 @@ impl Tree {
     }
 
     /// `nic queue` by interrupt.
-    fn told(&self, nics: &[Nic]) -> Vec<String> {
+    fn reported(&self, nics: &[Nic]) -> Vec<String> {
         let word = |r: &Reading<String>| r.get().unwrap_or_else(|| "-".into());
         self.read(nics).iter().map(|i| format!("{} {}", word(&i.nic), word(&i.queue))).collect()
     }
@@ -108,7 +108,7 @@ fn virtio_is_found_through_its_parent_and_not_confused_with_its_neighbours() {
     tree.irq(40, MSIX, "virtio3-config");
     tree.irq(41, MSIX, "virtio3-rx");
     let mut nics = [eth0];
-    assert_eq!(tree.told(&nics), ["- -", "eth0 -", "eth0 rx-0", "eth0 tx-0", "- -", "- -"]);
+    assert_eq!(tree.reported(&nics), ["- -", "eth0 -", "eth0 rx-0", "eth0 tx-0", "- -", "- -"]);
     let irqs = tree.read(&nics);
     attach(&mut nics, &irqs);
     assert_eq!(nics[0].irqs, [37, 38, 39].map(IrqId));
@@ -135,7 +135,7 @@ fn every_field_of_an_interrupt() {
     assert_eq!(counts, [(CpuId(2), 38)], "the second column is CPU 2's, zeros are left out");
     assert_eq!(irq.device, Reading::Known("0000:00:03.0".into()), "by the chip's name alone");
     assert_eq!(irq.managed, Reading::absent("/sys/kernel/debug/irq/irqs: not there"));
-    assert!(unread(&[irq]).unwrap().remedy.contains("CONFIG_GENERIC_IRQ_DEBUGFS"));
+    assert!(no_access(&[irq]).unwrap().remedy.contains("CONFIG_GENERIC_IRQ_DEBUGFS"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn names_of_nobody_and_old_names_are_found_by_the_device() {
     tree.irq(63, MSIX, "eth1");
     tree.irq(64, MSIX, "eth1-TxRx-0");
     assert_eq!(
-        tree.told(&nics),
+        tree.reported(&nics),
         ["ens1np0 -", "ens1np0 rx-0+tx-0", "ens1np0 rx-1+tx-1", "ens2 -", "ens2 rx-0+tx-0"]
     );
 }
@@ -224,7 +224,10 @@ fn several_ports_of_one_function_are_told_apart_or_share() {
     tree.irq(71, MSIX, "enp4s0f4d1-Rx0");
     tree.irq(80, MSIX, "mana_hwc@pci:7870:00:00.0");
     tree.irq(81, MSIX, "mana_q0@pci:7870:00:00.0");
-    assert_eq!(tree.told(&nics), ["enp4s0f4 rx-0", "enp4s0f4d1 rx-0", "eth1 -", "eth1 rx-0+tx-0"]);
+    assert_eq!(
+        tree.reported(&nics),
+        ["enp4s0f4 rx-0", "enp4s0f4d1 rx-0", "eth1 -", "eth1 rx-0+tx-0"]
+    );
     let irqs = tree.read(&nics);
     assert_eq!(irqs[3].also_nics, ["eth2"]);
     attach(&mut nics, &irqs);
@@ -241,7 +244,7 @@ fn one_interrupt_serves_all_queues_and_a_legacy_line_is_shared() {
     let nics = [tree.nic("eth0", "0000:00:05.0", 1), tree.nic("eth1", "0000:00:06.0", 1)];
     tree.irq(11, "IO-APIC  11-fasteoi  ", "uhci_hcd:usb1, eth0");
     tree.irq(90, MSIX, "eth1");
-    assert_eq!(tree.told(&nics), ["eth0 rx-0+tx-0", "eth1 rx-0+tx-0"]);
+    assert_eq!(tree.reported(&nics), ["eth0 rx-0+tx-0", "eth1 rx-0+tx-0"]);
     assert_eq!(tree.read(&nics)[0].mapped_by, Reading::Known(Mapping::Name));
 }
 

@@ -33,30 +33,31 @@ impl<'a> Map<'a> {
     pub fn details(&self, link: &LinkMessage) -> KindDetails {
         match (&link.data, link.kind.as_deref()) {
             (LinkData::Vlan { id }, _) => {
-                KindDetails::Vlan { id: told(*id, "VLAN id"), lower: self.lower(link) }
+                KindDetails::Vlan { id: reported(*id, "VLAN id"), lower: self.lower(link) }
             }
-            (LinkData::Macvlan { mode }, _) => {
-                KindDetails::Macvlan { lower: self.lower(link), mode: told(mode.clone(), "mode") }
-            }
+            (LinkData::Macvlan { mode }, _) => KindDetails::Macvlan {
+                lower: self.lower(link),
+                mode: reported(mode.clone(), "mode"),
+            },
             (LinkData::Bond { mode, active, xmit_hash_policy, miimon_ms }, _) => {
                 KindDetails::Bond {
                     members: self.below(link.ifindex),
-                    mode: told(mode.clone(), "mode"),
+                    mode: reported(mode.clone(), "mode"),
                     active: match active {
                         None => Reading::absent("no member is the active one"),
                         Some(index) => self.name(*index),
                     },
-                    xmit_hash_policy: told(xmit_hash_policy.clone(), "hash policy"),
-                    miimon_ms: told(*miimon_ms, "miimon"),
+                    xmit_hash_policy: reported(xmit_hash_policy.clone(), "hash policy"),
+                    miimon_ms: reported(*miimon_ms, "miimon"),
                 }
             }
             (LinkData::Bridge { stp, vlan_filtering }, _) => KindDetails::Bridge {
                 ports: self.below(link.ifindex),
-                stp: told(*stp, "STP state"),
-                vlan_filtering: told(*vlan_filtering, "VLAN filtering"),
+                stp: reported(*stp, "STP state"),
+                vlan_filtering: reported(*vlan_filtering, "VLAN filtering"),
             },
             (LinkData::Tun { multi_queue, .. }, _) => {
-                KindDetails::Tun { multi_queue: told(*multi_queue, "multi-queue") }
+                KindDetails::Tun { multi_queue: reported(*multi_queue, "multi-queue") }
             }
             // netkit is a pair like veth, and pairs are what matters of it here.
             (LinkData::None, Some("veth" | "netkit")) => self.veth(link),
@@ -142,7 +143,7 @@ impl<'a> Map<'a> {
             peer_ifindex,
             peer: self.name(index),
             peer_namespace: own.clone().map(|n| n.inode),
-            peer_mtu: told(peer.and_then(|p| p.mtu), "MTU"),
+            peer_mtu: reported(peer.and_then(|p| p.mtu), "MTU"),
             peer_container: own.and_then(|n| n.container.clone()),
         }
     }
@@ -179,6 +180,6 @@ pub fn no_peer(peer_ifindex: &Reading<u32>) -> KindDetails {
     }
 }
 
-fn told<T>(value: Option<T>, what: &str) -> Reading<T> {
-    value.map_or_else(|| Reading::Absent(format!("{what}: not told")), Reading::Known)
+fn reported<T>(value: Option<T>, what: &str) -> Reading<T> {
+    value.map_or_else(|| Reading::Absent(format!("{what}: not reported")), Reading::Known)
 }

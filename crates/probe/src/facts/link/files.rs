@@ -166,8 +166,8 @@ mod tests {
             let mut nics = nic::read(&root);
             let answers = link::Answers::ask(&root);
             let (namespaces, _) = netns::read(&root, &answers);
-            let unread = link::enrich(&root, &mut nics, &answers, &namespaces);
-            assert!(unread.iter().any(|u| u.why.contains("netlink/links")), "{unread:?}");
+            let no_access = link::enrich(&root, &mut nics, &answers, &namespaces);
+            assert!(no_access.iter().any(|u| u.why.contains("netlink/links")), "{no_access:?}");
             assert!(nics.iter().all(|n| !n.addresses.is_known() && !n.xdp.is_known()));
             nics
         }

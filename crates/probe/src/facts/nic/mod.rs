@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use model::{
     BitsPerSec, Nanos, NumaNode, Reading,
-    facts::Unread,
+    facts::NoAccess,
     nic::{KindDetails, Nic},
 };
 use parse::text;
@@ -145,7 +145,7 @@ fn target_name(target: &str) -> String {
 /// itself.
 fn driver(
     root: &Root,
-    place: &Reading<place::Place>,
+    place: &Reading<place::BusLocation>,
     info: &Reading<crate::ask::ethtool::answers::DriverInfo>,
 ) -> Reading<String> {
     place
@@ -164,7 +164,7 @@ fn master(root: &Root, path: &str) -> Reading<String> {
 }
 
 /// The device's node, else its PCI function's (a virtio device has none of its own).
-fn numa_node(root: &Root, place: &place::Place) -> Reading<NumaNode> {
+fn numa_node(root: &Root, place: &place::BusLocation) -> Reading<NumaNode> {
     let node = |dir: &str| {
         let path = format!("{dir}/numa_node");
         root.number::<i64>(&path).and_then(|n| match u32::try_from(n) {
@@ -232,7 +232,7 @@ pub(crate) fn statistics(root: &Root, dir: &str) -> Reading<BTreeMap<String, u64
 }
 
 /// What this process was kept from seeing of these interfaces: a line for each capability.
-pub fn unread(nics: &[Nic]) -> Vec<Unread> {
+pub fn no_access(nics: &[Nic]) -> Vec<NoAccess> {
     let mut lines = vec![];
     let why = |denied: &mut dyn Iterator<Item = Option<String>>| denied.flatten().next();
     fn denied<T>(reading: &Reading<T>) -> Option<String> {
@@ -244,7 +244,7 @@ pub fn unread(nics: &[Nic]) -> Vec<Unread> {
     if let Some(why) =
         why(&mut nics.iter().map(|n| denied(&n.pci.as_ref().known()?.read_request_bytes)))
     {
-        lines.push(Unread {
+        lines.push(NoAccess {
             what: "PCI read request and payload sizes of NICs".into(),
             why,
             remedy: "CAP_SYS_ADMIN, or run as root".into(),
@@ -261,7 +261,7 @@ pub fn unread(nics: &[Nic]) -> Vec<Unread> {
             .or_else(|| denied(&n.driver_stats))
     };
     if let Some(why) = why(&mut nics.iter().map(settings)) {
-        lines.push(Unread {
+        lines.push(NoAccess {
             what: "settings and statistics of NICs (ethtool)".into(),
             why,
             remedy: "CAP_NET_ADMIN, or a container profile that allows SIOCETHTOOL".into(),

@@ -5,7 +5,7 @@ use model::Reading;
 use crate::{Root, error::reading};
 
 /// The device behind an interface.
-pub struct Place {
+pub struct BusLocation {
     /// Folder of the device, links followed.
     pub device: String,
     /// Folder of the PCI function it is or hangs on.
@@ -17,7 +17,7 @@ pub struct Place {
 /// Follows the `device` link. For virtio and auxiliary devices, which only exist within a
 /// PCI function, that function is the place; a USB or platform device is its own, whatever
 /// PCI controller it is reached through.
-pub fn of(root: &Root, nic: &str) -> Reading<Place> {
+pub fn of(root: &Root, nic: &str) -> Reading<BusLocation> {
     let link = format!("/sys/class/net/{nic}/device");
     let followed = reading(root.resolve(&link));
     followed.or_else(|| by_target(root, nic, &link)).map(|device| {
@@ -35,7 +35,7 @@ pub fn of(root: &Root, nic: &str) -> Reading<Place> {
             None if bus == "virtio" => (parts.iter().rev().nth(1).copied().unwrap_or(own), None),
             None => (own, None),
         };
-        Place { bus_address: bus_address.to_owned(), pci, device }
+        BusLocation { bus_address: bus_address.to_owned(), pci, device }
     })
 }
 

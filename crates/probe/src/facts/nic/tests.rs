@@ -148,7 +148,7 @@ fn sixty_four_bytes_of_configuration_space_are_a_denial_with_its_capability() {
         let Reading::Denied(why) = sizes else { panic!("{sizes:?}") };
         assert!(why.contains("CAP_SYS_ADMIN"), "{why}");
     }
-    let lines = unread(&nics);
+    let lines = no_access(&nics);
     assert_eq!(lines.len(), 1);
     assert!(lines[0].remedy.contains("CAP_SYS_ADMIN"));
 }
@@ -308,7 +308,7 @@ fn recorded_answers_of_ethtool_are_read_by_key() {
     assert_eq!(nic.speed_bps, Reading::Known(BitsPerSec(10_000_000_000)), "no sysfs speed here");
     assert!(matches!(nic.driver_stats, Reading::Absent(_)));
     assert!(matches!(nic.coalesce, Reading::Absent(_)), "never asked of this machine");
-    assert_eq!(unread(&nics).len(), 1);
+    assert_eq!(no_access(&nics).len(), 1);
 }
 
 #[test]

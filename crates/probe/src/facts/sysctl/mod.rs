@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Bytes, Reading,
-    facts::Unread,
+    facts::NoAccess,
     host::Host,
     settings::{self, KernelDefault, Known, Scope, TABLE, UNSURE},
     sysctl::{DefaultFrom, Origin, Sysctl},
@@ -38,19 +38,19 @@ fn entries() -> impl Iterator<Item = Entry> {
 ///
 /// **Source**: `/proc/sys`; defaults from a network namespace made for the purpose, else from
 /// a table by version, memory and build; origins from the sysctl files, tuned's active profile
-/// and the boot line.
+/// and the kernel cmdline.
 pub fn read(
     root: &Root,
     host: &Host,
     memory: &Reading<Bytes>,
-    unread: &mut Vec<Unread>,
+    no_access: &mut Vec<NoAccess>,
 ) -> BTreeMap<String, Sysctl> {
     let setters = Setters::read(root);
     let config = super::host::build::config(root, host.kernel.known().map(String::as_str));
     let basis = basis(root, host, memory, config.known());
     let fresh = Fresh::read(root);
     if let Err(e @ ReadError::Denied { .. }) = &fresh.values {
-        unread.push(Unread {
+        no_access.push(NoAccess {
             what: "defaults from a fresh network namespace".into(),
             why: e.to_string(),
             remedy: "CAP_SYS_ADMIN, or run as root; a table by kernel version stands in".into(),

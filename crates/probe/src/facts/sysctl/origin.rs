@@ -1,4 +1,4 @@
-//! Who set a value: the files that a boot applies, tuned, the boot line.
+//! Who set a value: the files that a boot applies, tuned, the kernel cmdline.
 //!
 //! **Source**: sysctl.d(5) and systemd-sysctl(8) for systemd, sysctl(8) `--system` of procps
 //! elsewhere, tuned-main.conf(5), kernel-parameters (`sysctl.KEY=`, since 5.8).
@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::sysctl::Origin;
-use parse::{boot_line, sysctl_conf};
+use parse::{kernel_cmdline, sysctl_conf};
 
 use super::super::tuned;
 use crate::Root;
@@ -18,7 +18,7 @@ pub struct Setters {
     /// `/etc/sysctl.conf` where the boot does not read it, but `sysctl -p` does.
     by_hand: Vec<Assignment>,
     tuned: Option<tuned::Profile>,
-    boot_line: Vec<(String, String)>,
+    kernel_cmdline: Vec<(String, String)>,
 }
 
 /// One line of a sysctl file.
@@ -45,7 +45,7 @@ impl Setters {
         } else {
             files.extend(conf);
         }
-        Self { files, by_hand, tuned: tuned::active(root), boot_line: boot_line(root) }
+        Self { files, by_hand, tuned: tuned::active(root), kernel_cmdline: kernel_cmdline(root) }
     }
 
     /// Who gave this setting (path below `/proc/sys`) the value in force. `None` when whoever
@@ -59,8 +59,8 @@ impl Setters {
             .or(second)
             .or_else(|| last(&self.by_hand, path).and_then(|a| file_origin(a, live)))
             .or_else(|| {
-                let (_, value) = self.boot_line.iter().rev().find(|(p, _)| p == path)?;
-                sysctl_conf::same_value(value, live).then_some(Origin::BootLine)
+                let (_, value) = self.kernel_cmdline.iter().rev().find(|(p, _)| p == path)?;
+                sysctl_conf::same_value(value, live).then_some(Origin::KernelCmdline)
             })
     }
 
@@ -71,7 +71,7 @@ impl Setters {
                 // A conditional line may rightly have changed nothing.
                 p.sysctl(path).is_some_and(|l| !l.value.starts_with(['>', '<']))
             })
-            || self.boot_line.iter().any(|(p, _)| p == path)
+            || self.kernel_cmdline.iter().any(|(p, _)| p == path)
     }
 }
 
@@ -170,10 +170,10 @@ fn tuned_origin(profile: &tuned::Profile, path: &str, live: &str) -> Option<Orig
     })
 }
 
-/// `sysctl.KEY=VALUE` of the boot line, by path.
-fn boot_line(root: &Root) -> Vec<(String, String)> {
+/// `sysctl.KEY=VALUE` of the kernel cmdline, by path.
+fn kernel_cmdline(root: &Root) -> Vec<(String, String)> {
     let Ok(bytes) = root.read("/proc/cmdline") else { return vec![] };
-    boot_line::parse(&bytes)
+    kernel_cmdline::parse(&bytes)
         .into_iter()
         .filter_map(|p| {
             let key = p.key.strip_prefix("sysctl.").or_else(|| p.key.strip_prefix("sysctl/"))?;

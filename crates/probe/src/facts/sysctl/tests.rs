@@ -113,7 +113,7 @@ fn tuned_and_the_boot_line_are_owners_too() {
     assert_eq!(all["net.ipv4.tcp_rmem"].origin, tuned(profile.0, 4));
     assert_eq!(all["net.ipv4.tcp_rmem"].default, Reading::Known("4096 131072 33554432".into()));
     assert_eq!(all["net.core.somaxconn"].origin, tuned("/usr/lib/tuned/base/tuned.conf", 2));
-    assert_eq!(all["net.ipv4.tcp_fin_timeout"].origin, Origin::BootLine);
+    assert_eq!(all["net.ipv4.tcp_fin_timeout"].origin, Origin::KernelCmdline);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_tree_that_tells_nothing_leaves_each_cpu_alone() {
     let root = Root::open(dir.path()).unwrap();
     assert_eq!(online(&root), None);
     let places = read(&root, &list("3,9"));
-    assert_eq!(places[1], Place { cpu: CpuId(9), core: list("9"), l3: None, node: None });
+    assert_eq!(places[1], CpuLocation { cpu: CpuId(9), core: list("9"), l3: None, node: None });
 }
 
 #[test]

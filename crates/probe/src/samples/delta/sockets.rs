@@ -112,7 +112,7 @@ fn connection(seen: &[Option<&Connection>]) -> ConnectionSample {
         grown(seen.iter().map(|c| c.map_or(Some(0), pick)))
     };
     let ns = |delta: Delta| delta.map(|us| us.saturating_mul(1_000));
-    let told = |value: Option<u64>| match value {
+    let reported = |value: Option<u64>| match value {
         Some(v) => Reading::Known(v),
         None => Reading::absent("this kernel's tcp_info does not tell"),
     };
@@ -128,9 +128,9 @@ fn connection(seen: &[Option<&Connection>]) -> ConnectionSample {
         busy_ns: ns(growth(|c| c.info.busy_us)),
         rwnd_limited_ns: ns(growth(|c| c.info.rwnd_limited_us)),
         sndbuf_limited_ns: ns(growth(|c| c.info.sndbuf_limited_us)),
-        min_rtt_ns: told(last.and_then(|c| c.info.min_rtt_us).map(|us| u64::from(us) * 1_000)),
-        peer_window_bytes: told(windows.max().map(u64::from)),
-        send_buffer_bytes: told(last.and_then(|c| c.send_buffer).map(u64::from)),
+        min_rtt_ns: reported(last.and_then(|c| c.info.min_rtt_us).map(|us| u64::from(us) * 1_000)),
+        peer_window_bytes: reported(windows.max().map(u64::from)),
+        send_buffer_bytes: reported(last.and_then(|c| c.send_buffer).map(u64::from)),
         owners: Reading::absent("not looked for"),
     }
 }

@@ -207,10 +207,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn v4_is_one_to_one_and_keeps_the_24(list in proptest::collection::btree_set(any::<u32>(), 2..60), near in any::<u32>()) {
+        fn v4_is_one_to_one_and_keeps_the_24(list in proptest::collection::btree_set(any::<u32>(), 2..60), local in any::<u32>()) {
             let mut p = pseudonyms();
             let mut all: BTreeSet<Ipv4Addr> = list.into_iter().map(Ipv4Addr::from).collect();
-            all.extend((0..30).map(|i| Ipv4Addr::from((near & !0xff) | (i * 7 % 256))));
+            all.extend((0..30).map(|i| Ipv4Addr::from((local & !0xff) | (i * 7 % 256))));
             let mapped: BTreeMap<Ipv4Addr, Ipv4Addr> = all.iter().map(|&a| (a, p.v4(a))).collect();
             prop_assert_eq!(mapped.values().collect::<BTreeSet<_>>().len(), all.len());
             let net = |a: Ipv4Addr| u32::from(a) >> 8;
@@ -225,10 +225,10 @@ mod tests {
         }
 
         #[test]
-        fn v6_is_one_to_one_and_keeps_the_64(list in proptest::collection::btree_set(any::<u128>(), 2..40), near in any::<u64>()) {
+        fn v6_is_one_to_one_and_keeps_the_64(list in proptest::collection::btree_set(any::<u128>(), 2..40), local in any::<u64>()) {
             let mut p = pseudonyms();
             let mut all: BTreeSet<Ipv6Addr> = list.into_iter().map(Ipv6Addr::from).collect();
-            all.extend((0..20u128).map(|i| Ipv6Addr::from((u128::from(near >> 1) << 64) | i)));
+            all.extend((0..20u128).map(|i| Ipv6Addr::from((u128::from(local >> 1) << 64) | i)));
             let mapped: Vec<(Ipv6Addr, Ipv6Addr)> = all.iter().map(|&a| (a, p.v6(a))).collect();
             prop_assert_eq!(mapped.iter().map(|m| m.1).collect::<BTreeSet<_>>().len(), all.len());
             let net = |a: Ipv6Addr| u128::from(a) >> 64;

@@ -90,8 +90,8 @@ pub fn is_common(name: &str, taken: &Taken) -> bool {
     // A dictionary word may be one of the kernel's values: `up`, `none`, `performance`.
     let values = name.bytes().all(|b| b.is_ascii_alphabetic());
     let values = recording.files.iter().filter(|(place, bytes)| {
-        let told = place.starts_with("/sys/") || place.starts_with("/netwright/answers/");
-        values && told && text::is_text(bytes)
+        let reported = place.starts_with("/sys/") || place.starts_with("/netwright/answers/");
+        values && reported && text::is_text(bytes)
     });
     name.len() < 3
         || !name.bytes().any(|b| b.is_ascii_alphabetic())
@@ -143,7 +143,7 @@ impl Redactor {
             return format!("{}\n", self.hex("id", &bytes, digits)).into_bytes();
         }
         let bytes = match name {
-            "cmdline" => self.boot_line(&bytes),
+            "cmdline" => self.kernel_cmdline(&bytes),
             "numa_maps" => self.each_word(&bytes, |r, w| r.mapped_file(w)),
             "mountinfo" => lines(&bytes, |l| self.mount(l)),
             "tcp" | "udp" | "udplite" | "raw" | "icmp" | "tcp6" | "udp6" | "udplite6" | "raw6"
@@ -208,7 +208,7 @@ impl Redactor {
     }
 
     /// The kernel's own settings; what is behind `--` is init's.
-    fn boot_line(&mut self, bytes: &[u8]) -> Vec<u8> {
+    fn kernel_cmdline(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut inits = false;
         self.each_word(bytes, |r, word| {
             let argument = || r.argument(word).into_bytes();

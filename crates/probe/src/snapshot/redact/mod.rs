@@ -12,7 +12,7 @@
 //! | host and domain name, as words | where the name is also a word of the kernel's (`vm`): only in files of names |
 //! | UUIDs, ids of 32 and 64 hex digits (machine, containers, cgroups) | |
 //! | command lines | the program's name; irqbalance's and tuned's arguments |
-//! | the boot line's paths, URLs and init's arguments | settings |
+//! | the kernel cmdline's paths, URLs and init's arguments | settings |
 //! | users in `/home/…`, targets of open files, mapped files, mounts of disks and shares | |
 //! | comments, and values of keys that look like secrets, in configuration files | settings |
 //!

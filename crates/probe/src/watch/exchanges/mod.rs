@@ -1,7 +1,7 @@
 //! What servers make of their requests, watched for a while.
 
+mod reported;
 mod spread;
-mod told;
 pub mod who;
 
 use std::{
@@ -114,7 +114,7 @@ impl Observer {
     fn settle(&mut self, now: u64) {
         let Ok(classes) = self.exchanges.classes() else { return };
         let share = self.duty.observed(now);
-        let counts = told::together(classes).into_iter().map(|(class, s)| (class, s.exchanges));
+        let counts = reported::together(classes).into_iter().map(|(class, s)| (class, s.exchanges));
         let length = now.saturating_sub(std::mem::replace(&mut self.settled_ns, now));
         self.spread.add(counts, length, share);
     }
@@ -131,12 +131,12 @@ impl Observer {
     ///
     /// # Errors
     /// The kernel does not give the sums.
-    pub fn end(mut self, cut_short: bool) -> Result<PassiveDocument, String> {
+    pub fn end(mut self, interrupted: bool) -> Result<PassiveDocument, String> {
         let now = monotonic_ns();
         // What is counted from now on is not of the window.
         Part::pause(&mut self.exchanges);
         self.settle(now);
-        self.document(now.saturating_sub(self.begun_ns), cut_short)
+        self.document(now.saturating_sub(self.begun_ns), interrupted)
             .map_err(|e| format!("the eBPF programs' sums cannot be read: {e}"))
     }
 }

@@ -8,7 +8,7 @@ use super::super::permission;
 use crate::bpf::{
     Object, Wanted,
     messages::MessageCalls,
-    movers::Movers,
+    migrated_threads::MigratedThreads,
     object,
     retransmits::Retransmits,
     turns::{Own, Turn},
@@ -35,7 +35,7 @@ macro_rules! has {
     };
 }
 
-has!(Movers, MessageCalls, Retransmits);
+has!(MigratedThreads, MessageCalls, Retransmits);
 
 /// Attached programs, or why there are none.
 #[derive(Debug)]

@@ -29,13 +29,13 @@ const FIRST_CHOSEN: u16 = 32_768;
 
 /// The programs, and the ports that were marked as services'.
 #[derive(Debug)]
-pub struct Part {
+pub struct MessagesPart {
     pub programs: Programs<MessageCalls>,
     marked: BTreeSet<u16>,
     duty: Duty,
 }
 
-impl Part {
+impl MessagesPart {
     /// Attaches, if it is wanted.
     pub fn attach(asked: &Reading<()>, when: When, root: &Root, possible: &[CpuId]) -> Self {
         let listeners = sock_diag::listeners(root).map(|dump| dump.entries).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! Threads that move, what is sent and received, what is sent again, instructions a cycle.
+//! Threads that move, what is sent and received, what is retransmitted, IPC.
 
 mod held;
 mod messages;
-mod movers;
+mod migrated_threads;
 mod places;
 mod retransmits;
 
 use model::{
     CpuId, Reading,
-    watch::{Messages, Mover, ProgramStatus, Retransmits},
+    watch::{Messages, MigratedThread, ProgramStatus, Retransmits},
 };
 
 use super::{When, comms::Comms};
@@ -21,17 +21,17 @@ const MOST: usize = 1_000;
 /// The parts.
 #[derive(Debug)]
 pub struct Movement {
-    movers: movers::Part,
+    migrated_threads: migrated_threads::MigrationsPart,
     /// What is sent and received.
-    pub messages: messages::Part,
-    retransmits: retransmits::Part,
+    pub messages: messages::MessagesPart,
+    retransmits: retransmits::RetransmitsPart,
 }
 
 /// What moved in one interval.
 #[derive(Debug)]
-pub struct Look {
+pub struct MovementReading {
     /// Threads.
-    pub movers: Reading<Vec<Mover>>,
+    pub migrated_threads: Reading<Vec<MigratedThread>>,
     /// Messages.
     pub messages: Reading<Vec<Messages>>,
     /// Connections.
@@ -42,16 +42,16 @@ impl Movement {
     /// Attaches, if it is wanted.
     pub fn attach(asked: &Reading<()>, messages: When, root: &Root, possible: &[CpuId]) -> Self {
         Self {
-            movers: movers::Part::attach(asked, root, possible),
-            messages: messages::Part::attach(asked, messages, root, possible),
-            retransmits: retransmits::Part::attach(asked, possible),
+            migrated_threads: migrated_threads::MigrationsPart::attach(asked, root, possible),
+            messages: messages::MessagesPart::attach(asked, messages, root, possible),
+            retransmits: retransmits::RetransmitsPart::attach(asked, possible),
         }
     }
 
     /// What moved since the last look; `now` are the counters of this one.
-    pub fn look(&mut self, root: &Root, comms: &Comms, now: &Raw) -> Look {
-        Look {
-            movers: self.movers.look(root, comms),
+    pub fn look(&mut self, root: &Root, comms: &Comms, now: &Raw) -> MovementReading {
+        MovementReading {
+            migrated_threads: self.migrated_threads.look(root, comms),
             messages: self.messages.look(comms, now),
             retransmits: self.retransmits.look(),
         }
@@ -59,14 +59,14 @@ impl Movement {
 
     /// Begins a look at the programs' cost.
     pub fn begin_cost(&mut self) {
-        self.movers.programs.begin_cost();
+        self.migrated_threads.programs.begin_cost();
         self.messages.programs.begin_cost();
         self.retransmits.programs.begin_cost();
     }
 
     /// Ends it.
     pub fn end_cost(&mut self) {
-        self.movers.programs.end_cost();
+        self.migrated_threads.programs.end_cost();
         self.messages.programs.end_cost();
         self.retransmits.programs.end_cost();
     }
@@ -74,7 +74,7 @@ impl Movement {
     /// The programs' state over the last interval.
     pub fn status(&self) -> Vec<ProgramStatus> {
         [
-            self.movers.programs.status(),
+            self.migrated_threads.programs.status(),
             self.messages.programs.status(),
             self.retransmits.programs.status(),
         ]

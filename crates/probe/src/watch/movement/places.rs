@@ -41,29 +41,29 @@ impl Places {
     }
 
     /// Moves between CPUs that share no L3.
-    pub fn across_l3(&self, ways: &[Way]) -> Reading<u64> {
-        self.across(ways, |s| s.l3, "L3 cache")
+    pub fn across_l3(&self, transitions: &[Way]) -> Reading<u64> {
+        self.across(transitions, |s| s.l3, "L3 cache")
     }
 
     /// Moves between nodes.
-    pub fn across_node(&self, ways: &[Way]) -> Reading<u64> {
-        self.across(ways, |s| s.node, "node")
+    pub fn across_node(&self, transitions: &[Way]) -> Reading<u64> {
+        self.across(transitions, |s| s.node, "node")
     }
 
     /// Moves between packages.
-    pub fn across_package(&self, ways: &[Way]) -> Reading<u64> {
-        self.across(ways, |s| s.package, "package")
+    pub fn across_package(&self, transitions: &[Way]) -> Reading<u64> {
+        self.across(transitions, |s| s.package, "package")
     }
 
     fn across<T: PartialEq>(
         &self,
-        ways: &[Way],
+        transitions: &[Way],
         of: impl Fn(&Stand) -> Option<T>,
         what: &str,
     ) -> Reading<u64> {
         let of = |cpu| self.0.get(&cpu).and_then(&of);
         let mut sum = 0;
-        for way in ways {
+        for way in transitions {
             match (of(way.from), of(way.to)) {
                 (Some(from), Some(to)) if from == to => {}
                 (Some(_), Some(_)) => sum += way.count,
@@ -98,12 +98,12 @@ mod tests {
             (CpuId(600), stand(600, 2, 1)),
         ]));
         let way = |from, to, count| Way { from: CpuId(from), to: CpuId(to), count };
-        let ways = [way(0, 1, 100), way(1, 4, 20), way(4, 8, 3), way(8, 600, 1)];
-        assert_eq!(places.across_l3(&ways), Reading::Known(24));
-        assert_eq!(places.across_node(&ways), Reading::Known(4));
-        assert_eq!(places.across_package(&ways), Reading::Known(1));
+        let transitions = [way(0, 1, 100), way(1, 4, 20), way(4, 8, 3), way(8, 600, 1)];
+        assert_eq!(places.across_l3(&transitions), Reading::Known(24));
+        assert_eq!(places.across_node(&transitions), Reading::Known(4));
+        assert_eq!(places.across_package(&transitions), Reading::Known(1));
         places.0.remove(&CpuId(8));
-        let why = places.across_node(&ways);
+        let why = places.across_node(&transitions);
         assert_eq!(why.why_not(), Some("the kernel does not tell the node of CPU 8"));
     }
 }

@@ -1,4 +1,4 @@
-//! Connections that sent again.
+//! Connections that retransmitted.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -9,18 +9,18 @@ use crate::bpf::retransmits::{self as bpf, Key, NAME, WANTED};
 
 /// The programs.
 #[derive(Debug)]
-pub struct Part {
+pub struct RetransmitsPart {
     pub programs: Programs<bpf::Retransmits>,
 }
 
-impl Part {
+impl RetransmitsPart {
     /// Attaches, if it is wanted.
     pub fn attach(asked: &Reading<()>, possible: &[CpuId]) -> Self {
         let attach = || bpf::Retransmits::attach(possible.to_vec());
         Self { programs: Programs::new((NAME, &WANTED), asked, attach) }
     }
 
-    /// Which connections sent again since the last look.
+    /// Which connections retransmitted since the last look.
     pub fn look(&mut self) -> Reading<Vec<Retransmits>> {
         match self.programs.take(bpf::Retransmits::take) {
             Ok((segments, lost)) => Reading::Known(connections(&segments, lost)),

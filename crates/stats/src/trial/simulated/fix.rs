@@ -49,7 +49,7 @@ fn experiment(habit: Habit, truth: f64, blocks: usize, seed: u64) -> Outcome {
         let goal = Metric { effects, direction, guard: None };
         let (direction, effects) = (Direction::LowerIsBetter, tail.get(..n).unwrap_or_default());
         let guard = Metric { effects, direction, guard: Some(Guard { limit: None }) };
-        judge(&[goal, guard], Rule { smallest: None, at_end: n == blocks })
+        judge(&[goal, guard], Rule { min_effect: None, at_end: n == blocks })
     };
     let ended = (6..blocks).find(|n| look(*n).clear).unwrap_or(blocks);
     look(ended).outcome

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{Here, Wish, place};
+use super::{ChangeRequest, Here, place};
 
 /// One physical core.
 #[derive(Debug, Clone)]
@@ -25,12 +25,12 @@ struct Anchor {
 }
 
 /// Every core with a CPU in `usable`, in the order of the policy.
-pub fn ranked(here: &Here, wish: &Wish<'_>, usable: &CpuSet) -> Vec<Core> {
+pub fn ranked(here: &Here, change_request: &ChangeRequest<'_>, usable: &CpuSet) -> Vec<Core> {
     let mut cores = group(here, usable);
-    let anchor = anchor(here, wish, &cores);
-    let irq_cpus = wish.nic.filter(|_| !wish.same_host).map(|n| &n.irq_cpus);
+    let anchor = anchor(here, change_request, &cores);
+    let irq_cpus = change_request.nic.filter(|_| !change_request.same_host).map(|n| &n.irq_cpus);
     cores.sort_by_key(|c| {
-        let busy = !c.core.intersection(wish.taken).is_empty();
+        let busy = !c.core.intersection(change_request.taken).is_empty();
         let other_node = anchor.node.is_some() && c.node != anchor.node;
         let other_l3 = !anchor.l3s.is_empty() && c.l3.is_none_or(|l3| !anchor.l3s.contains(&l3));
         let takes_irqs = irq_cpus.is_some_and(|i| !c.core.intersection(i).is_empty());
@@ -59,21 +59,21 @@ fn group(here: &Here, usable: &CpuSet) -> Vec<Core> {
 }
 
 /// The other end on this host, else the NIC, else where most cores are together.
-fn anchor(here: &Here, wish: &Wish<'_>, cores: &[Core]) -> Anchor {
-    if wish.same_host {
-        if let Some(first) = wish.partner.iter().find_map(|cpu| place(here, cpu)) {
+fn anchor(here: &Here, change_request: &ChangeRequest<'_>, cores: &[Core]) -> Anchor {
+    if change_request.same_host {
+        if let Some(first) = change_request.partner.iter().find_map(|cpu| place(here, cpu)) {
             return Anchor { l3s: first.l3.into_iter().collect(), node: first.node };
         }
-    } else if let Some(nic) = wish.nic {
+    } else if let Some(nic) = change_request.nic {
         let takes = |c: &&Core| !c.core.intersection(&nic.irq_cpus).is_empty();
-        let near = |c: &&Core| nic.node.is_none() || c.node == nic.node;
+        let local = |c: &&Core| nic.node.is_none() || c.node == nic.node;
         let l3s: BTreeSet<CpuId> =
-            cores.iter().filter(takes).filter(near).filter_map(|c| c.l3).collect();
+            cores.iter().filter(takes).filter(local).filter_map(|c| c.l3).collect();
         if nic.node.is_some() || !l3s.is_empty() {
             return Anchor { l3s, node: nic.node };
         }
     }
-    let free = |c: &&Core| c.core.intersection(wish.taken).is_empty();
+    let free = |c: &&Core| c.core.intersection(change_request.taken).is_empty();
     let mut together: BTreeMap<(Option<NumaNode>, Option<CpuId>), usize> = BTreeMap::new();
     for core in cores.iter().filter(free) {
         *together.entry((core.node, core.l3)).or_default() += 1;

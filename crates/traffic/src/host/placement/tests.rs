@@ -8,7 +8,7 @@ fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> Here {
     let places = (0..cores * threads)
         .map(|cpu| {
             let core = cpu % cores;
-            Place {
+            CpuLocation {
                 cpu: CpuId(cpu),
                 core: (0..threads).map(|t| CpuId(core + t * cores)).collect(),
                 l3: Some(CpuId(core / cores_per_l3 * cores_per_l3)),
@@ -33,8 +33,8 @@ fn list(text: &str) -> CpuSet {
 
 static NONE: CpuSet = CpuSet::new();
 
-fn wish(role: Role, same_host: bool, threads: u32) -> Wish<'static> {
-    Wish { role, same_host, partner: &NONE, nic: None, threads, taken: &NONE }
+fn change_request(role: Role, same_host: bool, threads: u32) -> ChangeRequest<'static> {
+    ChangeRequest { role, same_host, partner: &NONE, nic: None, threads, taken: &NONE }
 }
 
 fn ids(choice: &Choice) -> Vec<u32> {
@@ -43,35 +43,38 @@ fn ids(choice: &Choice) -> Vec<u32> {
 
 /// Near and far of one host, not knowing of each other, and far when it knows.
 fn both(here: &Here, threads: u32) -> [Choice; 3] {
-    let near = choose(here, &wish(Role::Near, true, threads));
-    let far = choose(here, &wish(Role::Far, true, threads));
-    let partner: CpuSet = near.cpus.iter().copied().collect();
-    let told = choose(here, &Wish { partner: &partner, ..wish(Role::Far, true, threads) });
-    [near, far, told]
+    let local = choose(here, &change_request(Role::LocalEnd, true, threads));
+    let peer = choose(here, &change_request(Role::PeerEnd, true, threads));
+    let partner: CpuSet = local.cpus.iter().copied().collect();
+    let reported = choose(
+        here,
+        &ChangeRequest { partner: &partner, ..change_request(Role::PeerEnd, true, threads) },
+    );
+    [local, peer, reported]
 }
 
 #[test]
 fn one_cpu_is_for_both_and_said() {
-    let [near, far, told] = both(&machine(1, 1, 1, 1), 1);
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![0], vec![0], vec![0]));
-    assert_eq!(near.why, "shared with the far end: this process may use no other CPU");
-    assert!(told.why.contains("shared with the near end"), "{}", told.why);
+    let [local, peer, reported] = both(&machine(1, 1, 1, 1), 1);
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![0], vec![0], vec![0]));
+    assert_eq!(local.why, "shared with the server: this process may use no other CPU");
+    assert!(reported.why.contains("shared with the client"), "{}", reported.why);
 }
 
 #[test]
 fn two_threads_of_one_core_are_one_for_each_end() {
-    let [near, far, told] = both(&machine(1, 1, 1, 2), 1);
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![0], vec![1], vec![1]));
-    assert!(near.why.contains("there is no second core"), "{}", near.why);
-    assert!(told.why.contains("on the same core as the near end's CPU 0"), "{}", told.why);
+    let [local, peer, reported] = both(&machine(1, 1, 1, 2), 1);
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![0], vec![1], vec![1]));
+    assert!(local.why.contains("there is no second core"), "{}", local.why);
+    assert!(reported.why.contains("on the same core as the client's CPU 0"), "{}", reported.why);
 }
 
 #[test]
 fn two_cores_of_two_threads_are_a_core_for_each_end() {
     let here = machine(1, 1, 2, 2);
-    let [near, far, told] = both(&here, 1);
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![1], vec![0], vec![0]));
-    assert!(told.why.contains("in the L3 of the near end's CPU 1"), "{}", told.why);
+    let [local, peer, reported] = both(&here, 1);
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![1], vec![0], vec![0]));
+    assert!(reported.why.contains("in the L3 of the client's CPU 1"), "{}", reported.why);
 }
 
 /// On two cores 64 threads that were all held on one got half of what the scheduler gives them.
@@ -89,21 +92,22 @@ fn more_threads_than_cores_are_left_to_the_scheduler_and_that_is_said() {
         }
     }
     let alone = machine(1, 1, 4, 2);
-    assert_eq!(ids(&choose(&alone, &wish(Role::Near, false, 4))), [1, 2, 3, 0]);
-    assert!(choose(&alone, &wish(Role::Near, false, 5)).cpus.is_empty());
+    assert_eq!(ids(&choose(&alone, &change_request(Role::LocalEnd, false, 4))), [1, 2, 3, 0]);
+    assert!(choose(&alone, &change_request(Role::LocalEnd, false, 5)).cpus.is_empty());
     // What was asked for is done.
-    let asked = decide(&Pin::List(list("1")), &alone, &wish(Role::Near, false, 3)).unwrap();
+    let asked =
+        decide(&Pin::List(list("1")), &alone, &change_request(Role::LocalEnd, false, 3)).unwrap();
     assert_eq!(ids(&asked), [1, 1, 1]);
 }
 
 #[test]
 fn two_nodes_keep_both_ends_on_one() {
     let here = machine(2, 1, 4, 1);
-    let [near, far, told] = both(&here, 2);
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![1, 2], vec![3, 0], vec![3, 0]));
-    assert!(near.why.contains("keeps house"), "{}", near.why);
+    let [local, peer, reported] = both(&here, 2);
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![1, 2], vec![3, 0], vec![3, 0]));
+    assert!(local.why.contains("housekeeping"), "{}", local.why);
     // An end alone and more threads than a node has cores: both nodes before sharing a core.
-    let all = choose(&here, &wish(Role::Near, false, 6));
+    let all = choose(&here, &change_request(Role::LocalEnd, false, 6));
     assert_eq!(ids(&all), [1, 2, 3, 0, 4, 5]);
     assert!(all.why.contains("on 2 nodes"), "{}", all.why);
 }
@@ -112,12 +116,18 @@ fn two_nodes_keep_both_ends_on_one() {
 fn a_partner_on_the_other_node_is_followed() {
     let here = machine(2, 2, 4, 2);
     let partner = list("13");
-    let far = choose(&here, &Wish { partner: &partner, ..wish(Role::Far, true, 2) });
-    assert_eq!(ids(&far), [12, 14]);
-    assert!(far.why.contains("in the L3 of the near end's CPU 13"), "{}", far.why);
+    let peer = choose(
+        &here,
+        &ChangeRequest { partner: &partner, ..change_request(Role::PeerEnd, true, 2) },
+    );
+    assert_eq!(ids(&peer), [12, 14]);
+    assert!(peer.why.contains("in the L3 of the client's CPU 13"), "{}", peer.why);
     let outside = list("77");
-    let far = choose(&here, &Wish { partner: &outside, ..wish(Role::Far, true, 1) });
-    assert!(far.why.contains("which this process may not use"), "{}", far.why);
+    let peer = choose(
+        &here,
+        &ChangeRequest { partner: &outside, ..change_request(Role::PeerEnd, true, 1) },
+    );
+    assert!(peer.why.contains("which this process may not use"), "{}", peer.why);
 }
 
 #[test]
@@ -125,8 +135,8 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     let here = machine(2, 2, 4, 2);
     // Node 1 is CPUs 8-15 and 24-31; interrupts in its second L3, of 12-15.
     let nic = NicPlace { name: "eth0".into(), node: Some(NumaNode(1)), irq_cpus: list("12-13") };
-    let near = Wish { nic: Some(&nic), ..wish(Role::Near, false, 2) };
-    let choice = choose(&here, &near);
+    let local = ChangeRequest { nic: Some(&nic), ..change_request(Role::LocalEnd, false, 2) };
+    let choice = choose(&here, &local);
     assert_eq!(ids(&choice), [14, 15]);
     assert_eq!(
         choice.why,
@@ -134,19 +144,19 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     );
     // A sibling of an interrupted CPU is not apart from it.
     let narrow = only(machine(2, 2, 4, 2), "8,28-31");
-    assert_eq!(ids(&choose(&narrow, &near)), [30, 31]);
+    assert_eq!(ids(&choose(&narrow, &local)), [30, 31]);
     // All of the node taken up by interrupts: it stays there and says so.
     let everywhere = NicPlace { irq_cpus: list("0-31"), ..nic.clone() };
-    let choice = choose(&here, &Wish { nic: Some(&everywhere), ..near.clone() });
+    let choice = choose(&here, &ChangeRequest { nic: Some(&everywhere), ..local.clone() });
     assert_eq!(ids(&choice), [8, 9]);
     assert!(choice.why.contains("eth0 interrupts CPUs 8-9, too"), "{}", choice.why);
     // Not allowed there.
     let elsewhere = only(machine(2, 2, 4, 2), "0-7");
-    let choice = choose(&elsewhere, &near);
+    let choice = choose(&elsewhere, &local);
     assert_eq!(ids(&choice), [1, 2]);
     assert!(choice.why.contains("not on node 1, where eth0 is"), "{}", choice.why);
     // The NIC carries nothing between two ends of one host.
-    let same = choose(&here, &Wish { same_host: true, ..near });
+    let same = choose(&here, &ChangeRequest { same_host: true, ..local });
     assert!(!same.why.contains("eth0"), "{}", same.why);
 }
 
@@ -154,7 +164,10 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
 fn a_nic_of_which_little_is_known_decides_nothing() {
     let here = machine(2, 1, 2, 1);
     let nic = NicPlace { name: "eth0".into(), node: None, irq_cpus: CpuSet::new() };
-    let choice = choose(&here, &Wish { nic: Some(&nic), ..wish(Role::Near, false, 1) });
+    let choice = choose(
+        &here,
+        &ChangeRequest { nic: Some(&nic), ..change_request(Role::LocalEnd, false, 1) },
+    );
     assert_eq!(ids(&choice), [1]);
     assert!(choice.why.contains("interrupts is not known"), "{}", choice.why);
 }
@@ -163,14 +176,14 @@ fn a_nic_of_which_little_is_known_decides_nothing() {
 fn other_sessions_keep_their_cores() {
     let here = machine(1, 1, 4, 2);
     let taken = list("1");
-    let far = Wish { taken: &taken, ..wish(Role::Far, false, 1) };
-    let choice = choose(&here, &far);
+    let peer = ChangeRequest { taken: &taken, ..change_request(Role::PeerEnd, false, 1) };
+    let choice = choose(&here, &peer);
     assert_eq!(ids(&choice), [2], "neither CPU 1 nor, as long as there are others, its core");
     assert!(choice.why.ends_with("not CPU 1, which other sessions use"), "{}", choice.why);
     let taken = list("0-3");
-    assert_eq!(ids(&choose(&here, &Wish { taken: &taken, ..far.clone() })), [5]);
+    assert_eq!(ids(&choose(&here, &ChangeRequest { taken: &taken, ..peer.clone() })), [5]);
     let taken = list("0-7");
-    let choice = choose(&here, &Wish { taken: &taken, ..far });
+    let choice = choose(&here, &ChangeRequest { taken: &taken, ..peer });
     assert_eq!(ids(&choice), [1]);
     assert!(choice.why.contains("other sessions use all CPUs"), "{}", choice.why);
 }
@@ -179,11 +192,15 @@ fn other_sessions_keep_their_cores() {
 fn what_other_sessions_use_is_not_what_this_process_may_not_use() {
     let here = machine(1, 1, 2, 1);
     let (taken, partner) = (list("1"), list("0"));
-    let far = Wish { taken: &taken, partner: &partner, ..wish(Role::Far, true, 1) };
-    let choice = choose(&here, &far);
+    let peer = ChangeRequest {
+        taken: &taken,
+        partner: &partner,
+        ..change_request(Role::PeerEnd, true, 1)
+    };
+    let choice = choose(&here, &peer);
     assert_eq!(ids(&choice), [0]);
-    assert_eq!(choice.why, "shared with the near end's CPU 0; not CPU 1, which other sessions use");
-    let alone = choose(&here, &Wish { partner: &NONE, ..far });
+    assert_eq!(choice.why, "shared with the client's CPU 0; not CPU 1, which other sessions use");
+    let alone = choose(&here, &ChangeRequest { partner: &NONE, ..peer });
     assert_eq!(
         alone.why,
         "the only CPU that other sessions leave; not CPU 1, which other sessions use"
@@ -193,24 +210,24 @@ fn what_other_sessions_use_is_not_what_this_process_may_not_use() {
 #[test]
 fn holes_in_numbers_and_unknown_places_do_not_matter() {
     let mut here = only(machine(2, 1, 8, 2), "3,9,11,27");
-    let [near, far, told] = both(&here, 1);
+    let [local, peer, reported] = both(&here, 1);
     // 11 and 27 are one core; node 1 has the most.
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![9], vec![11], vec![11]));
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![9], vec![11], vec![11]));
     here.places.clear();
-    let [near, far, told] = both(&here, 1);
-    assert_eq!((ids(&near), ids(&far), ids(&told)), (vec![3], vec![9], vec![9]));
-    assert!(told.why.contains("near end"), "{}", told.why);
+    let [local, peer, reported] = both(&here, 1);
+    assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![3], vec![9], vec![9]));
+    assert!(reported.why.contains("client"), "{}", reported.why);
 }
 
 #[test]
 fn a_thousand_cpus_are_chosen_from_in_a_moment() {
     let here = machine(8, 8, 8, 2);
     assert_eq!(here.allowed.len(), 1024);
-    let [near, far, told] = both(&here, 4);
+    let [local, peer, reported] = both(&here, 4);
     // The L3 of CPU 0 has a core less that is free of housekeeping, but as many cores.
-    assert_eq!((ids(&near), ids(&far)), (vec![1, 2, 3, 4], vec![5, 6, 7, 0]));
-    assert_eq!(ids(&told), ids(&far));
-    let all = choose(&here, &wish(Role::Near, false, 512));
+    assert_eq!((ids(&local), ids(&peer)), (vec![1, 2, 3, 4], vec![5, 6, 7, 0]));
+    assert_eq!(ids(&reported), ids(&peer));
+    let all = choose(&here, &change_request(Role::LocalEnd, false, 512));
     assert_eq!(all.cpus.iter().collect::<std::collections::BTreeSet<_>>().len(), 512);
 }
 
@@ -218,16 +235,16 @@ fn a_thousand_cpus_are_chosen_from_in_a_moment() {
 fn a_list_is_taken_as_it_is_and_checked() {
     let mut here = only(machine(1, 1, 4, 2), "0-3");
     here.online = list("0-6");
-    let near = wish(Role::Near, false, 3);
-    let chosen = decide(&Pin::List(list("1,3")), &here, &near).unwrap();
+    let local = change_request(Role::LocalEnd, false, 3);
+    let chosen = decide(&Pin::List(list("1,3")), &here, &local).unwrap();
     assert_eq!((ids(&chosen), chosen.why.as_str()), (vec![1, 3, 1], "asked for"));
-    let says = |l: &str| decide(&Pin::List(list(l)), &here, &near).unwrap_err().to_string();
+    let says = |l: &str| decide(&Pin::List(list(l)), &here, &local).unwrap_err().to_string();
     assert_eq!(says("2,5"), "CPU 5 is not for this process (cpuset or affinity); it may use 0-3");
     assert_eq!(says("7"), "CPU 7 is offline or not there; it may use 0-3");
     assert!(says("").contains("empty"));
-    assert_eq!(decide(&Pin::No, &here, &near).unwrap().cpus, []);
+    assert_eq!(decide(&Pin::No, &here, &local).unwrap().cpus, []);
     for tool in [Pin::Auto, Pin::Apart] {
-        assert_eq!(ids(&decide(&tool, &here, &near).unwrap()), [1, 2, 3]);
+        assert_eq!(ids(&decide(&tool, &here, &local).unwrap()), [1, 2, 3]);
     }
 }
 
@@ -253,15 +270,15 @@ proptest::proptest! {
         let may = want.intersection(&full.allowed);
         proptest::prop_assume!(!may.is_empty());
         let here = only(full, &may.to_string());
-        let [near, far, told] = both(&here, threads);
-        for c in [&near, &far, &told] {
+        let [local, peer, reported] = both(&here, threads);
+        for c in [&local, &peer, &reported] {
             proptest::prop_assert!([0, threads as usize].contains(&c.cpus.len()));
             proptest::prop_assert!(threads > 1 || !c.cpus.is_empty());
             proptest::prop_assert!(c.cpus.iter().all(|&cpu| may.contains(cpu)));
         }
         if may.len() > 1 {
-            for other in [&far, &told] {
-                proptest::prop_assert!(!near.cpus.iter().any(|c| other.cpus.contains(c)));
+            for other in [&peer, &reported] {
+                proptest::prop_assert!(!local.cpus.iter().any(|c| other.cpus.contains(c)));
             }
         }
     }

@@ -4,29 +4,34 @@ use std::collections::BTreeSet;
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{Here, Wish, node, place};
+use super::{ChangeRequest, Here, node, place};
 
 /// The clauses, joined. `usable` is what the choice was made from.
-pub fn words(here: &Here, wish: &Wish<'_>, cpus: &[CpuId], usable: &CpuSet) -> String {
+pub fn words(
+    here: &Here,
+    change_request: &ChangeRequest<'_>,
+    cpus: &[CpuId],
+    usable: &CpuSet,
+) -> String {
     let used: CpuSet = cpus.iter().copied().collect();
     if used.is_empty() {
         return "no thread to pin".into();
     }
     let mut clauses = vec![];
     // What both ends run on is nobody's own.
-    if !wish.same_host || !shares_core(here, wish, &used, usable) {
+    if !change_request.same_host || !shares_core(here, change_request, &used, usable) {
         clauses.push(cores(here, &used));
     }
-    if wish.same_host {
-        clauses.push(beside(here, wish, &used, usable));
-    } else if wish.nic.is_some() {
-        clauses.extend(nic(here, wish, &used));
+    if change_request.same_host {
+        clauses.push(beside(here, change_request, &used, usable));
+    } else if change_request.nic.is_some() {
+        clauses.extend(nic(here, change_request, &used));
     }
     clauses.extend(house(here, &used));
-    if !used.intersection(wish.taken).is_empty() {
+    if !used.intersection(change_request.taken).is_empty() {
         clauses.push("other sessions use all CPUs, these too".into());
-    } else if !wish.taken.is_empty() {
-        clauses.push(format!("not {}, which other sessions use", named(wish.taken)));
+    } else if !change_request.taken.is_empty() {
+        clauses.push(format!("not {}, which other sessions use", named(change_request.taken)));
     }
     clauses.join("; ")
 }
@@ -38,18 +43,23 @@ fn named(cpus: &CpuSet) -> String {
 }
 
 /// Whether the other end of this host runs on a core of these.
-fn shares_core(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> bool {
+fn shares_core(
+    here: &Here,
+    change_request: &ChangeRequest<'_>,
+    used: &CpuSet,
+    usable: &CpuSet,
+) -> bool {
     let core = |c: CpuId| place(here, c).map_or(CpuSet::from_iter([c]), |p| p.core.clone());
-    match wish.partner.is_empty() {
+    match change_request.partner.is_empty() {
         true => usable.first().is_none_or(|c| usable.difference(&core(c)).is_empty()),
-        false => used.iter().any(|c| !core(c).intersection(wish.partner).is_empty()),
+        false => used.iter().any(|c| !core(c).intersection(change_request.partner).is_empty()),
     }
 }
 
 /// How threads and cores stand to each other.
 fn cores(here: &Here, used: &CpuSet) -> String {
     let text = match used.len() {
-        1 => "a core of its own",
+        1 => "a dedicated core",
         _ => "a core for each thread",
     };
     let nodes: BTreeSet<Option<NumaNode>> = used.iter().map(|c| node(here, c)).collect();
@@ -60,37 +70,42 @@ fn cores(here: &Here, used: &CpuSet) -> String {
 }
 
 /// Where the other end of the same host is.
-fn beside(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> String {
-    let other = match wish.role {
-        super::Role::Near => "far",
-        super::Role::Far => "near",
+fn beside(
+    here: &Here,
+    change_request: &ChangeRequest<'_>,
+    used: &CpuSet,
+    usable: &CpuSet,
+) -> String {
+    let other = match change_request.role {
+        super::Role::LocalEnd => "server",
+        super::Role::PeerEnd => "client",
     };
     if here.allowed.len() == 1 {
-        return format!("shared with the {other} end: this process may use no other CPU");
+        return format!("shared with the {other}: this process may use no other CPU");
     }
-    if wish.partner.is_empty() && usable.len() == 1 {
+    if change_request.partner.is_empty() && usable.len() == 1 {
         return "the only CPU that other sessions leave".into();
     }
-    if wish.partner.is_empty() {
+    if change_request.partner.is_empty() {
         // The other end comes to its choice by the same rules.
         let of = |c: CpuId| place(here, c).and_then(|p| p.core.first()).unwrap_or(c);
         let all: BTreeSet<CpuId> = usable.iter().map(of).collect();
         return match all.len() {
             1 => format!(
-                "the {other} end on the same core's other hardware threads: there is no second core"
+                "the {other} on the same core's other hardware threads: there is no second core"
             ),
-            _ => format!("the {other} end, on this host, has cores of its own"),
+            _ => format!("the {other}, on this host, has dedicated cores"),
         };
     }
-    let partner = named(wish.partner);
-    let Some(there) = wish.partner.iter().find_map(|c| place(here, c)) else {
-        return format!("the {other} end is on {partner}, which this process may not use");
+    let partner = named(change_request.partner);
+    let Some(there) = change_request.partner.iter().find_map(|c| place(here, c)) else {
+        return format!("the {other} is on {partner}, which this process may not use");
     };
     let all = |same: &dyn Fn(CpuId) -> bool| used.iter().all(same);
-    let shares_core = used
-        .iter()
-        .any(|c| place(here, c).is_some_and(|p| !p.core.intersection(wish.partner).is_empty()));
-    let relation = if !used.intersection(wish.partner).is_empty() {
+    let shares_core = used.iter().any(|c| {
+        place(here, c).is_some_and(|p| !p.core.intersection(change_request.partner).is_empty())
+    });
+    let relation = if !used.intersection(change_request.partner).is_empty() {
         "shared with"
     } else if shares_core {
         "on the same core as"
@@ -101,12 +116,12 @@ fn beside(here: &Here, wish: &Wish<'_>, used: &CpuSet, usable: &CpuSet) -> Strin
     } else {
         "apart from"
     };
-    format!("{relation} the {other} end's {partner}")
+    format!("{relation} the {other}'s {partner}")
 }
 
 /// How the choice stands to the NIC.
-fn nic(here: &Here, wish: &Wish<'_>, used: &CpuSet) -> Vec<String> {
-    let Some(nic) = wish.nic else { return vec![] };
+fn nic(here: &Here, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<String> {
+    let Some(nic) = change_request.nic else { return vec![] };
     let name = &nic.name;
     let mut clauses = Vec::new();
     if let Some(at) = nic.node {
@@ -133,6 +148,6 @@ fn house(here: &Here, used: &CpuSet) -> Option<String> {
     let zero = CpuId(0);
     let first = place(here, zero)?;
     let avoided = used.intersection(&first.core).is_empty();
-    let near = used.iter().all(|c| place(here, c).is_some_and(|p| p.node == first.node));
-    (avoided && near).then(|| "not CPU 0's, which keeps house for the host".to_owned())
+    let local = used.iter().all(|c| place(here, c).is_some_and(|p| p.node == first.node));
+    (avoided && local).then(|| "CPU 0 avoided (housekeeping)".to_owned())
 }

@@ -8,20 +8,20 @@ use probe::Root;
 use super::{
     Point,
     dialogue::Dialogue,
-    interval::{Arrivals, Look, interval},
+    interval::{Arrivals, IperfCounters, interval},
 };
 use crate::{
     Doing, Error, Heard, Result, Run,
+    assignments::Assignments,
     host::Mark as HostMark,
     iperf3::{
-        flow::{Flow, Load, Mark, Seen, Team},
+        flow::{Flow, FlowCounters, Load, Mark, Team},
         params::Params,
         results::{self, Results, Stream},
         sock,
         wire::{Broken, Until},
     },
     net::now_ns,
-    seats::Seats,
 };
 
 /// How often the stop flag and the server are looked at.
@@ -38,9 +38,9 @@ pub struct Done {
     pub same_host: bool,
     pub asked: Params,
     pub point: Point,
-    pub seats: Seats,
-    pub start: Look,
-    pub end: Look,
+    pub assignments: Assignments,
+    pub start: IperfCounters,
+    pub end: IperfCounters,
     /// When all senders had stopped.
     pub stopped: Mark,
     /// Forward and reverse.
@@ -51,7 +51,7 @@ pub struct Done {
     pub ids: Vec<u64>,
     /// What the server says.
     pub theirs: Option<Results>,
-    pub cut_short: bool,
+    pub interrupted: bool,
     pub broken: Option<Error>,
 }
 
@@ -61,14 +61,14 @@ pub fn run(
     point: Point,
     asked: &Params,
     dialogue: Dialogue,
-    seats: Seats,
+    assignments: Assignments,
     (run, heard): (Run<'_>, Heard<'_>),
 ) -> Result<Done> {
     let sockets = dialogue.streams(spec, asked)?;
     let flow = |(n, socket)| Flow::new(results::stream_id(n), asked.client_sends(n), socket);
     let flows: Vec<Flow> = sockets.into_iter().enumerate().map(flow).collect();
     let load = Load::new(asked).doing(|| "no memory for what is sent")?;
-    let cpus: Vec<u32> = seats.cpus.iter().map(|c| c.0).collect();
+    let cpus: Vec<u32> = assignments.cpus.iter().map(|c| c.0).collect();
     thread::scope(|scope| {
         let team = Team::start(scope, &flows, &load, &cpus).doing(|| "no thread")?;
         let tids = team.tids();
@@ -87,7 +87,7 @@ pub fn run(
             root: &root,
             begun: now_ns(),
             what: format!("stream {} B, {} flows", point.message_bytes, point.flows),
-            cut_short: false,
+            interrupted: false,
             broken: None,
         };
         let parts = course.measure()?;
@@ -97,7 +97,7 @@ pub fn run(
             same_host: dialogue.same_host(),
             asked: asked.clone(),
             point,
-            seats,
+            assignments,
             start: parts.start,
             end: parts.end,
             stopped: parts.stopped,
@@ -106,7 +106,7 @@ pub fn run(
             congestion: flows.first().and_then(|f| sock::congestion(&f.socket)),
             ids: flows.iter().map(|f| f.id).collect(),
             theirs: parts.theirs,
-            cut_short: course.cut_short,
+            interrupted: course.interrupted,
             broken: course.broken.take(),
         })
     })
@@ -124,13 +124,13 @@ struct Course<'a> {
     root: &'a Root,
     begun: u64,
     what: String,
-    cut_short: bool,
+    interrupted: bool,
     broken: Option<Error>,
 }
 
 struct Parts {
-    start: Look,
-    end: Look,
+    start: IperfCounters,
+    end: IperfCounters,
     stopped: Mark,
     intervals: [Vec<StreamInterval>; 2],
     arrivals: Arrivals,
@@ -146,7 +146,7 @@ impl Course<'_> {
         }
         // What the host's look costs shall not be within the window.
         let host = HostMark::take(&self.tids, self.root);
-        let start = Look { host, flows: self.team.mark() };
+        let start = IperfCounters { host, flows: self.team.mark() };
         let (end, intervals, arrivals) = self.window(&start);
         self.team.stop(|f| f.sends);
         let stopped = self.team.mark();
@@ -157,7 +157,10 @@ impl Course<'_> {
     }
 
     /// The window, with a look at the end of each interval.
-    fn window(&mut self, start: &Look) -> (Look, [Vec<StreamInterval>; 2], Arrivals) {
+    fn window(
+        &mut self,
+        start: &IperfCounters,
+    ) -> (IperfCounters, [Vec<StreamInterval>; 2], Arrivals) {
         let from = start.flows.at_ns;
         let end = from + self.spec.common.duration_ns.0;
         let every = self.spec.interval_ns.0.max(1_000_000);
@@ -170,7 +173,7 @@ impl Course<'_> {
             let at = if next + every / 10 >= end { end } else { next };
             self.wait_until(at);
             let flows = self.team.mark();
-            let now = Look { flows, host: HostMark::take(&self.tids, self.root) };
+            let now = IperfCounters { flows, host: HostMark::take(&self.tids, self.root) };
             arrivals.look(self.flows);
             for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
                 if now.flows.flows.iter().any(|f| f.sends == sends) {
@@ -182,7 +185,7 @@ impl Course<'_> {
                     lines.push(line);
                 }
             }
-            if at == end || self.cut_short || self.broken.is_some() {
+            if at == end || self.interrupted || self.broken.is_some() {
                 return (now, lines, arrivals);
             }
             before = now;
@@ -193,7 +196,7 @@ impl Course<'_> {
     /// Until then, a stop, or bad news.
     fn wait_until(&mut self, at: u64) {
         let whole = self.asked.omit_s * 1_000_000_000 + self.spec.common.duration_ns.0;
-        while !self.cut_short && self.broken.is_none() {
+        while !self.interrupted && self.broken.is_none() {
             let now = now_ns();
             if now >= at {
                 return;
@@ -206,7 +209,7 @@ impl Course<'_> {
                 Some(most) => self.listen(most.min(SLICE)),
                 None => thread::sleep(left),
             }
-            self.cut_short |= self.run.stop.load(Ordering::Relaxed);
+            self.interrupted |= self.run.stop.load(Ordering::Relaxed);
         }
     }
 
@@ -236,7 +239,12 @@ impl Course<'_> {
     }
 
     /// Ends the test and hears what the server saw.
-    fn results(&mut self, start: &Look, end: &Look, stopped: &Mark) -> Option<Results> {
+    fn results(
+        &mut self,
+        start: &IperfCounters,
+        end: &IperfCounters,
+        stopped: &Mark,
+    ) -> Option<Results> {
         if self.asked.udp && self.flows.iter().any(|f| f.sends) {
             thread::sleep(LANDING);
         }
@@ -251,11 +259,11 @@ impl Course<'_> {
     }
 
     /// What this end saw, for the server.
-    fn ours(&self, start: &Look, end: &Look, stopped: &Mark) -> Results {
+    fn ours(&self, start: &IperfCounters, end: &IperfCounters, stopped: &Mark) -> Results {
         let sends = self.flows.iter().any(|f| f.sends);
         let marks = start.flows.flows.iter().zip(&stopped.flows);
         let seconds = end.flows.seconds_since(&start.flows);
-        let one = |(flow, (from, to)): (&Flow, (&Seen, &Seen))| Stream {
+        let one = |(flow, (from, to)): (&Flow, (&FlowCounters, &FlowCounters))| Stream {
             id: flow.id,
             bytes: to.bytes.saturating_sub(from.bytes),
             retransmits: super::interval::retransmits(from, to),

@@ -18,7 +18,7 @@ use crate::{
         results::Results,
         sock,
         wire::{
-            Broken, COOKIE, Control, Cookie, RESULTS_LIMIT, State, UDP_HELLO, UDP_OLD_REPLY,
+            Broken, COOKIE, Control, Cookie, IperfState, RESULTS_LIMIT, UDP_HELLO, UDP_OLD_REPLY,
             UDP_REPLY, Until, wait,
         },
     },
@@ -90,8 +90,8 @@ impl Dialogue {
         };
         self.control.write_all(&self.cookie).map_err(broken)?;
         match self.control.hear(until).map_err(broken)? {
-            State::ParamExchange => {}
-            State::AccessDenied => {
+            IperfState::ParamExchange => {}
+            IperfState::AccessDenied => {
                 let why = "is busy with another test (an iperf3 server does one at a time); \
                            try again later";
                 return Err((Error::Environment(format!("{} {why}", self.remote)), Again::Maybe));
@@ -100,7 +100,7 @@ impl Dialogue {
         }
         self.control.write_json(&asked.write()).map_err(broken)?;
         match self.control.hear(until).map_err(broken)? {
-            State::CreateStreams => Ok(()),
+            IperfState::CreateStreams => Ok(()),
             other => Err((self.odd(other, until), Again::No)),
         }
     }
@@ -114,12 +114,12 @@ impl Dialogue {
     }
 
     /// A state that is not what was awaited.
-    pub fn odd(&self, state: State, until: Until) -> Error {
+    pub fn odd(&self, state: IperfState, until: Until) -> Error {
         let line = |what: &str| Error::Environment(format!("{}: {what}", self.remote));
         match state {
-            State::ServerTerminate => line("the server ended the test"),
-            State::AccessDenied => line("the server refused the test"),
-            State::ServerError => {
+            IperfState::ServerTerminate => line("the server ended the test"),
+            IperfState::AccessDenied => line("the server refused the test"),
+            IperfState::ServerError => {
                 let (mut code, mut errno) = ([0; 4], [0; 4]);
                 if let Err(b) = self.control.read_exact(&mut code, "its error", until) {
                     return self.error(b);
@@ -173,7 +173,7 @@ impl Dialogue {
 
     /// The server begins.
     pub fn await_running(&self, stop: &AtomicBool) -> Result<()> {
-        for awaited in [State::TestStart, State::TestRunning] {
+        for awaited in [IperfState::TestStart, IperfState::TestRunning] {
             let until = Until::after(STEP, stop);
             match self.control.hear(until).map_err(|b| self.error(b))? {
                 state if state == awaited => {}
@@ -188,9 +188,9 @@ impl Dialogue {
         let never = AtomicBool::new(false);
         let until = || Until::after(STEP, &never);
         let broken = |b| self.error(b);
-        self.control.say(State::TestEnd).map_err(broken)?;
+        self.control.say(IperfState::TestEnd).map_err(broken)?;
         match self.control.hear(until()).map_err(broken)? {
-            State::ExchangeResults => {}
+            IperfState::ExchangeResults => {}
             other => return Err(self.odd(other, until())),
         }
         self.control.write_json(&ours().write()).map_err(broken)?;
@@ -198,7 +198,7 @@ impl Dialogue {
         let theirs = Results::read(&theirs).map_err(broken)?;
         // What could go wrong from here on changes nothing.
         let _ = self.control.hear(until());
-        let _ = self.control.say(State::Done);
+        let _ = self.control.say(IperfState::Done);
         Ok(theirs)
     }
 

@@ -15,12 +15,12 @@ use super::{
 use crate::{
     host,
     iperf3::{
-        flow::Seen,
+        flow::FlowCounters,
         results::{Results, Stream},
     },
 };
 
-const NOT_TOLD: &str = "an iperf3 server does not tell";
+const NOT_REPORTED: &str = "an iperf3 server does not tell";
 
 /// A document without runs.
 pub fn empty(spec: &StreamSpec) -> StreamDocument {
@@ -34,7 +34,7 @@ pub fn empty(spec: &StreamSpec) -> StreamDocument {
         peer: End { program: "iperf3".into(), ..End::default() },
         floor: host::floor::not_measured("nothing was measured yet"),
         runs: Vec::new(),
-        cut_short: false,
+        interrupted: false,
     }
 }
 
@@ -52,9 +52,9 @@ pub fn runs(spec: &StreamSpec, done: Done) -> Vec<StreamRun> {
 
 /// One flow in the window.
 struct Pair<'a> {
-    from: &'a Seen,
+    from: &'a FlowCounters,
     /// At the window's end; for what is sent, when sending had stopped.
-    to: &'a Seen,
+    to: &'a FlowCounters,
     their: Option<&'a Stream>,
 }
 
@@ -109,16 +109,16 @@ impl<'a> Side<'a> {
         let window_s = self.window_s();
         let here = host::between(&done.start.host, &done.end.host);
         let local = EndPlacement {
-            pinned: done.seats.cpus.clone(),
-            why: done.seats.why.clone(),
-            allowed: done.seats.allowed.clone(),
+            pinned: done.assignments.cpus.clone(),
+            why: done.assignments.why.clone(),
+            allowed: done.assignments.allowed.clone(),
             received_on: done.arrivals.cpus.clone(),
             napi_ids: done.arrivals.napi_ids.clone(),
             migrations: here.extras.migrations.clone(),
             ..EndPlacement::default()
         };
         let peer = EndPlacement {
-            migrations: Reading::absent(NOT_TOLD),
+            migrations: Reading::absent(NOT_REPORTED),
             why: asked.server_cpu.map_or_else(String::new, |c| format!("asked for CPU {c}")),
             ..EndPlacement::default()
         };
@@ -151,7 +151,7 @@ impl<'a> Side<'a> {
             cpu: BothCpu {
                 local: host::per_unit(here.cpu, all_bytes),
                 peer: match &done.theirs {
-                    Some(theirs) => Reading::Known(far_cpu(theirs, window_s, all_bytes)),
+                    Some(theirs) => Reading::Known(peer_cpu_of(theirs, window_s, all_bytes)),
                     None => Reading::absent("the server did not tell its results"),
                 },
             },
@@ -192,7 +192,7 @@ impl<'a> Side<'a> {
         match self.pairs.iter().find_map(|p| p.to.tcp) {
             Some(info) => Reading::Known(info.snd_mss.into()),
             None if self.done.asked.udp => Reading::absent("UDP has none"),
-            None => Reading::absent(NOT_TOLD),
+            None => Reading::absent(NOT_REPORTED),
         }
     }
 
@@ -204,20 +204,21 @@ impl<'a> Side<'a> {
         }
         let refused = seen.iter().map(|(f, t)| t.refused.saturating_sub(f.refused)).sum();
         let sent: u64 = seen.iter().map(|(f, t)| t.datagrams.saturating_sub(f.datagrams)).sum();
-        let told: Option<Vec<&Stream>> = self.pairs.iter().map(|p| p.their).collect();
-        let Some(told) = told else {
+        let reported: Option<Vec<&Stream>> = self.pairs.iter().map(|p| p.their).collect();
+        let Some(reported) = reported else {
             return Datagrams { sent, send_refused: refused, ..Datagrams::default() };
         };
         let size = self.done.point.message_bytes.max(1);
         let received = flow_bytes.iter().map(|b| b / size).sum();
-        let lost = self.pairs.iter().zip(&told).map(|(p, t)| lost(p.to.datagrams, t)).sum();
-        let jitter = told.iter().map(|t| t.jitter_s).sum::<f64>() / told.len().max(1) as f64;
+        let lost = self.pairs.iter().zip(&reported).map(|(p, t)| lost(p.to.datagrams, t)).sum();
+        let jitter =
+            reported.iter().map(|t| t.jitter_s).sum::<f64>() / reported.len().max(1) as f64;
         Datagrams {
             sent: received + lost,
             received,
             lost,
-            reordered: Reading::absent(NOT_TOLD),
-            duplicates: Reading::absent(NOT_TOLD),
+            reordered: Reading::absent(NOT_REPORTED),
+            duplicates: Reading::absent(NOT_REPORTED),
             jitter_ns: ((jitter * 1e9) as u64).into(),
             send_refused: refused,
         }
@@ -231,21 +232,22 @@ impl<'a> Side<'a> {
                 all.push(what);
             }
         };
-        let told = done.theirs.is_some();
+        let reported = done.theirs.is_some();
         say(
-            told,
-            "the far end's CPU is iperf3's own figure for its process (cpu_util), warm-up included"
+            reported,
+            "the server's CPU is iperf3's own figure for its process (cpu_util), warm-up included"
                 .into(),
         );
         say(
-            self.sends && !told,
+            self.sends && !reported,
             "the server did not tell what it received: the bytes are those that this end's \
              kernel knows of"
                 .into(),
         );
         say(
             self.sends && !udp,
-            "intervals show what the far kernel acknowledged: iperf3 tells its sum only".into(),
+            "intervals show what the server's kernel acknowledged: iperf3 tells its sum only"
+                .into(),
         );
         say(
             self.sends && udp,
@@ -276,7 +278,7 @@ fn lost(sent: u64, their: &Stream) -> u64 {
 }
 
 /// The server's CPU from the shares that it tells.
-fn far_cpu(theirs: &Results, window_s: f64, bytes: u64) -> EndCpu {
+fn peer_cpu_of(theirs: &Results, window_s: f64, bytes: u64) -> EndCpu {
     let ns = |percent: f64| Reading::Known((percent.max(0.0) / 100.0 * window_s * 1e9) as u64);
     let cpu = EndCpu {
         window_ns: Nanos((window_s * 1e9) as u64),
@@ -284,11 +286,11 @@ fn far_cpu(theirs: &Results, window_s: f64, bytes: u64) -> EndCpu {
         threads_user_ns: ns(theirs.cpu.user),
         threads_system_ns: ns(theirs.cpu.system),
         process_ns: ns(theirs.cpu.total),
-        host_ns: Reading::absent(NOT_TOLD),
-        host_busy_per_unit_ns: Reading::absent(NOT_TOLD),
-        threads_per_unit_ns: Reading::absent(NOT_TOLD),
-        voluntary_switches: Reading::absent(NOT_TOLD),
-        involuntary_switches: Reading::absent(NOT_TOLD),
+        host_ns: Reading::absent(NOT_REPORTED),
+        host_busy_per_unit_ns: Reading::absent(NOT_REPORTED),
+        threads_per_unit_ns: Reading::absent(NOT_REPORTED),
+        voluntary_switches: Reading::absent(NOT_REPORTED),
+        involuntary_switches: Reading::absent(NOT_REPORTED),
     };
     host::per_unit(cpu, bytes)
 }

@@ -9,23 +9,29 @@ use model::{
 
 use crate::{
     host,
-    iperf3::flow::{Flow, Mark, Seen},
+    iperf3::flow::{Flow, FlowCounters, Mark},
 };
 
 /// Everything at one moment.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct IperfCounters {
     pub flows: Mark,
     pub host: host::Mark,
 }
 
 /// The interval between two looks, of one direction.
-pub fn interval(start: &Look, from: &Look, to: &Look, sends: bool, udp: bool) -> StreamInterval {
+pub fn interval(
+    start: &IperfCounters,
+    from: &IperfCounters,
+    to: &IperfCounters,
+    sends: bool,
+    udp: bool,
+) -> StreamInterval {
     let seconds = to.flows.seconds_since(&from.flows).max(1e-9);
-    let pairs: Vec<(&Seen, &Seen)> =
+    let pairs: Vec<(&FlowCounters, &FlowCounters)> =
         (from.flows.flows.iter().zip(&to.flows.flows)).filter(|(_, t)| t.sends == sends).collect();
     let bytes = pairs.iter().map(|(f, t)| arrived(f, t)).sum();
-    let tcp = |of: fn(&Seen, &Seen) -> Option<u64>, join: fn(&[u64]) -> u64| {
+    let tcp = |of: fn(&FlowCounters, &FlowCounters) -> Option<u64>, join: fn(&[u64]) -> u64| {
         let each: Option<Vec<u64>> = pairs.iter().map(|(f, t)| of(f, t)).collect();
         match (sends, udp, each) {
             (true, false, Some(each)) => Reading::Known(join(&each)),
@@ -57,26 +63,26 @@ fn mean(each: &[u64]) -> u64 {
 
 /// Bytes that reached the other end: what it received here, or its kernel acknowledged there.
 /// Of datagrams sent nobody knows: those that were sent.
-pub fn arrived(from: &Seen, to: &Seen) -> u64 {
+pub fn arrived(from: &FlowCounters, to: &FlowCounters) -> u64 {
     match to.tcp.zip(from.tcp) {
         Some((t, f)) => t.bytes_acked.saturating_sub(f.bytes_acked),
         None => to.bytes.saturating_sub(from.bytes),
     }
 }
 
-/// Segments that were sent again.
-pub fn retransmits(from: &Seen, to: &Seen) -> Option<u64> {
+/// Segments that were retransmitted.
+pub fn retransmits(from: &FlowCounters, to: &FlowCounters) -> Option<u64> {
     let (to, from) = to.tcp.zip(from.tcp)?;
     Some(u64::from(to.retransmits.saturating_sub(from.retransmits)))
 }
 
 /// What became of datagrams that came here.
-pub fn datagrams(pairs: &[(&Seen, &Seen)]) -> Datagrams {
-    let grown = |of: fn(&Seen) -> u64| -> u64 {
+pub fn datagrams(pairs: &[(&FlowCounters, &FlowCounters)]) -> Datagrams {
+    let grown = |of: fn(&FlowCounters) -> u64| -> u64 {
         pairs.iter().map(|(f, t)| of(t).saturating_sub(of(f))).sum()
     };
     let received = grown(|s| s.datagrams);
-    let lost = grown(Seen::missing);
+    let lost = grown(FlowCounters::missing);
     let jitters: Vec<u64> = pairs.iter().map(|(_, t)| t.jitter_ns).collect();
     Datagrams {
         sent: received + lost,

@@ -1,6 +1,6 @@
-//! The near end against an unmodified `iperf3 -s`.
+//! The client against an unmodified `iperf3 -s`.
 //!
-//! The far end counts what it receives between the warm-up's end and the word that the test is
+//! The server counts what it receives between the warm-up's end and the word that the test is
 //! over, and tells in one sum; between, this end tells what its own kernel knows.
 
 mod course;
@@ -23,12 +23,11 @@ use model::{
 use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 use crate::{
-    Error, Heard, Measured, Result, Run, host,
+    Error, Heard, Measured, Result, Run, assignments, host,
     net::{
         options,
         target::{Target, resolve},
     },
-    seats,
 };
 
 /// A server that has just ended a test is not there for a moment, and then busy for another.
@@ -65,12 +64,12 @@ pub fn client(
     let mut broken = None;
     for point in points(spec) {
         if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.cut_short = true;
+            document.interrupted = true;
             break;
         }
         match one(spec, point, &addresses, run, heard) {
             Ok(done) => {
-                document.cut_short |= done.cut_short || done.broken.is_some();
+                document.interrupted |= done.interrupted || done.broken.is_some();
                 document.local.address = done.local.to_string();
                 document.peer.address = done.remote.to_string();
                 broken.clone_from(&done.broken);
@@ -177,8 +176,9 @@ fn one(
     let dialogue = open(spec, &asked, addresses, run)?;
     let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
     let remote = dialogue.remote;
-    let seats = seats::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
-    course::run(spec, point, &asked, dialogue, seats, (run, heard))
+    let assignments =
+        assignments::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
+    course::run(spec, point, &asked, dialogue, assignments, (run, heard))
 }
 
 /// A server that goes along with the test, its streams not yet open.

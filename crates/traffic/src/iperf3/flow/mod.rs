@@ -17,7 +17,7 @@ use std::{
 
 use socket2::Socket;
 
-pub use team::{Mark, Seen, Team};
+pub use team::{FlowCounters, Mark, Team};
 
 use super::{params::Params, sock, wire::client_results_limit};
 use crate::net::{now_ns, wake::Sleeper};

@@ -145,11 +145,11 @@ mod tests {
         }
         assert!((s.jitter_ns - (1.0 + 15.0 / 16.0)).abs() < 1e-9, "{}", s.jitter_ns);
         // A clock that stands elsewhere changes nothing.
-        let mut far = Sequence::default();
+        let mut peer = Sequence::default();
         for (n, sent, arrived) in [(1, 5, 100), (2, 1005, 1116), (3, 2005, 2100)] {
-            far.record(n, u64::MAX - 10_000 + sent, arrived);
+            peer.record(n, u64::MAX - 10_000 + sent, arrived);
         }
-        assert!((far.jitter_ns - s.jitter_ns).abs() < 1e-9);
+        assert!((peer.jitter_ns - s.jitter_ns).abs() < 1e-9);
     }
 
     proptest! {

@@ -94,7 +94,7 @@ impl<'a> Team<'a> {
 
     /// What all flows have done by now, and the CPU time of their threads with the caller's.
     pub fn mark(&self) -> Mark {
-        let flows = self.flows.iter().map(Seen::of).collect();
+        let flows = self.flows.iter().map(FlowCounters::of).collect();
         let (user, system) = own_cpu_ns();
         let threads: u64 = self.flows.iter().map(cpu_ns).sum();
         Mark { at_ns: now_ns(), flows, cpu_ns: threads + user + system }
@@ -172,14 +172,14 @@ fn cpu_ns(flow: &Flow) -> u64 {
 #[derive(Debug, Clone)]
 pub struct Mark {
     pub at_ns: u64,
-    pub flows: Vec<Seen>,
+    pub flows: Vec<FlowCounters>,
     /// CPU time of the data threads and of the one that looks.
     pub cpu_ns: u64,
 }
 
 /// One flow at one moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Seen {
+pub struct FlowCounters {
     pub sends: bool,
     pub bytes: u64,
     /// UDP: sent, or received each once.
@@ -194,7 +194,7 @@ pub struct Seen {
     pub tcp: Option<TcpInfo>,
 }
 
-impl Seen {
+impl FlowCounters {
     fn of(flow: &Flow) -> Self {
         let g = &flow.gauges;
         // The highest before the received: what comes between the looks may not look like loss.

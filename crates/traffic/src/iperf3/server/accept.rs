@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Doing, Result,
-    iperf3::wire::{COOKIE, Control, Cookie, State, UDP_HELLO, UDP_OLD_HELLO},
+    iperf3::wire::{COOKIE, Control, Cookie, IperfState, UDP_HELLO, UDP_OLD_HELLO},
 };
 
 /// How often the stop flag and the strangers' time are looked at.
@@ -179,7 +179,7 @@ impl Door<'_, '_> {
         let Stranger { socket, from, .. } = stranger;
         let Ok(control) = Control::new(socket) else { return };
         let Some(place) = self.registry.client() else {
-            let _ = control.say(State::AccessDenied);
+            let _ = control.say(IperfState::AccessDenied);
             return self.turned_away(from, "told to try again later: as many clients as allowed");
         };
         let (registry, stop, on_event) = (self.registry, self.stop, self.on_event);

@@ -1,4 +1,4 @@
-//! The far end for unmodified iperf3 clients, many at once.
+//! The server for unmodified iperf3 clients, many at once.
 //!
 //! One thread accepts (`accept`): the first 37 bytes of a TCP connection tell whether it is a
 //! new client or a stream of one that is known (`registry`); the first datagram of a UDP

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::iperf3::{
-    flow::{Flow, Mark, Seen},
+    flow::{Flow, FlowCounters, Mark},
     params::Params,
 };
 
@@ -80,7 +80,14 @@ impl Report {
         }
     }
 
-    fn line(&mut self, id: u64, a: &Seen, b: &Seen, (from, to): (f64, f64), note: &str) {
+    fn line(
+        &mut self,
+        id: u64,
+        a: &FlowCounters,
+        b: &FlowCounters,
+        (from, to): (f64, f64),
+        note: &str,
+    ) {
         let bytes = b.bytes.saturating_sub(a.bytes);
         let rate = bytes as f64 * 8.0 / (to - from).max(1e-9);
         let role = if b.sends { "TX-S" } else { "RX-S" };

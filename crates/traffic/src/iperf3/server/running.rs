@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     iperf3::{
-        flow::{Flow, Mark, Seen, Team},
+        flow::{Flow, FlowCounters, Mark, Team},
         params::{Code, Params, Refused},
         results::{Results, Stream},
         sock,
-        wire::{Broken, State, Until, client_results_limit},
+        wire::{Broken, IperfState, Until, client_results_limit},
     },
     net::now_ns,
 };
@@ -65,7 +65,7 @@ impl Running<'_> {
                 self.let_go();
             }
             self.forget();
-            End::Told(why)
+            End::Reported(why)
         })
     }
 
@@ -81,12 +81,12 @@ impl Running<'_> {
         let begun = self.team.mark();
         self.team.go();
         let control = self.session.control;
-        control.say(State::TestRunning)?;
+        control.say(IperfState::TestRunning)?;
         let start = self.watch(begun, longest, report.as_mut())?;
         self.team.stop(|f| f.sends);
         let end = self.team.mark();
         self.finish_sending();
-        control.say(State::ExchangeResults)?;
+        control.say(IperfState::ExchangeResults)?;
         let most = client_results_limit(self.asked.streams());
         let theirs = control.read_json(most, "results", self.session.step())?;
         let theirs = Results::read(&theirs)?;
@@ -98,7 +98,7 @@ impl Running<'_> {
         }
         let ours = self.results(&window, &theirs, report.map(Report::text));
         control.write_json(&ours.write())?;
-        control.say(State::DisplayResults)?;
+        control.say(IperfState::DisplayResults)?;
         // It says Done, or just closes.
         let _ = control.hear(Until::after(Duration::from_secs(2), self.session.stop));
         Ok(Event::Finished {
@@ -142,8 +142,8 @@ impl Running<'_> {
             let left = until.saturating_duration_since(Instant::now());
             match self.session.control.listen(left.min(TICK))? {
                 None => {}
-                Some(State::TestEnd) => break,
-                Some(State::ClientTerminate) => return Err(End::Terminated),
+                Some(IperfState::TestEnd) => break,
+                Some(IperfState::ClientTerminate) => return Err(End::Terminated),
                 Some(state) => {
                     return Err(Broken::Garbage(format!("{state:?} within the test")).into());
                 }
@@ -188,7 +188,7 @@ impl Running<'_> {
     fn broken(&self, e: &io::Error) -> End {
         match self.session.control.listen(AFTERMATH) {
             Err(b) => b.into(),
-            Ok(Some(State::ClientTerminate)) => End::Terminated,
+            Ok(Some(IperfState::ClientTerminate)) => End::Terminated,
             Ok(_) => Refused::io(Code::StreamWrite, "a stream broke", e).into(),
         }
     }
@@ -251,7 +251,13 @@ impl Running<'_> {
 }
 
 /// What one stream did, with what the client says that it has sent.
-fn stream(flow: &Flow, from: &Seen, to: &Seen, seconds: f64, their: Option<&Stream>) -> Stream {
+fn stream(
+    flow: &Flow,
+    from: &FlowCounters,
+    to: &FlowCounters,
+    seconds: f64,
+    their: Option<&Stream>,
+) -> Stream {
     let knows_omitted = their.is_some_and(|t| t.omitted.is_some());
     let (packets, lost, omitted) = match flow.sends {
         true => (to.datagrams, 0, (0, from.datagrams)),

@@ -25,7 +25,7 @@ use crate::iperf3::{
     params::{Code, Params, Refused},
     results, sock,
     wire::{
-        Broken, Control, Cookie, PARAMS_LIMIT, State, UDP_OLD_HELLO, UDP_OLD_REPLY, UDP_REPLY,
+        Broken, Control, Cookie, IperfState, PARAMS_LIMIT, UDP_OLD_HELLO, UDP_OLD_REPLY, UDP_REPLY,
         Until,
     },
 };
@@ -47,7 +47,7 @@ pub enum End {
     /// The server says so.
     Terminate(String),
     /// It has been told already.
-    Told(String),
+    Reported(String),
 }
 
 impl From<Broken> for End {
@@ -124,29 +124,29 @@ impl Session<'_> {
     /// Tells the client why, as far as its protocol has words, and gives our own.
     pub fn goodbye(&self, end: End) -> String {
         match end {
-            End::Told(why) => why,
+            End::Reported(why) => why,
             End::Refused(Refused { code, errno, why }) => {
-                let mut said = vec![State::ServerError as i8 as u8];
+                let mut said = vec![IperfState::ServerError as i8 as u8];
                 said.extend((code as i32).to_be_bytes());
                 said.extend(errno.to_be_bytes());
                 let _ = self.control.write_all(&said);
                 why
             }
             End::Broken(Broken::Stopped) => {
-                let _ = self.control.say(State::ServerTerminate);
+                let _ = self.control.say(IperfState::ServerTerminate);
                 "the server was stopped".into()
             }
             End::Broken(b) => b.to_string(),
             End::Terminated => "it ended the test early".into(),
             End::Terminate(why) => {
-                let _ = self.control.say(State::ServerTerminate);
+                let _ = self.control.say(IperfState::ServerTerminate);
                 why
             }
         }
     }
 
     fn serve(&self) -> Result<Event, End> {
-        self.control.say(State::ParamExchange)?;
+        self.control.say(IperfState::ParamExchange)?;
         let asked = self.control.read_json(PARAMS_LIMIT, "parameters", self.step())?;
         let asked = Params::read(&asked)?;
         if asked.auth {
@@ -166,7 +166,7 @@ impl Session<'_> {
         let flows = self.flows(&asked, sockets)?;
         let load = Load::new(&asked)
             .map_err(|e| Refused::io(Code::CreateStream, "no memory for the payload", &e))?;
-        self.control.say(State::TestStart)?;
+        self.control.say(IperfState::TestStart)?;
         self.begun.set(true);
         (self.on_event)(Event::Started { client: self.client, what: describe(&asked) });
         let longest = match asked.time_s {
@@ -186,7 +186,7 @@ impl Session<'_> {
     fn open_tcp(&self, asked: &Params) -> Result<Vec<Socket>, End> {
         let busy = || End::Broken(Broken::Garbage("a cookie that is in use".into()));
         let ticket = self.registry.await_cookie(self.cookie).ok_or_else(busy)?;
-        self.control.say(State::CreateStreams)?;
+        self.control.say(IperfState::CreateStreams)?;
         let until = self.step();
         let mut sockets: Vec<(u64, Socket)> = Vec::new();
         while sockets.len() < asked.streams() {
@@ -211,7 +211,7 @@ impl Session<'_> {
             self.still_there(turn)?;
             thread::sleep(SHORT);
         };
-        self.control.say(State::CreateStreams)?;
+        self.control.say(IperfState::CreateStreams)?;
         let until = self.step();
         let mut sockets = Vec::new();
         while sockets.len() < asked.streams() {
@@ -238,7 +238,7 @@ impl Session<'_> {
     fn still_there(&self, until: Until) -> Result<(), End> {
         match self.control.listen(Duration::ZERO)? {
             None => {}
-            Some(State::ClientTerminate) => return Err(End::Terminated),
+            Some(IperfState::ClientTerminate) => return Err(End::Terminated),
             Some(state) => return Err(Broken::Garbage(format!("{state:?} too early")).into()),
         }
         if self.stop.load(Ordering::Relaxed) {

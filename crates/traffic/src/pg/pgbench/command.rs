@@ -27,7 +27,7 @@ pub fn check(spec: &PgSpec, tool: &Tool) -> Result<()> {
         ("--per-statement (it tells means alone)", spec.per_statement),
         ("--timeout", spec.timeout_ns.0 != USUAL_TIMEOUT_NS),
         ("--interval (its own -P 1 does)", spec.interval_ns.is_some()),
-        ("--confidence", spec.common.confidence_per_mille.is_some()),
+        ("--precision", spec.common.confidence_per_mille.is_some()),
         ("--warmup", warmup_ns.0 > 0),
         ("--cooldown", cooldown_ns.0 > 0),
         ("--wait", *wait != Wait::Block),

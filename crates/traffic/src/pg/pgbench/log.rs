@@ -128,7 +128,7 @@ fn add(to: &mut Recorder, entry: &Entry, start_ns: u64, since_ns: u64) {
     };
     match &entry.outcome {
         Ok(latency) => to.logged(&done, *latency),
-        Err(why) if why == "skipped" => to.fate.left.not_begun += 1,
+        Err(why) if why == "skipped" => to.fate.left.not_started += 1,
         Err(why) => {
             let why = named(why, to);
             to.logged_failure(&done, why);

@@ -4,7 +4,7 @@
 //! - `find`: the program.
 //! - `command`: what was asked, in its options, and what it has none for.
 //! - `child`: the process, ended when we are.
-//! - `told`: its report; `log`: its line for each transaction.
+//! - `reported`: its report; `log`: its line for each transaction.
 //! - `round`: one run, from all of them.
 //!
 //! **Source**: PostgreSQL's documentation, "pgbench", "Per-Transaction Logging" among others.
@@ -13,8 +13,8 @@ mod child;
 mod command;
 mod find;
 pub mod log;
+pub mod reported;
 mod round;
-pub mod told;
 
 pub use command::check;
 pub use find::{Tool, find};

@@ -17,25 +17,25 @@ use super::{
     child::{self, Over},
     command::{self, Logs},
     log::{self, Columns},
-    told::{self, Told},
+    reported::{self, Reported},
 };
 use crate::{
     Doing, Error, Result,
+    assignments::Assignments,
     client::{Peer, conduct::Run},
     host,
     net::now_ns,
     pg::{
+        local::PgShape,
         measure::clients_text,
-        near::Shape,
         recorder::{Kept, Recorder},
         result,
     },
     rtt::measure::BATCH_NS,
-    seats::Seats,
     served::{
         backlog::Late,
-        crew::{Crew, Duty},
         sums::Sums,
+        workers::{Duty, Workers},
     },
 };
 
@@ -43,7 +43,7 @@ use crate::{
 /// transactions.
 const GRACE_NS: u64 = 60_000_000_000;
 const NOT_ASKED: &str = "pgbench's threads are not asked";
-const NOT_TOLD: &str = "pgbench does not tell";
+const NOT_REPORTED: &str = "pgbench does not tell";
 
 /// What a run of pgbench is made of.
 #[derive(Clone, Copy)]
@@ -51,12 +51,12 @@ pub struct By<'a> {
     pub tool: &'a Tool,
     pub spec: &'a PgSpec,
     pub clients: u32,
-    pub shape: &'a Shape,
+    pub shape: &'a PgShape,
     pub seed: u64,
     pub onlooker: Option<&'a Peer>,
     /// See [`conducted`].
     pub conducted: &'a Common,
-    pub seats: &'a Seats,
+    pub assignments: &'a Assignments,
     pub same_host: bool,
     /// The password that stood in the connection string.
     pub password: Option<&'a str>,
@@ -67,7 +67,7 @@ pub struct By<'a> {
 /// A run, and what else came of it.
 pub struct One {
     pub run: PgRun,
-    pub cut_short: bool,
+    pub interrupted: bool,
     pub broken: Option<Error>,
 }
 
@@ -80,7 +80,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     let over = Mutex::new(None);
     let longer = by.conducted.duration_ns.0 as f64 / by.spec.common.duration_ns.0.max(1) as f64;
     let progress = |what: &str, share: f64| (run.progress)(what, (share * longer).min(1.0));
-    let mut round = by.crew().work(
+    let mut round = by.workers().work(
         Run::new(run.stop, &progress),
         &format!("pgbench, {}", clients_text(by.clients)),
         || by.recorder(),
@@ -98,49 +98,50 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
         return Err(round.broken.unwrap_or(ended));
     };
     let read = |name| std::fs::read_to_string(folder.file(name)).unwrap_or_default();
-    let (error, warnings) = told::complaints(&read("err"));
-    let told = told::read(&read("out"));
+    let (error, warnings) = reported::complaints(&read("err"));
+    let reported = reported::read(&read("out"));
     let start_ns = round.course.start_ns;
     let logged = log::read(&folder.logs(), Columns::of(by.spec), start_ns, || by.recorder())?;
     round.recorders = logged.recorders;
-    round.course.window_ns = window(by.spec, told.as_ref(), logged.spans_ns);
+    round.course.window_ns = window(by.spec, reported.as_ref(), logged.spans_ns);
     let mut broken = round.broken.take();
     if !over.status.success() && !over.by_us {
         let why = error.unwrap_or_else(|| format!("it ended by {}", over.status));
         let names: Vec<&str> = by.spec.scripts.iter().map(|s| s.name.as_str()).collect();
-        let why = told::with_name(&why, &names);
+        let why = reported::with_name(&why, &names);
         broken = Some(Error::Environment(format!("pgbench: {why}")));
     }
     let mut sums = Sums::new(by.recorder());
     sums.add(None, &round);
     sums.window_ns = round.course.window_ns;
-    sums.cut_short = over.by_us || broken.is_some();
+    sums.interrupted = over.by_us || broken.is_some();
     if sums.all.latency.count() + sums.all.failures() == 0
         && let Some(why) = broken
     {
         return Err(why);
     }
-    let cut_short = sums.cut_short;
-    let run = by.finished(&sums, &over, told.unwrap_or_default(), warnings);
-    Ok(One { run, cut_short, broken })
+    let interrupted = sums.interrupted;
+    let run = by.finished(&sums, &over, reported.unwrap_or_default(), warnings);
+    Ok(One { run, interrupted, broken })
 }
 
 /// The time that the rate is of: pgbench's own where it reported, else that of its log.
-fn window(spec: &PgSpec, told: Option<&Told>, spans_ns: u64) -> u64 {
-    let rate = told.and_then(|t| if spec.connect_each { t.per_s_with } else { t.per_s_without });
-    match (told, rate) {
-        (Some(told), Some(rate)) if rate > 0.0 && told.processed > 0 => {
-            (told.processed as f64 / rate * 1e9).round() as u64
+fn window(spec: &PgSpec, reported: Option<&Reported>, spans_ns: u64) -> u64 {
+    let rate =
+        reported.and_then(|t| if spec.connect_each { t.per_s_with } else { t.per_s_without });
+    match (reported, rate) {
+        (Some(reported), Some(rate)) if rate > 0.0 && reported.processed > 0 => {
+            (reported.processed as f64 / rate * 1e9).round() as u64
         }
         _ => spans_ns,
     }
 }
 
 impl By<'_> {
-    fn crew(&self) -> Crew<'_> {
-        Crew {
+    fn workers(&self) -> Workers<'_> {
+        Workers {
             common: self.conducted,
-            seats: self.seats,
+            assignments: self.assignments,
             onlooker: self.onlooker,
             connections: self.clients,
             rate_per_s: None,
@@ -167,8 +168,8 @@ impl By<'_> {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        let cpus: CpuSet = self.seats.cpus.iter().copied().collect();
-        if !self.seats.cpus.is_empty() {
+        let cpus: CpuSet = self.assignments.cpus.iter().copied().collect();
+        if !self.assignments.cpus.is_empty() {
             // It inherits this thread's.
             host::pin::set(&cpus)?;
         }
@@ -179,12 +180,12 @@ impl By<'_> {
         let file = |name| File::create(folder.file(name)).doing(|| "pgbench's output");
         let begun = now_ns();
         let over = child::run(command, file("out")?, file("err")?, || {
-            duty.team.stopping() || now_ns().saturating_sub(begun) > self.longest_ns()
+            duty.team.stopping() || now_ns().saturating_sub(begun) > self.max_time_ns()
         })?;
         Ok(Some(over))
     }
 
-    fn longest_ns(&self) -> u64 {
+    fn max_time_ns(&self) -> u64 {
         self.spec.common.duration_ns.0.saturating_add(GRACE_NS)
     }
 
@@ -192,25 +193,25 @@ impl By<'_> {
         &self,
         sums: &Sums<Recorder>,
         over: &Over,
-        told: Told,
+        reported: Reported,
         warnings: Vec<String>,
     ) -> PgRun {
         let transactions = sums.all.latency.count();
         // The looks enclose all of pgbench, also its connecting: its transactions are all there are.
         let spec = PgSpec { transactions: Some(transactions), ..self.spec.clone() };
         let mut run =
-            result::pg_run(&spec, self.clients, self.shape, self.seats, self.same_host, sums);
+            result::pg_run(&spec, self.clients, self.shape, self.assignments, self.same_host, sums);
         run.tls_handshake_ns = None;
         run.tls = self.tls.cloned();
-        run.statements = Reading::absent(NOT_TOLD);
-        run.moved = Reading::absent(NOT_TOLD);
+        run.statements = Reading::absent(NOT_REPORTED);
+        run.moved = Reading::absent(NOT_REPORTED);
         run.placement.local.migrations = Reading::absent(NOT_ASKED);
         run.placement.local.ran_on.clear();
         run.cpu.local = host::per_unit(used(run.cpu.local, over), transactions);
-        self.rates(&mut run, &told);
+        self.rates(&mut run, &reported);
         if let Some(rate_per_s) = self.spec.rate_per_s {
-            run.not_begun = Reading::absent(NOT_TOLD);
-            run.warnings.extend(self.late(rate_per_s, &run, &told));
+            run.not_started = Reading::absent(NOT_REPORTED);
+            run.warnings.extend(self.late(rate_per_s, &run, &reported));
         }
         run.warnings.extend(warnings.into_iter().map(|w| format!("pgbench: {w}")));
         run.warnings.extend(without_connection(self.spec).map(Into::into));
@@ -220,39 +221,39 @@ impl By<'_> {
                  thread, is lost"
                     .into(),
             );
-        } else if told.processed != transactions {
+        } else if reported.processed != transactions {
             run.warnings.push(format!(
                 "pgbench reports {} transactions, its log has {transactions}",
-                told.processed
+                reported.processed
             ));
         }
         run
     }
 
     /// Whether it kept its schedule.
-    fn late(&self, rate_per_s: u64, run: &PgRun, told: &Told) -> Option<String> {
+    fn late(&self, rate_per_s: u64, run: &PgRun, reported: &Reported) -> Option<String> {
         let late = Late {
             places: "--clients",
             rate_per_s,
             per_s: run.transactions_per_s,
             at_once: self.clients.into(),
-            lag_ns: told.lag_ns,
+            lag_ns: reported.lag_ns,
             window_ns: run.window_ns.0,
         };
         late.warning("pgbench")
     }
 
     /// The rates with and without connecting, as pgbench has them.
-    fn rates(&self, run: &mut PgRun, told: &Told) {
+    fn rates(&self, run: &mut PgRun, reported: &Reported) {
         let (n, window) = (run.transactions as f64, run.window_ns.0 as f64);
         let rate = |ns: f64| n * 1e9 / ns.max(1.0);
-        match (self.spec.connect_each, told.connecting_ns, told.each_connection_ns) {
+        match (self.spec.connect_each, reported.connecting_ns, reported.each_connection_ns) {
             (false, Some(connecting), _) => {
                 run.transactions_per_s_with_connecting = rate(window + connecting);
             }
             (false, None, _) => {
                 run.transactions_per_s_with_connecting =
-                    told.per_s_with.unwrap_or(run.transactions_per_s);
+                    reported.per_s_with.unwrap_or(run.transactions_per_s);
             }
             (true, _, Some(each)) => {
                 let spent = each * n / f64::from(self.clients.max(1));
@@ -261,7 +262,7 @@ impl By<'_> {
             }
             (true, _, None) => {
                 run.transactions_per_s_without_connecting =
-                    told.per_s_without.unwrap_or(run.transactions_per_s);
+                    reported.per_s_without.unwrap_or(run.transactions_per_s);
             }
         }
     }

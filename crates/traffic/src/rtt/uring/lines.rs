@@ -46,12 +46,12 @@ pub struct Lines {
 
 impl Lines {
     /// For these sockets: messages of `incoming` bytes come, of `outgoing` bytes go, up to
-    /// `outstanding` at once.
+    /// `queue_depth` at once.
     ///
     /// # Errors
     /// As [`Ring::new`].
-    pub fn new(fds: &[RawFd], incoming: u64, outgoing: u64, outstanding: u32) -> io::Result<Self> {
-        let several = |bytes: u64| (bytes * u64::from(outstanding)).min(256 << 10).max(bytes);
+    pub fn new(fds: &[RawFd], incoming: u64, outgoing: u64, queue_depth: u32) -> io::Result<Self> {
+        let several = |bytes: u64| (bytes * u64::from(queue_depth)).min(256 << 10).max(bytes);
         // Several at once only where several came at once.
         let batch = (several(outgoing) / outgoing.max(1)).max(1);
         let mut all = Self {
@@ -150,7 +150,7 @@ impl Lines {
                 Done::Received { key, result, buffer, more } => {
                     self.received(key, result, buffer, more)?
                 }
-                Done::CutShort { key, length, result } => self.cut_short(key, length, result),
+                Done::Interrupted { key, length, result } => self.interrupted(key, length, result),
                 Done::Sent { key, result } => self.sent(key, result),
             };
             if event.is_some() {
@@ -193,7 +193,7 @@ impl Lines {
 
     /// A quick send did not go as a whole: the rest goes patiently.
     #[cold]
-    fn cut_short(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
+    fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
         let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
         if result < 0 && !again(result) {
             return self.close(key, Some(result));

@@ -6,9 +6,9 @@
 //! ready sockets with epoll; what differs is that more of them are done in a second.
 
 mod buffers;
-pub mod far;
 mod lines;
-pub mod near;
+pub mod local;
+pub mod peer;
 mod ring;
 
 use std::os::fd::RawFd;
@@ -42,14 +42,14 @@ pub fn lines(
     fds: &[RawFd],
     incoming: u64,
     outgoing: u64,
-    outstanding: u32,
+    queue_depth: u32,
     member: &Member,
 ) -> Option<Lines> {
     let few = fds.len() < FEWEST_FLOWS;
     if engine == Engine::Epoll || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
         return None;
     }
-    match Lines::new(fds, incoming, outgoing, outstanding) {
+    match Lines::new(fds, incoming, outgoing, queue_depth) {
         Ok(lines) => {
             member.see(|seen| seen.used(IO_URING));
             Some(lines)

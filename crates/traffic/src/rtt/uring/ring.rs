@@ -27,8 +27,8 @@ pub enum Done {
     /// Bytes came, or the end (none), or an error (negative). `more` is whether the kernel goes
     /// on receiving on this flow.
     Received { key: usize, result: i32, buffer: Option<u16>, more: bool },
-    /// A quick send of so many bytes went wrong or was cut short.
-    CutShort { key: usize, length: u32, result: i32 },
+    /// A quick send of so many bytes went wrong or was interrupted.
+    Interrupted { key: usize, length: u32, result: i32 },
     /// A patient send ended.
     Sent { key: usize, result: i32 },
 }
@@ -173,7 +173,7 @@ impl Ring {
                 buffer: cqueue::buffer_select(flags),
                 more: cqueue::more(flags),
             },
-            QUICK => Done::CutShort { key, length: (data >> 28) as u32, result },
+            QUICK => Done::Interrupted { key, length: (data >> 28) as u32, result },
             _ => Done::Sent { key, result },
         })
     }

@@ -1,4 +1,4 @@
-//! Our near end at unmodified qperf servers, and at what is none.
+//! Our client at unmodified qperf servers, and at what is none.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ use std::{
 use model::{
     Nanos,
     measure::{
-        Common, Engine, FarProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait,
+        Common, Engine, PeerProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait,
     },
 };
 use traffic::{
@@ -19,14 +19,14 @@ use traffic::{
     qperf::{self, Limits},
 };
 
-use super::{far::Far, real};
+use super::{peer::PeerEnd, real};
 
 const MS: u64 = 1_000_000;
 
 pub fn common(target: &str, transport: Transport, ms: u64) -> Common {
     Common {
         target: target.into(),
-        far: FarProgram::Qperf,
+        peer: PeerProgram::Qperf,
         transport,
         family: None,
         bind: None,
@@ -40,7 +40,7 @@ pub fn common(target: &str, transport: Transport, ms: u64) -> Common {
         threads: 1,
         socket: SocketOptions::default(),
         confidence_per_mille: None,
-        longest_ns: Nanos(0),
+        max_time_ns: Nanos(0),
     }
 }
 
@@ -50,12 +50,12 @@ fn spec(target: &str, transport: Transport, ms: u64) -> RttSpec {
         request_bytes: vec![1],
         response_bytes: vec![],
         flows: vec![1],
-        outstanding: 1,
+        queue_depth: 1,
         rate_per_s: None,
         timeout_ns: Nanos(200 * MS),
         wait_split: false,
         service_ns: None,
-        think_ns: None,
+        think_time_ns: None,
         peer_threads: None,
         engine: Engine::Auto,
     }
@@ -117,7 +117,7 @@ fn a_message_larger_than_the_sockets_buffers() {
 #[test]
 fn half_of_it_is_what_qperf_prints() {
     const HALF_NS: f64 = 1.5e6;
-    let slow = Far::new(Limits { service_ns: Nanos(3 * MS), ..Limits::default() });
+    let slow = PeerEnd::new(Limits { service_ns: Nanos(3 * MS), ..Limits::default() });
     let target = format!("127.0.0.1:{}", slow.port);
     for (transport, test) in [(Transport::Tcp, "tcp_lat"), (Transport::Udp, "udp_lat")] {
         let (mut ours, mut theirs) = (vec![], vec![]);
@@ -135,13 +135,13 @@ fn half_of_it_is_what_qperf_prints() {
 
 #[test]
 fn an_injected_service_time_shows_whole() {
-    let slow = Far::new(Limits { service_ns: Nanos(3 * MS), ..Limits::default() });
+    let slow = PeerEnd::new(Limits { service_ns: Nanos(3 * MS), ..Limits::default() });
     for transport in [Transport::Tcp, Transport::Udp] {
         let d = whole(&spec(&format!("127.0.0.1:{}", slow.port), transport, 500));
         let q = &d.runs[0].rtt_ns;
         assert!(q.min >= 3 * MS && q.p50 < 6 * MS, "{q:?}");
     }
-    // The far end counted what this end did: one may have been under way at the end, and the
+    // The server counted what this end did: one may have been under way at the end, and the
     // warm-up and cool-down are in its count alone.
     for (test, received, sent) in slow.ended(2) {
         assert!(received - sent <= 1 && received > 100, "{test} {received} {sent}");
@@ -159,7 +159,7 @@ fn spinning_and_pinning_are_followed() {
     assert_eq!(r.placement.peer.pinned.len(), 1);
     assert!(r.placement.same_host);
     assert!(r.placement.local.ran_on.keys().eq(r.placement.local.pinned.iter()), "{r:?}");
-    // A CPU that the far end has not: its own words.
+    // A CPU that the server has not: its own words.
     s.common.peer_pin = Pin::List(std::iter::once(model::CpuId(900)).collect());
     let e = rtt(&s).unwrap_err().to_string();
     assert!(e.contains("says: cannot set processor affinity (cpu 900)"), "{e}");
@@ -211,7 +211,7 @@ fn nobody_and_somebody_else_there() {
     }
 }
 
-/// A far end that keeps the protocol up to the data, then does `then`.
+/// A server that keeps the protocol up to the data, then does `then`.
 fn half_a_server(udp: bool, then: fn(std::net::TcpStream)) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
@@ -241,7 +241,7 @@ fn a_far_end_that_dies_falls_silent_or_swallows() {
     let (at, server) = half_a_server(false, |_| thread::sleep(Duration::from_millis(400)));
     let m = rtt(&spec(&at, Transport::Tcp, 2000)).unwrap();
     let e = m.broken.unwrap().to_string();
-    assert!(!e.contains('\n') && m.document.cut_short, "{e}");
+    assert!(!e.contains('\n') && m.document.interrupted, "{e}");
     server.join().unwrap();
     // Never answers over TCP: given up.
     let (at, server) = half_a_server(false, |mut c| drop(c.read_to_end(&mut vec![])));
@@ -282,7 +282,7 @@ fn a_server_killed_in_the_middle() {
         server.child.kill().unwrap();
         let m = measured.join().unwrap().unwrap();
         let e = m.broken.unwrap().to_string();
-        assert!(!e.contains('\n') && m.document.cut_short, "{e}");
+        assert!(!e.contains('\n') && m.document.interrupted, "{e}");
         assert!(m.document.runs[0].transactions > 10, "what was measured so far");
     });
 }
@@ -299,7 +299,7 @@ fn ctrl_c_reports_and_frees_the_server() {
             });
             let s = spec(&server.target(), transport, 30_000);
             let m = qperf::client_rtt(&s, Run::new(&stop, &|_, _| {})).unwrap();
-            assert!(m.document.cut_short && m.broken.is_none());
+            assert!(m.document.interrupted && m.broken.is_none());
             let r = &m.document.runs[0];
             assert!(r.transactions > 10, "{transport:?}");
             assert!(r.cpu.peer.is_known(), "{transport:?}");
@@ -313,13 +313,13 @@ fn ctrl_c_reports_and_frees_the_server() {
 
 #[test]
 fn our_own_far_end_does_as_qperf_does() {
-    let far = Far::new(Limits::default());
+    let peer = PeerEnd::new(Limits::default());
     for transport in [Transport::Tcp, Transport::Udp] {
-        let mut s = spec(&format!("127.0.0.1:{}", far.port), transport, 300);
+        let mut s = spec(&format!("127.0.0.1:{}", peer.port), transport, 300);
         s.request_bytes = vec![1, 1000];
         let d = whole(&s);
         assert!(d.runs.iter().all(|r| r.transactions > 10 && r.lost == 0 && r.cpu.peer.is_known()));
     }
     // Both ends counted: there at least what was measured here.
-    assert_eq!(far.ended(4).len(), 4);
+    assert_eq!(peer.ended(4).len(), 4);
 }

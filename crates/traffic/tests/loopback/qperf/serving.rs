@@ -1,4 +1,4 @@
-//! Unmodified qperf clients at our far end.
+//! Unmodified qperf clients at our server.
 
 use std::{
     io::{Read, Write},
@@ -9,12 +9,12 @@ use std::{
 use model::Nanos;
 use traffic::qperf::{Event, Limits};
 
-use super::{far::Far, real};
+use super::{peer::PeerEnd, real};
 
 /// All four tests in one client's run, with every verbose line.
-fn all_four(far: &Far, host: &str) {
+fn all_four(peer: &PeerEnd, host: &str) {
     let args = ["-t", "1", "-vvu", "-vvt", "-vvs", "--", "tcp_lat", "tcp_bw", "udp_lat", "udp_bw"];
-    let p = real::client(far.port, host, &args);
+    let p = real::client(peer.port, host, &args);
     assert!(p.ok, "{}", p.text);
     for test in ["tcp_lat", "udp_lat"] {
         let latency = p.value(test, "latency");
@@ -43,7 +43,7 @@ fn all_four(far: &Far, host: &str) {
         assert!(used > 0.5 && used <= cpus * 130.0, "{test}: {}", p.text);
     }
     assert!(p.value("tcp_bw", "recv_cost") > 0.0, "{}", p.text);
-    let ended = far.ended(4);
+    let ended = peer.ended(4);
     assert_eq!(
         ended.iter().map(|e| e.0).collect::<Vec<_>>(),
         ["tcp_lat", "tcp_bw", "udp_lat", "udp_bw"]
@@ -53,9 +53,9 @@ fn all_four(far: &Far, host: &str) {
 
 /// The client must end with an error, which it prints. At times it prints an empty one, as with
 /// its own server: it may be woken by the urgent byte before the text is there.
-fn refused(far: &Far, args: &[&str], why: &str) {
+fn refused(peer: &PeerEnd, args: &[&str], why: &str) {
     for _ in 0..30 {
-        let p = real::client(far.port, "127.0.0.1", args);
+        let p = real::client(peer.port, "127.0.0.1", args);
         assert!(!p.ok && p.text.contains("server: "), "{}", p.text);
         if p.text.contains(why) {
             return;
@@ -66,37 +66,40 @@ fn refused(far: &Far, args: &[&str], why: &str) {
 
 #[test]
 fn the_four_tests_over_ipv4() {
-    all_four(&Far::new(Limits::default()), "127.0.0.1");
+    all_four(&PeerEnd::new(Limits::default()), "127.0.0.1");
 }
 
 #[test]
 fn the_four_tests_over_ipv6() {
-    all_four(&Far::at("[::1]:0", Limits::default()), "::1");
+    all_four(&PeerEnd::at("[::1]:0", Limits::default()), "::1");
 }
 
 #[test]
 fn both_families_at_one_door() {
-    let far = Far::at("[::]:0", Limits::default());
+    let peer = PeerEnd::at("[::]:0", Limits::default());
     for host in ["127.0.0.1", "::1", "localhost"] {
-        let p = real::client(far.port, host, &["-t", "1", "--", "udp_lat"]);
+        let p = real::client(peer.port, host, &["-t", "1", "--", "udp_lat"]);
         assert!(p.ok && p.value("udp_lat", "latency") > 0.0, "{}", p.text);
     }
 }
 
 #[test]
 fn options_of_the_request_are_followed() {
-    let far = Far::new(Limits::default());
+    let peer = PeerEnd::new(Limits::default());
     let options =
         ["-t", "1", "-m", "3000", "-sb", "200000", "-ar", "1", "-rca", "1", "-to", "9", "-vvs"];
-    let p =
-        real::client(far.port, "127.0.0.1", &[&options[..], &["--", "tcp_lat", "udp_bw"]].concat());
+    let p = real::client(
+        peer.port,
+        "127.0.0.1",
+        &[&options[..], &["--", "tcp_lat", "udp_bw"]].concat(),
+    );
     assert!(p.ok, "{}", p.text);
     let (messages, bytes) =
         (p.value("tcp_lat", "rem_recv_msgs"), p.value("tcp_lat", "rem_recv_bytes"));
     assert_eq!(bytes, messages * 3000.0);
     // A message larger than any buffer here.
     let p = real::client(
-        far.port,
+        peer.port,
         "127.0.0.1",
         &["-t", "1", "-m", "3000000", "-vvs", "--", "tcp_bw", "tcp_lat"],
     );
@@ -109,24 +112,24 @@ fn options_of_the_request_are_followed() {
     );
     // No such CPU: the client prints our line. `quit` ends its client, not us; tests of other
     // transports are refused.
-    refused(&far, &["-rca", "1001", "--", "tcp_lat"], "cannot set processor affinity (cpu 1000)");
-    refused(&far, &["--", "quit"], "not ended by its clients");
-    refused(&far, &["--", "rds_lat"], "is not served here");
-    let p = real::client(far.port, "127.0.0.1", &["--", "conf"]);
+    refused(&peer, &["-rca", "1001", "--", "tcp_lat"], "cannot set processor affinity (cpu 1000)");
+    refused(&peer, &["--", "quit"], "not ended by its clients");
+    refused(&peer, &["--", "rds_lat"], "is not served here");
+    let p = real::client(peer.port, "127.0.0.1", &["--", "conf"]);
     assert!(p.ok && p.text.contains("Linux") && p.text.contains("0.4.11"), "{}", p.text);
 }
 
 #[test]
 fn several_clients_at_once_and_two_that_want_one_port() {
-    let far = Far::new(Limits::default());
+    let peer = PeerEnd::new(Limits::default());
     let args = ["-t", "2", "-vvs", "--", "tcp_lat"];
-    let children: Vec<_> = (0..4).map(|_| real::begin(far.port, "127.0.0.1", &args)).collect();
+    let children: Vec<_> = (0..4).map(|_| real::begin(peer.port, "127.0.0.1", &args)).collect();
     let all: Vec<_> = children.into_iter().map(real::finish).collect();
     for p in &all {
         assert!(p.ok && p.value("tcp_lat", "rem_recv_msgs") > 10.0, "{}", p.text);
     }
     let most = {
-        let events = far.events.lock().unwrap();
+        let events = peer.events.lock().unwrap();
         let mut now = 0;
         let steps = events.iter().map(|e| {
             now += match e {
@@ -142,7 +145,7 @@ fn several_clients_at_once_and_two_that_want_one_port() {
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let port = port.to_string();
     let args = ["-t", "1", "-to", "20", "-ip", &port, "--", "udp_lat"];
-    let two: Vec<_> = (0..2).map(|_| real::begin(far.port, "127.0.0.1", &args)).collect();
+    let two: Vec<_> = (0..2).map(|_| real::begin(peer.port, "127.0.0.1", &args)).collect();
     for p in two.into_iter().map(real::finish) {
         assert!(p.ok && p.value("udp_lat", "latency") > 0.0, "{}", p.text);
     }
@@ -153,10 +156,10 @@ fn data_ports_for_a_firewall() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
-    let far = Far::new(Limits { data_ports: Some(port..=port), ..Limits::default() });
+    let peer = PeerEnd::new(Limits { data_ports: Some(port..=port), ..Limits::default() });
     // One port for all: one after the other over UDP, side by side over TCP.
     let args = ["-t", "1", "-to", "20", "--", "udp_lat", "tcp_lat"];
-    let two: Vec<_> = (0..2).map(|_| real::begin(far.port, "127.0.0.1", &args)).collect();
+    let two: Vec<_> = (0..2).map(|_| real::begin(peer.port, "127.0.0.1", &args)).collect();
     for p in two.into_iter().map(real::finish) {
         assert!(p.ok && p.value("tcp_lat", "latency") > 0.0, "{}", p.text);
     }
@@ -164,7 +167,7 @@ fn data_ports_for_a_firewall() {
 
 #[test]
 fn an_injected_service_time_shows_as_half_of_it() {
-    let slow = Far::new(Limits { service_ns: Nanos(2_000_000), ..Limits::default() });
+    let slow = PeerEnd::new(Limits { service_ns: Nanos(2_000_000), ..Limits::default() });
     for test in ["tcp_lat", "udp_lat"] {
         let p = real::client(slow.port, "127.0.0.1", &["-t", "1", "--", test]);
         let latency = p.value(test, "latency");
@@ -175,8 +178,8 @@ fn an_injected_service_time_shows_as_half_of_it() {
 #[test]
 fn hostile_clients_disturb_nobody() {
     let limits = Limits { waiting: 50, patience: Duration::from_millis(1500), ..Limits::default() };
-    let far = Far::new(limits);
-    let connect = || TcpStream::connect(("127.0.0.1", far.port)).unwrap();
+    let peer = PeerEnd::new(limits);
+    let connect = || TcpStream::connect(("127.0.0.1", peer.port)).unwrap();
     let mut silent: Vec<_> = (0..100).map(|_| connect()).collect();
     let garbage: Vec<_> = (0..20)
         .map(|_| {
@@ -208,7 +211,7 @@ fn hostile_clients_disturb_nobody() {
             drop((later, data));
         }
     }
-    let p = real::client(far.port, "127.0.0.1", &["-t", "1", "-vvs", "--", "tcp_lat", "udp_lat"]);
+    let p = real::client(peer.port, "127.0.0.1", &["-t", "1", "-vvs", "--", "tcp_lat", "udp_lat"]);
     assert!(p.ok && p.value("udp_lat", "rem_recv_msgs") > 10.0, "{}", p.text);
     // Those that said nothing are closed by now: reading gives an end or a reset.
     for s in &mut silent {
@@ -220,13 +223,13 @@ fn hostile_clients_disturb_nobody() {
 
 #[test]
 fn a_stopped_far_end_gives_its_clients_what_was_counted() {
-    let far = Far::new(Limits::default());
-    let child = real::begin(far.port, "127.0.0.1", &["-t", "3", "-vvs", "-vvt", "--", "tcp_lat"]);
-    while !far.events.lock().unwrap().iter().any(|e| matches!(e, Event::Began { .. })) {
+    let peer = PeerEnd::new(Limits::default());
+    let child = real::begin(peer.port, "127.0.0.1", &["-t", "3", "-vvs", "-vvt", "--", "tcp_lat"]);
+    while !peer.events.lock().unwrap().iter().any(|e| matches!(e, Event::Began { .. })) {
         std::thread::sleep(Duration::from_millis(10));
     }
     std::thread::sleep(Duration::from_millis(700));
-    drop(far);
+    drop(peer);
     let p = real::finish(child);
     assert!(p.ok && p.value("tcp_lat", "rem_recv_msgs") > 10.0, "{}", p.text);
     assert!(p.value("tcp_lat", "rem_real_time") < 2.9e9, "{}", p.text);

@@ -16,8 +16,8 @@ use traffic::{
 };
 
 use super::{
-    far::Far,
     measuring::{common, run},
+    peer::PeerEnd,
     real,
 };
 
@@ -91,11 +91,11 @@ fn as_fast_as_qperf() {
 
 #[test]
 fn our_own_far_end_counts_the_same() {
-    let far = Far::new(Limits::default());
-    let s = spec(&format!("127.0.0.1:{}", far.port), Transport::Tcp, 300);
+    let peer = PeerEnd::new(Limits::default());
+    let s = spec(&format!("127.0.0.1:{}", peer.port), Transport::Tcp, 300);
     let r = whole(&s).runs.remove(0);
     assert!(!r.warnings.iter().any(|w| w.contains("disagree")), "{:?}", r.warnings);
-    let (_, received, _) = far.ended(1)[0];
+    let (_, received, _) = peer.ended(1)[0];
     assert!(received * 65_536 >= r.bytes / 2, "{received} messages there, {} bytes here", r.bytes);
 }
 
@@ -128,7 +128,7 @@ fn ctrl_c_reports_what_went_through() {
             let mut s = spec(&server.target(), transport, 30_000);
             s.rate = Some(BitsPerSec(50_000_000));
             let m = qperf::client_stream(&s, Run::new(&stop, &|_, _| {})).unwrap();
-            assert!(m.document.cut_short && m.document.runs[0].bytes > 1000, "{m:?}");
+            assert!(m.document.interrupted && m.document.runs[0].bytes > 1000, "{m:?}");
         });
         assert!(begun.elapsed() < Duration::from_secs(20));
     }

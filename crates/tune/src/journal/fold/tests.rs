@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use model::tune::{Radius, Reach};
+use model::tune::{Disruption, Impact};
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn change(knob: &str) -> Planned {
         old: "1".into(),
         new: "2".into(),
         unit: String::new(),
-        radius: Radius::of(Reach::None, ""),
+        impact: Impact::of(Disruption::None, ""),
         owner: String::new(),
         undo: String::new(),
         command: String::new(),
@@ -39,9 +39,9 @@ fn set(then: Vec<Event>) -> Set {
         changes: vec![change("a"), change("b")],
     }];
     for (n, knob) in ["a", "b"].into_iter().enumerate() {
-        let companions = if n == 0 { vec![saved("c")] } else { vec![] };
-        events.push(Event::Writing { n, saved: saved(knob), companions });
-        events.push(Event::Written { n, read_back: "2\n".into(), companions: vec![] });
+        let coupled_settings = if n == 0 { vec![saved("c")] } else { vec![] };
+        events.push(Event::Writing { n, saved: saved(knob), coupled_settings });
+        events.push(Event::Written { n, read_back: "2\n".into(), coupled_settings: vec![] });
     }
     events.push(Event::Applied);
     events.extend(then);
@@ -76,18 +76,18 @@ fn left(set: &Set) -> Vec<&str> {
 fn what_undoing_left_is_all_that_is_done_when_it_is_taken_up_again() {
     let partly = vec![undoing(), not_undone("b"), undone("a"), not_undone("c"), Event::RolledBack];
     let s = set(partly.clone());
-    assert_eq!(s.state(None, false), State::PartlyRolledBack);
+    assert_eq!(s.state(None, false), ChangeState::PartlyRolledBack);
     assert_eq!(left(&s), ["b", "c"]);
     assert_eq!(s.knobs().into_iter().collect::<Vec<_>>(), ["b", "c"]);
-    // Cut short in the middle of the second try: what is left is still left.
+    // Interrupted in the middle of the second try: what is left is still left.
     let again = [partly.clone(), vec![undoing(), undone("b")]].concat();
     let s = set(again.clone());
-    assert_eq!((s.state(None, false), left(&s)), (State::Unfinished, vec!["c"]));
+    assert_eq!((s.state(None, false), left(&s)), (ChangeState::Unfinished, vec!["c"]));
     let s = set([again, vec![undone("c"), Event::RolledBack]].concat());
-    assert_eq!((s.state(None, false), left(&s)), (State::RolledBack, vec![]));
-    // The first try cut short: all of it again.
+    assert_eq!((s.state(None, false), left(&s)), (ChangeState::RolledBack, vec![]));
+    // The first try interrupted: all of it again.
     let s = set(vec![undoing(), not_undone("b")]);
-    assert_eq!((s.state(None, false), left(&s)), (State::Unfinished, vec!["b", "a"]));
+    assert_eq!((s.state(None, false), left(&s)), (ChangeState::Unfinished, vec!["b", "a"]));
 }
 
 #[test]
@@ -96,8 +96,11 @@ fn a_boot_takes_what_undoing_left() {
     s.host.boot_id = Reading::Known("one".into());
     s.applied = false;
     let state = |boot: &str| s.state(Some(&boot.to_owned()), false);
-    assert_eq!((state("one"), state("two")), (State::PartlyRolledBack, State::GoneWithBoot));
-    assert!(!s.was_cut_short(), "nobody is asked to close it");
+    assert_eq!(
+        (state("one"), state("two")),
+        (ChangeState::PartlyRolledBack, ChangeState::GoneWithBoot)
+    );
+    assert!(!s.was_interrupted(), "nobody is asked to close it");
 }
 
 #[test]
@@ -109,12 +112,12 @@ fn a_place_in_the_plan_is_no_number_of_a_change() {
 #[test]
 fn what_a_write_moved_along_counts_as_written() {
     let first = set(vec![]);
-    let one = |knob: &str, companions: &[&str]| {
+    let one = |knob: &str, coupled_settings: &[&str]| {
         let saved = |knob: &&str| Saved { knob: (*knob).into(), old: "1\n".into(), nic: None };
-        let companions = companions.iter().map(saved).collect();
+        let coupled_settings = coupled_settings.iter().map(saved).collect();
         let mut later = first.clone();
         later.writes =
-            vec![Write { n: 0, saved: saved(&knob), companions, left: vec![], held: true }];
+            vec![Write { n: 0, saved: saved(&knob), coupled_settings, left: vec![], held: true }];
         later
     };
     assert_eq!(one("c", &[]).shares(&first), Some("c"), "the earlier one moved it");

@@ -36,7 +36,7 @@ const ALL_OF_IPV6: &[&str] =
     &["addr_gen_mode", "disable_ipv6", "force_forwarding", "ignore_routes_with_linkdown"];
 
 /// The knobs that writing this path may move, in the order of their undoing.
-pub fn companions(host: &Host, path: &str) -> Vec<String> {
+pub fn coupled_settings(host: &Host, path: &str) -> Vec<String> {
     if forwards(path) {
         return of_forwarding(host, path);
     }
@@ -175,9 +175,9 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(companions(&host, path), moved, "{path}");
+            assert_eq!(coupled_settings(&host, path), moved, "{path}");
         }
-        let of_default = companions(&host, "net/ipv4/conf/default/forwarding");
+        let of_default = coupled_settings(&host, "net/ipv4/conf/default/forwarding");
         assert!(!of_default.iter().any(|k| k.contains(".all.")), "{of_default:?}");
         assert!(of_default.contains(&"sysctl.net.ipv4.conf.eth0/100.forwarding".to_owned()));
     }

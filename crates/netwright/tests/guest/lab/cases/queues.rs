@@ -104,16 +104,16 @@ cmp before after >&2 && echo same
 /// In a guest of the preset `queues`.
 pub fn is_worked(lab: &TestLab) {
     let flood = Flood::start(lab);
-    let (mut said, mut told) = (String::new(), String::new());
+    let (mut said, mut reported) = (String::new(), String::new());
     for steps in [FIND_AND_APPLY, SPREAD_AND_UNDO] {
         let steps = format!("NETWRIGHT={NETWRIGHT}\n{steps}");
         let argv = ["timeout", "100", "bash", "-c", &steps];
         let out = lab.output_within("server", &argv, Duration::from_secs(110)).unwrap();
         said += &String::from_utf8_lossy(&out.stdout);
-        told += &String::from_utf8_lossy(&out.stderr);
+        reported += &String::from_utf8_lossy(&out.stderr);
         flood.in_bursts();
     }
     drop(flood);
     let expected = ["looked", "applied", "channels 4", "on 4 CPUs", "status 0", "undone", "same"];
-    assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{said}{told}");
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{said}{reported}");
 }

@@ -1,0 +1,370 @@
+//! A link in user space: two taps and a process between them that delays and loses frames,
+//! for kernels without netem. It measures its own error and says it.
+//!
+//! Each direction is a thread with a queue of frames and the moment each is due. Sleeping
+//! ends early and the last stretch is spun, because waking a virtual CPU takes longer than the
+//! delays that matter here. Where the ends need the CPUs themselves it can be told not to spin:
+//! frames are then later by what waking up takes.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    io::Write,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use model::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+
+/// What a link does to frames, each way.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct LinkSpec {
+    /// The two namespaces.
+    pub namespaces: [String; 2],
+    /// The tap's name in both.
+    pub link: String,
+    /// Queues of each tap.
+    pub queues: u32,
+    /// Added delay each way.
+    pub delay: Nanos,
+    /// Share of frames lost each way, 0 to 1.
+    pub loss: f64,
+    /// Seed of the losses, so that a run can be repeated.
+    pub seed: u64,
+    /// For so long before a frame is due the thread spins instead of sleeping.
+    pub spin: Nanos,
+    /// Where the statistics are written, each second and at the end.
+    pub stats: PathBuf,
+}
+
+/// What a link did so far, over both directions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Frames carried, by direction (first to second namespace, and back).
+    pub carried: [u64; 2],
+    /// Frames lost on purpose, by direction.
+    pub lost: [u64; 2],
+    /// Frames lost because more than [`MAX_FRAMES`] were under way, by direction.
+    pub overflowed: [u64; 2],
+    /// Frames the receiving tap refused (link down), by direction.
+    pub refused: [u64; 2],
+    /// How much later than due frames left: median, 99th percentile, maximum; upper bounds of
+    /// buckets of 1/8 of a power of two.
+    pub late_ns: Lateness,
+}
+
+/// Quantiles of lateness.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Lateness {
+    /// Frames counted.
+    pub n: u64,
+    /// Median; absent before the first frame.
+    pub p50: Option<u64>,
+    /// 99th percentile; absent below 100 frames.
+    pub p99: Option<u64>,
+    /// Largest.
+    pub max: Option<u64>,
+}
+
+/// The most frames under way in one direction: 10 ms of minimum-size frames at 1 Gbit/s.
+pub const MAX_FRAMES: usize = 16_384;
+
+/// For so long before a frame is due the thread spins, where nothing else is asked for.
+pub const SPIN: Nanos = Nanos(120_000);
+
+/// A tap's largest MTU and an Ethernet header with two VLAN tags.
+const LARGEST_FRAME: usize = 65_535 + 22;
+
+const BUCKETS: usize = 64 * 8;
+
+struct Shared {
+    stop: AtomicBool,
+    carried: [AtomicU64; 2],
+    lost: [AtomicU64; 2],
+    overflowed: [AtomicU64; 2],
+    refused: [AtomicU64; 2],
+    late: Vec<AtomicU64>,
+    late_max: AtomicU64,
+}
+
+/// Bucket of a value: 8 linear steps within each power of two.
+fn bucket(ns: u64) -> usize {
+    if ns < 8 {
+        return ns as usize;
+    }
+    let log = 63 - ns.leading_zeros() as usize;
+    let step = (ns >> (log - 3)) as usize & 7;
+    ((log - 2) * 8 + step).min(BUCKETS - 1)
+}
+
+/// The largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    if bucket < 8 {
+        return bucket as u64;
+    }
+    let (log, step) = (bucket / 8 + 2, (bucket % 8) as u64);
+    ((8 + step + 1) << (log - 3)) - 1
+}
+
+impl Shared {
+    fn stats(&self) -> LinkStats {
+        let both =
+            |a: &[AtomicU64; 2]| [a[0].load(Ordering::Relaxed), a[1].load(Ordering::Relaxed)];
+        let counts: Vec<u64> = self.late.iter().map(|c| c.load(Ordering::Relaxed)).collect();
+        let n: u64 = counts.iter().sum();
+        let quantile = |least: u64, part: f64| {
+            if n < least {
+                return None;
+            }
+            let target = (n as f64 * part).ceil() as u64;
+            let mut seen = 0;
+            counts
+                .iter()
+                .position(|c| {
+                    seen += c;
+                    seen >= target
+                })
+                .map(upper)
+        };
+        LinkStats {
+            carried: both(&self.carried),
+            lost: both(&self.lost),
+            overflowed: both(&self.overflowed),
+            refused: both(&self.refused),
+            late_ns: Lateness {
+                n,
+                p50: quantile(1, 0.5),
+                p99: quantile(100, 0.99),
+                max: (n > 0).then(|| self.late_max.load(Ordering::Relaxed)),
+            },
+        }
+    }
+}
+
+/// Runs a link until `stop`: makes the taps, says `ready` on `ready`, carries frames.
+///
+/// # Errors
+/// When a namespace or `/dev/net/tun` cannot be used.
+pub fn run(
+    spec: &LinkSpec,
+    stop: &'static AtomicBool,
+    ready: &mut dyn Write,
+) -> Result<LinkStats, LabError> {
+    let mut taps = Vec::new();
+    for namespace in &spec.namespaces {
+        taps.push(open_taps(namespace, &spec.link, spec.queues)?);
+    }
+    // SAFETY: a plain number; asks the kernel not to round our timers by its default 50 µs.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize, 0, 0, 0) };
+    let zero = || [AtomicU64::new(0), AtomicU64::new(0)];
+    let shared = Arc::new(Shared {
+        stop: AtomicBool::new(false),
+        carried: zero(),
+        lost: zero(),
+        overflowed: zero(),
+        refused: zero(),
+        late: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+        late_max: AtomicU64::new(0),
+    });
+    let _ = writeln!(ready, "ready").and_then(|()| ready.flush());
+    let (Some(right), Some(left)) = (taps.pop(), taps.pop()) else {
+        return Err(LabError::failed("opening taps", "fewer than two"));
+    };
+    let stopping = Arc::clone(&shared);
+    std::thread::scope(|scope| {
+        for (direction, (from, to)) in [(&left, &right), (&right, &left)].into_iter().enumerate() {
+            let shared = Arc::clone(&shared);
+            let work = move || carry(spec, direction, from, to, &shared);
+            if let Err(e) = std::thread::Builder::new().spawn_scoped(scope, work) {
+                stopping.stop.store(true, Ordering::Relaxed);
+                return Err(LabError::failed("starting a thread", e));
+            }
+        }
+        let mut written = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+            if written.elapsed() >= Duration::from_secs(1) {
+                written = Instant::now();
+                let _ = save(&spec.stats, &shared.stats());
+            }
+        }
+        shared.stop.store(true, Ordering::Relaxed);
+        Ok(())
+    })?;
+    let stats = shared.stats();
+    let _ = save(&spec.stats, &stats);
+    Ok(stats)
+}
+
+fn save(path: &Path, stats: &LinkStats) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, serde_json::to_vec(stats)?)?;
+    fs::rename(new, path)
+}
+
+/// One direction: reads frames from all queues of `from`, and writes each to `to` when due.
+fn carry(spec: &LinkSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], shared: &Shared) {
+    let (delay, spin) = (Duration::from_nanos(spec.delay.0), Duration::from_nanos(spec.spin.0));
+    let mut random = spec
+        .seed
+        .wrapping_mul(2)
+        .wrapping_add(direction as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        | 1;
+    let mut under_way: VecDeque<(Instant, usize, Vec<u8>)> = VecDeque::new();
+    let mut buffer = vec![0u8; LARGEST_FRAME];
+    let mut polls: Vec<libc::pollfd> = from
+        .iter()
+        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+        .collect();
+    while !shared.stop.load(Ordering::Relaxed) {
+        let wait = under_way
+            .front()
+            .map_or(Duration::from_millis(50), |(due, ..)| {
+                due.saturating_duration_since(Instant::now())
+            })
+            .min(Duration::from_millis(50));
+        sleep_or_readable(&mut polls, wait.saturating_sub(spin));
+        for (queue, fd) in from.iter().enumerate() {
+            while let Some(frame) = read_frame(fd.as_raw_fd(), &mut buffer) {
+                if spec.loss > 0.0 && next(&mut random) < spec.loss {
+                    add(&shared.lost, direction);
+                } else if under_way.len() >= MAX_FRAMES {
+                    add(&shared.overflowed, direction);
+                } else {
+                    let due = Instant::now() + delay;
+                    under_way.push_back((due, queue % to.len().max(1), frame.to_vec()));
+                }
+            }
+        }
+        while under_way.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
+            let Some((due, queue, frame)) = under_way.pop_front() else { break };
+            let written = to.get(queue).is_some_and(|fd| write_frame(fd.as_raw_fd(), &frame));
+            let late = due.elapsed().as_nanos() as u64;
+            add(if written { &shared.carried } else { &shared.refused }, direction);
+            if let Some(b) = shared.late.get(bucket(late)) {
+                b.fetch_add(1, Ordering::Relaxed);
+            }
+            shared.late_max.fetch_max(late, Ordering::Relaxed);
+        }
+    }
+}
+
+fn add(counters: &[AtomicU64; 2], direction: usize) {
+    if let Some(c) = counters.get(direction) {
+        c.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators"),
+/// 0 to 1.
+fn next(state: &mut u64) -> f64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn sleep_or_readable(polls: &mut [libc::pollfd], wait: Duration) {
+    let time = libc::timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos().into() };
+    // SAFETY: the array and the time live through the call; no signal mask is given.
+    unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as _, &raw const time, std::ptr::null()) };
+}
+
+fn read_frame(fd: RawFd, buffer: &mut [u8]) -> Option<&[u8]> {
+    // SAFETY: the buffer is as long as said.
+    let n = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
+    usize::try_from(n).ok().filter(|&n| n > 0).and_then(|n| buffer.get(..n))
+}
+
+fn write_frame(fd: RawFd, frame: &[u8]) -> bool {
+    // SAFETY: the buffer is as long as said.
+    unsafe { libc::write(fd, frame.as_ptr().cast(), frame.len()) == frame.len() as isize }
+}
+
+/// Opens all queues of a tap that is made in `namespace`; it vanishes with the process.
+fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, LabError> {
+    let path = format!("/run/netns/{namespace}");
+    let space =
+        fs::File::open(&path).map_err(|e| LabError::failed(format!("opening {path}"), e))?;
+    let link = link.to_owned();
+    // A thread of its own enters the namespace and ends with it.
+    let opening = std::thread::Builder::new().spawn(move || {
+        // SAFETY: the descriptor is open; only this thread moves.
+        if unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+            return Err(LabError::failed(
+                format!("entering {path}"),
+                std::io::Error::last_os_error(),
+            ));
+        }
+        (0..queues).map(|_| open_tap(&link, queues > 1)).collect()
+    });
+    let opening = opening.map_err(|e| LabError::failed("starting a thread", e))?;
+    opening.join().unwrap_or_else(|_| Err(LabError::failed("opening taps", "the thread died")))
+}
+
+fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
+    const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+    let failed = |what: &str| {
+        let e = std::io::Error::last_os_error();
+        if e.kind() == std::io::ErrorKind::NotFound {
+            return LabError::failed(
+                what,
+                "no /dev/net/tun: this kernel needs the tun module (CONFIG_TUN)",
+            );
+        }
+        LabError::failed(what, e)
+    };
+    // SAFETY: a constant path.
+    let fd = unsafe {
+        libc::open(c"/dev/net/tun".as_ptr(), libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC)
+    };
+    if fd < 0 {
+        return Err(failed("opening /dev/net/tun"));
+    }
+    // SAFETY: the kernel just gave us this descriptor.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: an all-zero request is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(link.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let multi = if multi { libc::IFF_MULTI_QUEUE } else { 0 };
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | multi) as i16;
+    // SAFETY: the request lives through the call and is of the type TUNSETIFF takes.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF as _, &raw mut request) } != 0 {
+        return Err(failed(&format!("making tap {link}")));
+    }
+    Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_its_values_and_no_other() {
+        for ns in (0..4096).chain([10_000, 123_456, 99_999_999, u64::MAX / 1024]) {
+            let b = bucket(ns);
+            assert!(ns <= upper(b), "{ns} above its bucket {b}");
+            assert!(b == 0 || ns > upper(b - 1), "{ns} fits the bucket below {b}");
+        }
+    }
+
+    #[test]
+    fn losses_come_at_the_rate_asked_for() {
+        let mut state = 42;
+        let n = 100_000;
+        let lost = (0..n).filter(|_| next(&mut state) < 0.01).count() as f64;
+        // Binomial: mean 1,000, standard deviation 31.5; five of them either way.
+        assert!((lost - 1000.0).abs() < 158.0, "{lost} of {n}");
+    }
+}

@@ -1,0 +1,152 @@
+//! What `measure http` and `measure pg` have alike: which of a server's addresses, where this end
+//! runs and how it waits, rounds until the interval is narrow, and a responder at the server.
+
+use clap::Args;
+use model::{
+    CpuSet, Nanos,
+    measure::{Common, PeerProgram, Pin, ServedInterval, SocketOptions, Transport},
+};
+
+use super::{
+    args::{SecretArgs, SocketArgs, WaitArg},
+    counts::{Percent, within},
+    spec,
+};
+use crate::{exit::Failure, output::note};
+
+/// The window when nothing is asked for.
+const WINDOW: Nanos = Nanos(5_000_000_000);
+/// Traffic around it when nothing is asked for.
+const WARMUP: Nanos = Nanos(200_000_000);
+const COOLDOWN: Nanos = Nanos(50_000_000);
+/// The longest that a number of requests or transactions may take when nothing is asked for.
+const LONGEST: Nanos = Nanos(600_000_000_000);
+
+/// Where this end runs, towards a server of another kind, and who tells of that one's host.
+#[derive(Debug, Args)]
+pub struct ClientArgs {
+    /// Traffic before the window, not measured; where a number is asked for, time to connect.
+    /// [default: 200ms].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
+    pub warmup: Option<Nanos>,
+    /// Traffic after the window, not measured [default: 50ms].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
+    pub cooldown: Option<Nanos>,
+    /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
+    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
+    pub precision: Option<Percent>,
+    /// The longest that --precision may take for each run.
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
+    pub max_time: Nanos,
+    /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
+    #[arg(long, value_name = "TARGET", help_heading = "Server")]
+    pub responder: Option<String>,
+    #[command(flatten)]
+    pub secret: SecretArgs,
+    /// Only IPv4 addresses of the server.
+    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
+    pub ipv4: bool,
+    /// Only IPv6 addresses of the server.
+    #[arg(long, short = '6', help_heading = "Server")]
+    pub ipv6: bool,
+    /// Send from this local address.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
+    pub bind: Option<String>,
+    /// How the threads wait for answers.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAIT",
+        default_value = "block",
+        help_heading = "Placement and waiting"
+    )]
+    pub wait: WaitArg,
+    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with = "no_pin",
+        help_heading = "Placement and waiting"
+    )]
+    pub cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads.
+    #[arg(long, help_heading = "Placement and waiting")]
+    pub no_pin: bool,
+    /// Threads, which share the connections.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
+    pub threads: u32,
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// Print progress at this interval to standard error, as pgbench's -P does: 1; the result has
+    /// intervals of this length [default: 1s, not printed].
+    #[arg(value_parser = model::seconds, long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
+    pub interval: Option<Nanos>,
+    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
+    #[arg(long, help_heading = "Output")]
+    pub softirq: bool,
+}
+
+impl ClientArgs {
+    /// The part of a request that every kind has. `counted` where a number of requests or
+    /// transactions is asked for: they end the window.
+    ///
+    /// # Errors
+    /// The window is too short.
+    pub fn common(
+        &self,
+        target: String,
+        duration: Option<Nanos>,
+        counted: bool,
+    ) -> Result<Common, Failure> {
+        let duration_ns = duration.unwrap_or(if counted { LONGEST } else { WINDOW });
+        if duration_ns.0 < 10_000_000 {
+            return Err(Failure::Usage("--duration: at least 10ms".into()));
+        }
+        Ok(Common {
+            target,
+            peer: PeerProgram::Server,
+            transport: Transport::Tcp,
+            family: if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) },
+            bind: self.bind.clone(),
+            duration_ns,
+            warmup_ns: self.warmup.unwrap_or(WARMUP),
+            cooldown_ns: if counted { Nanos(0) } else { self.cooldown.unwrap_or(COOLDOWN) },
+            wait: spec::wait(self.wait),
+            peer_wait: spec::wait(self.wait),
+            pin: spec::pin(&self.cpu, self.no_pin),
+            peer_pin: Pin::No,
+            threads: self.threads,
+            socket: socket(&self.socket),
+            confidence_per_mille: self.precision.map(|p| p.0),
+            max_time_ns: self.max_time,
+        })
+    }
+}
+
+/// A duration; a bare number is seconds, as pgbench's.
+fn seconds(text: &str) -> Result<Nanos, String> {
+    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let text = if bare { format!("{text}s") } else { text.to_owned() };
+    text.parse().map_err(|e| format!("{e}"))
+}
+
+/// A line for an interval that is over, in pgbench's words.
+pub fn interval(i: &ServedInterval) {
+    let latency = i
+        .latency_mean_ns
+        .get()
+        .map_or_else(|| "lat - ms".to_owned(), |ns| format!("lat {:.3} ms", ns as f64 / 1e6));
+    let (end, per_s, failed) = (i.end_s, i.transactions_per_s, i.failed);
+    note(&format!("progress: {end:.1} s, {per_s:.1} tps, {latency}, {failed} failed"));
+}
+
+/// What was asked of the sockets.
+pub fn socket(args: &SocketArgs) -> SocketOptions {
+    SocketOptions {
+        nodelay: args.nodelay,
+        buffer_bytes: args.buffer,
+        mss_bytes: args.mss,
+        dscp: args.dscp.and_then(|n| u8::try_from(n).ok()),
+        congestion: args.congestion.clone(),
+    }
+}

@@ -1,0 +1,243 @@
+//! The end that lets itself be tuned: plans, tries and puts back for one client at a time,
+//! through the same journal as `netwright tune`.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use diagnose::{Case, diagnose};
+use model::{
+    Nanos,
+    tune::{Plan, Refused, RefusedAs},
+};
+use probe::{
+    Root,
+    error::reading,
+    facts::{self, Request as FactsRequest},
+    samples::{self, Options},
+    watch::OverWindow,
+};
+use traffic::serve::{Attendant, Caller, TuningService};
+use tune::{Host, TuneError, change_request::ChangeRequests, netns, trial::Bench};
+
+use super::{Answer, Asked, Request, server_watchdog::ServerWatchdog};
+use crate::{
+    commands::{
+        serve::log::Log,
+        tune::{failure, plan, trial},
+    },
+    exit::Failure,
+    interrupt::Window,
+    request::readings,
+};
+
+/// The longest that the host is watched for a client.
+const LONGEST: Nanos = Nanos(60_000_000_000);
+/// Change requests of one plan.
+const MOST_CHANGE_REQUESTS: usize = 256;
+/// Plans of one client; `fix` makes one or two for each candidate.
+const MOST_PLANS: usize = 4096;
+
+/// Lends this host to clients.
+#[derive(Debug)]
+pub struct HostTuning {
+    /// Where the journal is, if somewhere else than usual.
+    pub state_dir: Option<PathBuf>,
+    /// Who is told.
+    pub log: Arc<Log>,
+}
+
+impl TuningService for HostTuning {
+    fn attend(&self, caller: &Caller) -> Box<dyn Attendant> {
+        Box::new(Lent {
+            state_dir: self.state_dir.clone(),
+            log: Arc::clone(&self.log),
+            caller: caller.clone(),
+            bench: None,
+            server_watchdog: None,
+            plans: Vec::new(),
+            tried: Vec::new(),
+        })
+    }
+}
+
+/// The host in one client's hands.
+struct Lent {
+    state_dir: Option<PathBuf>,
+    log: Arc<Log>,
+    caller: Caller,
+    bench: Option<Bench>,
+    server_watchdog: Option<ServerWatchdog>,
+    /// Plans made, to be tried by number: a client's own plans are not taken.
+    plans: Vec<Plan>,
+    /// Change sets of this client that are on trial.
+    tried: Vec<u64>,
+}
+
+impl Attendant for Lent {
+    fn answer(&mut self, request: &str) -> String {
+        let answer = match serde_json::from_str::<Request>(request) {
+            Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
+            Err(e) => Answer::failed(&Failure::Usage(format!("is no request: {e}"))),
+        };
+        serde_json::to_string(&answer).unwrap_or_default()
+    }
+}
+
+impl Lent {
+    fn one(&mut self, request: Request) -> Result<Answer, Failure> {
+        match request {
+            Request::Alive => Ok(Answer::Done),
+            Request::Begin => self.begin(),
+            Request::Look { window_ns, goal } => look(window_ns, goal),
+            Request::Plan { change_requests, own_connection } => {
+                self.plan(change_requests, own_connection)
+            }
+            Request::Try { plan } => {
+                let none = || Failure::Usage(format!("there is no plan {plan}"));
+                let plan = self.plans.get(plan).ok_or_else(none)?;
+                if let Some(r) = plan.refused.first() {
+                    return Err(Failure::Usage(format!("{}: {}", r.knob, r.why)));
+                }
+                let id = self.bench()?.try_out(plan).map_err(failure)?;
+                self.tried.push(id);
+                Ok(Answer::Made { id })
+            }
+            Request::Holds { id } => {
+                self.own(id)?;
+                self.bench()?.holds(id).map(|()| Answer::Done).map_err(failure)
+            }
+            Request::TakeBack { id } => {
+                self.own(id)?;
+                self.bench()?.take_back(id).map_err(failure)?;
+                self.tried.retain(|t| *t != id);
+                Ok(Answer::Done)
+            }
+            Request::Keep { id } => {
+                self.own(id)?;
+                self.bench()?.keep(id).map_err(failure)?;
+                self.tried.retain(|t| *t != id);
+                self.log.note(format!("{}: keeps change {id}", self.caller.theirs));
+                Ok(Answer::Done)
+            }
+            Request::Rollback { id } => {
+                let rolled_back = self.bench()?.roll_back(id, trial::LENT);
+                let left = match rolled_back {
+                    Err(TuneError::Changed(why)) => Some(why),
+                    done => done.map(|()| None).map_err(failure)?,
+                };
+                self.tried.retain(|t| *t != id);
+                self.log.note(format!("{}: rolled change {id} back", self.caller.theirs));
+                Ok(left.map_or(Answer::Done, |why| Answer::Left { why }))
+            }
+            Request::Status => {
+                let store = trial::journal(self.state_dir.clone());
+                let status = tune::status::status(&Host::live(), &store, None).map_err(failure)?;
+                Ok(Answer::Standing(Box::new(status)))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Answer, Failure> {
+        if self.bench.is_none() {
+            let bench = trial::lent(self.state_dir.clone(), &self.caller.theirs)?;
+            self.server_watchdog = Some(ServerWatchdog::start(bench.state())?);
+            self.bench = Some(bench);
+            self.log.note(format!("{}: tunes this host", self.caller.theirs));
+        }
+        Ok(Answer::Done)
+    }
+
+    fn bench(&self) -> Result<&Bench, Failure> {
+        self.bench.as_ref().ok_or_else(|| Failure::Usage("`begin` comes first".into()))
+    }
+
+    fn own(&self, id: u64) -> Result<(), Failure> {
+        match self.tried.contains(&id) {
+            true => Ok(()),
+            false => Err(Failure::Denied(format!("change {id} is not on trial for this client"))),
+        }
+    }
+
+    /// What the operator here would not be allowed without saying so twice is refused as it is
+    /// there: `--i-understand` cannot be said from afar.
+    fn plan(
+        &mut self,
+        change_requests: Vec<Asked>,
+        own_connection: bool,
+    ) -> Result<Answer, Failure> {
+        if change_requests.len() > MOST_CHANGE_REQUESTS || self.plans.len() >= MOST_PLANS {
+            let most = format!(
+                "{MOST_CHANGE_REQUESTS} change requests in a plan and {MOST_PLANS} plans at most"
+            );
+            return Err(Failure::Usage(most));
+        }
+        let host = Host::live();
+        let mut change_requests = ChangeRequests {
+            change_requests: change_requests.into_iter().map(Asked::change_request).collect(),
+            trial: true,
+            ..ChangeRequests::default()
+        };
+        if !netns::is_first(host.root()) {
+            let why = "is the whole host's, and the server serves from a namespace of it";
+            change_requests.only_of_namespace(RefusedAs::Denied, why);
+        }
+        let facts = plan::facts(&host, &change_requests);
+        let ours = self.caller.ours.as_ref();
+        let connection = ours.map(|ours| format!("{} 0 {ours} 0", self.caller.theirs));
+        let mut plan = plan::of_session(&host, &facts, change_requests, connection.as_deref())?;
+        if let Some(why) = trial::cuts(&plan).filter(|_| !own_connection) {
+            plan.refused.extend(plan.changes.drain(..).map(|c| Refused {
+                asked_by: c.asked_by,
+                knob: c.knob,
+                new: c.new,
+                kind: RefusedAs::Denied,
+                why: why.clone(),
+                verdict: None,
+                source: String::new(),
+            }));
+        }
+        let number = self.plans.len();
+        self.plans.push(plan.clone());
+        Ok(Answer::Planned { number, plan: Box::new(plan) })
+    }
+}
+
+/// `doctor` here, for one who loads us from there.
+fn look(window: Nanos, goal: model::Goal) -> Result<Answer, Failure> {
+    if window > LONGEST {
+        return Err(Failure::Usage(format!("a window of {window}; at most {LONGEST}")));
+    }
+    let root = Root::live();
+    let facts = facts::collect(&root, &FactsRequest { processes: vec![] });
+    let options = Options {
+        window: Duration::from_nanos(window.0),
+        readings: readings(window),
+        pids: vec![],
+        sockets: true,
+    };
+    let softirq = OverWindow::begin(&root, true);
+    let taken = samples::take(&root, &options, Window::stopped(), &mut |_| {});
+    let samples = reading(taken.map(|samples| softirq.end(samples)));
+    let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
+    Ok(Answer::Found { findings })
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(bench) = self.bench.take() else { return };
+        let mut whole = true;
+        while let Some(id) = self.tried.pop() {
+            let who = &self.caller.theirs;
+            match bench.take_back(id) {
+                Ok(()) => self.log.note(format!("{who}: gone; its change {id} is put back")),
+                Err(e) => {
+                    whole = false;
+                    self.log.note(format!("{who}: gone; {e}"));
+                }
+            }
+        }
+        drop(bench);
+        if let Some(server_watchdog) = self.server_watchdog.take().filter(|_| whole) {
+            server_watchdog.dismiss();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The end that asks: the far host as if it were a bench of our own.
+
+use std::{path::PathBuf, time::Duration};
+
+use model::{
+    Finding, Nanos,
+    tune::{Plan, Status},
+};
+use tune::{TuneError, change_request::ChangeRequest};
+
+use super::{Answer, Asked, Request};
+use crate::{
+    commands::measure::{args::SecretArgs, secret},
+    exit::Failure,
+};
+
+/// A far host that lets itself be tuned. When it is dropped, what is on trial there is put back.
+#[derive(Debug)]
+pub struct PeerEnd {
+    remote: traffic::Remote,
+    /// As it was asked for.
+    pub name: String,
+}
+
+fn said(request: &Request) -> Result<String, Failure> {
+    serde_json::to_string(request).map_err(|e| Failure::Environment(e.to_string()))
+}
+
+/// A failure of this end as an error of `tune`'s.
+fn of_tune(failure: Failure) -> TuneError {
+    match failure {
+        Failure::Usage(why) => TuneError::Usage(why),
+        Failure::Denied(why) => TuneError::Denied(why),
+        other => TuneError::Environment(other.to_string()),
+    }
+}
+
+impl PeerEnd {
+    /// Connects and proves the secret; changes nothing yet.
+    ///
+    /// # Errors
+    /// It does not answer, does not know the secret, or does not let itself be tuned.
+    pub fn connect(name: &str, secret_file: Option<PathBuf>) -> Result<Self, Failure> {
+        let Some(secret) = secret(&SecretArgs { secret_file })? else {
+            return Err(Failure::Usage(
+                "--responder needs the secret of the server: --secret-file FILE or \
+                 NETWRIGHT_SECRET"
+                    .into(),
+            ));
+        };
+        let remote = traffic::Remote::connect(name, &secret, &said(&Request::Alive)?)?;
+        Ok(Self { remote, name: name.to_owned() })
+    }
+
+    fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, Failure> {
+        let answer = self.remote.ask(&said(request)?, takes)?;
+        let answer = serde_json::from_str(&answer)
+            .map_err(|e| Failure::Environment(format!("{}: {e}", self.name)))?;
+        let Answer::Failed { code, why } = answer else { return Ok(answer) };
+        let why = format!("{}: {why}", self.name);
+        Err(match code {
+            2 => Failure::Usage(why),
+            3 => Failure::Denied(why),
+            _ => Failure::Environment(why),
+        })
+    }
+
+    fn odd<T>(&self) -> Result<T, Failure> {
+        Err(Failure::Environment(format!("{} answers something else", self.name)))
+    }
+
+    fn done(&self, request: &Request) -> Result<(), TuneError> {
+        match self.ask(request, Duration::ZERO).map_err(of_tune)? {
+            Answer::Done => Ok(()),
+            _ => self.odd().map_err(of_tune),
+        }
+    }
+
+    /// Has the host's changes to itself from now on.
+    ///
+    /// # Errors
+    /// Somebody else is changing it.
+    pub fn begin(&self) -> Result<(), TuneError> {
+        self.done(&Request::Begin)
+    }
+
+    /// Its findings after watching for so long.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn look(&self, window_ns: Nanos, goal: model::Goal) -> Result<Vec<Finding>, Failure> {
+        let takes = Duration::from_nanos(window_ns.0);
+        match self.ask(&Request::Look { window_ns, goal }, takes)? {
+            Answer::Found { findings } => Ok(findings),
+            _ => self.odd(),
+        }
+    }
+
+    /// What would be done there, and the number to try it by.
+    ///
+    /// # Errors
+    /// It is gone, or cannot plan.
+    pub fn plan(
+        &self,
+        change_requests: &[ChangeRequest],
+        own_connection: bool,
+    ) -> Result<(usize, Plan), Failure> {
+        let asked = |w: &ChangeRequest| Asked {
+            knob: w.knob.clone(),
+            value: w.value.clone(),
+            asked_by: w.asked_by.clone(),
+        };
+        let change_requests = change_requests.iter().map(asked).collect();
+        match self.ask(&Request::Plan { change_requests, own_connection }, Duration::ZERO)? {
+            Answer::Planned { number, plan } => Ok((number, *plan)),
+            _ => self.odd(),
+        }
+    }
+
+    /// As [`tune::trial::Bench::try_out`].
+    ///
+    /// # Errors
+    /// The first change that failed; then all is as it was there.
+    pub fn try_out(&self, plan: usize) -> Result<u64, TuneError> {
+        match self.ask(&Request::Try { plan }, Duration::ZERO).map_err(of_tune)? {
+            Answer::Made { id } => Ok(id),
+            _ => self.odd().map_err(of_tune),
+        }
+    }
+
+    /// As [`tune::trial::Bench::holds`].
+    ///
+    /// # Errors
+    /// The first value that is another one now.
+    pub fn holds(&self, id: u64) -> Result<(), TuneError> {
+        self.done(&Request::Holds { id })
+    }
+
+    /// As [`tune::trial::Bench::take_back`].
+    ///
+    /// # Errors
+    /// What could not be put back.
+    pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
+        self.done(&Request::TakeBack { id })
+    }
+
+    /// As [`tune::trial::Bench::keep`].
+    ///
+    /// # Errors
+    /// The journal there cannot be told.
+    pub fn keep(&self, id: u64) -> Result<(), TuneError> {
+        self.done(&Request::Keep { id })
+    }
+
+    /// Undoes what was kept from afar.
+    ///
+    /// # Errors
+    /// As [`tune::trial::Bench::roll_back`].
+    pub fn roll_back(&self, id: u64) -> Result<(), TuneError> {
+        match self.ask(&Request::Rollback { id }, Duration::ZERO).map_err(of_tune)? {
+            Answer::Done => Ok(()),
+            Answer::Left { why } => Err(TuneError::Changed(format!("{}: {why}", self.name))),
+            _ => self.odd().map_err(of_tune),
+        }
+    }
+
+    /// What is in force there.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn status(&self) -> Result<Status, Failure> {
+        match self.ask(&Request::Status, Duration::ZERO)? {
+            Answer::Standing(status) => Ok(*status),
+            _ => self.odd(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Tuning the host at the other end of a connection, with its operator's consent: what is said
+//! ([`Request`], [`Answer`]), who answers there ([`host`]), who asks here ([`local`]), and who
+//! puts back when the one who answers is killed ([`server_watchdog`]).
+
+pub mod host;
+pub mod local;
+pub mod server_watchdog;
+
+use model::{
+    Finding, Nanos,
+    tune::{Plan, Status},
+};
+use serde::{Deserialize, Serialize};
+use tune::change_request::ChangeRequest;
+
+use crate::exit::Failure;
+
+/// Begins the name of a knob of the server, where those of both ends stand together.
+pub const PEER: &str = "peer:";
+
+/// Asked of the server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Nothing: we are still here.
+    Alive,
+    /// Have the host's changes to yourself, and undo what killed experiments left.
+    Begin,
+    /// Watch for so long and judge.
+    Look {
+        /// How long.
+        window_ns: Nanos,
+        /// For what.
+        goal: model::Goal,
+    },
+    /// What would be done?
+    Plan {
+        /// What is wanted.
+        change_requests: Vec<Asked>,
+        /// Whether that may include what may cut this connection.
+        own_connection: bool,
+    },
+    /// Do what the plan of this number says, on trial.
+    Try {
+        /// The number.
+        plan: usize,
+    },
+    /// Is a change still as it was made?
+    Holds {
+        /// Its number in the server's journal.
+        id: u64,
+    },
+    /// Undo a change that is on trial.
+    TakeBack {
+        /// Its number in the server's journal.
+        id: u64,
+    },
+    /// End a trial: its changes stay.
+    Keep {
+        /// Its number in the server's journal.
+        id: u64,
+    },
+    /// Undo a change that was made from afar and kept.
+    Rollback {
+        /// Its number in the server's journal.
+        id: u64,
+    },
+    /// What is in force?
+    Status,
+}
+
+/// What the server says to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// What it found.
+    Found {
+        /// As `doctor` has them.
+        findings: Vec<Finding>,
+    },
+    /// What would be done.
+    Planned {
+        /// To try it by.
+        number: usize,
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// It is done, as this change.
+    Made {
+        /// Its number in the server's journal.
+        id: u64,
+    },
+    /// It is rolled back, but for what somebody else set since.
+    Left {
+        /// What that is.
+        why: String,
+    },
+    /// What is in force.
+    Standing(Box<Status>),
+    /// It is not done.
+    Failed {
+        /// Who can do something about it, as an exit code: 2, 3, 4.
+        code: u8,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A change request on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The knob's name as the server has it.
+    pub knob: String,
+    /// The value.
+    pub value: String,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+impl Asked {
+    fn change_request(self) -> ChangeRequest {
+        let Self { knob, value, asked_by } = self;
+        ChangeRequest { knob, value, asked_by, ..ChangeRequest::default() }
+    }
+}
+
+impl Answer {
+    fn failed(failure: &Failure) -> Self {
+        let code = match failure {
+            Failure::Usage(_) => 2,
+            Failure::Denied(_) => 3,
+            _ => 4,
+        };
+        Self::Failed { code, why: failure.to_string() }
+    }
+}

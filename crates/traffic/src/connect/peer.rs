@@ -1,0 +1,327 @@
+//! One server's thread: accepts, answers and closes. What a client may hold open is bounded, in
+//! number and in time.
+
+use std::{
+    io,
+    net::IpAddr,
+    os::fd::{AsRawFd, RawFd},
+    time::Duration,
+};
+
+use model::measure::Close;
+use socket2::Socket;
+
+use super::ConnectShape;
+use crate::{
+    control::message::Test,
+    net::{epoll::Epoll, incoming::Looks, now_ns, options},
+    rtt::{
+        exchange::current_cpu,
+        single::{Ran, serve_for},
+    },
+    team::{Member, Team},
+};
+
+const LISTENER: usize = usize::MAX;
+const LOOK_EVERY: u64 = 256;
+/// Accepted without a look at those that are open.
+const ACCEPT_AT_ONCE: usize = 64;
+/// A connection on which nothing happens for so long is closed.
+const IDLE_NS: u64 = 10_000_000_000;
+const PATROL_NS: u64 = 1_000_000_000;
+/// How long after the end connections may still come in that were on their way.
+const LATE_NS: u64 = 20_000_000;
+/// How long to accept nothing when descriptors or memory are short.
+const SHORT: Duration = Duration::from_millis(2);
+/// Room for what is received and sent at a time.
+pub const ROOM: usize = 64 << 10;
+/// Connections that one thread holds beside those that the client makes at once: they are
+/// ending.
+const SPARE: usize = 1024;
+
+/// Connections open at once on each thread of a test at most.
+pub fn most_open(test: &Test) -> usize {
+    (test.flows as usize).div_ceil(test.threads.max(1) as usize) + SPARE
+}
+
+/// What the threads of one test share.
+#[derive(Debug)]
+pub struct Door {
+    pub listener: Socket,
+    /// Whose connections are taken; `None` for a Unix socket, which has its own rights.
+    pub from: Option<Vec<IpAddr>>,
+    /// Connections open at once on each thread at most.
+    pub most: usize,
+}
+
+#[derive(Debug)]
+struct Conn {
+    socket: Socket,
+    awaited: u64,
+    unsent: u64,
+    since: u64,
+}
+
+/// What came of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Waits,
+    Over,
+}
+
+struct AcceptLoop<'a> {
+    shape: &'a ConnectShape,
+    team: &'a Team,
+    door: &'a Door,
+    epoll: Epoll,
+    open: Vec<Option<Conn>>,
+    free: Vec<usize>,
+    /// Whether the listener is not watched, because enough is open.
+    shut: bool,
+    room: Vec<u8>,
+    response: Vec<u8>,
+    accepted: u64,
+    ran_on: Ran,
+    looks: Looks,
+    /// Accepting failed for want of descriptors or memory.
+    short: Option<i32>,
+}
+
+/// Serves until the team ends.
+pub fn run(door: &Door, shape: &ConnectShape, team: &Team, member: &Member) {
+    let Ok(epoll) = Epoll::new() else { return };
+    if let Some(why) = options::prepare(&door.listener, shape.wait) {
+        member.see(|seen| seen.warnings.push(why));
+    }
+    let mut state = AcceptLoop {
+        shape,
+        team,
+        door,
+        epoll,
+        open: vec![],
+        free: vec![],
+        shut: true,
+        room: vec![0; ROOM],
+        response: vec![0; shape.response_bytes.min(ROOM as u64) as usize],
+        accepted: 0,
+        ran_on: Ran::default(),
+        looks: Looks::new(-1),
+        short: None,
+    };
+    state.watch();
+    let mut patrol = now_ns() + PATROL_NS;
+    while !team.stopping() {
+        state.turn(patrol);
+        member.handled(state.accepted);
+        let now = now_ns();
+        if now >= patrol {
+            state.forget_idle(now);
+            patrol = now + PATROL_NS;
+        }
+    }
+    state.accept_late();
+    member.handled(state.accepted);
+    member.see(|seen| {
+        if let Some(errno) = state.short {
+            let why = io::Error::from_raw_os_error(errno);
+            seen.warnings.push(format!("connections waited to be accepted: {why}"));
+        }
+        state.looks.tell(seen);
+        state.ran_on.tell(seen);
+    });
+}
+
+impl AcceptLoop<'_> {
+    fn turn(&mut self, until: u64) {
+        self.epoll.wait(self.shape.wait, until);
+        let mut n = 0;
+        while let Some(ready) = self.epoll.nth(n) {
+            n += 1;
+            match ready.key {
+                LISTENER => {
+                    self.accept();
+                }
+                key => self.hear(key),
+            }
+        }
+    }
+
+    fn watch(&mut self) {
+        let watched = self.epoll.add_shared(self.door.listener.as_raw_fd(), LISTENER);
+        self.shut = watched.is_err();
+    }
+
+    fn unwatch(&mut self) {
+        let _ = self.epoll.remove(self.door.listener.as_raw_fd());
+        self.shut = true;
+    }
+
+    fn count(&self) -> usize {
+        self.open.len() - self.free.len()
+    }
+
+    /// Takes connections that wait, and says how many.
+    fn accept(&mut self) -> usize {
+        for n in 0..ACCEPT_AT_ONCE {
+            if self.count() >= self.door.most {
+                self.unwatch();
+                return n;
+            }
+            match self.door.listener.accept() {
+                Ok((socket, from)) => {
+                    let from = from.as_socket().map(|a| a.ip());
+                    let known = self.door.from.as_ref();
+                    if known.is_none_or(|all| from.is_some_and(|ip| all.contains(&ip))) {
+                        self.accepted += 1;
+                        self.begin(socket);
+                    }
+                }
+                Err(e) => {
+                    let errno = e.raw_os_error().unwrap_or(0);
+                    if let libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM = errno {
+                        self.short = Some(errno);
+                        std::thread::sleep(SHORT);
+                    }
+                    return n;
+                }
+            }
+        }
+        ACCEPT_AT_ONCE
+    }
+
+    fn begin(&mut self, socket: Socket) {
+        self.ran_on.on(current_cpu());
+        if self.accepted.is_multiple_of(LOOK_EVERY) {
+            self.looks.turn_to(socket.as_raw_fd());
+            self.looks.look();
+        }
+        let (awaited, unsent) = (self.shape.request_bytes, 0);
+        let mut conn = Conn { socket, awaited, unsent, since: now_ns() };
+        if awaited == 0 {
+            self.respond(&mut conn);
+        }
+        // What it will say has often come with it.
+        if self.go_on(&mut conn) == Came::Over {
+            return;
+        }
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.open.push(None);
+            self.open.len() - 1
+        });
+        let watched = self.epoll.add_once(conn.socket.as_raw_fd(), key).is_ok();
+        match self.open.get_mut(key) {
+            Some(place) if watched => *place = Some(conn),
+            _ => self.free.push(key),
+        }
+    }
+
+    fn respond(&mut self, conn: &mut Conn) {
+        conn.unsent = self.shape.response_bytes;
+        if self.shape.request_bytes > 0 || self.shape.response_bytes > 0 {
+            serve_for(self.shape.service_ns, self.team);
+        }
+    }
+
+    fn hear(&mut self, key: usize) {
+        let Some(mut conn) = self.open.get_mut(key).and_then(Option::take) else { return };
+        let came = self.go_on(&mut conn);
+        match (came, self.open.get_mut(key)) {
+            (Came::Waits, Some(place)) => *place = Some(conn),
+            _ => {
+                drop(conn);
+                self.closed(key);
+            }
+        }
+    }
+
+    fn closed(&mut self, key: usize) {
+        self.free.push(key);
+        if self.shut && self.count() < self.door.most * 3 / 4 + 1 {
+            self.watch();
+        }
+    }
+
+    /// Reads, answers and ends, as far as that goes.
+    fn go_on(&mut self, conn: &mut Conn) -> Came {
+        let fd = conn.socket.as_raw_fd();
+        if self.send(fd, conn) == Came::Over {
+            return Came::Over;
+        }
+        loop {
+            if conn.awaited == 0 && conn.unsent == 0 && self.shape.close == Close::Peer {
+                return Came::Over;
+            }
+            // SAFETY: the buffer outlives the call and its length is given.
+            let n = unsafe {
+                libc::recv(fd, self.room.as_mut_ptr().cast(), self.room.len(), libc::MSG_DONTWAIT)
+            };
+            match u64::try_from(n) {
+                // More than was announced is no client of ours.
+                Ok(n) if n == 0 || n > conn.awaited => return Came::Over,
+                Ok(n) => {
+                    conn.awaited -= n;
+                    conn.since = now_ns();
+                    if conn.awaited == 0 {
+                        self.respond(conn);
+                        if self.send(fd, conn) == Came::Over {
+                            return Came::Over;
+                        }
+                    }
+                }
+                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EAGAIN) => return Came::Waits,
+                    Some(libc::EINTR) => {}
+                    _ => return Came::Over,
+                },
+            }
+        }
+    }
+
+    /// Sends what is unsent, as far as there is room.
+    fn send(&mut self, fd: RawFd, conn: &mut Conn) -> Came {
+        while conn.unsent > 0 {
+            let bytes = &self.response;
+            let length = usize::try_from(conn.unsent).unwrap_or(usize::MAX).min(bytes.len());
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+            // SAFETY: the buffer outlives the call and its length is given.
+            let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), length, flags) };
+            match u64::try_from(n) {
+                Ok(n) => {
+                    conn.unsent -= n.min(conn.unsent);
+                    conn.since = now_ns();
+                }
+                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EAGAIN) => return Came::Waits,
+                    Some(libc::EINTR) => {}
+                    _ => return Came::Over,
+                },
+            }
+        }
+        Came::Waits
+    }
+
+    /// Closes connections on which nothing happens: their client vanished, or is slow on
+    /// purpose.
+    fn forget_idle(&mut self, now: u64) {
+        for key in 0..self.open.len() {
+            let Some(place) = self.open.get_mut(key) else { continue };
+            if place.as_ref().is_some_and(|c| now.saturating_sub(c.since) > IDLE_NS) {
+                *place = None;
+                self.closed(key);
+            }
+        }
+    }
+
+    /// What was on its way when the test ended is counted too.
+    fn accept_late(&mut self) {
+        let mut until = now_ns() + LATE_NS;
+        let last = until + 10 * LATE_NS;
+        while now_ns() < until.min(last) {
+            if self.accept() > 0 {
+                until = now_ns() + LATE_NS;
+            } else {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}

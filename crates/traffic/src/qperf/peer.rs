@@ -1,0 +1,240 @@
+//! What the server does with the data: counts it, and sends it back where that is the test.
+//!
+//! As in the real server a message counts when it is whole and came in time.
+
+use std::{
+    hint, io,
+    net::{IpAddr, UdpSocket},
+    os::fd::AsRawFd,
+};
+
+use probe::samples::clock::monotonic_ns;
+
+use super::{
+    data::{self, Got, Over, Watch},
+    wire::Counts,
+};
+
+/// Streams are moved in pieces of at most this: a message may be larger, its content does not
+/// matter.
+const PIECE: usize = 1 << 20;
+/// No datagram is larger.
+const DATAGRAM: usize = 1 << 16;
+/// So many failures in a row are no accident.
+const FAILURES: u32 = 1000;
+
+/// The memory that messages of so many bytes take.
+pub fn buffer_bytes(message: u32) -> usize {
+    (message as usize).clamp(DATAGRAM, PIECE)
+}
+
+/// What the loops are given.
+#[derive(Debug)]
+pub struct Work {
+    /// Bytes of a message.
+    pub message: usize,
+    /// Look at every byte received.
+    pub look: bool,
+    /// Spin so long before each answer.
+    pub service_ns: u64,
+}
+
+/// What went through.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Tally {
+    /// To the client.
+    pub sent: Counts,
+    /// From the client.
+    pub received: Counts,
+}
+
+impl Work {
+    fn buffer(&self, most: usize) -> Vec<u8> {
+        vec![0; self.message.clamp(1, most)]
+    }
+
+    fn look_at(&self, bytes: &[u8]) {
+        if self.look {
+            hint::black_box(bytes.iter().fold(0, |a, b| a ^ b));
+        }
+    }
+
+    /// The injected service time, unless the test is over before.
+    fn serve(&self, watch: &Watch<'_>) {
+        if self.service_ns > 0 {
+            let end = monotonic_ns().saturating_add(self.service_ns);
+            while monotonic_ns() < end && watch.goes_on() {
+                hint::spin_loop();
+            }
+        }
+    }
+
+    /// TCP: receives, and answers if `answer`.
+    pub fn stream(&self, fd: &impl AsRawFd, answer: bool, watch: &mut Watch<'_>) -> (Tally, Over) {
+        let (fd, mut buffer, mut tally) = (fd.as_raw_fd(), self.buffer(PIECE), Tally::default());
+        loop {
+            if let Err(over) = self.receive_all(fd, &mut buffer, &mut tally, answer, watch) {
+                return (tally, over);
+            }
+            if answer {
+                self.serve(watch);
+                if let Err(over) = self.send_all(fd, &buffer, watch) {
+                    return (tally, over);
+                }
+                tally.sent.bytes += self.message as u64;
+                tally.sent.messages += 1;
+            }
+        }
+    }
+
+    /// One message. One way every byte counts as it comes; there and back only whole messages.
+    fn receive_all(
+        &self,
+        fd: i32,
+        buffer: &mut [u8],
+        tally: &mut Tally,
+        whole: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Over> {
+        let mut left = self.message;
+        while left > 0 {
+            let most = left.min(buffer.len());
+            let Some(into) = buffer.get_mut(..most) else { return Err(Over::Closed) };
+            match data::receive(fd, into, 0) {
+                Got::Bytes(0) => return Err(Over::Closed),
+                Got::Bytes(n) => {
+                    watch.heard()?;
+                    self.look_at(into.get(..n).unwrap_or_default());
+                    left = left.saturating_sub(n);
+                    if !whole {
+                        tally.received.bytes += n as u64;
+                    }
+                }
+                Got::Nothing => watch.quiet()?,
+                Got::Failed => {
+                    tally.received.errors += 1;
+                    return Err(Over::Closed);
+                }
+            }
+        }
+        if whole {
+            tally.received.bytes += self.message as u64;
+        }
+        tally.received.messages += 1;
+        Ok(())
+    }
+
+    fn send_all(&self, fd: i32, buffer: &[u8], watch: &mut Watch<'_>) -> Result<(), Over> {
+        let mut left = self.message;
+        while left > 0 {
+            let piece = buffer.get(..left.min(buffer.len())).unwrap_or(buffer);
+            match data::send(fd, piece, 0) {
+                Got::Bytes(n) => {
+                    left = left.saturating_sub(n);
+                    // Whoever takes a large message in drips shall not hold us beyond the end.
+                    if left > 0 {
+                        watch.heard()?;
+                    }
+                }
+                Got::Nothing => watch.quiet()?,
+                Got::Failed => return Err(Over::Closed),
+            }
+        }
+        Ok(())
+    }
+
+    /// UDP: receives from one sender at `from`, and answers if `answer`.
+    pub fn datagrams(
+        &self,
+        socket: &UdpSocket,
+        from: IpAddr,
+        answer: bool,
+        watch: &mut Watch<'_>,
+    ) -> (Tally, Over) {
+        let (fd, mut buffer, mut tally) =
+            (socket.as_raw_fd(), self.buffer(DATAGRAM), Tally::default());
+        let mut first = match self.first(socket, from, &mut buffer, &mut tally, watch) {
+            Ok(n) => Some(n),
+            Err(over) => return (tally, over),
+        };
+        let mut failures = 0;
+        loop {
+            let got = match first.take() {
+                Some(n) => Got::Bytes(n),
+                None => data::receive(fd, &mut buffer, 0),
+            };
+            let over = match got {
+                Got::Bytes(n) => {
+                    failures = 0;
+                    watch.heard().and_then(|()| {
+                        tally.received.bytes += n as u64;
+                        tally.received.messages += 1;
+                        let bytes = buffer.get(..n).unwrap_or_default();
+                        self.look_at(bytes);
+                        if answer { self.answer(fd, bytes, &mut tally, watch) } else { Ok(()) }
+                    })
+                }
+                Got::Nothing => watch.quiet(),
+                // "Connection refused": an answer found nobody. The client may be at its end.
+                Got::Failed => {
+                    tally.received.errors += 1;
+                    failures += 1;
+                    if failures < FAILURES { watch.quiet() } else { Err(Over::Closed) }
+                }
+            };
+            if let Err(over) = over {
+                return (tally, over);
+            }
+        }
+    }
+
+    /// Waits for the first datagram from the client and takes no others from then on: this
+    /// socket answers nobody but who asked for the test.
+    fn first(
+        &self,
+        socket: &UdpSocket,
+        from: IpAddr,
+        buffer: &mut [u8],
+        tally: &mut Tally,
+        watch: &mut Watch<'_>,
+    ) -> Result<usize, Over> {
+        loop {
+            match socket.recv_from(buffer) {
+                Ok((n, sender)) if sender.ip() == from => {
+                    if socket.connect(sender).is_err() {
+                        tally.received.errors += 1;
+                        return Err(Over::Closed);
+                    }
+                    return Ok(n);
+                }
+                Ok(_) => watch.quiet()?,
+                Err(e) => {
+                    let waiting = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
+                    if !waiting.contains(&e.kind()) {
+                        tally.received.errors += 1;
+                    }
+                    watch.quiet()?;
+                }
+            }
+        }
+    }
+
+    fn answer(
+        &self,
+        fd: i32,
+        bytes: &[u8],
+        tally: &mut Tally,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Over> {
+        self.serve(watch);
+        match data::send(fd, bytes, 0) {
+            Got::Bytes(n) => {
+                tally.sent.bytes += n as u64;
+                tally.sent.messages += 1;
+            }
+            Got::Nothing => watch.quiet()?,
+            Got::Failed => tally.sent.errors += 1,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! The server of many flows on one thread.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::SocketAddr,
+    os::fd::{AsRawFd, RawFd},
+};
+
+use model::measure::Engine;
+use socket2::{SockAddr, Socket};
+
+use super::{
+    exchange::{current_cpu, echo_number, stamp_cpu},
+    single::{self, Ran, RttShape, serve_for},
+    uring,
+};
+use crate::{
+    net::{epoll::Epoll, incoming::Looks, options},
+    serve::endpoint::Flow,
+    team::{Member, Team},
+};
+
+const LOOK_EVERY: u64 = 1024;
+
+/// Room for as many messages as may come at once, within bounds.
+pub fn several(bytes: u64, queue_depth: u32) -> u64 {
+    bytes.saturating_mul(queue_depth.into()).min(256 << 10).max(bytes).max(64)
+}
+
+/// Answers on this thread's flows until the team ends. `greeting` is how a UDP greeting of this
+/// session begins.
+pub fn run(
+    flows: &[Flow],
+    shape: &RttShape,
+    queue_depth: u32,
+    engine: Engine,
+    greeting: &[u8],
+    team: &Team,
+    member: &Member,
+) {
+    let uses = |name| member.see(|seen| seen.used(name));
+    for flow in flows {
+        if let Some(why) = options::prepare(&flow.socket, shape.wait) {
+            member.see(|seen| seen.warnings.push(why));
+        }
+    }
+    match flows {
+        [] => {}
+        [one] if !one.peers.is_empty() => {
+            uses(uring::EPOLL);
+            datagrams(one, shape, greeting, team, member);
+        }
+        [one] if queue_depth == 1 => {
+            uses(uring::PLAIN);
+            single::peer(one.socket.as_raw_fd(), shape, greeting, team, member);
+        }
+        many => {
+            let fds: Vec<RawFd> = many.iter().map(|f| f.socket.as_raw_fd()).collect();
+            let (incoming, outgoing) = (shape.request_bytes, shape.response_bytes);
+            match uring::lines(engine, &fds, incoming, outgoing, queue_depth, member) {
+                Some(lines) => uring::peer::run(lines, &fds, shape, team, member),
+                None => {
+                    uses(uring::EPOLL);
+                    streams(&fds, shape, queue_depth, team, member);
+                }
+            }
+        }
+    }
+}
+
+/// A stream of requests.
+#[derive(Debug, Clone, Copy)]
+struct Asking {
+    fd: RawFd,
+    got: u64,
+    unsent: u64,
+    full: bool,
+    open: bool,
+}
+
+struct Streams<'a> {
+    shape: &'a RttShape,
+    epoll: Epoll,
+    flows: Vec<Asking>,
+    room: Vec<u8>,
+    responses: Vec<u8>,
+    ran_on: Ran,
+    done: u64,
+}
+
+fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, team: &Team, member: &Member) {
+    let Ok(epoll) = Epoll::new() else { return };
+    for (key, fd) in fds.iter().enumerate() {
+        if epoll.add(*fd, key).is_err() {
+            return;
+        }
+    }
+    let several = |bytes| several(bytes, queue_depth);
+    // Responses are sent several at once only where several requests came at once.
+    let batch = (several(shape.response_bytes) / shape.response_bytes).max(1);
+    let mut all = Streams {
+        shape,
+        epoll,
+        flows: fds
+            .iter()
+            .map(|fd| Asking { fd: *fd, got: 0, unsent: 0, full: false, open: true })
+            .collect(),
+        room: vec![0; several(shape.request_bytes) as usize],
+        responses: vec![0; (batch * shape.response_bytes) as usize],
+        ran_on: Ran::default(),
+        done: 0,
+    };
+    let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
+    let mut looked = 0;
+    while !team.stopping() {
+        all.epoll.wait(shape.wait, u64::MAX);
+        let mut n = 0;
+        while let Some(ready) = all.epoll.nth(n) {
+            n += 1;
+            if ready.writable {
+                all.push(ready.key);
+            }
+            if ready.readable {
+                all.hear(ready.key, team);
+            }
+        }
+        member.handled(all.done);
+        if all.done - looked >= LOOK_EVERY {
+            looked = all.done;
+            looks.look();
+        }
+    }
+    member.see(|seen| {
+        looks.tell(seen);
+        all.ran_on.tell(seen);
+    });
+}
+
+impl Streams<'_> {
+    fn hear(&mut self, key: usize, team: &Team) {
+        let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
+        // SAFETY: the buffer outlives the call and its length is given.
+        let n = unsafe {
+            libc::recv(flow.fd, self.room.as_mut_ptr().cast(), self.room.len(), libc::MSG_DONTWAIT)
+        };
+        if n <= 0 {
+            let soon = n < 0
+                && matches!(
+                    io::Error::last_os_error().kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                );
+            if !soon {
+                flow.open = false;
+                let fd = flow.fd;
+                let _ = self.epoll.remove(fd);
+            }
+            return;
+        }
+        flow.got += n as u64;
+        let whole = flow.got / self.shape.request_bytes;
+        if whole == 0 {
+            return;
+        }
+        flow.got %= self.shape.request_bytes;
+        flow.unsent += whole * self.shape.response_bytes;
+        serve_for(self.shape.service_ns.saturating_mul(whole), team);
+        self.done += whole;
+        let cpu = current_cpu();
+        (0..whole).for_each(|_| self.ran_on.on(cpu));
+        for response in self.responses.chunks_mut(self.shape.response_bytes as usize) {
+            stamp_cpu(self.shape.transport, response, cpu);
+        }
+        self.push(key);
+    }
+
+    /// Sends what is unsent on a flow, as far as there is room.
+    fn push(&mut self, key: usize) {
+        let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
+        while flow.unsent > 0 {
+            // From the middle of a response on where the last send ended there.
+            let into = (self.shape.response_bytes - flow.unsent % self.shape.response_bytes)
+                % self.shape.response_bytes;
+            let most = self.responses.len() as u64 - into;
+            let length = flow.unsent.min(most) as usize;
+            let bytes = self.responses.get(into as usize..).and_then(|b| b.get(..length));
+            let bytes = bytes.unwrap_or_default();
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+            // SAFETY: the buffer outlives the call and its length is given.
+            let n = unsafe { libc::send(flow.fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+            if n < 0 {
+                let e = io::Error::last_os_error();
+                match e.kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock => break,
+                    _ => {
+                        flow.open = false;
+                        let fd = flow.fd;
+                        let _ = self.epoll.remove(fd);
+                        return;
+                    }
+                }
+            }
+            flow.unsent -= n as u64;
+        }
+        let full = flow.unsent > 0;
+        if full != flow.full {
+            flow.full = full;
+            let _ = self.epoll.want(flow.fd, key, full);
+        }
+    }
+}
+
+/// UDP flows that share one socket: answered to whoever greeted, and to nobody else.
+fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], team: &Team, member: &Member) {
+    let socket = &flow.socket;
+    let Ok(mut epoll) = Epoll::new() else { return };
+    if epoll.add(socket.as_raw_fd(), 0).is_err() {
+        return;
+    }
+    let known: HashMap<SocketAddr, SockAddr> =
+        flow.peers.keys().map(|a| (*a, SockAddr::from(*a))).collect();
+    let mut room = vec![0u8; 65_536];
+    let mut response = vec![0u8; shape.response_bytes as usize];
+    let (mut done, mut ran_on, mut looks) = (0u64, Ran::default(), Looks::new(socket.as_raw_fd()));
+    while !team.stopping() {
+        epoll.wait(shape.wait, u64::MAX);
+        // As many as are there, bounded so that the end is noticed.
+        for _ in 0..256 {
+            let Some((n, from)) = receive_from(socket, &mut room) else { break };
+            let Some(to) = from.and_then(|a| known.get(&a)) else { continue };
+            let datagram = room.get(..n).unwrap_or_default();
+            if datagram.starts_with(greeting) {
+                let _ = socket.send_to(datagram, to);
+                continue;
+            }
+            echo_number(datagram, &mut response);
+            serve_for(shape.service_ns, team);
+            let cpu = current_cpu();
+            stamp_cpu(shape.transport, &mut response, cpu);
+            let _ = socket.send_to(&response, to);
+            done += 1;
+            ran_on.on(cpu);
+            if done.is_multiple_of(LOOK_EVERY) {
+                looks.look();
+            }
+        }
+        member.handled(done);
+    }
+    member.see(|seen| {
+        looks.tell(seen);
+        ran_on.tell(seen);
+    });
+}
+
+fn receive_from(socket: &Socket, room: &mut [u8]) -> Option<(usize, Option<SocketAddr>)> {
+    // SAFETY: initialised bytes are valid as possibly uninitialised ones, and the kernel only
+    // writes initialised ones.
+    let room = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), room.len()) };
+    let (n, from) = socket.recv_from_with_flags(room, libc::MSG_DONTWAIT).ok()?;
+    Some((n, from.as_socket()))
+}

@@ -1,0 +1,92 @@
+//! The client.
+
+use std::os::fd::RawFd;
+
+use super::lines::{Event, Lines};
+use crate::{
+    Error,
+    net::{incoming::Looks, now_ns},
+    rtt::{
+        flow::{Answer, Flow},
+        many::LocalEnd,
+        recorder::Recorder,
+        single::server_gone,
+    },
+};
+
+/// Looks at the receiving CPU once in so many answers.
+const LOOK_EVERY: u64 = 1024;
+
+/// What a thread holds.
+struct UringLoop<'r> {
+    flows: Vec<Flow>,
+    lines: Lines,
+    recorder: &'r mut Recorder,
+    looks: Looks,
+    done: u64,
+}
+
+/// Runs one thread's flows in closed loop until the team ends.
+pub fn run(local: &LocalEnd<'_>, lines: Lines, fds: &[RawFd], recorder: &mut Recorder) {
+    let mut state = UringLoop {
+        flows: fds.iter().map(|fd| Flow::new(*fd, local.queue_depth)).collect(),
+        lines,
+        recorder,
+        looks: Looks::new(fds.first().copied().unwrap_or(-1)),
+        done: 0,
+    };
+    let result = go(local, &mut state);
+    local.member.see(|seen| state.looks.tell(seen));
+    if let Err(why) = result {
+        local.team.break_off(why);
+    }
+}
+
+fn go(local: &LocalEnd<'_>, state: &mut UringLoop<'_>) -> Result<(), Error> {
+    let failed = |e| Error::io("io_uring", &e);
+    for key in 0..state.flows.len() {
+        ask(state, key, local.queue_depth, now_ns());
+    }
+    while !local.team.stopping() {
+        state.lines.exchange(local.shape.wait).map_err(failed)?;
+        while let Some(event) = state.lines.next().map_err(failed)? {
+            match event {
+                Event::Bytes { key, buffer, length } => hear(local, state, key, buffer, length),
+                Event::End => return Err(server_gone(None)),
+                Event::Broken { why } => return Err(server_gone(Some(&why))),
+            }
+        }
+        local.member.handled(state.done);
+    }
+    Ok(())
+}
+
+#[inline]
+fn ask(state: &mut UringLoop<'_>, key: usize, requests: u32, now: u64) {
+    let Some(flow) = state.flows.get_mut(key) else { return };
+    (0..requests).for_each(|_| flow.expect(now, now));
+    state.lines.owe(key, requests.into());
+}
+
+#[inline]
+fn hear(local: &LocalEnd<'_>, state: &mut UringLoop<'_>, key: usize, buffer: u16, length: usize) {
+    let Some(flow) = state.flows.get_mut(key) else { return };
+    let recorder = &mut *state.recorder;
+    let (mut heard, now) = (0u32, now_ns());
+    let bytes = state.lines.bytes(buffer, length);
+    flow.take(local.shape, bytes, |Answer { asked, peer_cpu }| {
+        heard += 1;
+        recorder.record(local.window, None, now, now.saturating_sub(asked.due_ns), peer_cpu);
+    });
+    state.lines.give(buffer);
+    if heard == 0 {
+        return;
+    }
+    let fd = flow.fd;
+    ask(state, key, heard, now);
+    state.done += u64::from(heard);
+    if state.done % LOOK_EVERY < u64::from(heard) {
+        state.looks.turn_to(fd);
+        state.looks.look();
+    }
+}

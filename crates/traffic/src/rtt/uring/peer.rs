@@ -1,0 +1,94 @@
+//! The server.
+
+use std::os::fd::RawFd;
+
+use super::lines::{Event, Lines};
+use crate::{
+    Error,
+    net::incoming::Looks,
+    rtt::{
+        exchange::{UNKNOWN_CPU, current_cpu, stamp_cpu},
+        single::{Ran, RttShape, serve_for},
+    },
+    team::{Member, Team},
+};
+
+/// Looks at the receiving CPU once in so many requests.
+const LOOK_EVERY: u64 = 1024;
+
+struct Answering<'a> {
+    shape: &'a RttShape,
+    lines: Lines,
+    /// Bytes of a request that is not whole, by flow.
+    got: Vec<u64>,
+    ran_on: Ran,
+    stamped: u16,
+    done: u64,
+}
+
+/// Answers on this thread's flows until the team ends.
+pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, team: &Team, member: &Member) {
+    let mut all = Answering {
+        shape,
+        // The service time of one shall not delay the answers before it.
+        lines: if shape.service_ns > 0 { lines.careful() } else { lines },
+        got: vec![0; fds.len()],
+        ran_on: Ran::default(),
+        stamped: UNKNOWN_CPU,
+        done: 0,
+    };
+    let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
+    let mut looked = 0;
+    let mut result = Ok(());
+    while !team.stopping() && result.is_ok() {
+        result = all.round(team);
+        member.handled(all.done);
+        if all.done - looked >= LOOK_EVERY {
+            looked = all.done;
+            looks.look();
+        }
+    }
+    member.see(|seen| {
+        looks.tell(seen);
+        all.ran_on.tell(seen);
+        if let Err(e) = result {
+            seen.warnings.push(Error::io("io_uring broke off", &e).to_string());
+        }
+    });
+}
+
+impl Answering<'_> {
+    fn round(&mut self, team: &Team) -> std::io::Result<()> {
+        self.lines.exchange(self.shape.wait)?;
+        let cpu = current_cpu();
+        if cpu != self.stamped {
+            self.stamped = cpu;
+            let transport = self.shape.transport;
+            self.lines.messages().for_each(|response| stamp_cpu(transport, response, cpu));
+        }
+        while let Some(event) = self.lines.next()? {
+            // A flow that ended has no more events.
+            if let Event::Bytes { key, buffer, length } = event {
+                self.lines.give(buffer);
+                self.hear(key, length as u64, team)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn hear(&mut self, key: usize, length: u64, team: &Team) -> std::io::Result<()> {
+        let Some(got) = self.got.get_mut(key) else { return Ok(()) };
+        *got += length;
+        let whole = *got / self.shape.request_bytes;
+        if whole == 0 {
+            return Ok(());
+        }
+        *got %= self.shape.request_bytes;
+        serve_for(self.shape.service_ns.saturating_mul(whole), team);
+        self.done += whole;
+        (0..whole).for_each(|_| self.ran_on.on(self.stamped));
+        self.lines.owe(key, whole);
+        if self.shape.service_ns > 0 { self.lines.flush() } else { Ok(()) }
+    }
+}

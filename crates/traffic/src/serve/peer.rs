@@ -1,0 +1,299 @@
+//! One test at the server: its threads, its looks at itself, its report.
+
+use std::{
+    os::fd::AsRawFd,
+    sync::{Mutex, PoisonError},
+    thread::Scope,
+    time::Duration,
+};
+
+use model::{CpuId, Reading, measure::Pin};
+use socket2::SockRef;
+
+use super::{
+    endpoint::{Endpoint, Flow, LocalEnd},
+    session::Session,
+};
+use crate::{
+    Doing, Error, Result,
+    assignments::{self, Assignments},
+    connect::{self, peer::Door},
+    control::{
+        message::{Counters, DATA_MAGIC, Kind, PeerReport, Test},
+        secret::unhex,
+    },
+    host::{Mark, Window, between},
+    net::{now_ns, options, own_files},
+    rtt::{self, single::RttShape},
+    stream,
+    team::Team,
+};
+
+/// What setting up and ending may take beside the test itself.
+pub const SLACK: Duration = Duration::from_secs(60);
+
+/// The server of one test.
+pub struct PeerTest<'a> {
+    test: &'a Test,
+    team: Team,
+    cpus: Vec<CpuId>,
+    service_ns: u64,
+    /// How a UDP greeting of this session begins.
+    greeting: Vec<u8>,
+    /// Each thread's flows. They stay here, to be closed by whoever shares the session's table
+    /// of descriptors: the thread may have one of its own.
+    flows: Vec<Mutex<Vec<Flow>>>,
+    /// Where connections come in that are the test themselves.
+    door: Option<Door>,
+    /// Streams keep their flows together: they are looked at from outside.
+    stream: Option<stream::peer::PeerEnd>,
+    marks: Mutex<Option<(Mark, Mark)>>,
+    root: probe::Root,
+}
+
+/// Where this test's threads go.
+///
+/// # Errors
+/// A CPU that was asked for is not there or not ours to use.
+pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Assignments> {
+    let asked = match (&test.kind, &test.pin) {
+        // It has no threads to pin.
+        (Kind::Look, _) => &Pin::No,
+        (_, Pin::Auto | Pin::Apart) => &session.options.pin,
+        (_, asked) => asked,
+    };
+    let local = match &session.local {
+        LocalEnd::Ip(ours, _) => Some(*ours),
+        LocalEnd::Unix(_) => None,
+    };
+    assignments::peer(test, asked, session.same_host, local, taken)
+}
+
+impl<'a> PeerTest<'a> {
+    /// Awaits the data connections and gets everything ready.
+    ///
+    /// # Errors
+    /// Not all connections came.
+    pub fn prepare(
+        endpoint: &mut Endpoint,
+        test: &'a Test,
+        session: &Session<'_>,
+        cpus: &[CpuId],
+    ) -> Result<Self> {
+        let mut greeting = DATA_MAGIC.to_vec();
+        greeting.extend(unhex(&endpoint.token).unwrap_or_default());
+        let threads = test.threads as usize;
+        let mut flows: Vec<Vec<Flow>> = (0..threads).map(|_| vec![]).collect();
+        let door = door(endpoint, test, session)?;
+        let mut gathered = match door {
+            Some(_) => vec![],
+            None if test.kind == Kind::Look => vec![],
+            None => endpoint.gather(test, &session.watching())?,
+        };
+        gathered.iter().for_each(|f| options::apply_late(&SockRef::from(&f.socket), test));
+        let stream = matches!(test.kind, Kind::Stream { .. }).then(|| {
+            stream::peer::PeerEnd::new(test, std::mem::take(&mut gathered), greeting.clone())
+        });
+        for flow in gathered {
+            let at = flow.index as usize % threads.max(1);
+            if let Some(mine) = flows.get_mut(at) {
+                mine.push(flow);
+            }
+        }
+        Ok(Self {
+            test,
+            team: Team::new(threads),
+            cpus: cpus.to_vec(),
+            service_ns: session.service_ns(test).0,
+            greeting,
+            flows: flows.into_iter().map(Mutex::new).collect(),
+            door,
+            stream,
+            marks: Mutex::new(None),
+            root: probe::Root::live(),
+        })
+    }
+
+    /// Starts the threads and waits until each has its id.
+    pub fn start<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>) {
+        let mut begun = 0;
+        for n in 0..self.flows.len() {
+            let made = std::thread::Builder::new()
+                .name(format!("nw-server-{n}"))
+                .spawn_scoped(threads, move || self.work(n));
+            match made {
+                Ok(_) => begun += 1,
+                Err(e) => self.team.break_off(Error::io("no thread", &e)),
+            }
+        }
+        while self.team.tids().len() < begun {
+            std::thread::yield_now();
+        }
+        if let Some(stream) = &self.stream {
+            stream.watch(threads, &self.team);
+        }
+    }
+
+    fn work(&self, n: usize) {
+        let Some(member) = self.team.members.get(n) else { return };
+        let cpu = self.cpus.get(n % self.cpus.len().max(1));
+        if let Some(why) = cpu.and_then(|cpu| assignments::pin(*cpu).err()) {
+            member.see(|seen| seen.warnings.push(why.to_string()));
+        }
+        let Some(flows) = self.flows.get(n) else { return };
+        let flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(self.test.kind, Kind::Rtt { .. }) {
+            own_files::keep_only(flows.iter().map(|f| f.socket.as_raw_fd()).collect());
+        }
+        let _running = member.sleeper.begin();
+        match &self.test.kind {
+            Kind::Rtt { request_bytes, response_bytes, queue_depth } => {
+                let shape = RttShape {
+                    transport: self.test.transport,
+                    request_bytes: *request_bytes,
+                    response_bytes: *response_bytes,
+                    wait: self.test.wait,
+                    timeout_ns: 0,
+                    service_ns: self.service_ns,
+                    echo: false,
+                };
+                let (engine, greeting) = (self.test.engine, &self.greeting);
+                rtt::peer::run(&flows, &shape, *queue_depth, engine, greeting, &self.team, member);
+                member.see(|seen| seen.served_ns += rtt::single::served_ns());
+            }
+            Kind::Connect { request_bytes, response_bytes, close, .. } => {
+                let shape = connect::ConnectShape {
+                    transport: self.test.transport,
+                    request_bytes: *request_bytes,
+                    response_bytes: *response_bytes,
+                    close: *close,
+                    wait: self.test.wait,
+                    timeout_ns: 0,
+                    service_ns: self.service_ns,
+                };
+                if let Some(door) = &self.door {
+                    connect::peer::run(door, &shape, &self.team, member);
+                }
+            }
+            Kind::Stream { .. } => {
+                if let Some(stream) = &self.stream {
+                    stream.side.work(n, &self.team, member);
+                }
+            }
+            Kind::Look => {}
+        }
+    }
+
+    /// Why the test cannot go on, where a thread could not be made.
+    pub fn broken(&self) -> Option<Error> {
+        self.team.broken()
+    }
+
+    /// What to tell when everything is set up.
+    pub fn warnings(&self) -> Vec<String> {
+        let ours = self.stream.iter().flat_map(|s| s.warnings.clone());
+        ours.chain(self.team.seen().warnings).collect()
+    }
+
+    /// Looks at itself; the first and the last look make the window.
+    pub fn mark(&self) -> Counters {
+        let mark = Mark::take(&self.team.tids(), &self.root);
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        *marks = Some(match marks.take() {
+            None => (mark.clone(), mark),
+            Some((first, _)) => (first, mark),
+        });
+        self.counters()
+    }
+
+    /// What the threads count, now.
+    fn counters(&self) -> Counters {
+        match &self.stream {
+            Some(stream) => stream.side.counters(&self.team),
+            None => Counters {
+                at_ns: now_ns(),
+                transactions: self.team.transactions(),
+                ..Counters::default()
+            },
+        }
+    }
+
+    /// Streams: sends nothing more; tells the counters. No mark.
+    pub fn quiet(&self) -> Counters {
+        if let Some(stream) = &self.stream {
+            stream.side.ledger.be_quiet();
+        }
+        self.counters()
+    }
+
+    /// Ends the threads.
+    pub fn end(&self) {
+        self.team.end();
+    }
+
+    /// The report, when the threads have ended.
+    pub fn report(&self) -> PeerReport {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
+        let window = marks.as_ref().map(|(first, last)| between(first, last));
+        let seen = self.team.seen();
+        let (cpu, moved, migrations, busy) = match window {
+            Some(Window { cpu, moved, extras }) => {
+                (Reading::Known(cpu), moved, extras.migrations, extras.busy_ns)
+            }
+            None => (
+                Reading::absent("no marks were set"),
+                Default::default(),
+                Reading::default(),
+                Default::default(),
+            ),
+        };
+        PeerReport {
+            cpu,
+            moved,
+            ran_on: seen.ran_on,
+            received_on: seen.received_on,
+            napi_ids: seen.napi_ids,
+            migrations,
+            congestion: self
+                .stream
+                .as_ref()
+                .map_or_else(|| Reading::absent("only streams tell"), |s| s.side.congestion()),
+            mss_bytes: self
+                .stream
+                .as_ref()
+                .map_or_else(|| Reading::absent("only streams tell"), |s| s.side.mss_bytes()),
+            received: match (&self.stream, reach) {
+                (Some(stream), Some((from, to))) => stream.received(from, to),
+                _ => vec![],
+            },
+            busy_ns: busy.into_iter().filter(|(cpu, _)| self.cpus.contains(cpu)).collect(),
+            accepted: self.door.as_ref().map(|_| self.team.transactions()),
+            service_ns: (self.team.transactions() > 0
+                && !matches!(self.test.kind, Kind::Stream { .. }))
+            .then(|| seen.served_ns as f64 / self.team.transactions() as f64),
+            engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
+            warnings: seen.warnings,
+        }
+    }
+}
+
+/// The open door of a test whose connections are what is measured.
+fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Option<Door>> {
+    let (Kind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
+        return Ok(None);
+    };
+    let from = match session.local {
+        LocalEnd::Ip(_, theirs) => Some(from.iter().copied().chain([theirs]).collect()),
+        LocalEnd::Unix(_) => None,
+    };
+    let listener = listener.try_clone().doing(|| "data socket")?;
+    listener.set_nonblocking(true).doing(|| "data socket")?;
+    Ok(Some(Door { listener, from, most: connect::peer::most_open(test) }))
+}
+
+impl std::fmt::Debug for PeerTest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FarTest").field("test", self.test).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,306 @@
+//! Connections before their first test: one thread, one epoll, however many there are. What
+//! comes in here may be garbage, slow, or never say a word; each costs a descriptor and a few
+//! hundred bytes until its time is over.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    time::{Duration, Instant},
+};
+
+use socket2::Socket;
+
+use super::{Options, endpoint::LocalEnd, wrong::Wrong};
+use crate::{
+    Doing, Error, Result,
+    control::{
+        frame::{self, Inbox, SMALL},
+        message::{PROTOCOL, ToClient, ToServer},
+        seal::Seals,
+        secret::{Who, nonce},
+    },
+    host, host_identity,
+    net::descriptor_limit,
+};
+
+/// How long a connection may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Descriptors kept for tests: the pending connections may fill the rest.
+const SPARE_SHARE: u64 = 4;
+
+/// A connection that has not asked for anything yet.
+struct Waiting {
+    socket: Socket,
+    local: LocalEnd,
+    nonce: String,
+    inbox: Inbox,
+    since: Instant,
+    /// Whether it has greeted as it must, and runs on this host.
+    admitted: Option<bool>,
+    /// For what it may ask of our settings.
+    seals: Option<Seals>,
+}
+
+/// A connection that may ask for tests.
+pub struct Admitted {
+    pub socket: Socket,
+    pub local: LocalEnd,
+    pub same_host: bool,
+    pub inbox: Inbox,
+    /// There where it may ask about our settings.
+    pub seals: Option<Seals>,
+}
+
+/// All of them.
+pub struct PendingConnections<'a> {
+    epoll: OwnedFd,
+    listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
+    waiting: HashMap<RawFd, Waiting>,
+    /// How many may wait.
+    most: usize,
+    options: &'a Options,
+    side_effects: Instant,
+    wrong: Wrong,
+}
+
+fn watch(epoll: &OwnedFd, fd: RawFd) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
+    // SAFETY: both descriptors are open, the event outlives the call.
+    let done =
+        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl<'a> PendingConnections<'a> {
+    /// Watches the listening sockets.
+    ///
+    /// # Errors
+    /// No descriptors left.
+    pub fn open(
+        listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
+        options: &'a Options,
+    ) -> Result<Self> {
+        // SAFETY: a plain call; the descriptor is ours.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        let made = if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(fd) };
+        // SAFETY: the kernel just gave us this descriptor.
+        let epoll = unsafe { OwnedFd::from_raw_fd(made.doing(|| "epoll")?) };
+        for (socket, _) in &listeners {
+            socket.set_nonblocking(true).doing(|| "listening socket")?;
+            watch(&epoll, socket.as_raw_fd()).doing(|| "epoll")?;
+        }
+        let limit = descriptor_limit();
+        let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
+        let (waiting, most) = (HashMap::new(), options.limits.waiting.min(room));
+        let (side_effects, wrong) = (Instant::now(), Wrong::default());
+        Ok(Self { epoll, listeners, waiting, most, options, side_effects, wrong })
+    }
+
+    /// Sleeps up to `most` and gives those that were admitted and those that were turned away
+    /// with the reason.
+    pub fn turn(&mut self, most: Duration) -> (Vec<Admitted>, Vec<String>) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
+        let ms = i32::try_from(most.as_millis()).unwrap_or(1000);
+        // SAFETY: the array outlives the call and its length is given.
+        let n = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, ms)
+        };
+        let (mut admitted, mut away) = (vec![], vec![]);
+        for event in events.iter().take(usize::try_from(n).unwrap_or(0)) {
+            let fd = event.u64 as RawFd;
+            if let Some(at) = self.listeners.iter().position(|(s, _)| s.as_raw_fd() == fd) {
+                self.accept(at);
+                continue;
+            }
+            match self.hear(fd) {
+                Ok(None) => {}
+                Ok(Some(client)) => admitted.push(client),
+                Err(why) => {
+                    // Closing it also ends its watch.
+                    self.waiting.remove(&fd);
+                    away.push(why.to_string());
+                }
+            }
+        }
+        self.sweep();
+        (admitted, away)
+    }
+
+    fn accept(&mut self, at: usize) {
+        // A bounded number for each turn, so that a flood does not starve those that talk.
+        for _ in 0..256 {
+            let Some((listener, path)) = self.listeners.get(at) else { return };
+            match listener.accept() {
+                Ok((socket, from)) => {
+                    let path = path.clone();
+                    self.greet(socket, &from, path);
+                }
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    // Out of descriptors: whoever has waited longest makes room.
+                    if !self.drop_oldest() {
+                        std::thread::sleep(Duration::from_millis(20));
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn greet(
+        &mut self,
+        socket: Socket,
+        from: &socket2::SockAddr,
+        path: Option<std::path::PathBuf>,
+    ) {
+        let local = match path {
+            Some(path) => LocalEnd::Unix(path),
+            None => {
+                let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+                match (ours, from.as_socket()) {
+                    (Some(ours), Some(theirs)) => LocalEnd::Ip(ours.ip(), theirs.ip()),
+                    _ => return,
+                }
+            }
+        };
+        let Ok(nonce) = nonce() else { return };
+        let hello = ToClient::Hello {
+            protocol: PROTOCOL,
+            program: crate::PROGRAM.into(),
+            nonce: nonce.clone(),
+            secret: self.options.secret.is_some(),
+        };
+        let Ok(frame) = frame::encode(&hello) else { return };
+        if socket.set_nonblocking(true).is_err() {
+            return;
+        }
+        // A new connection has room for so little; one that has not is no client of ours.
+        if socket.send(&frame).ok() != Some(frame.len()) {
+            return;
+        }
+        while self.waiting.len() >= self.most && self.drop_oldest() {}
+        let fd = socket.as_raw_fd();
+        if watch(&self.epoll, fd).is_ok() {
+            let (inbox, since) = (Inbox::default(), Instant::now());
+            let (admitted, seals) = (None, None);
+            let new = Waiting { socket, local, nonce, inbox, since, admitted, seals };
+            self.waiting.insert(fd, new);
+        }
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let oldest = self.waiting.iter().min_by_key(|(_, w)| w.since).map(|(fd, _)| *fd);
+        oldest.and_then(|fd| self.waiting.remove(&fd)).is_some()
+    }
+
+    /// Reads what a connection says.
+    fn hear(&mut self, fd: RawFd) -> Result<Option<Admitted>> {
+        let Some(waiting) = self.waiting.get_mut(&fd) else { return Ok(None) };
+        if waiting.admitted.is_some() {
+            // It asks for something: from now on it has a thread of its own.
+            return Ok(self.hand_over(fd));
+        }
+        let mut chunk = [0u8; 1024];
+        let n = match (&waiting.socket).read(&mut chunk) {
+            Ok(0) => return Err(Error::Environment("went away without a word".into())),
+            Ok(n) => n,
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
+            {
+                return Ok(None);
+            }
+            Err(e) => return Err(Error::io("broke off", &e)),
+        };
+        waiting.inbox.push(chunk.get(..n).unwrap_or_default());
+        let Some(hello) = waiting.inbox.next::<ToServer>(SMALL)? else { return Ok(None) };
+        self.admit(fd, &hello)?;
+        // What it asks for may have come with its greeting.
+        let more = self.waiting.get(&fd).is_some_and(|w| !w.inbox.is_empty());
+        Ok(if more { self.hand_over(fd) } else { None })
+    }
+
+    /// Welcomes a client. It waits on here until it asks for something: greeting alone takes
+    /// no thread and no test's place.
+    fn admit(&mut self, fd: RawFd, hello: &ToServer) -> Result<()> {
+        let gone = || Error::Environment("went away".into());
+        let waiting = self.waiting.get(&fd).ok_or_else(gone)?;
+        let deny = |why: &str| {
+            let frame = frame::encode(&ToClient::Denied { why: why.into() });
+            let _ = frame.map(|f| waiting.socket.send(&f));
+            Error::Denied(why.into())
+        };
+        let ToServer::Hello { protocol, nonce, proof, boot_id, program } = hello else {
+            return Err(deny("a greeting comes first"));
+        };
+        if *protocol != PROTOCOL {
+            let ours = crate::PROGRAM;
+            return Err(deny(&format!(
+                "{program} speaks protocol {protocol}, {ours} speaks {PROTOCOL}; run the same \
+                 version at both ends"
+            )));
+        }
+        let (mut ours, mut seals) = (None, None);
+        if let Some(secret) = &self.options.secret {
+            if self.wrong.too_many(&waiting.local) {
+                return Err(deny("too many wrong secrets came from this address: wait a minute"));
+            }
+            let theirs = proof.as_deref().unwrap_or_default();
+            if !secret.accepts(Who::Client, &waiting.nonce, nonce, theirs) {
+                if proof.is_some() {
+                    self.wrong.count(&waiting.local);
+                }
+                return Err(deny(match proof {
+                    None => "a secret is demanded: --secret-file FILE or NETWRIGHT_SECRET",
+                    Some(_) => "the secret is not the one that this server knows",
+                }));
+            }
+            ours = Some(secret.proof(Who::Server, &waiting.nonce, nonce));
+            let tuning = self.options.tuning.is_some();
+            seals = tuning.then(|| Seals::new(secret, Who::Server, &waiting.nonce, nonce));
+        }
+        let me = host_identity();
+        let same_host = host::same_host(boot_id, &me.boot_id);
+        let mut end = me.end;
+        end.address = match &waiting.local {
+            LocalEnd::Ip(ours, _) => ours.to_string(),
+            LocalEnd::Unix(path) => path.display().to_string(),
+        };
+        let (boot_id, tunes) = (me.boot_id, seals.is_some());
+        let welcome = frame::encode(&ToClient::Welcome { proof: ours, end, boot_id, tunes })?;
+        waiting.socket.send(&welcome).map_err(|e| Error::io("broke off", &e))?;
+        if let Some(waiting) = self.waiting.get_mut(&fd) {
+            (waiting.admitted, waiting.since) = (Some(same_host), Instant::now());
+            waiting.seals = seals;
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, fd: RawFd) -> Option<Admitted> {
+        let w = self.waiting.remove(&fd)?;
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: both descriptors are open; the socket lives on with the session.
+        unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
+        let same_host = w.admitted.unwrap_or(false);
+        let Waiting { socket, local, inbox, seals, .. } = w;
+        Some(Admitted { socket, local, same_host, inbox, seals })
+    }
+
+    /// Forgets those whose time is over, once a second.
+    fn sweep(&mut self) {
+        if self.side_effects.elapsed() >= Duration::from_secs(1) {
+            self.side_effects = Instant::now();
+            let idle = self.options.limits.idle;
+            self.waiting.retain(|_, w| {
+                let most = if w.admitted.is_some() { idle } else { PATIENCE };
+                let stays = w.since.elapsed() < most;
+                if !stays && w.admitted.is_some() {
+                    let why = "nothing was asked for too long".to_owned();
+                    let _ = frame::encode(&ToClient::Failed { why }).map(|f| w.socket.send(&f));
+                }
+                stays
+            });
+        }
+    }
+}

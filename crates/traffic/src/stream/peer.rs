@@ -1,0 +1,87 @@
+//! The server of a stream.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    thread::Scope,
+};
+
+use super::{
+    StreamShape,
+    pace::sleep_until,
+    series::{EVERY_NS, Series},
+    side::Side,
+};
+use crate::{
+    control::message::{Kind, Test},
+    net::now_ns,
+    serve::endpoint::Flow,
+    team::Team,
+};
+
+/// The server, and what it received by time.
+#[derive(Debug)]
+pub struct PeerEnd {
+    /// Its threads' work.
+    pub side: Side,
+    /// What could not be set up as asked.
+    pub warnings: Vec<String>,
+    series: Mutex<Series>,
+}
+
+impl PeerEnd {
+    /// Of the data connections of a test.
+    pub fn new(test: &Test, flows: Vec<Flow>, greeting: Vec<u8>) -> Self {
+        let shape = StreamShape::of(test, false, test.wait);
+        let (side, warnings) = Side::new(shape, flows, test.threads as usize, greeting);
+        Self { side, warnings, series: Mutex::default() }
+    }
+
+    /// Looks at what was received, until the team ends.
+    pub fn watch<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>, team: &'env Team) {
+        let look = move || {
+            while !team.stopping() {
+                self.note();
+                sleep_until(now_ns() + EVERY_NS);
+            }
+        };
+        // Without it there is no interval, and nothing else is missing.
+        let _ = std::thread::Builder::new().spawn_scoped(threads, look);
+    }
+
+    fn note(&self) {
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        series.note(now_ns(), self.side.ledger.received());
+    }
+
+    /// What was received by time within a window.
+    pub fn received(&self, from_ns: u64, to_ns: u64) -> Vec<(u64, u64)> {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).within(from_ns, to_ns)
+    }
+}
+
+impl StreamShape {
+    /// One end's part in a test.
+    pub fn of(test: &Test, local: bool, wait: model::measure::Wait) -> Self {
+        let mut shape = Self {
+            transport: test.transport,
+            direction: model::measure::Direction::Forward,
+            local,
+            message_bytes: 1,
+            rate_bps: None,
+            flows: test.flows,
+            zerocopy: None,
+            skip_receive_copy: false,
+            wait,
+        };
+        if let Kind::Stream { direction, message_bytes, rate_bps, zerocopy, skip_receive_copy } =
+            &test.kind
+        {
+            shape.direction = *direction;
+            shape.message_bytes = usize::try_from(*message_bytes).unwrap_or(usize::MAX);
+            shape.rate_bps = *rate_bps;
+            shape.zerocopy = *zerocopy;
+            shape.skip_receive_copy = *skip_receive_copy;
+        }
+        shape
+    }
+}

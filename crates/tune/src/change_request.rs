@@ -1,0 +1,488 @@
+//! What is asked for: knobs and values, from arguments, lines, findings or an earlier plan.
+
+pub mod irqs;
+mod lines;
+mod setpci;
+
+use model::{
+    Facts, Finding, Reading,
+    cpu::Cpu,
+    process::Process,
+    tune::{HostId, Plan, Profile, Refused, RefusedAs},
+};
+use parse::sysctl_conf;
+use serde::Deserialize;
+
+pub use lines::pair;
+
+use crate::{TuneError, knob::Refusal, knobs, netns, profile};
+
+/// One knob and the value wanted for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeRequest {
+    /// Full name as spelled.
+    pub knob: String,
+    /// Value as spelled.
+    pub value: String,
+    /// `argument 1`, `line 3`, `finding few_channels`, `step 2 of the plan`.
+    pub asked_by: String,
+    /// Why, where somebody gave a reason.
+    pub why: String,
+    /// How the value is meant.
+    pub mode: Mode,
+}
+
+/// How a value is meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// This one.
+    #[default]
+    Exactly,
+    /// No less than this; see [`crate::profile::raise`].
+    AtLeast,
+    /// Refused for this reason, unless the knob has a better one.
+    Refuted(String),
+}
+
+/// What a document or arguments ask for.
+#[derive(Debug, Clone, Default)]
+pub struct ChangeRequests {
+    /// In the order given.
+    pub change_requests: Vec<ChangeRequest>,
+    /// What was asked for and is not even tried.
+    pub refused: Vec<Refused>,
+    /// The plan that they are from: its host and old values must be those of now.
+    pub plan: Option<Plan>,
+    /// The host of the findings that they are from: it must be this one. Parts that a document
+    /// does not tell are absent.
+    pub found_on: Option<HostId>,
+    /// Whether dangerous ones are meant ([`crate::knob::Knob::danger`]).
+    pub understood: bool,
+    /// Whether they are for a measurement that puts them back: one may well show what a value takes
+    /// away, or that it does nothing.
+    pub trial: bool,
+    /// The profile that they are from, and the interfaces chosen for it.
+    pub profile: Option<(Profile, Vec<String>)>,
+}
+
+impl ChangeRequests {
+    /// Refuses what is the whole host's, where only a network namespace's own may be changed. A
+    /// name that is nobody's stays: it is refused as such.
+    pub fn only_of_namespace(&mut self, kind: RefusedAs, why: &str) {
+        let own =
+            |w: &ChangeRequest| netns::is_of_namespace(&w.knob) || knobs::find(&w.knob).is_none();
+        let (own, hosts): (_, Vec<ChangeRequest>) =
+            std::mem::take(&mut self.change_requests).into_iter().partition(own);
+        self.change_requests = own;
+        self.refused.extend(hosts.into_iter().map(|w| Refused {
+            asked_by: w.asked_by,
+            knob: w.knob,
+            new: w.value,
+            kind,
+            why: why.into(),
+            verdict: None,
+            source: String::new(),
+        }));
+    }
+
+    /// Each kernel setting by its dotted name, however it was spelled: two spellings are one setting,
+    /// and the journal tells by names which change wrote it last.
+    pub fn by_one_name(&mut self) {
+        for change_request in &mut self.change_requests {
+            let Some(key) = change_request.knob.strip_prefix("sysctl.") else { continue };
+            if knobs::find(&change_request.knob).is_some() {
+                change_request.knob =
+                    format!("sysctl.{}", sysctl_conf::dotted(&sysctl_conf::path(key)));
+            }
+        }
+    }
+
+    /// Whether somebody asked for each of them: then one that is refused is an answer of no.
+    /// What findings and profiles ask for is left out where it does not fit.
+    pub fn by_name(&self) -> bool {
+        self.plan.is_some()
+            || self.refused.is_empty() && self.profile.is_none() && self.found_on.is_none()
+    }
+}
+
+/// The lines of a profile.
+///
+/// # Errors
+/// As [`crate::profile::load`].
+pub fn profile(name: &str, nics: &[String]) -> Result<ChangeRequests, TuneError> {
+    Ok(ChangeRequests {
+        profile: Some((profile::load(name)?, nics.to_vec())),
+        ..ChangeRequests::default()
+    })
+}
+
+/// A document is at most this long.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// Arguments.
+///
+/// # Errors
+/// For the first that is no `KNOB=VALUE`.
+pub fn arguments(all: &[String]) -> Result<ChangeRequests, TuneError> {
+    let change_requests =
+        all.iter().enumerate().map(|(i, a)| pair(a, &format!("argument {}", i + 1)));
+    Ok(ChangeRequests {
+        change_requests: change_requests.collect::<Result<_, _>>()?,
+        ..ChangeRequests::default()
+    })
+}
+
+/// A document: `doctor --json`, a plan, or lines of settings (`KNOB=VALUE`, sysctl.conf, a recipe's
+/// commands).
+///
+/// # Errors
+/// When it is none of these; the message names the line.
+pub fn document(text: &str) -> Result<ChangeRequests, TuneError> {
+    if text.trim_start().starts_with('{') {
+        return json(text);
+    }
+    lines::read(text)
+}
+
+fn json(text: &str) -> Result<ChangeRequests, TuneError> {
+    #[derive(Deserialize)]
+    struct Diagnosed {
+        findings: Vec<Finding>,
+        source: Source,
+        #[serde(default)]
+        host: Named,
+    }
+    #[derive(Default, Deserialize)]
+    struct Named {
+        #[serde(default)]
+        name: Reading<String>,
+    }
+    #[derive(Deserialize)]
+    struct Source {
+        kind: String,
+        #[serde(default)]
+        id: Reading<HostId>,
+    }
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
+    if value.get("findings").is_some() {
+        let d: Diagnosed = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+        if d.source.kind != "live" {
+            return Err(TuneError::Environment(
+                "these findings are of a snapshot or a folder, not of this host".into(),
+            ));
+        }
+        let named = || HostId {
+            name: d.host.name,
+            machine_id: Reading::default(),
+            boot_id: Reading::default(),
+            net_namespace: Reading::default(),
+            net_cookie: Reading::default(),
+        };
+        let found_on = Some(d.source.id.into_known().unwrap_or_else(named));
+        return Ok(ChangeRequests { found_on, ..findings(&d.findings) });
+    }
+    let plan: Plan = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+    if plan.schema_version != model::SCHEMA_VERSION {
+        return Err(TuneError::Usage(format!(
+            "the plan has schema_version {}, this netwright knows {}",
+            plan.schema_version,
+            model::SCHEMA_VERSION
+        )));
+    }
+    let change_request = |(i, c): (usize, &model::tune::Planned)| ChangeRequest {
+        knob: c.knob.clone(),
+        value: c.new.clone(),
+        asked_by: format!("step {} of the plan", i + 1),
+        why: c.why.clone(),
+        mode: Mode::Exactly,
+    };
+    let change_requests = plan.changes.iter().enumerate().map(change_request).collect();
+    Ok(ChangeRequests { change_requests, plan: Some(plan), ..ChangeRequests::default() })
+}
+
+fn not_json(e: &serde_json::Error) -> TuneError {
+    TuneError::Usage(format!("neither findings (doctor --json) nor a plan (tune plan --json): {e}"))
+}
+
+/// `nic.NIC.coalesce.rx='adaptive-rx off rx-usecs 0'`, as findings and ethtool write it, is one
+/// change request for each parameter; `nic.NIC.rfs=ENTRIES` is one for the host's table and one for each
+/// queue's share of it; `irq.affinity=POLICY` one for each queue's interrupt; `cpu.governor=NAME`
+/// and the like one for each CPU; `nic.NIC.ntuple` is a feature.
+pub fn split(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
+    for change_request in std::mem::take(change_requests) {
+        let parts = coalescing(&change_request)
+            .or_else(|| rfs(&change_request, facts))
+            .or_else(|| ntuple(&change_request))
+            .or_else(|| every_cpu(&change_request, facts))
+            .or_else(|| policy(&change_request, facts))
+            .or_else(|| {
+                Some(vec![
+                    setpci::expand(&change_request.knob, &change_request.value, facts)?.ok()?,
+                ])
+            });
+        match parts {
+            None => change_requests.push(change_request),
+            Some(parts) => {
+                change_requests.extend(parts.into_iter().map(|(knob, value)| ChangeRequest {
+                    knob,
+                    value,
+                    ..change_request.clone()
+                }))
+            }
+        }
+    }
+}
+
+fn coalescing(change_request: &ChangeRequest) -> Option<Vec<(String, String)>> {
+    let nic = change_request
+        .knob
+        .strip_suffix(".coalesce.rx")
+        .or(change_request.knob.strip_suffix(".coalesce.tx"))?;
+    let words: Vec<&str> = change_request.value.split_whitespace().collect();
+    let pair = |c: &[&str]| {
+        let [name, value] = c else { return None };
+        let name = name.replace('-', "_").replace("x_frames", "x_max_frames");
+        Some((format!("{nic}.coalesce.{name}"), (*value).to_owned()))
+    };
+    words.chunks(2).map(pair).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+}
+
+fn ntuple(change_request: &ChangeRequest) -> Option<Vec<(String, String)>> {
+    let nic = change_request.knob.strip_prefix("nic.")?.strip_suffix(".ntuple")?;
+    Some(vec![(format!("nic.{nic}.features.rx-ntuple-filter"), change_request.value.clone())])
+}
+
+fn policy(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, String)>> {
+    (change_request.knob == "irq.affinity")
+        .then(|| irqs::expand(&change_request.value, facts).ok())
+        .flatten()
+}
+
+/// For the CPUs that are online and, of a frequency's settings, have one.
+fn every_cpu(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, String)>> {
+    let setting = change_request.knob.strip_prefix("cpu.")?;
+    let has = |c: &&Cpu| {
+        c.online.get() != Some(false)
+            && match setting {
+                "governor" => c.frequency.governor.is_known(),
+                "energy_preference" => c.frequency.energy_preference.is_known(),
+                _ => setting == "idle_limit",
+            }
+    };
+    let name = |c: &Cpu| (format!("cpu.{}.{setting}", c.id), change_request.value.clone());
+    let all: Vec<_> = facts.cpus.iter().filter(has).map(name).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// Why a change request that should have become several did not.
+pub fn left_whole(change_request: &ChangeRequest, facts: &Facts) -> Option<Refusal> {
+    let cannot = |why: &str| Some(Refusal::new(RefusedAs::Environment, why));
+    match change_request.knob.as_str() {
+        "irq.affinity" => irqs::expand(&change_request.value, facts).err(),
+        knob if knob.starts_with("setpci ") => {
+            setpci::expand(knob, &change_request.value, facts)?.err()
+        }
+        "cpu.governor" => cannot("no CPU of this host shows a frequency governor"),
+        "cpu.energy_preference" => cannot("no CPU of this host shows an energy preference"),
+        knob => match who(knob) {
+            Some((who, _)) if !who.is_empty() && who.parse::<u32>().is_err() => {
+                cannot(&format!("no process of the name {who} runs"))
+            }
+            _ => None,
+        },
+    }
+}
+
+fn rfs(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, String)>> {
+    let name = change_request.knob.strip_prefix("nic.")?.strip_suffix(".rfs")?;
+    let nic = facts.nics.iter().find(|n| n.name == name)?;
+    let entries: u64 = change_request.value.parse().ok()?;
+    let queues: Vec<String> =
+        nic.queues.iter().filter(|q| q.rfs_flows.is_known()).map(|q| q.id.to_string()).collect();
+    let count = (queues.len() as u64).max(1).next_power_of_two();
+    let share = if entries == 0 { 0 } else { (entries / count).max(1) };
+    let mut all =
+        vec![("sysctl.net.core.rps_sock_flow_entries".to_owned(), change_request.value.clone())];
+    all.extend(
+        queues.iter().map(|q| (format!("nic.{name}.queue.{q}.rfs_flows"), share.to_string())),
+    );
+    Some(all)
+}
+
+/// `process.NAME.affinity` and `.cpuset` are one change request for each process of that name, of those that
+/// share a control group one for the group; a name that nobody has stays, and is refused as
+/// what it is.
+pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
+    let named = std::mem::take(change_requests);
+    for change_request in named {
+        let (who, setting) = who(&change_request.knob).unwrap_or_default();
+        let by = (!who.is_empty() && who.parse::<u32>().is_err()).then(|| format!("name {who}"));
+        let chosen =
+            |p: &&Process| by.as_ref().is_some_and(|by| p.chosen_by.split(", ").any(|c| c == by));
+        let mut pids = Vec::new();
+        let mut groups = Vec::new();
+        for process in facts.processes.iter().filter(chosen) {
+            let group = process.cgroup.known().filter(|g| setting == "cpuset" && *g != "/");
+            if group.is_none_or(|g| !groups.contains(&g)) {
+                pids.push(process.pid);
+            }
+            groups.extend(group);
+        }
+        if pids.is_empty() {
+            change_requests.push(change_request);
+            continue;
+        }
+        for pid in pids {
+            let knob = format!("process.{pid}.{setting}");
+            if !change_requests.iter().any(|w| w.knob == knob) {
+                change_requests.push(ChangeRequest { knob, ..change_request.clone() });
+            }
+        }
+    }
+}
+
+/// Which process, by number or name, and which setting of it.
+pub fn who(knob: &str) -> Option<(&str, &'static str)> {
+    let rest = knob.strip_prefix("process.")?;
+    ["affinity", "cpuset"]
+        .into_iter()
+        .find_map(|s| Some((rest.strip_suffix(s)?.strip_suffix('.')?, s)))
+}
+
+/// Changes of findings, the first in rank first. What another finding explains waits for that
+/// one; what two findings ask of one knob, the first one gets.
+pub fn findings(findings: &[Finding]) -> ChangeRequests {
+    let mut all = ChangeRequests::default();
+    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    ordered.sort_by_key(|f| f.rank);
+    for f in ordered {
+        for c in &f.changes {
+            let asked_by = format!("finding {}", f.rule);
+            let taken = all.change_requests.iter().find(|w| w.knob == c.knob && !c.knob.is_empty());
+            let refuse = |kind, why| Refused {
+                asked_by: asked_by.clone(),
+                knob: c.knob.clone(),
+                new: c.new.clone(),
+                kind,
+                why,
+                verdict: None,
+                source: String::new(),
+            };
+            if let Some(cause) = f.caused_by.first() {
+                let why = format!("{cause} explains this finding: remedy that, then look again");
+                all.refused.push(refuse(RefusedAs::Postponed, why));
+            } else if c.knob.is_empty() {
+                let by_hand = if c.command.is_empty() { &c.new } else { &c.command };
+                let why = format!("advice that no knob covers: {by_hand}");
+                all.refused.push(refuse(RefusedAs::Environment, why));
+            } else if let Some(taken) = taken {
+                if taken.value != c.new {
+                    let why = format!("{} comes first and wants {}", taken.asked_by, taken.value);
+                    all.refused.push(refuse(RefusedAs::Postponed, why));
+                }
+            } else {
+                let (knob, value) = (c.knob.clone(), c.new.clone());
+                all.change_requests.push(ChangeRequest {
+                    knob,
+                    value,
+                    asked_by,
+                    ..ChangeRequest::default()
+                });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_numbers_and_comments() {
+        let w = document("# first\n\nsysctl.net.core.somaxconn = 4096 # why\nnic.a.mtu=9000\n")
+            .unwrap();
+        assert_eq!(w.change_requests.len(), 2);
+        assert_eq!(w.change_requests[0].value, "4096");
+        assert_eq!(w.change_requests[1].asked_by, "line 4");
+        let bad = document("nic.a.mtu=1\nnonsense\n").unwrap_err();
+        assert!(bad.to_string().starts_with("line 2"), "{bad}");
+        assert!(matches!(document("{}"), Err(TuneError::Usage(_))));
+        assert!(matches!(document("{\"findings\": 3"), Err(TuneError::Usage(_))));
+    }
+
+    #[test]
+    fn two_spellings_are_one_setting() {
+        let name = |spelled: &str| {
+            let mut all = arguments(&[format!("{spelled}=1")]).unwrap();
+            all.by_one_name();
+            all.change_requests[0].knob.clone()
+        };
+        let one = "sysctl.net.ipv4.tcp_fin_timeout";
+        assert_eq!(name("sysctl.net/ipv4/tcp_fin_timeout"), one);
+        assert_eq!(name(one), one);
+        // A name that holds a dot keeps it, as a slash between dots.
+        let dot = "sysctl.net.ipv4.conf.eth0/100.rp_filter";
+        assert_eq!(name("sysctl.net/ipv4/conf/eth0.100/rp_filter"), dot);
+        assert_eq!(name(dot), dot);
+        assert_eq!(name("nic.a.mtu"), "nic.a.mtu");
+    }
+
+    #[test]
+    fn a_findings_coalescing_is_one_wish_a_parameter() {
+        let change_request =
+            pair("nic.a.coalesce.rx=adaptive-rx off rx-usecs 0 rx-frames 1", "f").unwrap();
+        let all = coalescing(&change_request).unwrap();
+        let all: Vec<_> = all.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            all,
+            [
+                ("nic.a.coalesce.adaptive_rx", "off"),
+                ("nic.a.coalesce.rx_usecs", "0"),
+                ("nic.a.coalesce.rx_max_frames", "1"),
+            ]
+        );
+        assert_eq!(coalescing(&pair("nic.a.coalesce.rx=adaptive-rx", "f").unwrap()), None);
+    }
+
+    #[test]
+    fn a_findings_change_waits_for_its_cause_and_yields_to_the_first() {
+        let finding = |rule: &str, rank, caused_by: &[&str], knob: &str, new: &str| {
+            serde_json::json!({
+                "rule": rule, "number": 1, "title": "", "severity": "warning", "confidence": "low",
+                "rank": rank, "subject": "", "explanation": "", "expected_benefit": "",
+                "evidence": [], "caused_by": caused_by,
+                "changes": [{"knob": knob, "old": "", "new": new, "command": "c", "risk": ""}],
+            })
+        };
+        let text = serde_json::json!({
+            "source": {"kind": "live"},
+            "findings": [
+                finding("b", 2, &[], "nic.a.mtu", "9000"),
+                finding("a", 1, &[], "nic.a.mtu", "1500"),
+                finding("c", 3, &["a"], "nic.b.mtu", "1500"),
+                finding("d", 4, &[], "", "by hand"),
+            ]
+        });
+        let w = document(&text.to_string()).unwrap();
+        assert_eq!(w.change_requests.len(), 1);
+        assert_eq!(
+            (w.change_requests[0].asked_by.as_str(), w.change_requests[0].value.as_str()),
+            ("finding a", "1500")
+        );
+        assert_eq!(w.refused.len(), 3);
+        assert!(w.found_on.is_some_and(|h| !h.name.is_known()));
+    }
+
+    #[test]
+    fn a_healthy_hosts_findings_are_no_mistake() {
+        let text = r#"{"findings": [], "host": {"name": "a"}, "source": {"kind": "live", "id": {
+            "name": "a", "machine_id": "m", "boot_id": "b", "net_namespace": 1, "net_cookie": 2}}}"#;
+        let w = document(text).unwrap();
+        assert!(w.change_requests.is_empty() && w.refused.is_empty() && !w.by_name());
+        assert_eq!(w.found_on.unwrap().net_cookie.get(), Some(2));
+        // Of a netwright that told no more than the name.
+        let w = document(r#"{"findings": [], "host": {"name": "a"}, "source": {"kind": "live"}}"#);
+        assert_eq!(w.unwrap().found_on.unwrap().name.get().as_deref(), Some("a"));
+    }
+}
