@@ -177,7 +177,7 @@ mod tests {
             allowed: allowed.parse().unwrap(),
             ..EndPlacement::default()
         };
-        let at = |local, peer| Placement { local: local, peer: peer, same_host: true };
+        let at = |local, peer| Placement { local, peer, same_host: true };
         assert_eq!(apart(&at(end("0-1", 1, ""), end("0-1", 0, ""))), Ok(()));
         let why = apart(&at(end("0", 0, ""), end("0", 0, ""))).unwrap_err();
         assert_eq!(why, "this host gives both ends one CPU only");
