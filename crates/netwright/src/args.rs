@@ -17,7 +17,7 @@ macro_rules! examples {
             "  2  wrong usage\n",
             "  3  not permitted\n",
             "  4  runtime error (no such file, NIC, process or server)\n",
-            "  5  a internal error"
+            "  5  internal error"
         )
     };
 }

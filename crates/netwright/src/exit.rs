@@ -61,7 +61,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(why) | Self::Denied(why) | Self::Environment(why) => f.write_str(why),
-            Self::Bug(why) => write!(f, "{why}. This is a internal error: {REPORT}"),
+            Self::Bug(why) => write!(f, "{why}. This is an internal error: {REPORT}"),
             Self::ClosedPipe => f.write_str("the reader went away"),
         }
     }

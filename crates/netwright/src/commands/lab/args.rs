@@ -24,7 +24,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 Needs root. Only things of its own are made and removed; `lab down` leaves no
 trace. Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3
-not root; 4 a tool, memory or time was lacking; 5 a internal error")]
+not root; 4 a tool, memory or time was lacking; 5 internal error")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]
