@@ -75,7 +75,7 @@ pub struct FixArgs {
     pub dry_run: bool,
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Consent")]
-    pub own_connection: bool,
+    pub allow_disconnect: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -235,7 +235,7 @@ impl Course<'_> {
         c: &mut Candidate,
         change_requests: &[ChangeRequest],
     ) -> Result<(), Failure> {
-        let plan = self.hosts.plan(self.args.own_connection, change_requests.to_vec())?;
+        let plan = self.hosts.plan(self.args.allow_disconnect, change_requests.to_vec())?;
         match self.hosts.try_out(&plan) {
             Ok(id) => {
                 self.kept.push((change_requests.to_vec(), id));

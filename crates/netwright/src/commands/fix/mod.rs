@@ -184,7 +184,7 @@ fn can_be_tried(
     }
     for change_request in also {
         let (plan, _) =
-            hosts::plan(&Host::live(), peer, args.own_connection, vec![change_request.clone()])?;
+            hosts::plan(&Host::live(), peer, args.allow_disconnect, vec![change_request.clone()])?;
         let harmful = |r: &Refused| {
             use RefusedAs::{Harmful, NoEffect, Postponed};
             matches!(r.kind, Harmful | NoEffect | Postponed)
@@ -267,7 +267,7 @@ fn list(
     began: Instant,
 ) -> Result<FixDocument, Failure> {
     let mut document = empty(args, &spec)?;
-    let own = args.own_connection;
+    let own = args.allow_disconnect;
     let (mut candidate_search, mut also, mut any) =
         (CandidateSearch::new(args.window), also, false);
     while let Some(observation) =
@@ -422,7 +422,7 @@ fn tried(
             (goes_on, document.ended) = (false, "ended early by hand".into());
         }
         if goes_on && !attempt.change_requests.is_empty() {
-            let own = course.args.own_connection;
+            let own = course.args.allow_disconnect;
             let plan = |change_requests| course.hosts.plan(own, change_requests);
             attempt = judge::planned(plan, own, (attempt.candidate, attempt.change_requests))?;
             let slice = course.slice(left + 1);
@@ -487,7 +487,7 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
         change_requests.push(change_request.clone());
     }
     course.undo_kept()?;
-    let plan = course.hosts.plan(course.args.own_connection, change_requests)?;
+    let plan = course.hosts.plan(course.args.allow_disconnect, change_requests)?;
     let total = last(course, &plan, &mut document.notes)?;
     let harm =
         |v: &Verdict| matches!(v.outcome, Outcome::Worse | Outcome::Mixed | Outcome::GuardWorse);

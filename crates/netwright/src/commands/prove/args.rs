@@ -82,7 +82,7 @@ pub struct ProveArgs {
     pub freeze_host: bool,
     /// Try also what may cut the connection that you work over.
     #[arg(long, help_heading = "Extent")]
-    pub own_connection: bool,
+    pub allow_disconnect: bool,
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
     #[arg(long, help_heading = "Extent")]
     pub i_understand: bool,

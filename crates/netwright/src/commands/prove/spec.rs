@@ -167,7 +167,7 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
     if let Some(file) = &args.secret_file {
         line += &format!(" --secret-file {}", quote::shell(&file.to_string_lossy()));
     }
-    if args.own_connection {
+    if args.allow_disconnect {
         line += " --allow-disconnect";
     }
     if args.i_understand {

@@ -68,7 +68,7 @@ impl Tuned {
             None => match trial::plans(
                 hosts.local().host(),
                 change_requests,
-                args.own_connection,
+                args.allow_disconnect,
                 args.i_understand,
             )? {
                 Ok(plans) => plans,
@@ -77,11 +77,11 @@ impl Tuned {
             Some(_) => {
                 let mut plans = Vec::new();
                 for change_requests in change_requests {
-                    let plan = hosts.plan(args.own_connection, change_requests)?;
+                    let plan = hosts.plan(args.allow_disconnect, change_requests)?;
                     if !plan.refused.is_empty() {
                         return plan::worst(&plan).map(|_| None);
                     }
-                    if let Some(why) = trial::cuts(&plan).filter(|_| !args.own_connection) {
+                    if let Some(why) = trial::cuts(&plan).filter(|_| !args.allow_disconnect) {
                         return Err(Failure::Usage(why));
                     }
                     plans.push(plan);
