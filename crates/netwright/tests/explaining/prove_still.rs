@@ -52,7 +52,7 @@ fn world(folder: &Path, script: &str) -> (String, String) {
     (text(&out.stdout), text(&out.stderr))
 }
 
-const EXPERIMENT: &str = "hold_still = true\ncommand = ': {level}; sh said; sleep SLEEP'\n\
+const EXPERIMENT: &str = "freeze_host = true\ncommand = ': {level}; sh said; sleep SLEEP'\n\
     runs = RUNS\n[[factor]]\nname = \"level\"\nlevels = [1, 2]\n\
     [[metric]]\nname = \"still\"\nregex = '^([01]) '\nbetter = \"higher\"\n";
 
