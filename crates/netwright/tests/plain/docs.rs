@@ -189,6 +189,28 @@ fn shipped_experiments_are_understood() {
     }
 }
 
+/// The experiments that a page shows keep to the keys that there are.
+#[test]
+fn experiments_on_the_pages_are_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("e.toml");
+    let mut seen = 0;
+    for page in documents() {
+        let text = text(&page);
+        let blocks = text.split("\n```toml\n").skip(1).filter_map(|b| b.split("\n```").next());
+        for block in blocks.filter(|b| b.contains("[[factor]]")) {
+            fs::write(&file, block).unwrap();
+            let mut peek = Command::new(env!("CARGO_BIN_EXE_netwright"));
+            peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
+            let out = peek.output().unwrap();
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(4), "{}: {said}", page.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2, "only {seen} experiments were seen");
+}
+
 /// What a row of the table of rules says last, in backquotes: `SUITE::TEST`.
 fn tests_named(row: &str) -> Vec<&str> {
     let proven = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
