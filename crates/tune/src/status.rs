@@ -386,10 +386,10 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
     let of_set = sets.iter().rev().find_map(|(set, state)| {
         let id = set.id;
         match state {
+            ChangeState::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
             ChangeState::Unfinished if set.undoing => Some(format!(
                 "the undoing of change {id} was interrupted; `netwright tune rollback {id}{options}` ends it"
             )),
-            ChangeState::Unfinished if set.trial.is_some() => Some(left(host, set, &sets, options)),
             ChangeState::Unfinished => Some(format!(
                 "change {id} was interrupted after {} of {} writes; {}`netwright tune rollback \
                  {id}{options}` undoes it, `netwright tune apply --finish {id}{options}` completes it",

@@ -146,6 +146,27 @@ fn candidate<'d>(d: &'d Value, knob: &str) -> &'d Value {
     all.iter().find(is).unwrap_or_else(|| panic!("{knob} is no candidate: {d:#}"))
 }
 
+/// The processes that a process started and that are still there.
+fn children(pid: i32) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let lists = tasks.map(|t| fs::read_to_string(t.unwrap().path().join("children")).unwrap());
+    lists
+        .flat_map(|l| l.split_whitespace().map(|p| p.parse().unwrap()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Whether it has a lock by flock(2), and does not wait for one.
+fn has_lock(child: &Child) -> bool {
+    let pid = child.id().to_string();
+    let all = fs::read_to_string("/proc/locks").unwrap();
+    all.lines().any(|l| l.contains("FLOCK") && !l.contains("->") && l.split(' ').any(|w| w == pid))
+}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: a process that our own child started and that waits for its end.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
 fn signal(child: &Child, signal: i32) {
     // SAFETY: our own child, not waited for yet.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
@@ -502,12 +523,17 @@ fn a_server_that_is_killed_leaves_nothing_and_its_client_says_so() {
 fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     let pair = Pair::new();
     let fix = pair.in_the_middle(pair.serve.target());
-    // It waits for the server's end, and has the lock at once.
     let lock = pair.state.path().join("right/lock");
     let mut holder =
         Command::new("flock").arg("-F").arg(&lock).args(["sleep", "60"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    // The lock goes from the server to the holder: the watchdog, which waits for the same moment,
+    // stands still until that is done.
+    let watchdog = children(pair.serve.pid());
+    assert_eq!(watchdog.len(), 1, "{watchdog:?}");
+    send(watchdog[0], libc::SIGSTOP);
     pair.serve.signal(libc::SIGKILL);
+    wait_for("the holder's lock", || has_lock(&holder));
+    send(watchdog[0], libc::SIGCONT);
     std::thread::sleep(Duration::from_secs(2));
     assert!(pair.rmem() != SMALL && holder.try_wait().unwrap().is_none(), "the lock is held");
     wait_for("the old buffer", || pair.rmem() == SMALL);
