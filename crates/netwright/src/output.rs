@@ -151,11 +151,11 @@ impl Sink {
         TextStyle { width: self.width(), colour: self.colour(), verbose }
     }
 
-    /// Columns to fill: the terminal's, else 100. `COLUMNS` overrules both.
+    /// Columns to fill: the terminal's, else 80. `COLUMNS` overrules both.
     fn width(&self) -> usize {
         let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         let terminal = || self.is_terminal().then(terminal_columns).flatten();
-        asked.or_else(terminal).unwrap_or(100).clamp(40, 200)
+        asked.or_else(terminal).unwrap_or(80).clamp(40, 200)
     }
 
     /// Colour only on a terminal, and not with `NO_COLOR` or a dumb one.

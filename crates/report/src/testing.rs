@@ -325,3 +325,33 @@ pub fn add_process(facts: &mut Facts, pid: u32, name: &str, cpus: &[u32]) {
         sockets: no(),
     });
 }
+
+/// Compares a rendering at 80 and at 120 columns with the files `golden/NAME.80.txt` and
+/// `golden/NAME.120.txt` beside the test, and checks that no line is wider than its page and that
+/// `answer` is in the first two lines.
+macro_rules! golden {
+    ($name:literal, $answer:expr, $text:expr) => {
+        for (width, want) in [
+            (80, include_str!(concat!("golden/", $name, ".80.txt"))),
+            (120, include_str!(concat!("golden/", $name, ".120.txt"))),
+        ] {
+            let style = $crate::text::TextStyle { width, ..Default::default() };
+            $crate::testing::is_golden($name, &style, $answer, &$text(style), want);
+        }
+    };
+}
+pub(crate) use golden;
+
+/// One width of [`golden!`].
+pub fn is_golden(name: &str, style: &crate::text::TextStyle, answer: &str, text: &str, want: &str) {
+    let width = style.width;
+    assert!(text == want, "golden/{name}.{width}.txt is not what is printed now:\n{text}");
+    for line in text.lines() {
+        let columns = crate::text::width(line);
+        assert!(columns <= width, "{name}: {columns} of {width} columns: {line}");
+    }
+    // A line that wraps is one line of the layout.
+    let first: Vec<&str> = text.lines().take_while(|l| !l.is_empty()).collect();
+    let first = first.iter().map(|l| l.trim_start()).take(3).collect::<Vec<_>>().join(" ");
+    assert!(first.contains(answer), "{name}: the first lines do not have {answer:?}:\n{text}");
+}

@@ -106,8 +106,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
              again. The limit is the smaller of the application's own backlog and somaxconn.",
         )
         .gain(Gain::Unblocks, "no connection set-ups of a second and more")
-        .show(format!("ListenOverflows {}", case.over()), text::count(overflows), "/proc/net/netstat")
-        .show_sysctl(case, SOMAXCONN);
+        .show(format!("ListenOverflows {}", case.over()), text::count(overflows), "/proc/net/netstat");
     for l in full.iter().take(4) {
         let when = match (l.readings, case.samples.known()) {
             (Some(n), Some(s)) => format!(" (at {n} of {} readings)", s.readings),
@@ -119,6 +118,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "sock_diag (ss -ltn)",
         );
     }
+    draft = draft.show_sysctl(case, SOMAXCONN);
     let changes = match full.first() {
         Some(l) => remedies(case, &l.address, u64::from(l.limit)),
         None => {

@@ -70,15 +70,16 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             format!("{} (IPv4), {v6} (IPv6)", text::count(v4)),
             "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
         );
+    // The socket and its process right behind the count: a short report ends somewhere.
+    for socket in case.samples()?.udp_sockets.known().into_iter().flatten().take(SHOWN) {
+        draft = show(draft, socket);
+    }
     if received > 0 {
         draft = draft.show(
             format!("datagrams delivered {}", case.over()),
             text::count(received),
             "/proc/net/snmp, /proc/net/snmp6",
         );
-    }
-    for socket in case.samples()?.udp_sockets.known().into_iter().flatten().take(SHOWN) {
-        draft = show(draft, socket);
     }
     Ok(match worst {
         Some(socket) => remedy(case, draft, socket)?,

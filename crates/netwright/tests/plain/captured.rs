@@ -310,7 +310,7 @@ fn a_cpu_that_leaves_within_the_window_is_neither_zero_nor_huge() {
     let reported = doctor("unplug");
     assert_eq!(reported["window"]["changes"], serde_json::to_value(&s.cpu_changes).unwrap());
     let text = run(NETWRIGHT, &["doctor", "--root", &archive("unplug")]);
-    assert!(text.contains("Changed while watched: CPU 3"), "{text}");
+    assert!(text.contains("WARNING: changed while watched: CPU 3"), "{text}");
     let ids: Vec<u32> = s.cpus.iter().map(|c| c.id.0).collect();
     assert_eq!(ids, [0, 1, 2, 4, 5, 7], "CPUs of both the first and the last reading");
     // Every number of the window is one that 16 s can hold.

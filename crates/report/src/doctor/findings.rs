@@ -1,70 +1,169 @@
-//! Findings by rank, each with what it rests on.
+//! Findings by rank: what is wrong, what shows it, what mends it, what that may disturb.
 
-use model::{Change, Finding, Severity};
+use model::{Change, Evidence, Finding, Severity};
 
+use super::plan::Plan;
 use crate::{
     document::Diagnosed,
     text::{Ink, Line, Page},
+    words::many,
 };
 
 /// Columns of the labels under a finding.
-const LABEL: usize = 12;
-/// Lines of evidence shown of one finding, and half as many changes, unless all is asked for.
+const LABEL: usize = 16;
+/// Lines of one finding unless all is asked for.
 const MOST: usize = 8;
 
-pub fn show(d: &Diagnosed, page: &mut Page) {
+pub fn show(d: &Diagnosed, plan: &Plan<'_>, page: &mut Page) {
     for f in &d.findings {
         page.gap();
-        finding(f, &d.findings, page);
+        let (label, text) = titled(f);
+        page.labelled(label, &text);
+        if page.look().verbose {
+            full(f, &d.findings, page);
+        } else {
+            short(f, &d.findings, plan, page);
+        }
     }
 }
 
-fn finding(f: &Finding, all: &[Finding], page: &mut Page) {
+fn titled(f: &Finding) -> (Line, Line) {
     let ink = match f.severity {
         Severity::Critical => Ink::Bad,
         Severity::Warning => Ink::Warn,
         Severity::Info => Ink::Faint,
     };
-    page.labelled(
+    (
         Line::new().ink(Ink::Strong, format!("{:>2}", f.rank)).text("  "),
-        &Line::new()
+        Line::new()
             .ink(ink, f.severity.to_string().to_uppercase())
             .text("  ")
             .ink(Ink::Strong, &f.title)
             .ink(Ink::Faint, format!("  [{} {}]", f.rule, f.number)),
-    );
-    if !f.explanation.is_empty() {
-        page.labelled(Line::plain("    "), &Line::plain(&f.explanation));
+    )
+}
+
+/// One label and its text.
+struct Part {
+    label: &'static str,
+    text: Line,
+}
+
+/// The finding in [`MOST`] lines: the remedy and its risk always, and as much of the evidence as
+/// there is room for, in the rule's order, which begins with what tells most.
+fn short(f: &Finding, all: &[Finding], plan: &Plan<'_>, page: &mut Page) {
+    let columns = page.beside(LABEL);
+    let (label, text) = titled(f);
+    let mut room = MOST.saturating_sub(text.height(page.beside(label.width())));
+    let causes = causes(f, all);
+    let mut after = vec![];
+    let fix = match fix(f, plan, columns) {
+        Some(fix) => {
+            if !causes.is_empty() {
+                after.push(Part { label: "because of", text: Line::plain(causes).cut(columns, 1) });
+            }
+            Some(fix)
+        }
+        None if causes.is_empty() => None,
+        None => Some(Line::plain(format!("first {causes}, the cause")).cut(columns, 2)),
+    };
+    if let Some(text) = fix {
+        after.push(Part { label: "fix", text });
     }
-    let some = |n: usize, most: usize| if page.look().verbose { n } else { n.min(most) };
-    let (evidence, changes) = (some(f.evidence.len(), MOST), some(f.changes.len(), MOST / 2));
-    for (i, e) in f.evidence.iter().take(evidence).enumerate() {
+    if let Some(risk) = f.changes.iter().find(|c| !c.risk.is_empty()) {
+        after.push(Part { label: "risk", text: Line::plain(&risk.risk).cut(columns, 2) });
+    }
+    room = room.saturating_sub(after.iter().map(|p| p.text.height(columns)).sum());
+    let mut before = vec![];
+    let why = Line::plain(&f.explanation);
+    let no_remedy = after.is_empty();
+    if no_remedy && !f.explanation.is_empty() {
+        room = room.saturating_sub(why.height(columns));
+    }
+    for (i, e) in f.evidence.iter().enumerate() {
+        let text = evidence(e, columns);
+        let height = text.height(columns);
+        if height > room && i > 0 {
+            break;
+        }
+        room = room.saturating_sub(height);
+        before.push(Part { label: if i == 0 { "evidence" } else { "" }, text });
+    }
+    if !f.explanation.is_empty() && (no_remedy || why.height(columns) <= room) {
+        before.push(Part { label: "why", text: why });
+    }
+    for part in before.into_iter().chain(after) {
+        page.labelled(self::label(part.label), &part.text);
+    }
+}
+
+/// The evidence, with its source where that needs no further line.
+fn evidence(e: &Evidence, columns: usize) -> Line {
+    let text = Line::plain(format!("{}: ", e.what)).ink(Ink::Strong, &e.value);
+    let sourced = text.clone().ink(Ink::Faint, format!("  [{}]", e.source));
+    if sourced.height(columns) == text.height(columns) { sourced } else { text }
+}
+
+/// The command of the first change, whole, or the steps of the plan that have it.
+fn fix(f: &Finding, plan: &Plan<'_>, columns: usize) -> Option<Line> {
+    let first = f.changes.first()?;
+    let steps = plan.steps_of(f.rank);
+    let more = f.changes.len() - 1;
+    let mut text = Line::new();
+    let advice = first.knob.is_empty() && first.old.is_empty() && !first.new.is_empty();
+    if advice {
+        text.push(Ink::Plain, &first.new);
+        if !first.command.is_empty() {
+            text.push(Ink::Plain, ": ");
+        }
+    }
+    text.push(Ink::Strong, &first.command);
+    if more > 0 && !steps.is_empty() {
+        text.push(Ink::Plain, format!("  and {more} more (PLAN)"));
+    }
+    // A command is not broken where it stands to be copied: the plan has it on one line.
+    let fits = text.height(columns) == 1 || advice && text.height(columns) == 2;
+    if fits || steps.is_empty() {
+        return Some(text);
+    }
+    let what = match (first.knob.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(": {} {} → {}", first.knob, first.old, first.new),
+        (false, _) => format!(": {}", many(f.changes.len(), "change")),
+    };
+    Some(Line::new().ink(Ink::Strong, format!("PLAN {steps}")).text(what).cut(columns, 2))
+}
+
+/// Everything that is known of the finding.
+fn full(f: &Finding, all: &[Finding], page: &mut Page) {
+    if !f.explanation.is_empty() {
+        page.labelled(label("why"), &Line::plain(&f.explanation));
+    }
+    for (i, e) in f.evidence.iter().enumerate() {
         let value = Line::plain(format!("{}: ", e.what))
             .ink(Ink::Strong, &e.value)
             .ink(Ink::Faint, format!("  [{}]", e.source));
         page.labelled(label(if i == 0 { "evidence" } else { "" }), &value);
     }
-    more(f.evidence.len() - evidence, page);
-    let mut sure = Line::plain(f.confidence);
-    let causes: Vec<String> = f.caused_by.iter().map(|c| cause(c, all)).collect();
+    let causes = causes(f, all);
     if !causes.is_empty() {
-        page.labelled(label("because of"), &Line::plain(causes.join(", ")));
+        page.labelled(label("because of"), &Line::plain(causes));
     }
     let mut labelled = true;
-    for (i, c) in f.changes.iter().take(changes).enumerate() {
+    for (i, c) in f.changes.iter().enumerate() {
         // The same risk is told once, after the last change that has it; the next change is then
         // named as one, not to be read as the risk's.
-        let next = f.changes.get(i + 1).filter(|_| i + 1 < changes);
-        let with_risk = next.is_none_or(|n| n.risk != c.risk);
+        let with_risk = f.changes.get(i + 1).is_none_or(|n| n.risk != c.risk);
         change(c, labelled, with_risk, page);
         labelled = with_risk;
     }
-    more(f.changes.len() - changes, page);
     if !f.expected_benefit.is_empty() {
         page.labelled(label("benefit"), &Line::plain(&f.expected_benefit));
     }
-    sure.push(Ink::Faint, confidence_means(f));
-    page.labelled(label("confidence"), &sure);
+    page.labelled(
+        label("confidence"),
+        &Line::plain(f.confidence).ink(Ink::Faint, confidence_means(f)),
+    );
 }
 
 fn confidence_means(f: &Finding) -> &'static str {
@@ -75,10 +174,13 @@ fn confidence_means(f: &Finding) -> &'static str {
     }
 }
 
-/// `2 few_channels`: the rank to look at.
-fn cause(rule: &str, all: &[Finding]) -> String {
-    let rank = all.iter().find(|f| f.rule == rule).map(|f| format!("{} ", f.rank));
-    format!("{}{rule}", rank.unwrap_or_default())
+/// `finding 2 (few_channels)`: which to deal with first.
+fn causes(f: &Finding, all: &[Finding]) -> String {
+    let named = f.caused_by.iter().map(|rule| match all.iter().find(|f| f.rule == *rule) {
+        Some(cause) => format!("finding {} ({rule})", cause.rank),
+        None => rule.clone(),
+    });
+    named.collect::<Vec<_>>().join(", ")
 }
 
 fn change(c: &Change, labelled: bool, with_risk: bool, page: &mut Page) {
@@ -99,15 +201,6 @@ fn change(c: &Change, labelled: bool, with_risk: bool, page: &mut Page) {
     }
 }
 
-fn more(n: usize, page: &mut Page) {
-    if n > 0 {
-        page.labelled(
-            label(""),
-            &Line::new().ink(Ink::Faint, format!("and {n} more; -v shows them")),
-        );
-    }
-}
-
 fn label(name: &str) -> Line {
-    Line::plain("    ").ink(Ink::Faint, format!("{name:<LABEL$}"))
+    Line::plain("    ").ink(Ink::Faint, format!("{name:<width$}", width = LABEL - 4))
 }

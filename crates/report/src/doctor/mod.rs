@@ -1,4 +1,4 @@
-//! `doctor` as text: verdict, findings, plan, what was fine, what could not be judged.
+//! `doctor` as text: header, verdict, findings, plan, what was fine, what was not checked.
 
 mod findings;
 mod plan;
@@ -11,7 +11,7 @@ use model::{
 };
 
 use crate::{
-    document::{Diagnosed, SoftirqTime},
+    document::Diagnosed,
     inspect::dotted,
     text::{Ink, Line, Page, TextStyle},
     words::many,
@@ -21,96 +21,86 @@ use crate::{
 pub fn text(d: &Diagnosed, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
-    page.gap();
     verdict(d, &mut page);
-    findings::show(d, &mut page);
-    plan::show(d, &mut page);
-    rest::fine(d, &mut page);
-    rest::skipped(d, &mut page);
-    rest::not_visible(d, &mut page);
+    warnings(d, &mut page);
+    let plan = plan::Plan::new(d);
+    findings::show(d, &plan, &mut page);
+    plan.show(&mut page);
+    rest::softirqs(d, &mut page);
+    rest::passed(d, &mut page);
+    rest::not_checked(d, &mut page);
     page.finish()
 }
 
-/// Which host, seen by whom, for how long.
+/// Which host, seen for how long, by whom, for which goal: one line, without what there is no
+/// room for.
 fn head(d: &Diagnosed, page: &mut Page) {
-    let kernel = [d.kernel.get().map(|k| format!("Linux {k}")), d.host.arch.get()];
     let guest = d.host.hypervisor.get().map(|h| match h.as_str() {
         "none" => "bare metal".to_owned(),
         other => format!("{other} guest"),
     });
-    let cpus = d.host.cpus_online.known().map(|c| many(c.len(), "CPU"));
-    page.line(
-        dotted([
-            Line::new()
-                .ink(Ink::Strong, d.host.name.get().unwrap_or_else(|| "unnamed host".into())),
-            Line::plain(kernel.into_iter().flatten().collect::<Vec<_>>().join(" ")),
-            guest.map(Line::plain).unwrap_or_default(),
-            cpus.map(Line::plain).unwrap_or_default(),
-        ]),
-        2,
-    );
-    page.line(seen(d), 2);
-    if let Some(softirq) = d.window.known().and_then(|w| w.softirq.known()) {
-        page.line(Line::plain(softirq_text(softirq)), 2);
+    let goal = match d.goal {
+        Goal::Throughput => "goal: throughput",
+        Goal::Latency => "goal: latency",
+    };
+    let by = d.host.reader.euid.get().map(|uid| match uid {
+        0 => "root".to_owned(),
+        uid => format!("user {uid}"),
+    });
+    let from = (d.source.kind != "live").then(|| format!("{} {}", d.source.kind, d.source.path));
+    let name = d.host.name.get().unwrap_or_else(|| "unnamed host".into());
+    let or_none = |text: Option<String>| text.map(Line::plain).unwrap_or_default();
+    let mut parts = [
+        Line::new().ink(Ink::Strong, name),
+        or_none(d.kernel.get().map(|k| format!("Linux {k}"))),
+        or_none(d.host.arch.get()),
+        or_none(guest),
+        or_none(d.host.cpus_online.known().map(|c| many(c.len(), "CPU"))),
+        or_none(watched(d)),
+        or_none(from),
+        or_none(by),
+        Line::plain(goal),
+    ];
+    let fits = |parts: &[Line]| dotted(parts.to_vec()).width() <= page.look().width;
+    for least in [ARCH, GUEST] {
+        if !fits(&parts)
+            && let Some(part) = parts.get_mut(least)
+        {
+            *part = Line::new();
+        }
+    }
+    page.line(dotted(parts), 2);
+}
+
+/// The parts of the header that are left out first.
+const ARCH: usize = 2;
+const GUEST: usize = 3;
+
+/// How long the counters were watched.
+fn watched(d: &Diagnosed) -> Option<String> {
+    match (&d.window, d.window_ns.get()) {
+        (Known(w), Some(ns)) if w.interrupted => Some(format!("{ns}, interrupted")),
+        (Known(_), Some(ns)) => Some(ns.to_string()),
+        _ => None,
+    }
+}
+
+/// What makes the verdict weaker: a line each.
+fn warnings(d: &Diagnosed, page: &mut Page) {
+    let warn = |text: String, page: &mut Page| page.line(Line::new().ink(Ink::Warn, text), 2);
+    if let Absent(why) | Denied(why) = &d.window {
+        warn(format!("WARNING: judged by settings alone, no counters: {why}"), page);
+    }
+    if let Some(packets) = quiet(d) {
+        let text = format!(
+            "WARNING: hardly any traffic ({} received): run again under load",
+            many(packets as usize, "packet")
+        );
+        warn(text, page);
     }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
-        let text = format!("Changed while watched: {}.", changes.join("; "));
-        page.line(Line::new().ink(Ink::Warn, text), 2);
+        warn(format!("WARNING: changed while watched: {}", changes.join("; ")), page);
     }
-}
-
-fn seen(d: &Diagnosed) -> Line {
-    let goal = match d.goal {
-        Goal::Throughput => "for throughput",
-        Goal::Latency => "for latency",
-    };
-    let by = match d.host.reader.euid.get() {
-        Some(0) => "as root".to_owned(),
-        Some(uid) => format!("as user {uid}, without root"),
-        None => String::new(),
-    };
-    let mut line = match d.source.kind.as_str() {
-        "live" => Line::new(),
-        kind => Line::plain(format!("From the {kind} {}: ", d.source.path)),
-    };
-    line = match (&d.window, d.window_ns.get()) {
-        (Known(w), Some(ns)) => {
-            let cut = if w.interrupted { ", interrupted" } else { "" };
-            line.text(format!("watched for {ns} in {}{cut}", many(w.readings as usize, "reading")))
-        }
-        (Absent(why) | Denied(why), _) => {
-            line.ink(Ink::Warn, format!("judged by settings alone, no counters ({why})"))
-        }
-        _ => line,
-    };
-    let tail: Vec<&str> = [by.as_str(), goal].into_iter().filter(|t| !t.is_empty()).collect();
-    let line = line.text(format!(", {}.", tail.join(", ")));
-    line.capitalised()
-}
-
-/// Who paid for softirqs, and what /proc/stat makes of it.
-fn softirq_text(t: &SoftirqTime) -> String {
-    let share = |ns: u64| format!("{:.1}%", ns as f64 * 100.0 / t.cpu_time_ns.max(1) as f64);
-    let m = &t.measured_ns;
-    let parts = [
-        (m.syscall.total(), "at the end of tasks' own system calls"),
-        (m.interrupting_task.total(), "interrupting tasks"),
-        (m.idle.total(), "while idle"),
-        (m.ksoftirqd.total(), "in ksoftirqd"),
-    ];
-    let parts = parts.iter().filter(|(ns, _)| *ns as f64 >= t.cpu_time_ns as f64 * 0.0005);
-    let parts: Vec<_> = parts.map(|(ns, what)| format!("{} {what}", share(*ns))).collect();
-    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    let threads = match &m.threaded {
-        Known(t) if t.total() > 0 => format!(", NAPI threads {}", share(t.total())),
-        _ => String::new(),
-    };
-    let claimed = match t.proc_stat_ns.get() {
-        Some(ns) => format!("; /proc/stat says {}", share(ns)),
-        None => String::new(),
-    };
-    let all = share(m.softirq_ns());
-    format!("Softirqs took {all} of the CPUs' time{parts}{threads}{claimed}.")
 }
 
 /// One line that says what the rest says.
@@ -119,48 +109,38 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
     let (critical, warning, info) =
         (count(Severity::Critical), count(Severity::Warning), count(Severity::Info));
     let mut parts = vec![];
-    for (n, what) in [(critical, "critical"), (warning, "warning"), (info, "to know")] {
+    for (n, what) in [(critical, "critical"), (warning, "warning"), (info, "info")] {
         if n > 0 {
             parts.push(format!("{n} {what}"));
         }
     }
     let first = d.findings.first().map(|f| f.title.as_str()).unwrap_or_default();
+    let counts = format!("{} ({})", many(d.findings.len(), "finding"), parts.join(", "));
     let line = match (critical, warning, info) {
+        (0, 0, 0) if d.passed.is_empty() => {
+            Line::new().ink(Ink::Warn, "No rule could judge this host")
+        }
         (0, 0, 0) => {
-            Line::new().ink(Ink::Good, "Nothing found that holds this host's network back.")
+            Line::new().ink(Ink::Good, "Nothing found that holds this host's network back")
         }
         (0, 0, n) => Line::new()
-            .ink(Ink::Good, "Nothing holds this host's network back now")
-            .text(format!("; {} worth knowing.", many(n, "thing"))),
-        (0, _, _) => Line::new()
-            .ink(Ink::Warn, many(d.findings.len(), "finding"))
-            .text(format!(" ({}). First: {first}.", parts.join(", "))),
-        _ => Line::new()
-            .ink(Ink::Bad, many(d.findings.len(), "finding"))
-            .text(format!(" ({}). First: {first}.", parts.join(", "))),
+            .ink(Ink::Good, "Nothing found that holds this host's network back")
+            .text(format!("; {} worth knowing", many(n, "thing"))),
+        (0, _, _) => Line::new().ink(Ink::Warn, counts).ink(Ink::Strong, format!(": {first}")),
+        _ => Line::new().ink(Ink::Bad, counts).ink(Ink::Strong, format!(": {first}")),
     };
     page.line(line, 2);
-    if let (0, 0, Some(quiet)) = (critical, warning, quiet(d)) {
-        page.line(quiet, 2);
-    }
-    if d.findings.is_empty() && !d.skipped.is_empty() {
-        let n = many(d.skipped.len(), "question");
-        page.line(Line::plain(format!("{n} could not be judged; see the end.")), 2);
-    }
 }
 
-/// A host without traffic passes most questions: that is no proof that it stands load.
-fn quiet(d: &Diagnosed) -> Option<Line> {
+/// The packets of a host without traffic, unless a finding shows that it matters: it passes most
+/// rules, which is no proof that it stands load.
+fn quiet(d: &Diagnosed) -> Option<u64> {
+    if d.findings.iter().any(|f| f.severity > Severity::Info) {
+        return None;
+    }
     let packets = d.window.known()?.packets.get()?;
     let seconds = d.window_ns.get()?.0 as f64 / 1e9;
-    (seconds > 0.0 && (packets as f64) < TRAFFIC_PER_S * seconds).then(|| {
-        let text = format!(
-            "Hardly any traffic: {} received meanwhile. What shows only under load cannot have \
-             shown; run it again under load.",
-            many(packets as usize, "packet")
-        );
-        Line::new().ink(Ink::Warn, text)
-    })
+    (seconds > 0.0 && (packets as f64) < TRAFFIC_PER_S * seconds).then_some(packets)
 }
 
 #[cfg(test)]

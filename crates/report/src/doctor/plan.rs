@@ -11,36 +11,56 @@ use crate::{
 /// are one idea.
 const MANY: usize = 12;
 
-pub fn show(d: &Diagnosed, page: &mut Page) {
-    let mut seen = BTreeSet::new();
-    let mut steps: Vec<(u32, &str)> = vec![];
-    for f in &d.findings {
-        for c in f.changes.iter().filter(|c| !c.command.is_empty()) {
-            if seen.insert(c.command.as_str()) {
-                steps.push((f.rank, &c.command));
+/// The commands in the findings' order, each once.
+pub struct Plan<'a> {
+    /// The finding's rank and the command.
+    steps: Vec<(u32, &'a str)>,
+}
+
+impl<'a> Plan<'a> {
+    /// The plan of a diagnosis.
+    pub fn new(d: &'a Diagnosed) -> Self {
+        let mut seen = BTreeSet::new();
+        let mut steps = vec![];
+        for f in &d.findings {
+            for c in f.changes.iter().filter(|c| !c.command.is_empty()) {
+                if seen.insert(c.command.as_str()) {
+                    steps.push((f.rank, c.command.as_str()));
+                }
             }
         }
+        Self { steps }
     }
-    if steps.is_empty() {
-        return;
+
+    /// The finding's steps, `1` or `1-3`; empty if it has none of its own.
+    pub fn steps_of(&self, rank: u32) -> String {
+        let numbers = self.steps.iter().zip(1..).filter(|((of, _), _)| *of == rank);
+        crate::words::ranges(numbers.map(|(_, number)| number))
     }
-    page.gap();
-    page.line(
-        Line::new()
-            .ink(Ink::Strong, "PLAN")
-            .text("  (in this order; measure after each step. Nothing was changed.)"),
-        6,
-    );
-    let shown = if page.look().verbose { steps.len() } else { MANY.min(steps.len()) };
-    for (i, (rank, command)) in steps.iter().take(shown).enumerate() {
-        page.raw(
-            &Line::plain(format!("{:>4}. ", i + 1))
-                .text(command)
-                .ink(Ink::Faint, format!("   # finding {rank}")),
+
+    pub fn show(&self, page: &mut Page) {
+        if self.steps.is_empty() {
+            return;
+        }
+        page.gap();
+        page.line(
+            Line::new()
+                .ink(Ink::Strong, "PLAN")
+                .text("  in this order; measure after each step. doctor changed nothing."),
+            6,
         );
-    }
-    if steps.len() > shown {
-        let more = steps.len() - shown;
-        page.line(Line::plain(format!("      and {more} more; -v shows them all")), 6);
+        let all = page.look().verbose;
+        let shown = if all { self.steps.len() } else { MANY.min(self.steps.len()) };
+        for (i, (rank, command)) in self.steps.iter().take(shown).enumerate() {
+            let line = Line::plain(format!("{:>4}. ", i + 1)).text(command);
+            let of = format!("   # finding {rank}");
+            // A command is never broken, however long: it is there to be copied.
+            let fits = line.width() + of.len() <= page.look().width;
+            page.raw(&if fits { line.ink(Ink::Faint, of) } else { line });
+        }
+        if self.steps.len() > shown {
+            let more = self.steps.len() - shown;
+            page.line(Line::plain(format!("      and {more} more; -v shows them all")), 6);
+        }
     }
 }

@@ -1,21 +1,64 @@
-//! What was fine, what could not be judged, what could not be seen.
+//! What was fine, where softirqs ran, and what could not be checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::facts::NoAccess;
+use model::{facts::NoAccess, reading::Known};
 
 use crate::{
-    document::Diagnosed,
-    text::{Ink, Line, Page, split_at_width, width},
+    document::{Diagnosed, SoftirqTime},
+    text::{Ink, Line, Page, width},
     words::many,
 };
 
 /// So many rules with the same reason are told in one line.
 const ALIKE: usize = 3;
+/// Lines of one reason unless all is asked for.
+const MOST: usize = 2;
 
-/// Rules that found nothing wrong: a line each, those with the same reason together.
-pub fn fine(d: &Diagnosed, page: &mut Page) {
-    if d.passed.is_empty() {
+/// Which contexts softirqs ran in, and what `/proc/stat` makes of it; nothing of a host whose
+/// softirqs took next to no time.
+pub fn softirqs(d: &Diagnosed, page: &mut Page) {
+    let Some(t) = d.window.known().and_then(|w| w.softirq.known()) else { return };
+    let least = t.cpu_time_ns as f64 * 0.0005;
+    let all = t.measured_ns.softirq_ns();
+    if (all as f64) < least && !page.look().verbose {
+        return;
+    }
+    page.gap();
+    page.labelled(Line::new().ink(Ink::Strong, "SOFTIRQS").text("  "), &softirq_text(t, least));
+}
+
+fn softirq_text(t: &SoftirqTime, least: f64) -> Line {
+    let share = |ns: u64| format!("{:.1}%", ns as f64 * 100.0 / t.cpu_time_ns.max(1) as f64);
+    let m = &t.measured_ns;
+    let parts = [
+        (m.syscall.total(), "in syscalls"),
+        (m.interrupting_task.total(), "interrupting tasks"),
+        (m.idle.total(), "in idle"),
+        (m.ksoftirqd.total(), "in ksoftirqd"),
+        (m.threaded.known().map_or(0, |t| t.total()), "in NAPI threads"),
+    ];
+    let parts = parts.iter().filter(|(ns, _)| *ns > 0 && *ns as f64 >= least);
+    let parts: Vec<_> = parts.map(|(ns, what)| format!("{} {what}", share(*ns))).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let claimed = t.proc_stat_ns.get().map(|ns| format!(" (/proc/stat: {})", share(ns)));
+    let all = share(m.softirq_ns());
+    Line::plain(format!("{all} of the CPUs' time{parts}{}", claimed.unwrap_or_default()))
+}
+
+/// Rules that found nothing wrong: how many; a line each where all is asked for.
+pub fn passed(d: &Diagnosed, page: &mut Page) {
+    let rules: BTreeSet<&str> = d.passed.iter().map(|c| c.rule.as_str()).collect();
+    let found = d.findings.iter().map(|f| f.rule.as_str());
+    let skipped = d.skipped.iter().map(|s| s.rule.as_str());
+    let all = rules.iter().copied().chain(found).chain(skipped).collect::<BTreeSet<_>>().len();
+    if rules.is_empty() {
+        return;
+    }
+    if !page.look().verbose {
+        page.gap();
+        let how_many = format!("{} of {} passed", rules.len(), many(all, "rule"));
+        page.line(Line::new().ink(Ink::Good, how_many).text(": -v lists them"), 2);
         return;
     }
     page.heading("PASSED");
@@ -28,34 +71,56 @@ pub fn fine(d: &Diagnosed, page: &mut Page) {
     let longest = alone().map(|c| width(&c.rule)).max().unwrap_or(0).min(28);
     for c in alone() {
         let label = Line::plain("  ").ink(Ink::Good, format!("{:<longest$}", c.rule)).text("  ");
-        if page.look().verbose {
-            page.labelled(label, &Line::plain(&c.because));
-        } else {
-            let room = page.look().width.saturating_sub(label.width()).max(20);
-            page.raw(&label.text(shortened(&c.because, room)));
-        }
+        page.labelled(label, &Line::plain(&c.because));
     }
     for (why, rules) in by_reason {
         page.line(Line::plain("  ").ink(Ink::Good, rules.join(", ")).text(format!(": {why}")), 4);
     }
 }
 
-/// At most `room` columns, cut at a word.
-fn shortened(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.to_owned();
-    }
-    let (head, _) = split_at_width(text, room.saturating_sub(2));
-    let head = head.rsplit_once(' ').map_or(head, |(h, _)| h);
-    format!("{} …", head.trim_end_matches([',', ';', ':']))
-}
-
-/// Rules without evidence, those with the same reason together.
-pub fn skipped(d: &Diagnosed, page: &mut Page) {
-    if d.skipped.is_empty() {
+/// Rules that lacked a value and values that could not be read, with what would give them; those
+/// with the same reason together.
+pub fn not_checked(d: &Diagnosed, page: &mut Page) {
+    let mut no_access: Vec<&NoAccess> = d.no_access.iter().collect();
+    let softirq = softirq_time(d);
+    no_access.extend(&softirq);
+    if d.skipped.is_empty() && no_access.is_empty() {
         return;
     }
-    page.heading("SKIPPED");
+    page.heading("NOT CHECKED");
+    for (why, rules) in skipped(d) {
+        let names: Vec<String> = rules.into_iter().map(named).collect();
+        entry(&names.join(", "), why, page);
+    }
+    for n in no_access {
+        // Most reasons already say what would show it, or the rest of it.
+        let says = n.remedy.is_empty() || n.why.contains("would show");
+        let text = match (says, page.look().verbose) {
+            (true, _) => n.why.clone(),
+            (false, true) => format!("{}; {}", n.why, n.remedy),
+            (false, false) => n.remedy.clone(),
+        };
+        entry(&n.what, &text, page);
+    }
+}
+
+fn entry(what: &str, why: &str, page: &mut Page) {
+    let line = Line::plain("  ").ink(Ink::Warn, what).text(format!(": {why}"));
+    let lines = if page.look().verbose { usize::MAX } else { MOST };
+    page.line(line.cut(page.beside(4), lines), 4);
+}
+
+/// `rule`, `rule (eth0, eth1)` or `rule (5 subjects)`.
+fn named((rule, subjects): (&str, Vec<&str>)) -> String {
+    match subjects.len() {
+        0 => rule.to_owned(),
+        1..=4 => format!("{rule} ({})", subjects.join(", ")),
+        n => format!("{rule} ({})", many(n, "subject")),
+    }
+}
+
+/// By reason, in the order of the rules: each rule with its subjects.
+fn skipped(d: &Diagnosed) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
     let mut by_reason: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = vec![];
     for n in &d.skipped {
         let at = match by_reason.iter().position(|(why, _)| *why == n.why) {
@@ -72,32 +137,13 @@ pub fn skipped(d: &Diagnosed, page: &mut Page) {
             }
         }
     }
-    for (why, rules) in by_reason {
-        let names: Vec<String> = rules
-            .into_iter()
-            .map(|(rule, subjects)| match subjects.len() {
-                0 => rule.to_owned(),
-                1..=4 => format!("{rule} ({})", subjects.join(", ")),
-                n => format!("{rule} ({})", many(n, "subject")),
-            })
-            .collect();
-        page.line(
-            Line::plain("  ").text(names.join(", ")).ink(Ink::Faint, ": ").ink(Ink::Faint, why),
-            4,
-        );
-    }
-}
-
-/// What this run could not see, and what would grant it.
-pub fn not_visible(d: &Diagnosed, page: &mut Page) {
-    let mut no_access = d.no_access.clone();
-    no_access.extend(softirq_time(d));
-    crate::inspect::not_visible(&no_access, page);
+    by_reason
 }
 
 /// Why softirq time is only what the kernel claims, of a host that runs.
 fn softirq_time(d: &Diagnosed) -> Option<NoAccess> {
-    let why = d.window.known()?.softirq.why_not().filter(|_| d.source.kind == "live")?;
+    let Known(window) = &d.window else { return None };
+    let why = window.softirq.why_not().filter(|_| d.source.kind == "live")?;
     Some(NoAccess {
         what: "softirq time by eBPF".into(),
         why: format!("{why}; shares of softirqs are /proc/stat's claim"),

@@ -6,7 +6,10 @@ use model::{
 };
 
 use super::*;
-use crate::{document::Source, testing};
+use crate::{
+    document::Source,
+    testing::{self, golden},
+};
 
 fn samples() -> Samples {
     Samples {
@@ -120,8 +123,9 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
     )
 }
 
-#[test]
-fn a_finding_with_everything_reads_well_at_80_columns() {
+/// A host with a finding that has everything, one that another explains, and one with much of
+/// everything.
+fn busy() -> Diagnosed {
     let mut second = finding(2, "time_squeeze", Severity::Info);
     second.title = "CPU 0 runs out of budget".into();
     second.explanation = String::new();
@@ -130,47 +134,102 @@ fn a_finding_with_everything_reads_well_at_80_columns() {
     second.changes.clear();
     second.confidence = Confidence::Medium;
     second.caused_by = vec!["irqs_piled_up".into()];
-    let d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Critical), second]);
-    let expected = "\
-box · Linux 6.12.0 x86_64 · kvm guest · 16 CPUs
-Watched for 5 s in 11 readings, as user 1000, without root, for throughput.
+    let mut third = finding(3, "udp_receive_drops", Severity::Info);
+    third.number = 35;
+    third.title = "3,855 datagrams lost (6.52%) at full socket buffers".into();
+    third.explanation = "A datagram that finds its socket's buffer full is gone. The counter grew \
+                         in 8 of the window's 10 steps."
+        .into();
+    third.evidence = vec![
+        Evidence {
+            what: "RcvbufErrors over 5.0 s".into(),
+            value: "3,855 (IPv4), 0 (IPv6)".into(),
+            source: "/proc/net/snmp Udp, /proc/net/snmp6 Udp6".into(),
+        },
+        Evidence {
+            what: "socket [::ffff:10.97.0.2]:5201, iperf3[812]".into(),
+            value:
+                "971 dropped, in 8 of 10 steps; Recv-Q up to 110,080 of 212,992 bytes, at least \
+                    half full at 1 of 11 readings"
+                    .into(),
+            source: "sock_diag (ss -uamp: d drops, rb buffer)".into(),
+        },
+        Evidence {
+            what: "net.core.rmem_max".into(),
+            value: "212992 bytes".into(),
+            source: "/proc/sys/net/core/rmem_max".into(),
+        },
+    ];
+    third.changes = vec![
+        Change::of(
+            "sysctl.net.core.rmem_max",
+            "106496",
+            "212992",
+            "sysctl -w net.core.rmem_max=212992",
+            "memory: what every socket may ask for",
+        ),
+        Change::advice(
+            "212992 bytes",
+            "425984 bytes",
+            "set SO_RCVBUF to 212992 or more in iperf3[812]",
+            "restart of the application; memory",
+        ),
+    ];
+    let mut d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Critical), second, third]);
+    let mut measured = model::watch::ByContext {
+        threaded: Reading::absent("no NAPI threads"),
+        ..Default::default()
+    };
+    measured.ksoftirqd.net_rx = 26_400_000_000;
+    measured.syscall.net_rx = 480_000_000;
+    if let Known(w) = &mut d.window {
+        w.softirq = Known(crate::document::SoftirqTime {
+            measured_ns: measured,
+            proc_stat_ns: Known(7_600_000_000),
+            cpu_time_ns: 80_000_000_000,
+        });
+    }
+    d
+}
 
-2 findings (1 critical, 1 to know). First: all 4 interrupts of eth0 go to CPU 0.
+#[test]
+fn findings_read_well() {
+    let answer = "3 findings (1 critical, 2 info): all 4 interrupts of eth0 go to CPU 0";
+    golden!("findings", answer, |style| text(&busy(), style));
+    golden!("findings_v", answer, |style| text(&busy(), TextStyle { verbose: true, ..style }));
+}
 
- 1  CRITICAL  all 4 interrupts of eth0 go to CPU 0  [irqs_piled_up 2]
-    One CPU handles every packet of eth0 while 15 others have nothing to do with
-    it.
-    evidence    share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
-                [/proc/interrupts]
-                softirq share of CPU 0: 97 %  [/proc/stat]
-    change      irq.41.affinity: 0 → 1
-                echo 1 > /proc/irq/41/smp_affinity_list
-    risk        low
-    benefit     packets are handled by 4 CPUs instead of one
-    confidence  high  (counters over the window show it)
+#[test]
+fn a_quiet_host_reads_well() {
+    let mut d = diagnosed(vec![]);
+    if let Known(w) = &mut d.window {
+        w.packets = Known(12);
+    }
+    let answer = "Nothing found that holds this host's network back";
+    golden!("quiet", answer, |style| text(&d, style));
+}
 
- 2  INFO  CPU 0 runs out of budget  [time_squeeze 2]
-    evidence    share of eth0's interrupts on CPU 0 over 5.0 s: 100 %
-                [/proc/interrupts]
-    because of  1 irqs_piled_up
-    confidence  medium  (counters fit, other causes are possible)
-
-PLAN  (in this order; measure after each step. Nothing was changed.)
-   1. echo 1 > /proc/irq/41/smp_affinity_list   # finding 1
-
-PASSED
-  time_squeeze  time_squeeze grew by 0 on 16 CPUs over 5.0 s …
-
-SKIPPED
-  pcie_degraded (eth0), small_read_request (eth0): PCIe link of eth0: not there
-
-NO ACCESS
-  PCI read request size: /sys/bus/pci/devices/0000:00:03.0/config: only 64
-    bytes; root would show it
-  softirq time by eBPF: no CPU was seen over the whole window; shares of
-    softirqs are /proc/stat's claim
-";
-    assert_eq!(text(&d, TextStyle::default()), expected);
+#[test]
+fn a_finding_takes_at_most_eight_lines_and_keeps_fix_and_risk() {
+    let mut f = finding(1, "irqs_piled_up", Severity::Warning);
+    f.title = "the title of a finding with words that take more than one line of it ".repeat(2);
+    f.caused_by = vec!["few_channels".into()];
+    let long = "long words that say what a change may disturb here and there ".repeat(9);
+    f.evidence = vec![f.evidence[0].clone(); 20];
+    f.changes[0].risk = long.clone();
+    f.changes[0].command = format!("echo {}", "1".repeat(130));
+    let d = diagnosed(vec![f]);
+    for width in [80, 120] {
+        let text = text(&d, TextStyle { width, ..TextStyle::default() });
+        let from = text.find(" 1  WARNING").unwrap();
+        let finding = text[from..].split("\n\n").next().unwrap();
+        assert_eq!(finding.lines().count(), 8, "{finding}");
+        assert!(finding.contains("evidence") && finding.contains(" …"), "{finding}");
+        assert!(finding.contains("PLAN 1: irq.41.affinity 0 → 1"), "never cut: {finding}");
+    }
+    let verbose = text(&d, TextStyle { verbose: true, ..TextStyle::default() });
+    let words = |t: &str| t.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&verbose).contains(&words(&long)), "{verbose}");
 }
 
 #[test]
@@ -180,7 +239,8 @@ fn each_change_has_its_own_command_and_risk() {
         Change::advice("1", "2", "set it in the application", "restart of the application"),
         Change::of("sysctl.net.core.rmem_max", "1", "2", "sysctl -w net.core.rmem_max=2", "memory"),
     ];
-    let text = text(&diagnosed(vec![f]), TextStyle::default());
+    let verbose = TextStyle { verbose: true, ..TextStyle::default() };
+    let text = text(&diagnosed(vec![f]), verbose);
     let expected = "    change      1 → 2
                 set it in the application
     risk        restart of the application
@@ -192,11 +252,12 @@ fn each_change_has_its_own_command_and_risk() {
 }
 
 #[test]
-fn a_quiet_host_is_told_so_and_what_was_not_judged_is_not_hidden() {
-    let text = text(&diagnosed(vec![]), TextStyle::default());
-    assert!(text.contains("Nothing found that holds this host's network back."), "{text}");
-    assert!(text.contains("2 questions could not be judged"), "{text}");
-    assert!(!text.contains("PLAN"), "{text}");
+fn no_finding_is_no_proof_where_no_rule_could_judge() {
+    let mut d = diagnosed(vec![]);
+    d.passed.clear();
+    let text = text(&d, TextStyle::default());
+    assert!(text.contains("\nNo rule could judge this host\n"), "{text}");
+    assert!(!text.contains("PLAN") && !text.contains("passed"), "{text}");
 }
 
 #[test]
@@ -208,11 +269,14 @@ fn a_verdict_without_traffic_says_so() {
         }
         text(&d, TextStyle::default())
     };
-    assert!(with(Known(4_999)).contains("Hardly any traffic: 4,999 packets received"));
-    assert!(!with(Known(5_000)).contains("Hardly"), "1,000 a second");
-    assert!(!with(Reading::absent("no counters")).contains("Hardly"), "not known");
-    let d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
-    assert!(!text(&d, TextStyle::default()).contains("Hardly"));
+    assert!(with(Known(4_999)).contains("WARNING: hardly any traffic (4,999 packets received)"));
+    assert!(!with(Known(5_000)).contains("hardly"), "1,000 a second");
+    assert!(!with(Reading::absent("no counters")).contains("hardly"), "not known");
+    let mut d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
+    if let Known(w) = &mut d.window {
+        w.packets = Known(1);
+    }
+    assert!(!text(&d, TextStyle::default()).contains("hardly"));
 }
 
 #[test]
@@ -221,18 +285,27 @@ fn without_counters_and_cut_short_are_said() {
     if let Known(w) = &mut d.window {
         w.interrupted = true;
     }
-    assert!(
-        text(&d, TextStyle::default())
-            .contains("Watched for 5 s in 11 readings, interrupted, as user")
-    );
+    assert!(text(&d, TextStyle::default()).contains("· 5 s, interrupted · user 1000 · goal"));
     d.window = Reading::absent("the tree holds no samples");
     d.window_ns = Reading::absent("the tree holds no samples");
     d.source = Source::path("/tmp/tree", None);
     let text = text(&d, TextStyle::default());
-    assert!(
-        text.contains("From the tree /tmp/tree: judged by settings alone, no counters (the tree"),
-        "{text}"
-    );
+    assert!(text.lines().next().unwrap().contains("· tree /tmp/tree ·"), "{text}");
+    assert!(text.contains("\nWARNING: judged by settings alone, no counters: the tree"), "{text}");
+}
+
+#[test]
+fn a_header_without_room_leaves_out_the_architecture_before_the_guest() {
+    let mut d = diagnosed(vec![]);
+    let first = |d: &Diagnosed, width| {
+        let look = TextStyle { width, ..TextStyle::default() };
+        text(d, look).lines().next().unwrap().to_owned()
+    };
+    assert!(first(&d, 120).contains("Linux 6.12.0 · x86_64 · kvm guest"));
+    assert!(first(&d, 80).contains("Linux 6.12.0 · kvm guest"));
+    d.kernel = Known("6.1.0-56-amd64".into());
+    assert!(first(&d, 80).contains("amd64 · 16 CPUs"), "{}", first(&d, 80));
+    assert!(first(&d, 80).ends_with("goal: throughput"));
 }
 
 #[test]
@@ -277,7 +350,8 @@ fn a_plan_of_many_alike_commands_is_cut_unless_asked() {
     let d = diagnosed(vec![f]);
     let short = text(&d, TextStyle::default());
     assert!(short.contains("and 52 more; -v shows them all"), "{short}");
-    assert!(short.lines().count() < 60, "{short}");
+    assert!(short.contains("fix         echo 0 > /proc/irq/0/smp_affinity_list  and 63 more"));
+    assert!(short.lines().count() < 40, "{short}");
     assert!(
         text(&d, TextStyle { verbose: true, ..TextStyle::default() }).contains("  64. echo 63")
     );

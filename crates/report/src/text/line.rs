@@ -126,7 +126,7 @@ impl Line {
     }
 
     /// Words at blanks, each as its spans. Blanks at the start are kept as the first word's.
-    fn words(&self) -> Vec<Line> {
+    pub(super) fn words(&self) -> Vec<Line> {
         let mut words = vec![Line::new()];
         let mut seen_text = false;
         for (ink, text) in &self.spans {

@@ -1,5 +1,6 @@
 //! Text on a page of a given width: styled spans, wrapping, aligned tables.
 
+mod fit;
 mod line;
 mod page;
 mod table;
