@@ -36,6 +36,11 @@ impl Line {
         kept
     }
 
+    /// Columns of the longest word.
+    pub fn longest_word(&self) -> usize {
+        self.words().iter().map(Line::width).max().unwrap_or(0)
+    }
+
     /// The number of lines of `columns` columns that the line takes.
     pub fn height(&self, columns: usize) -> usize {
         self.wrap(columns, columns, false).len()

@@ -14,7 +14,8 @@ struct Column {
 }
 
 /// A table with a head row. Columns are as wide as their widest cell; where that is too much
-/// for the page, the columns that may wrap give way, the widest first.
+/// for the page, the columns that may wrap give way, the widest first. A word is broken only where
+/// the page is too narrow for every column's longest one.
 #[derive(Default)]
 pub struct Table {
     columns: Vec<Column>,
@@ -85,17 +86,35 @@ impl Table {
                 cells.chain([super::width(&c.head)]).max().unwrap_or(0)
             })
             .collect();
+        let words: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| {
+                let cells = self.body.iter().filter_map(|r| r.get(i)).map(Line::longest_word);
+                cells.chain([super::width(&c.head), NARROWEST]).max().unwrap_or(0)
+            })
+            .collect();
+        self.narrow(&mut widths, page, &words);
+        self.narrow(&mut widths, page, &vec![NARROWEST; self.columns.len()]);
+        widths
+    }
+
+    /// Takes from the widest of the columns that may wrap, none below its floor, until the page is
+    /// wide enough or nothing is left to take.
+    fn narrow(&self, widths: &mut [usize], page: usize, floors: &[usize]) {
         loop {
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
             let widest = widths
                 .iter_mut()
                 .zip(&self.columns)
-                .filter(|(w, c)| c.wraps && **w > NARROWEST)
-                .map(|(w, _)| w)
+                .zip(floors)
+                .filter(|((w, c), floor)| c.wraps && **w > **floor)
+                .map(|((w, _), _)| w)
                 .max();
             match widest {
                 Some(w) if total > page => *w -= 1,
-                _ => return widths,
+                _ => return,
             }
         }
     }
@@ -149,5 +168,20 @@ mod tests {
         );
         assert_eq!(text(&t, 80).len(), 3);
         assert!(text(&t, 5).len() > 4, "too narrow a page still gives a table");
+    }
+
+    #[test]
+    fn a_name_is_broken_only_where_no_column_can_give_way() {
+        let mut t = Table::new().wrapping("IRQ").wrapping("WHAT");
+        t.row(["virtio0-input.0-with-a-name", "ab cd ef gh ij kl mn"].map(Line::plain));
+        assert_eq!(
+            text(&t, 40),
+            [
+                "IRQ                          WHAT",
+                "virtio0-input.0-with-a-name  ab cd ef gh",
+                "                             ij kl mn",
+            ]
+        );
+        assert!(text(&t, 24).iter().all(|l| l.len() <= 24), "{:?}", text(&t, 24));
     }
 }

@@ -1,0 +1,166 @@
+use model::{
+    Reading,
+    reading::Known,
+    tune::{
+        ChangeSet, ChangeState, Disruption, Drift, HostId, Impact, Log, Now, Plan, Planned,
+        Refused, RefusedAs, Status, Unchanged,
+    },
+};
+
+use super::*;
+use crate::testing::golden;
+
+fn change(knob: &str, old: &str, new: &str, unit: &str) -> Planned {
+    Planned {
+        knob: knob.into(),
+        old: old.into(),
+        new: new.into(),
+        unit: unit.into(),
+        impact: Impact::none(),
+        owner: String::new(),
+        undo: "the old value is written back".into(),
+        command: format!("set {knob} {new}"),
+        asked_by: "argument 1".into(),
+        why: String::new(),
+        member: None,
+        nic: None,
+    }
+}
+
+fn changes() -> Vec<Planned> {
+    let mut channels = change("nic.eth0.channels", "combined 1", "combined 4", "channels");
+    channels.impact = Impact::of(Disruption::BriefStall, "virtio_net takes it without a reset");
+    channels.undo = "the old number is set again, then queueing disciplines as they were".into();
+    let mut affinity = change("irq.38.affinity", "0-3", "2", "");
+    affinity.owner = "irqbalance may move it again".into();
+    vec![
+        channels,
+        change("sysctl.net.ipv4.tcp_wmem", "4096 16384 4194304", "4096 16384 33554432", "bytes"),
+        affinity,
+    ]
+}
+
+fn planned() -> Plan {
+    let none = || Reading::absent("a test");
+    Plan {
+        schema_version: 1,
+        host: HostId {
+            name: Known("box".into()),
+            machine_id: none(),
+            boot_id: none(),
+            net_namespace: Reading::absent("a test"),
+            net_cookie: Reading::absent("a test"),
+        },
+        changes: changes(),
+        refused: vec![Refused {
+            asked_by: "argument 3".into(),
+            knob: "sysctl.net.ipv4.tcp_sack".into(),
+            new: "0".into(),
+            kind: RefusedAs::Harmful,
+            why: "loss recovery needs it".into(),
+            verdict: None,
+            source: "Documentation/networking/ip-sysctl.rst".into(),
+        }],
+        unchanged: vec![Unchanged {
+            asked_by: "argument 5".into(),
+            knob: "nic.eth0.mtu".into(),
+            value: "1500".into(),
+        }],
+        notes: vec!["finding ports_running_out: no knob covers it".into()],
+    }
+}
+
+#[test]
+fn a_plan_reads_well() {
+    let answer = "3 changes: 2 disturb nothing, 1 brief stall (eth0); 1 refused";
+    golden!("plan", answer, |style| plan(&planned(), style));
+    golden!("plan_v", answer, |style| plan(&planned(), TextStyle { verbose: true, ..style }));
+}
+
+#[test]
+fn a_plan_that_may_cut_the_connection_warns_below_its_result() {
+    let mut p = planned();
+    p.changes[0].impact.own_connection = true;
+    let text = plan(&p, TextStyle::default());
+    let below = text.lines().nth(2).unwrap();
+    assert!(below.starts_with("WARNING: may cut your own connection"), "{text}");
+}
+
+fn set(id: u64, state: ChangeState) -> ChangeSet {
+    ChangeSet {
+        id,
+        state,
+        begun_unix_ms: 1_795_262_700_000,
+        by: "root".into(),
+        watchdog_running: Reading::absent("nothing waits"),
+        begun: 3,
+        made: 3,
+        changes: changes(),
+        confirm_within_ms: Reading::absent("nothing waits"),
+        undone_within_ms: Reading::absent("nothing waits"),
+        trouble: vec![],
+        net_namespace: Reading::absent("a test"),
+        namespace: String::new(),
+        remedies: vec![],
+    }
+}
+
+fn now(c: &Planned, drift: Drift, now: &str) -> Now {
+    Now {
+        id: 7,
+        knob: c.knob.clone(),
+        called: String::new(),
+        beside: String::new(),
+        before: c.old.clone(),
+        written: c.new.clone(),
+        now: Known(now.into()),
+        unit: c.unit.clone(),
+        drift,
+    }
+}
+
+#[test]
+fn what_is_in_force_reads_well() {
+    let [channels, wmem, affinity] = &changes()[..] else { unreachable!() };
+    let drifted = Drift::Changed { suspects: vec!["irqbalance".into()] };
+    let mut standing = Status {
+        schema_version: 1,
+        journal: "/var/lib/netwright/journal".into(),
+        sets: vec![set(7, ChangeState::InForce)],
+        values: vec![
+            now(channels, Drift::None, &channels.new),
+            now(wmem, Drift::None, &wmem.new),
+            now(affinity, drifted, "1"),
+        ],
+        damaged: vec![],
+    };
+    let answer = "1 change in force; 1 of 3 values changed since";
+    golden!("status", answer, |style| status(&standing, style));
+    standing.values.pop();
+    let held = status(&standing, TextStyle::default());
+    assert!(held.starts_with("1 change in force; every value is as written\n"), "{held}");
+}
+
+#[test]
+fn the_log_begins_with_how_many_there_were() {
+    let written = Log {
+        schema_version: 1,
+        journal: "/var/lib/netwright/journal".into(),
+        sets: vec![
+            set(6, ChangeState::RolledBack),
+            set(7, ChangeState::InForce),
+            set(8, ChangeState::RolledBack),
+        ],
+        damaged: vec![],
+    };
+    let answer = "3 changes: 2 rolled back, 1 in force";
+    golden!("log", answer, |style| log(&written, style));
+}
+
+#[test]
+fn days_are_dates() {
+    let utc = standing::utc;
+    assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+    assert_eq!(utc(951_782_400_000), "2000-02-29 00:00:00 UTC");
+    assert_eq!(utc(1_795_262_700_000), "2026-11-21 12:05:00 UTC");
+}
