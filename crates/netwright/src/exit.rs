@@ -78,7 +78,7 @@ pub fn code(result: Result<Done, Failure>) -> ExitCode {
         Ok(Done::No) => return ExitCode::from(1),
         Err(failure) => failure,
     };
-    crate::output::note(&format!("netwright: {failure}"));
+    crate::output::note(&failure.to_string());
     ExitCode::from(match failure {
         Failure::Usage(_) => 2,
         Failure::Denied(_) => 3,
@@ -100,7 +100,7 @@ pub fn on_panic() {
         let at = info.location().map(|l| format!(" at {}:{}", l.file(), l.line()));
         let one_line = what.split_whitespace().collect::<Vec<_>>().join(" ");
         let bug = Failure::Bug(format!("{one_line}{}", at.unwrap_or_default()));
-        crate::output::note(&format!("netwright: {bug}"));
+        crate::output::note(&bug.to_string());
         std::process::exit(5);
     }));
 }

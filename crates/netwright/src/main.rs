@@ -29,8 +29,12 @@ fn main() -> ExitCode {
     starved::hear_of_full_files();
     exit::code(match typed() {
         Ok(cli) => run(cli.command),
-        // Refusals end with 2. Help and version are answers: one that nobody could read is none.
-        Err(e) if e.use_stderr() || output::Sink::Stdout.is_terminal() => e.exit(),
+        Err(e) if e.use_stderr() => {
+            output::refused(&e);
+            return ExitCode::from(2);
+        }
+        // Help and version are answers: one that nobody could read is none.
+        Err(e) if output::Sink::Stdout.is_terminal() => e.exit(),
         Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| Done::Yes),
     })
 }

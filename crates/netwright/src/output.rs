@@ -178,9 +178,27 @@ fn may_write(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A line on standard error; one that nobody reads is nobody's error.
-pub fn note(line: &str) {
+/// An error, a warning or a note on standard error, with the prefix that all of them have.
+pub fn note(text: &str) {
+    row(&format!("netwright: {text}"));
+}
+
+/// A line on standard error that is no message: a row of progress, a question. One that nobody
+/// reads is nobody's error.
+pub fn row(line: &str) {
     let _ = writeln!(io::stderr(), "{}", report::clean(line));
+}
+
+/// Prints what is wrong with the words that were typed: clap's text, with the prefix of all errors.
+pub fn refused(e: &clap::Error) {
+    let text = e.render().to_string();
+    let mut lines = text.trim_end().lines();
+    match lines.next().map(|first| (first, first.strip_prefix("error: "))) {
+        Some((_, Some(what))) => note(what),
+        Some((first, None)) => row(first),
+        None => {}
+    }
+    lines.for_each(row);
 }
 
 fn terminal_columns() -> Option<usize> {

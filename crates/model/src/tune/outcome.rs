@@ -78,8 +78,8 @@ pub struct ChangeSet {
     /// else `net:[INODE]`; empty where it is that one.
     #[serde(default)]
     pub namespace: String,
-    /// The commands that end it, where something is to be done: it was interrupted, waits, or was
-    /// only partly rolled back.
+    /// The commands that end it, where there is something to end: it is in force, was interrupted,
+    /// waits, or was only partly rolled back.
     #[serde(default)]
     pub remedies: Vec<String>,
 }

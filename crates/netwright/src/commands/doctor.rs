@@ -53,7 +53,7 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let interrupted = window.was_interrupted();
     drop((window, progress));
     if interrupted && !request.quiet {
-        note("netwright: the window was interrupted; judging what was seen until then");
+        note("the window was interrupted; judging what was seen until then");
     }
     (reading(taken), interrupted)
 }

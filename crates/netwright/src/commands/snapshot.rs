@@ -69,7 +69,7 @@ fn not_permitted(s: &Summary) {
     if n > 0 {
         let sources = if n == 1 { "1 source was" } else { &format!("{n} sources were") };
         note(&format!(
-            "netwright: {sources} not permitted, and that is recorded; `netwright inspect --root \
+            "{sources} not permitted, and that is recorded; `netwright inspect --root \
              {}` says what would grant it",
             s.path.display()
         ));

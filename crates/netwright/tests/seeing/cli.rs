@@ -57,6 +57,11 @@ fn help_has_examples_and_exit_codes_and_fits_80_columns_where_it_can() {
 
 #[test]
 fn wrong_usage_is_2_with_what_to_write_instead() {
+    for args in [&["doctor", "--no-such"][..], &["tune", "plan", "a=b"], &["doctor", "--pid", "x"]]
+    {
+        let said = stderr(&netwright(args));
+        assert!(said.starts_with("netwright: ") && !said.contains("error:"), "{args:?}: {said}");
+    }
     refuses(&[], 2, "Usage: netwright <COMMAND>");
     refuses(&["frobnicate"], 2, "unrecognized subcommand");
     refuses(&["inspect", "--frob"], 2, "unexpected argument");

@@ -31,6 +31,6 @@ mod support;
 /// What `src/exit.rs`, which the module `cli` tries, needs of the program.
 mod output {
     pub fn note(line: &str) {
-        eprintln!("{line}");
+        eprintln!("netwright: {line}");
     }
 }

@@ -198,7 +198,7 @@ impl Line {
                 left -= width(text);
                 continue;
             }
-            let (a, b) = split_at_width(text, left);
+            let (a, b) = split_at_separator(text, left);
             head.push(*ink, a);
             tail.push(*ink, b);
             left = 0;
@@ -219,6 +219,19 @@ impl Line {
     }
 }
 
+/// The longest start of a word that fits, after the last of the separators that names are made of
+/// where there is one, so that a part of a name stays whole.
+fn split_at_separator(word: &str, columns: usize) -> (&str, &str) {
+    let (head, tail) = split_at_width(word, columns);
+    let part = |at: usize| word.get(at + 1..).and_then(|t| t.chars().next());
+    let named = |(at, _): &(usize, &str)| part(*at).is_some_and(char::is_alphabetic);
+    let last = head.rmatch_indices(['.', '-', '_', '/', ':']).find(named);
+    match last {
+        Some((at, _)) if !tail.is_empty() => word.split_at(at + 1),
+        _ => (head, tail),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +247,13 @@ mod tests {
         assert_eq!(wrapped("a abcdefghij b", 4, 4, false), ["a", "abcdefghij", "b"]);
         assert_eq!(wrapped("a abcdefghij b", 4, 4, true), ["a", "abcd", "efgh", "ij b"]);
         assert_eq!(wrapped("  indented text", 10, 10, false), ["  indented", "text"]);
+    }
+
+    #[test]
+    fn a_name_that_must_be_broken_is_broken_between_its_parts() {
+        assert_eq!(wrapped("tcp_slow_start", 12, 12, true), ["tcp_slow_", "start"]);
+        assert_eq!(wrapped("virtio0-input.0", 10, 10, true), ["virtio0-", "input.0"]);
+        assert_eq!(wrapped("10.0.0.123456", 8, 8, true), ["10.0.0.1", "23456"], "no part begins");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Table {
             .enumerate()
             .map(|(i, c)| {
                 let cells = self.body.iter().filter_map(|r| r.get(i)).map(Line::longest_word);
-                cells.chain([super::width(&c.head), NARROWEST]).max().unwrap_or(0)
+                cells.chain([super::width(&c.head)]).max().unwrap_or(0)
             })
             .collect();
         self.narrow(&mut widths, page, &words);

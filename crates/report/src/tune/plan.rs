@@ -110,7 +110,9 @@ fn table(plan: &Plan) -> Table {
 /// How it is undone, up to the first comma; `-v` has the rest.
 fn undo(c: &Planned) -> String {
     let first = c.undo.split([',', ';', '(']).next().unwrap_or_default().trim();
-    first.replace("the old value is written back", "old value")
+    let old =
+        first.strip_suffix(" is written back").or_else(|| first.strip_suffix(" is set again"));
+    old.and_then(|old| old.strip_prefix("the ")).unwrap_or(first).to_owned()
 }
 
 fn severity(r: &Impact) -> Ink {

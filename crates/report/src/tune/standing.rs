@@ -34,7 +34,7 @@ fn head(s: &ChangeSet, page: &mut Page) {
     if let Reading::Known(left) = s.confirm_within_ms {
         page.line(Line::new().ink(Ink::Warn, format!("    {}", waiting(s, left))), 6);
     } else if s.state == ChangeState::Unfinished && !s.remedies.is_empty() {
-        let mut text = match (&s.watchdog_running, &s.undone_within_ms) {
+        let text = match (&s.watchdog_running, &s.undone_within_ms) {
             (Reading::Known(true), Reading::Known(left)) => {
                 format!(
                     "    its watchdog undoes it in {} s; before that `{}` does",
@@ -47,10 +47,13 @@ fn head(s: &ChangeSet, page: &mut Page) {
             }
             _ => format!("    `{}` undoes it", remedy(0)),
         };
-        if s.remedies.len() > 1 {
-            text += &format!(", `{}` completes it", remedy(1));
-        }
         page.line(Line::new().ink(Ink::Warn, text), 6);
+        if s.remedies.len() > 1 {
+            let text = format!("    `{}` completes it", remedy(1));
+            page.line(Line::new().ink(Ink::Warn, text), 6);
+        }
+    } else if s.state == ChangeState::InForce && !s.remedies.is_empty() {
+        page.line(Line::plain(format!("    `{}` undoes it", remedy(0))), 6);
     } else if s.state == ChangeState::PartlyRolledBack && !s.remedies.is_empty() {
         let text = format!("    `{}` tries again to put back what is left", remedy(0));
         page.line(Line::new().ink(Ink::Warn, text), 6);
@@ -100,7 +103,6 @@ pub fn status(status: &Status, look: TextStyle) -> String {
     for set in &status.sets {
         head(set, &mut page);
     }
-    page.gap();
     let mut table = Table::new()
         .right("#")
         .wrapping("KNOB")
@@ -139,7 +141,10 @@ pub fn status(status: &Status, look: TextStyle) -> String {
         }
         table.row([Line::plain(v.id), Line::plain(knob), text(&v.before), written, now]);
     }
-    page.table(&table, 0);
+    if !table.is_empty() {
+        page.gap();
+        page.table(&table, 0);
+    }
     page.finish()
 }
 

@@ -101,7 +101,10 @@ fn set(id: u64, state: ChangeState) -> ChangeSet {
         trouble: vec![],
         net_namespace: Reading::absent("a test"),
         namespace: String::new(),
-        remedies: vec![],
+        remedies: match state {
+            ChangeState::InForce => vec![format!("netwright tune rollback {id}")],
+            _ => vec![],
+        },
     }
 }
 

@@ -288,7 +288,7 @@ impl Set {
             ChangeState::AwaitingConfirmation => {
                 vec![format!("netwright tune confirm {id}"), rollback()]
             }
-            ChangeState::PartlyRolledBack => vec![rollback()],
+            ChangeState::PartlyRolledBack | ChangeState::InForce => vec![rollback()],
             _ => vec![],
         };
         let login = self.by.login.known().map(|l| format!("{l}, ")).unwrap_or_default();

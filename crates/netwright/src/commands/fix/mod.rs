@@ -47,7 +47,7 @@ use crate::{
     },
     exit::{Done, Failure},
     interrupt::Window,
-    output::{Sink, note},
+    output::{Sink, note, row},
 };
 
 /// A candidate with what it takes to try it; `plan` is there where it can be tried.
@@ -470,9 +470,9 @@ fn wanted(course: &mut Course<'_>, plan: &Plan) -> bool {
     for c in &plan.changes {
         let disturbs = &c.impact.why;
         let disturbs = if disturbs.is_empty() { "disturbs nothing" } else { disturbs };
-        note(&format!("{}: {} -> {} {} ({disturbs})", c.knob, c.old, c.new, c.unit));
+        row(&format!("{}: {} -> {} {} ({disturbs})", c.knob, c.old, c.new, c.unit));
     }
-    note("try it, and keep it only if it helps? [y/N] ");
+    row("try it, and keep it only if it helps? [y/N] ");
     course.answers.yes(course.window.stop())
 }
 

@@ -13,7 +13,7 @@ use crate::{
 pub fn run(spec: &ConnectSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
     let secret = secret(from)?;
     if let Some(why) = traffic::forecast_connect(spec).filter(|_| !output.talk.quiet) {
-        note(&format!("netwright: {why}"));
+        note(&why.to_string());
     }
     conduct(
         output,

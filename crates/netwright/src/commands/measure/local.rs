@@ -12,7 +12,7 @@ use super::{
     counts::{Percent, within},
     spec,
 };
-use crate::{exit::Failure, output::note};
+use crate::{exit::Failure, output::row};
 
 /// The window when nothing is asked for.
 const WINDOW: Nanos = Nanos(5_000_000_000);
@@ -137,7 +137,7 @@ pub fn interval(i: &ServedInterval) {
         .get()
         .map_or_else(|| "lat - ms".to_owned(), |ns| format!("lat {:.3} ms", ns as f64 / 1e6));
     let (end, per_s, failed) = (i.end_s, i.transactions_per_s, i.failed);
-    note(&format!("progress: {end:.1} s, {per_s:.1} tps, {latency}, {failed} failed"));
+    row(&format!("progress: {end:.1} s, {per_s:.1} tps, {latency}, {failed} failed"));
 }
 
 /// What was asked of the sockets.

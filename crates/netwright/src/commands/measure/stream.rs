@@ -11,7 +11,7 @@ use super::SecretArgs;
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
-    output::note,
+    output::row,
 };
 
 /// Measures and prints.
@@ -21,7 +21,7 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
     let live = !output.json && !output.talk.quiet && std::io::stderr().is_terminal();
     let heard = |direction: Direction, interval: &StreamInterval| {
         if live {
-            note(&format!("\r\x1b[K{}", interval_line(direction, interval)));
+            row(&format!("\r\x1b[K{}", interval_line(direction, interval)));
         }
     };
     super::conduct(

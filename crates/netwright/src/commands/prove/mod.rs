@@ -97,7 +97,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
     match conducted.broken {
         // No more than that there are too few blocks, which the documents call not proven.
         Some(ProveError::Budget(why)) => {
-            note(&format!("netwright: {why}"));
+            note(&why.to_string());
             went_on.map(|()| Done::No)
         }
         Some(why) => Err(failure(why)),
@@ -109,7 +109,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
 fn nothing_reported(broken: bool) -> Done {
     if !broken {
         note(
-            "netwright: ended by hand before the first run was made: there is nothing to tell, and all is as it was",
+            "ended by hand before the first run was made: there is nothing to tell, and all is as it was",
         );
     }
     Done::No
@@ -149,7 +149,7 @@ fn undo_killed(args: &ProveArgs, path: &Path, experiment: &Experiment) -> Result
         cleared.undone.iter().for_each(say);
     }
     // The host is not as it was: that is said to the quiet as well.
-    cleared.left.iter().for_each(|line| note(&format!("netwright: left by an experiment: {line}")));
+    cleared.left.iter().for_each(|line| note(&format!("left by an experiment: {line}")));
     Ok(())
 }
 

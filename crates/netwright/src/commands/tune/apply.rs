@@ -66,7 +66,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     let quiet = args.output.talk.quiet;
     let mut waiting = |text: &str| {
         if !quiet {
-            note(&format!("netwright: {text}"));
+            note(text);
         }
     };
     let lock = match place.store.lock(wait, &mut waiting) {
@@ -89,11 +89,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
         lock: &lock,
         stop: window.stop(),
         link_wait: Duration::from_nanos(args.link_wait.0),
-        path: PathCheck {
-            peers: &peers,
-            strict: !args.i_understand,
-            tell: &|text| note(&format!("netwright: {text}")),
-        },
+        path: PathCheck { peers: &peers, strict: !args.i_understand, tell: &|text| note(text) },
     };
     let Some(change_requests) = change_requests else {
         let applied = finish(&args, &place, &work)?;
@@ -107,7 +103,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     }
     if !quiet {
         for r in &plan.refused {
-            note(&format!("netwright: left out ({}): {}={}: {}", r.asked_by, r.knob, r.new, r.why));
+            note(&format!("left out ({}): {}={}: {}", r.asked_by, r.knob, r.new, r.why));
         }
     }
     plan::whole(&plan, of_findings).map_err(failure)?;
@@ -118,7 +114,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     }
     privilege::check(&place.host, &plan.changes).map_err(failure)?;
     if !quiet {
-        plan.notes.iter().for_each(|text| note(&format!("netwright: {text}")));
+        plan.notes.iter().for_each(|text| note(text));
     }
     let applied = apply(&args, &place, &work, &plan)?;
     drop(lock);

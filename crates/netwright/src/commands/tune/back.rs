@@ -29,7 +29,7 @@ use crate::{
 pub(super) fn lock(place: &JournalTarget, no_wait: bool, quiet: bool) -> Result<Lock, Failure> {
     let mut waiting = |text: &str| {
         if !quiet {
-            note(&format!("netwright: {text}"));
+            note(text);
         }
     };
     place.store.lock(no_wait.then_some(Duration::ZERO), &mut waiting).map_err(failure)
@@ -90,7 +90,7 @@ fn sets(place: &JournalTarget) -> Result<Standing, Failure> {
 /// The same where the others do: what makes no sense is told by the way.
 pub(super) fn readable(place: &JournalTarget) -> Result<Vec<(Set, ChangeState)>, Failure> {
     let (sets, damaged) = sets(place)?;
-    damaged.iter().for_each(|d| note(&format!("netwright: {d}")));
+    damaged.iter().for_each(|d| note(d));
     Ok(sets)
 }
 
@@ -134,7 +134,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     match args.all || args.unfinished {
         // They may have been meant too, and are not put back.
         true => reported.fail(damaged),
-        false => damaged.iter().for_each(|d| note(&format!("netwright: {d}"))),
+        false => damaged.iter().for_each(|d| note(d)),
     }
     reported.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
@@ -205,7 +205,7 @@ fn close_leftovers(place: &JournalTarget, lock: Option<&Lock>) {
         leftover::close(&place.host, &place.store, lock, &all).map_err(|e| e.to_string())
     });
     if let Err(e) = closed {
-        note(&format!("netwright: what is no longer left could not be noted: {e}"));
+        note(&format!("what is no longer left could not be noted: {e}"));
     }
 }
 
@@ -432,7 +432,7 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
     let was_open = peer.status()?.sets.iter().any(|s| s.id == id);
     match peer.roll_back(id) {
         Err(TuneError::Changed(left)) => {
-            note(&format!("netwright: {left}"));
+            note(&left.to_string());
             return Ok(Done::No);
         }
         done => done.map_err(failure)?,

@@ -134,7 +134,7 @@ impl<'a> Hold<'a> {
             match self.bench.let_go(id) {
                 Ok(()) => {}
                 // All that is ours is back.
-                Err(e @ TuneError::Changed(_)) => note(&format!("netwright: {e}")),
+                Err(e @ TuneError::Changed(_)) => note(&e.to_string()),
                 Err(e) => put_back = put_back.and(Err(failure(e))),
             }
         }

@@ -68,7 +68,7 @@ pub fn announce(command: &crate::args::Command) {
     // Those that change a host refuse to do it beside a journal that cannot be read.
     let uses = matches!(command, Tune(_));
     if let Some(text) = status::notice(&Host::live(), &store(place.state_dir), &options, uses) {
-        note(&format!("netwright: {text}"));
+        note(&text.to_string());
     }
 }
 
@@ -170,7 +170,7 @@ fn refusal(kind: RefusedAs, why: String) -> Result<Done, Failure> {
         RefusedAs::Denied => Err(Failure::Denied(why)),
         RefusedAs::Environment => Err(Failure::Environment(why)),
         RefusedAs::Harmful | RefusedAs::NoEffect | RefusedAs::Postponed => {
-            note(&format!("netwright: {why}"));
+            note(&why.to_string());
             Ok(Done::No)
         }
     }

@@ -163,7 +163,7 @@ fn look(args: &PersistArgs, host: &JournalTarget) -> Result<Work, Failure> {
             // Nothing is written, or elsewhere.
             if args.dry_run && args.into.is_none() && host.host.is_live() && elsewhere(host) {
                 note(
-                    "netwright: this is not the host's own network namespace, for which /etc is: \
+                    "this is not the host's own network namespace, for which /etc is: \
                      without --dry-run it is refused",
                 );
             }
@@ -263,7 +263,7 @@ fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<Done, Failure>
     Sink::new(args.output.output.clone()).text(&printed.text)?;
     for n in &printed.left_out {
         let (id, why) = (n.id, &n.why);
-        note(&format!("netwright: not in it: {}={}: {why} (change {id})", n.knob, n.value));
+        note(&format!("not in it: {}={}: {why} (change {id})", n.knob, n.value));
     }
     Ok(if printed.left_out.is_empty() { Done::Yes } else { Done::No })
 }

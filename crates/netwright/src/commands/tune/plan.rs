@@ -219,7 +219,7 @@ fn first(plan: &Plan) -> Option<&Refused> {
 pub fn worst(plan: &Plan) -> Result<Done, Failure> {
     let Some(r) = first(plan) else { return Ok(Done::Yes) };
     if plan.refused.len() > 1 {
-        note(&format!("netwright: {} of the changes are refused", plan.refused.len()));
+        note(&format!("{} of the changes are refused", plan.refused.len()));
     }
     refusal(r.kind, reported(r))
 }
@@ -228,7 +228,7 @@ pub fn worst(plan: &Plan) -> Result<Done, Failure> {
 pub fn all_refused(plan: &Plan) -> Result<Done, Failure> {
     let Some(last) = first(plan) else { return Ok(Done::Yes) };
     for r in plan.refused.iter().filter(|r| !std::ptr::eq(*r, last)) {
-        note(&format!("netwright: {}", reported(r)));
+        note(&reported(r));
     }
     refusal(last.kind, reported(last))
 }

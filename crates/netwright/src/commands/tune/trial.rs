@@ -29,12 +29,12 @@ pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
     let by = by(&host)?;
     let mut say = |text: &str| {
         if !quiet {
-            note(&format!("netwright: {text}"));
+            note(text);
         }
     };
     let bench = Bench::open(host, store(None), by, what, &mut say).map_err(failure)?;
     for line in bench.clear().map_err(failure)? {
-        note(&format!("netwright: {line}"));
+        note(&line.to_string());
     }
     Ok(bench)
 }

@@ -67,7 +67,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
 
 /// On standard error: a followed process ended.
 fn said(process: &EndedProcess) -> String {
-    format!("netwright: {}", report::watch::ended(process))
+    report::watch::ended(process)
 }
 
 /// What to attach, and whom to follow.
@@ -117,7 +117,7 @@ impl Tape {
             return Ok(Self { recorder: None, full: String::new() });
         };
         let full = format!(
-            "netwright: {}: the recording is full and ends here, within {} bytes; --record-limit \
+            "{}: the recording is full and ends here, within {} bytes; --record-limit \
              raises that",
             path.display(),
             recording.record_limit
