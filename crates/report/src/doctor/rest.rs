@@ -6,14 +6,13 @@ use model::{facts::NoAccess, reading::Known};
 
 use crate::{
     document::{Diagnosed, SoftirqTime},
+    inspect::{caveat, no_access_line},
     text::{Ink, Line, Page, width},
     words::many,
 };
 
 /// So many rules with the same reason are told in one line.
 const ALIKE: usize = 3;
-/// Lines of one reason unless all is asked for.
-const MOST: usize = 2;
 
 /// Which contexts softirqs ran in, and what `/proc/stat` makes of it; nothing of a host whose
 /// softirqs took next to no time.
@@ -90,24 +89,11 @@ pub fn not_checked(d: &Diagnosed, page: &mut Page) {
     page.heading("NOT CHECKED");
     for (why, rules) in skipped(d) {
         let names: Vec<String> = rules.into_iter().map(named).collect();
-        entry(&names.join(", "), why, page);
+        caveat(&names.join(", "), why, page);
     }
     for n in no_access {
-        // Most reasons already say what would show it, or the rest of it.
-        let says = n.remedy.is_empty() || n.why.contains("would show");
-        let text = match (says, page.look().verbose) {
-            (true, _) => n.why.clone(),
-            (false, true) => format!("{}; {}", n.why, n.remedy),
-            (false, false) => n.remedy.clone(),
-        };
-        entry(&n.what, &text, page);
+        no_access_line(n, page);
     }
-}
-
-fn entry(what: &str, why: &str, page: &mut Page) {
-    let line = Line::plain("  ").ink(Ink::Warn, what).text(format!(": {why}"));
-    let lines = if page.look().verbose { usize::MAX } else { MOST };
-    page.line(line.cut(page.beside(4), lines), 4);
 }
 
 /// `rule`, `rule (eth0, eth1)` or `rule (5 subjects)`.

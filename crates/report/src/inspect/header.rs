@@ -12,7 +12,6 @@ pub fn show(v: &View<'_>, page: &mut Page) {
     let h = &v.facts.host;
     let or_nothing = |r: &model::Reading<String>| r.get().map(Line::plain).unwrap_or_default();
     let name = h.name.get().unwrap_or_else(|| "unnamed host".into());
-    let kernel = [h.kernel.get().map(|k| format!("Linux {k}")), h.arch.get()];
     let runs_in = match &h.hypervisor {
         Known(x) if x == "none" => Line::plain("bare metal"),
         Known(x) => Line::plain(format!("{x} guest")),
@@ -22,17 +21,24 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         Known(x) if x != "none" => Line::plain(format!("in a {x} container")),
         _ => Line::new(),
     };
-    page.line(
-        dotted([
-            Line::new().ink(Ink::Strong, name),
-            Line::plain(kernel.into_iter().flatten().collect::<Vec<_>>().join(" ")),
-            or_nothing(&h.distribution),
-            or_nothing(&h.machine),
-            runs_in,
-            container,
-        ]),
-        2,
-    );
+    let mut parts = [
+        Line::new().ink(Ink::Strong, name),
+        h.kernel.get().map(|k| Line::plain(format!("Linux {k}"))).unwrap_or_default(),
+        or_nothing(&h.arch),
+        runs_in,
+        container,
+        or_nothing(&h.distribution),
+        or_nothing(&h.machine),
+    ];
+    // What `inspect host` has, too, is left out where one line has no room for it.
+    for part in (2..parts.len()).rev() {
+        if dotted(parts.to_vec()).width() > page.look().width
+            && let Some(part) = parts.get_mut(part)
+        {
+            *part = Line::new();
+        }
+    }
+    page.line(dotted(parts), 2);
     page.line(dotted(shape(v)), 2);
     page.line(dotted(exceptions(v)), 2);
 }

@@ -8,6 +8,9 @@ use crate::{
     words::{grouped, ranges, reading, reading_as},
 };
 
+/// Columns from which every column has room.
+const ROOM: usize = 100;
+
 pub fn show(v: &View<'_>, page: &mut Page) {
     page.heading("INTERRUPTS");
     let list = match v.facts.irqs.as_ref() {
@@ -25,8 +28,11 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         .wrapping("EFFECTIVE")
         .left("NODE")
         .right("COUNT")
-        .wrapping("BY CPU")
-        .left("SOURCE");
+        .wrapping("BY CPU");
+    // How a queue was found: where there is room, or all is asked for.
+    if page.look().verbose || page.look().width >= ROOM {
+        t = t.left("SOURCE");
+    }
     for i in list {
         let target = i.target().get().unwrap_or_default();
         let by = i.counts.as_ref().map(|c| {

@@ -139,14 +139,28 @@ pub(crate) fn not_visible(no_access: &[NoAccess], page: &mut Page) {
         return;
     }
     page.heading("NO ACCESS");
-    for u in no_access {
-        let mut line = Line::plain("  ").ink(Ink::Warn, &u.what).text(": ").text(&u.why);
-        // Most reasons already say what would show it, or the rest of it.
-        if !u.remedy.is_empty() && !u.why.contains("would show") {
-            line.push(Ink::Plain, format!("; {}", u.remedy));
-        }
-        page.line(line, 4);
+    for n in no_access {
+        no_access_line(n, page);
     }
+}
+
+/// What is missing and what would give it; the reason where nothing would, or all is asked for.
+pub(crate) fn no_access_line(n: &NoAccess, page: &mut Page) {
+    // Most reasons already say what would show it, or the rest of it.
+    let says = n.remedy.is_empty() || n.why.contains("would show");
+    let text = match (says, page.look().verbose) {
+        (true, _) => n.why.clone(),
+        (false, true) => format!("{}; {}", n.why, n.remedy),
+        (false, false) => n.remedy.clone(),
+    };
+    caveat(&n.what, &text, page);
+}
+
+/// A thing and what is to be said of it, in two lines unless all is asked for.
+pub(crate) fn caveat(what: &str, text: &str, page: &mut Page) {
+    let line = Line::plain("  ").ink(Ink::Warn, what).text(format!(": {text}"));
+    let lines = if page.look().verbose { usize::MAX } else { 2 };
+    page.line(line.cut(page.beside(4), lines), 4);
 }
 
 /// `label value`, the label faint.
@@ -182,7 +196,7 @@ mod tests {
     use model::{NumaNode, Reading, reading::Known, tuner::Tuner};
 
     use super::*;
-    use crate::testing::{self, MachineShape};
+    use crate::testing::{self, MachineShape, golden};
 
     const SHAPE: MachineShape =
         MachineShape { packages: 2, nodes: 1, l3s: 2, cores: 8, threads: 2 };
@@ -225,38 +239,19 @@ mod tests {
     }
 
     #[test]
-    fn the_overview_shows_the_packet_path_with_remarks_at_80_columns() {
-        let expected = "\
-box · Linux 6.12.0 x86_64 · bare metal
-2 packages · 2 nodes · 4 L3s · 32 cores · 64 CPUs (0-63) · 64 GiB memory
+    fn the_overview_shows_the_packet_path_with_remarks() {
+        golden!("overview", "box · Linux 6.12.0 · x86_64 · bare metal", |style| overview(
+            &host(),
+            style
+        ));
+    }
 
-eth0 mlx5_core · 0000:28:00.0 · node 1 · up · speed 100 Gbit/s · mtu 1500
-  channels 4 · rings rx 1024 of 8192, tx 1024 of 8192 · qdisc -
-  QUEUE    IRQ  CPU  NODE  L3  INTERRUPTS
-  rx+tx 0   40  16   1     16       1,000
-  rx+tx 1   41  17   1     16       1,001
-  rx+tx 2   42  3    0     0        1,002
-  rx+tx 3   43  3    0     0        1,003
-  ! 2 IRQs (42-43) go to CPU 3 on node 0; the NIC is on node 1
-  ! 2 queue IRQs (42-43) all go to CPU 3, while 30 CPUs of node 1 have none
-
-VIRTUAL DEVICES
-  veth1  veth  up · mtu 1500  ↔ eth0 in container web, whose mtu is 9000 ·
-                              in docker0
-
-PROCESSES
-  nginx 812 · by name nginx · 2 threads
-    ran on CPUs 2,18 (nodes 0-1) · may run on CPUs 0-63 · memory - ·
-      14 migrations
-
-ALSO TUNING THIS HOST
-  irqbalance · running (pid 412) · sets IRQ affinity · keeps off CPUs 0-1
-
-NO ACCESS
-  coalescing of eth0: ethtool/eth0/coalesce: not permitted; CAP_NET_ADMIN would
-    show it
-";
-        assert_eq!(overview(&host(), TextStyle::default()), expected);
+    #[test]
+    fn interrupts_have_whole_names_and_figures() {
+        let mut f = host();
+        let Known(irqs) = &mut f.irqs else { unreachable!() };
+        irqs[0].name = "virtio0-reporting_vq".into();
+        golden!("irqs", "INTERRUPTS", |style| sections(&f, &[Section::Irqs], style));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::{Ink, Line};
 const GAP: usize = 2;
 /// No column is squeezed below this.
 const NARROWEST: usize = 8;
+/// What the parts of most names fit.
+const NAME: usize = 12;
 
 struct Column {
     head: String,
@@ -96,6 +98,10 @@ impl Table {
             })
             .collect();
         self.narrow(&mut widths, page, &words);
+        let heads = |least| -> Vec<usize> {
+            self.columns.iter().map(|c| super::width(&c.head).max(least)).collect()
+        };
+        self.narrow(&mut widths, page, &heads(NAME));
         self.narrow(&mut widths, page, &vec![NARROWEST; self.columns.len()]);
         widths
     }
