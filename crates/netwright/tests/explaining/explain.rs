@@ -12,6 +12,7 @@ use std::{
 use crate::support::{
     NETWRIGHT,
     http::{Nginx, Server, plain},
+    looks::in_most_looks,
     needs_root, output, run,
     serve::Serve,
     through::Through,
@@ -26,7 +27,7 @@ use model::{
 /// Rounds that take turns with another test's say little.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Looks until one is good enough.
+/// Looks until a round comes to something.
 const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -106,7 +107,7 @@ fn a_service_time_is_recovered() {
         let target = format!("rtt://{}", serve.target());
         let bound = f64::max(truth * 0.1, 10_000.0);
         let mut seen = vec![];
-        let good = (0..LOOKS).any(|_| {
+        let good = in_most_looks(|| {
             let d = explain(&[&target]);
             // By its own clock the server never spins shorter than it was told.
             assert!(d.injected_service_ns.unwrap() >= truth * 0.999, "{d:?}");
@@ -124,7 +125,7 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
     let serve = Serve::start(&["--service-time", "500us"]);
     let target = format!("rtt://{}", serve.target());
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let d = explain(&[&target, "--clients", "4", "--channels", "1"]);
         assert!(d.warnings.iter().any(|w| w.contains("on loopback")), "{:?}", d.warnings);
         let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap().ns;
@@ -167,7 +168,7 @@ fn another_path_is_predicted_from_loopback_alone() {
         serde_json::from_slice(&out.stdout).unwrap()
     };
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let path = format!("rtt={}ns", measure(&bare, "1").runs[0].rtt_ns.mean as u64);
         let target = format!("rtt://{}", local.target());
         let d = explain(&[&target, "--clients", "1,4", "--path", &path, "--round", "150ms"]);
@@ -272,7 +273,7 @@ fn what_strangers_are_busy_with_is_no_demand() {
     let (mut seen, mut reported) = (vec![], false);
     // Switching to and fro costs the server itself something; of what strangers take, which is many
     // times its own time, nothing.
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let (busy, d) = look();
         seen.push(busy);
         reported |= d.warnings.iter().any(|w| w.starts_with("others than server and client kept"));

@@ -14,6 +14,7 @@ use std::{
 use crate::support::{
     NETWRIGHT,
     http::{Nginx, Request, Server},
+    looks::in_most_looks,
     needs_root, output,
     postgres::{Postgres, Setup},
     run,
@@ -28,9 +29,6 @@ use model::{
 
 /// Servers that take turns with another test's say little of themselves.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// Looks until one is good enough.
-const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
     needs_root();
@@ -149,7 +147,7 @@ fn a_service_time_is_what_the_server_itself_says() {
     for typed in ["100us", "1ms"] {
         let serve = Serve::start(&["--service-time", typed]);
         let mut seen = vec![];
-        let good = (0..LOOKS).any(|_| {
+        let good = in_most_looks(|| {
             let Some((passive, rtt)) = look_at_ours(&serve, "1") else { return false };
             let (class, rtt) = (of_ours(&passive), &rtt.runs[0]);
             assert_eq!(class.pids, [u32::try_from(serve.pid()).unwrap()]);
@@ -174,7 +172,7 @@ fn what_waits_for_others_is_queueing_and_no_service() {
     let _alone = alone();
     let serve = Serve::start(&["--service-time", "500us"]);
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let Some((passive, rtt)) = look_at_ours(&serve, "4") else { return false };
         let class = of_ours(&passive);
         let (service, queueing) = (&class.service_ns, class.queueing_ns.known().unwrap());
@@ -207,7 +205,7 @@ fn the_path_is_the_wires_delay_also_in_another_namespace() {
     let all = [NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
     let peer = Serve::of(lab.command("right", &all).unwrap());
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let watching = Watching::begin(&["--pid", &peer.pid().to_string()]);
         let args = ["measure", "rtt", peer.target(), "--json", "--duration", "500ms"];
         let out = lab.output("left", &[&[NETWRIGHT], &args[..]].concat()).unwrap();
@@ -360,7 +358,7 @@ fn what_costs_too_much_is_observed_for_a_part_of_the_time() {
     let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut client = Watching(client);
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let out = output(NETWRIGHT, &["explain", "--json", "--pid", &pid, "--duration", "2s"]);
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
         let d: PassiveDocument = serde_json::from_slice(&out.stdout).unwrap();

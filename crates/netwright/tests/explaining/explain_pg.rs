@@ -13,6 +13,7 @@ use std::{
 use crate::support::{
     NETWRIGHT,
     capture::Capture,
+    looks::in_most_looks,
     needs_root,
     postgres::{Postgres, Setup},
     serve::Serve,
@@ -45,7 +46,7 @@ static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
 /// Rounds that take turns with another test's say little.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Looks until one is good enough.
+/// Looks until a round comes to something.
 const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -144,7 +145,7 @@ fn what_a_transaction_moves_is_what_a_capture_of_headers_sees() {
         &["--script", "tpcb-like", "--protocol", "extended", "--pipeline"],
     ] {
         let mut seen = vec![];
-        let good = (0..LOOKS).any(|_| {
+        let good = in_most_looks(|| {
             let ((few, few_seen), (many, many_seen)) = (moved(args, 20), moved(args, 220));
             let less = |a: [u64; 4], b: [u64; 4]| -> Vec<u64> {
                 a.iter().zip(b).map(|(a, b)| a.saturating_sub(b)).collect()
@@ -182,7 +183,9 @@ fn the_service_time_of_all_round_trips_is_recovered() {
     let mut seen = vec![];
     // With a given responder, too, which the network alone is then measured with.
     let serve = Serve::start(&[]);
-    let good = (0..LOOKS).any(|n| {
+    let mut n = 0;
+    let good = in_most_looks(|| {
+        n += 1;
         let given = ["--responder", serve.target()];
         let given = if n % 2 == 1 { &given[..] } else { &[] };
         let d = explain(&[&["--script", name], given].concat());
@@ -249,7 +252,7 @@ fn another_path_is_added_once_for_each_round_trip() {
         out.stdout
     };
     let mut seen = vec![];
-    let good = (0..LOOKS).any(|_| {
+    let good = in_most_looks(|| {
         let all = ["explain", &url, "--json", "--duration", "1s", "--round", "60ms"];
         let paths = ["--script", name, "--path", "rtt=20ms", "--path", &path];
         let d: ExplainDocument =
@@ -361,6 +364,7 @@ fn what_a_killed_command_left_the_next_one_removes_and_nothing_that_is_in_use() 
 
 #[test]
 fn what_cannot_be_explained_is_said_in_a_line() {
+    let _alone = alone();
     let url = SERVER.url("postgres:geheim");
     let nobody = "pg://postgres@127.0.0.1:1/postgres";
     for (args, code, says) in [
@@ -400,7 +404,6 @@ fn what_cannot_be_explained_is_said_in_a_line() {
         assert!(said.contains(&says) && said.trim().lines().count() == 1, "{args:?}: {said}");
         assert!(out.stdout.is_empty() && !said.contains("geheim"), "{said}");
     }
-    let _alone = alone();
     let all = ["explain", &url, "--script", "select1", "--duration", "1s", "--round", "60ms"];
     // Others may have all CPUs for a round.
     let text = (0..LOOKS).map(|_| String::from_utf8(netwright(&all).stdout).unwrap());

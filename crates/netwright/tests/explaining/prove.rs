@@ -14,6 +14,7 @@ use std::{
 use crate::support::{
     NETWRIGHT,
     http::{Request, Server},
+    looks::hold_in_most_looks,
     serve::Serve,
 };
 use serde_json::Value;
@@ -53,19 +54,6 @@ fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
 fn signal(child: &Child, signal: i32) {
     // SAFETY: our own child, not waited for yet.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
-}
-
-/// Up to four looks: others on the machine can make a measurement fail, or hide what moved, but
-/// what is named in one look is there.
-fn in_one_of_some_looks(mut look: impl FnMut() -> Result<(), String>) {
-    let mut said = Vec::new();
-    for _ in 0..4 {
-        match look() {
-            Ok(()) => return,
-            Err(why) => said.push(why),
-        }
-    }
-    panic!("{}", said.join("\n"));
 }
 
 /// As [`done`], with the complaint where nothing could be measured.
@@ -110,7 +98,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         let metric = ["--metric", "shortest=runs.0.rtt_ns.min:lower"];
         measured(folder.path(), &[&args[..], &metric[..]].concat())
     };
-    in_one_of_some_looks(|| {
+    hold_in_most_looks(|| {
         let (out, found) = compared(&fast, &slow)?;
         shown(&out, &found, 1, "worse")?;
         assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
@@ -123,7 +111,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         assert!(first["counter"].as_str().unwrap().starts_with("time."), "{first}");
         Ok(())
     });
-    in_one_of_some_looks(|| {
+    hold_in_most_looks(|| {
         let (out, found) = compared(&slow, &fast)?;
         shown(&out, &found, 0, "better")?;
         for key in ["outcome", "effect", "low", "high", "method", "blocks", "p"] {
@@ -156,7 +144,7 @@ fn what_moved_of_a_request_is_its_first_byte_or_the_rest_of_the_response() {
     let part = |second: &str, name: &str, other: &str| {
         let levels = ["--level", "now", "--level", second, "--runs", "32", "--quiet"];
         let args = [&["--workload", &workload][..], &levels[..]].concat();
-        in_one_of_some_looks(|| {
+        hold_in_most_looks(|| {
             let (_, found) = measured(folder.path(), &args)?;
             let by = |name: &str| {
                 let of = moved(&found, name)?;
@@ -185,7 +173,7 @@ fn larger_messages_take_longer_on_the_way_and_not_in_the_service() {
     );
     let levels = ["--level", "64", "--level", "4M", "--runs", "32", "--quiet"];
     let args = [&["--workload", &workload][..], &levels[..]].concat();
-    in_one_of_some_looks(|| {
+    hold_in_most_looks(|| {
         let (_, found) = measured(folder.path(), &args)?;
         let grew = |name: &str| {
             let of = moved(&found, name)?;

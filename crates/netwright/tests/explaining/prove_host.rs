@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::support::NETWRIGHT;
+use crate::support::{NETWRIGHT, looks::in_most_looks};
 use serde_json::Value;
 
 /// An A/B over a command that prints `x = …`.
@@ -89,15 +89,10 @@ fn whoever_burns_the_cpus_beside_a_run_spoils_it() {
     const BURN: &str = "for i in 1 2; do timeout 3 sh -c 'while :; do :; done' > burnt 2>&1 & done";
     let folder = tempfile::tempdir().unwrap();
     experiment(folder.path(), &in_the_twentieth(BURN).replace('\'', "\""), "1, 2", 44);
-    // On a host whose CPUs are all taken already, nobody can take more of them.
-    let seen = (0..3).any(|_| {
+    let seen = in_most_looks(|| {
         fs::write(folder.path().join("n"), "1\n").unwrap();
         let found = proved(folder.path(), &[]);
-        let others = |r: &Value| r["others_cpus"].as_f64().unwrap();
-        let runs = found["runs"].as_array().unwrap();
-        let mut before: Vec<f64> = runs.iter().take(19).map(others).collect();
-        before.sort_by(f64::total_cmp);
-        discarded(&found).iter().any(|w| w.starts_with("others used")) || before[9] > 1.2
+        discarded(&found).iter().any(|w| w.starts_with("others used"))
     });
     assert!(seen, "nobody saw the burners");
 }

@@ -7,6 +7,7 @@ mod captured;
 mod docs;
 mod fuzz;
 mod licences;
+mod looks;
 mod prose;
 mod words;
 

@@ -8,7 +8,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use crate::support::{NETWRIGHT, needs_root, serve::Serve};
+use crate::support::{NETWRIGHT, looks::hold_in_most_looks, needs_root, serve::Serve};
 use model::{
     Reading,
     watch::{ProcessWaits, WaitNs, WatchInterval},
@@ -163,18 +163,6 @@ impl Waited {
     }
 }
 
-/// Comparisons with time hold in one of three tries: other work may fall upon any one of them.
-fn one_of_three(mut attempt: impl FnMut() -> Result<(), String>) {
-    let mut whys = Vec::new();
-    for _ in 0..3 {
-        match attempt() {
-            Ok(()) => return,
-            Err(why) => whys.push(why),
-        }
-    }
-    panic!("{whys:#?}");
-}
-
 fn hold(so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if so { Ok(()) } else { Err(what()) }
 }
@@ -263,7 +251,7 @@ fn turns(mode: &str, reader_cpu: &str, sender_cpu: &str, n: u64) -> Waited {
 #[test]
 fn every_turn_of_a_ping_pong_is_a_wait() {
     const TURNS: u64 = 3_000;
-    one_of_three(|| {
+    hold_in_most_looks(|| {
         let waited = turns("echo", "1", "0", TURNS);
         let reads = waited.waits() + waited.excluded;
         // Whatever a busy machine does: no read is lost, none is counted twice.
@@ -304,7 +292,7 @@ fn a_reader_that_wants_two_packets_reads_late() {
 #[test]
 fn a_reader_kept_from_its_cpu_waits_in_the_run_queue_for_that_long() {
     const HELD_NS: u64 = 3_000_000;
-    one_of_three(|| {
+    hold_in_most_looks(|| {
         // The sender is the one that holds the CPU, for 3 ms after each byte.
         let waited = turns("fifo", "1", "1", 150);
         let median = waited.runqueue.median();
@@ -318,7 +306,7 @@ fn a_reader_kept_from_its_cpu_waits_in_the_run_queue_for_that_long() {
 
 #[test]
 fn the_stages_of_both_ends_make_up_the_round_trip() {
-    one_of_three(|| {
+    hold_in_most_looks(|| {
         let serve = Serve::start(&["--cpu", "1"]);
         let watching = Watching::begin();
         let args = ["measure", "rtt", serve.target(), "--json", "--wait", "block"];

@@ -17,6 +17,7 @@ pub mod capture;
 pub mod dice;
 pub mod hostile;
 pub mod http;
+pub mod looks;
 pub mod parsers;
 pub mod planted;
 pub mod postgres;
