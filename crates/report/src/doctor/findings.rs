@@ -65,7 +65,7 @@ fn short(f: &Finding, all: &[Finding], plan: &Plan<'_>, page: &mut Page) {
             Some(fix)
         }
         None if causes.is_empty() => None,
-        None => Some(Line::plain(format!("first {causes}, the cause")).cut(columns, 2)),
+        None => Some(Line::plain(format!("{causes} first")).cut(columns, 2)),
     };
     if let Some(text) = fix {
         after.push(Part { label: "fix", text });
