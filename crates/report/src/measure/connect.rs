@@ -10,6 +10,7 @@ use model::{
 use super::{
     Run, cpu, ends,
     head::{Head, waits, waits_said},
+    intervals,
     numbers::{largest, none, per_second, quantile, width},
     rest,
     runs::{self, Aspect, Value, about, alike, tell_apart},
@@ -33,7 +34,7 @@ pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: String::new(),
     }
-    .show(&mut page);
+    .show(answer(&d.runs), &mut page);
     let [rates, connects, first_bytes, lags, failures] = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&rates, &connects, &first_bytes, &lags, &failures]);
     accepted(&d.runs, &mut page);
@@ -44,6 +45,18 @@ pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     let medians = d.runs.iter().filter(|r| r.connect_ns.count > 0).map(|r| r.connect_ns.p50);
     ends::show(&d.runs, &unit, &d.floor, medians.min(), &mut page);
     page.finish()
+}
+
+/// The rate and the median of a single run.
+fn answer(runs: &[ConnectRun]) -> Option<Line> {
+    let [r] = runs else { return None };
+    if r.connections == 0 {
+        return None;
+    }
+    let rate = r.connections_per_s_interval.as_ref();
+    let rate = intervals::figure(&per_second(r.connections_per_s).text("/s"), rate, per_second);
+    let p50 = quantile(&r.connect_ns, 0.5, |q| q.p50).bare();
+    Some(Line::new().ink(Ink::Strong, format!("{rate} · p50 {p50}")))
 }
 
 fn aspects() -> Vec<Aspect<ConnectRun>> {

@@ -43,11 +43,11 @@ pub fn show_with<R: Run>(
 ) {
     placement(runs, page);
     cpu::show(runs, unit, page);
-    if let Some(floor) = floor {
-        rest::floor(floor, smallest, page);
-    }
     if !runs.is_empty() {
         rest::evidence(runs, page);
+    }
+    if let Some(floor) = floor {
+        rest::floor(floor, smallest, page);
     }
 }
 

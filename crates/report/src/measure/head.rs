@@ -36,11 +36,20 @@ pub struct Head<'a, R> {
 }
 
 impl<R: Run> Head<'_, R> {
-    /// Writes them.
-    pub fn show(self, page: &mut Page) {
+    /// Writes them, the answer in the second line.
+    pub fn show(self, answer: Option<Line>, page: &mut Page) {
         let over = format!("{} over {} to ", self.what, transport(self.common.transport));
         let title = Line::new().ink(Ink::Strong, over).ink(Ink::Strong, &self.common.target);
-        page.line(dotted([title].into_iter().chain(self.said.iter().map(Line::plain))), 2);
+        let said = self.said.iter().map(Line::plain);
+        match answer {
+            // What is alike in all runs can take two lines: it follows the answer.
+            Some(answer) => {
+                page.line(title, 2);
+                page.line(answer, 2);
+                page.line(dotted(said), 2);
+            }
+            None => page.line(dotted([title].into_iter().chain(said)), 2),
+        }
         let same = self.runs.iter().any(|r| r.placement().same_host);
         page.line(
             match same {

@@ -41,7 +41,7 @@ pub fn text(d: &HttpDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: not_started(&d.request.flows, d.runs.len(), "flow"),
     }
-    .show(&mut page);
+    .show(served::answer(&d.runs, |r| r.clients, "connection"), &mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<HttpRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
@@ -98,7 +98,11 @@ fn values(runs: &[HttpRun]) -> Vec<Values> {
     ];
     all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
-    all.push(vec![Value { head: "RESPONSE", cell: mean_response }, served::failed()]);
+    all.push(vec![
+        Value { head: "RESPONSE", cell: mean_response },
+        Value { head: "MB/S", cell: megabytes },
+        served::failed(),
+    ]);
     all
 }
 
@@ -107,6 +111,14 @@ fn mean_response(r: &HttpRun) -> Line {
         Some(n) => Line::plain(Bytes(n)),
         None => none(),
     }
+}
+
+/// Bytes of responses, heads included, by second.
+fn megabytes(r: &HttpRun) -> Line {
+    if r.transactions == 0 || r.window_ns.0 == 0 {
+        return none();
+    }
+    Line::plain(format!("{:.2}", r.response_bytes as f64 * 1e3 / r.window_ns.0 as f64))
 }
 
 /// Responses by status; nothing where all are 200.

@@ -2,37 +2,37 @@
 
 use model::measure::Interval;
 
-use super::{
-    numbers::{per_second, time_of},
-    runs,
-};
+use super::runs;
 use crate::text::{Ink, Line, Page};
 
 /// More are shown only when everything is asked for.
 const MOST_METHODS: usize = 4;
 
+/// One figure of the answer: `53.1 µs (95% CI 52.7–53.5 µs)`, `18,832/s (95% CI …)`.
+pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) -> String {
+    let value = value.bare();
+    let Some(i) = interval else { return value };
+    let [low, high] = [i.low, i.high].map(|end| show(end.max(0.0)).bare());
+    let low = match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
+        _ => low,
+    };
+    format!("{value} ({:.0}% CI {low}–{high})", i.level * 100.0)
+}
+
 /// A run's interval, where it has one.
 pub type Of<'a, R> = &'a dyn Fn(&R) -> Option<Interval>;
 
-/// What the intervals are, once for all runs: of their medians, and for a single one of its rate.
-pub fn show<R>(runs: &[R], median: Of<'_, R>, rate: Of<'_, R>, page: &mut Page) {
+/// What the intervals of the medians are, once for all runs.
+pub fn show<R>(runs: &[R], median: Of<'_, R>, page: &mut Page) {
     let found: Vec<Interval> = runs.iter().filter_map(median).collect();
     let Some(first) = found.first() else { return };
-    let span = |i: &Interval, show: fn(f64) -> Line| {
-        format!("{} to {}", show(i.low.max(0.0)).bare(), show(i.high.max(0.0)).bare())
-    };
-    let level = format!("{:.0}%", first.level * 100.0);
     let text = match runs {
-        [one] => {
-            let rate = rate(one).map(|i| format!(", the rate's {} a second", span(&i, per_second)));
-            let median = span(first, time_of);
-            format!(
-                "The median's {level} interval is {median}{} ({}).",
-                rate.unwrap_or_default(),
-                first.method
-            )
-        }
+        // The answer has its ends.
+        [_] if !page.look().verbose => return,
+        [_] => format!("CI method: {}.", first.method),
         _ => {
+            let level = format!("{:.0}%", first.level * 100.0);
             let all = found.iter().all(|i| i.method == first.method);
             let method = if all { format!(" ({})", first.method) } else { String::new() };
             format!("± is the reach of the median's {level} interval{method}.")

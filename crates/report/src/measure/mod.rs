@@ -17,6 +17,7 @@ mod rtt;
 mod runs;
 mod served;
 mod stream;
+mod sweep;
 
 use model::{
     Nanos,

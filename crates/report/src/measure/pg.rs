@@ -44,7 +44,7 @@ pub fn text(d: &PgDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: not_started(&d.request.clients, d.runs.len(), "client"),
     }
-    .show(&mut page);
+    .show(served::answer(&d.runs, |r| r.clients, "client"), &mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<PgRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);

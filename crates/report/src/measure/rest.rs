@@ -20,9 +20,7 @@ const QUIET: [&str; 4] =
 
 /// The certificate. `smallest` is the smallest figure of the result, where it has durations.
 pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
-    page.heading("MEASUREMENT NOISE");
-    let why = capital(&floor.why);
-    page.line(Line::plain("  ").text(format!("{why}.")), 2);
+    page.heading("CAVEATS");
     let below = smallest.filter(|&ns| ns > 0 && ns < floor.trust_above_ns);
     if let Some(ns) = below {
         let text = format!(
@@ -32,7 +30,15 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
         );
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
-    if page.look().verbose {
+    if !page.look().verbose {
+        let text = format!(
+            "  Noise: generator over 1% below {}; wake-ups up to {} late (-v).",
+            Nanos(floor.trust_above_ns),
+            Nanos(floor.timer_lateness_ns.max)
+        );
+        page.line(Line::new().ink(Ink::Faint, text), 2);
+    } else {
+        page.line(Line::plain("  ").text(format!("{}.", capital(&floor.why))), 2);
         let late = &floor.timer_lateness_ns;
         let text = format!(
             "  clock {:.1} ns, in steps of {}; a sample {:.1} ns; {} sleeps of 100 µs ended late \
@@ -128,7 +134,8 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         })
         .collect();
-    if !counts.is_empty() {
+    // They grow with any traffic.
+    if page.look().verbose && !counts.is_empty() {
         let text = format!("  The traffic itself: {}.", counts.join("; "));
         page.line(Line::new().ink(Ink::Faint, text), 2);
     }

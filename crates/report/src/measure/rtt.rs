@@ -10,9 +10,10 @@ use super::{
     Run, cpu, ends,
     head::{Head, not_started, waits, waits_said},
     intervals,
-    numbers::{largest, none, per_second, quantile, share, time, width},
+    numbers::{largest, none, per_second, quantile, share, time, time_of, width},
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
+    sweep,
 };
 use crate::text::{Ink, Line, Page, Table, TextStyle};
 
@@ -30,11 +31,11 @@ pub fn text(d: &RttDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: missing(d),
     }
-    .show(&mut page);
+    .show(answer(&d.runs), &mut page);
     let (medians, tails, rates, losses) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
     let median = |r: &'_ RttRun| r.rtt_p50_interval_ns.clone();
-    intervals::show(&d.runs, &median, &|r| r.transactions_per_s_interval.clone(), &mut page);
+    intervals::show(&d.runs, &median, &mut page);
     let missing = |r: &RttRun| r.transactions > 0 && r.rtt_p50_interval_ns.is_none();
     rest::no_interval(&d.runs, missing, &mut page);
     rest::warnings(&d.runs, &mut page);
@@ -112,23 +113,58 @@ fn two_cpus(r: &RttRun) -> String {
 type Values = Vec<Value<RttRun>>;
 
 fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
-    let medians: Values = vec![
-        Value { head: "P50", cell: |r| quantile(&r.rtt_ns, 0.5, |q| q.p50) },
-        Value { head: "±", cell: |r| width(r.rtt_p50_interval_ns.as_ref()) },
-    ];
+    let median = Value { head: "P50", cell: |r: &RttRun| quantile(&r.rtt_ns, 0.5, |q| q.p50) };
+    // The answer of a single run has the interval.
+    let medians: Values = match runs {
+        [_] => vec![
+            Value { head: "MIN", cell: |r| some(r, r.rtt_ns.min as f64) },
+            Value { head: "MEAN", cell: |r| some(r, r.rtt_ns.mean) },
+            median,
+        ],
+        _ => vec![median, Value { head: "±", cell: |r| width(r.rtt_p50_interval_ns.as_ref()) }],
+    };
     let tails: Values = vec![
         Value { head: "P90", cell: |r| quantile(&r.rtt_ns, 0.9, |q| q.p90) },
         Value { head: "P99", cell: |r| quantile(&r.rtt_ns, 0.99, |q| q.p99) },
         Value { head: "P99.9", cell: |r| quantile(&r.rtt_ns, 0.999, |q| q.p999) },
         Value { head: "MAX", cell: |r| largest(&r.rtt_ns) },
     ];
-    let rates: Values = vec![Value { head: "PER S", cell: rate }];
+    let rates: Values = match runs {
+        [_] => vec![Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.rtt_ns.count)) }],
+        _ => vec![Value { head: "PER S", cell: rate }],
+    };
     let mut losses: Values = vec![];
     if runs.iter().any(|r| r.transport == Transport::Udp || r.lost + r.late > 0) {
         losses.push(Value { head: "LOST", cell: |r| count(r.lost) });
         losses.push(Value { head: "LATE", cell: |r| count(r.late) });
     }
     (medians, tails, rates, losses)
+}
+
+/// The median and the rate of a single run; the knee of a closed-loop sweep over flows alone.
+fn answer(runs: &[RttRun]) -> Option<Line> {
+    if let [r] = runs {
+        if r.transactions == 0 {
+            return None;
+        }
+        let p50 = quantile(&r.rtt_ns, 0.5, |q| q.p50);
+        let p50 = intervals::figure(&p50, r.rtt_p50_interval_ns.as_ref(), time_of);
+        let rate = r.transactions_per_s_interval.as_ref();
+        let rate =
+            intervals::figure(&per_second(r.transactions_per_s).text("/s"), rate, per_second);
+        return Some(Line::new().ink(Ink::Strong, format!("p50 {p50} · {rate}")));
+    }
+    let sizes = |r: &RttRun| (r.request_bytes, r.response_bytes);
+    let one_size = runs.windows(2).all(|p| matches!(p, [a, b] if sizes(a) == sizes(b)));
+    if !one_size || runs.iter().any(|r| r.target_per_s.is_some()) {
+        return None;
+    }
+    let points: Vec<(u32, f64)> = runs.iter().map(|r| (r.flows, r.transactions_per_s)).collect();
+    sweep::knee(&points, "flow")
+}
+
+fn some(r: &RttRun, ns: f64) -> Line {
+    if r.rtt_ns.count == 0 { none() } else { time_of(ns) }
 }
 
 /// A dash where nothing was measured: a 0 would be a result.

@@ -11,9 +11,10 @@ use super::{
     Run,
     head::waits,
     intervals,
-    numbers::{largest, none, per_second, quantile, width},
+    numbers::{largest, none, per_second, quantile, time_of, width},
     rest,
     runs::{Aspect, Value, about},
+    sweep,
 };
 use crate::{
     text::{Ink, Line, Page},
@@ -133,10 +134,30 @@ pub fn latencies<R: Served>() -> Vec<Value<R>> {
     ]
 }
 
+/// The answer: the rate and the median of a single run, the knee of a sweep over `counts`.
+pub fn answer<R: Served>(runs: &[R], count: fn(&R) -> u32, one: &str) -> Option<Line> {
+    if let [r] = runs {
+        if r.units() == 0 {
+            return None;
+        }
+        let rate =
+            intervals::figure(&per_second(r.per_s()).text("/s"), r.per_s_interval(), per_second);
+        let p50 = quantile(r.latency(), 0.5, |q| q.p50);
+        let p50 = intervals::figure(&p50, r.median_interval(), time_of);
+        return Some(Line::new().ink(Ink::Strong, format!("{rate} · p50 {p50}")));
+    }
+    // A schedule sets the rate: it has no knee.
+    if runs.iter().any(|r| r.lag().is_some()) {
+        return None;
+    }
+    let points: Vec<(u32, f64)> = runs.iter().map(|r| (count(r), r.per_s())).collect();
+    sweep::knee(&points, one)
+}
+
 /// What the intervals are, and why there are none.
 pub fn intervals<R: Served>(runs: &[R], page: &mut Page) {
     let median = |r: &R| r.median_interval().cloned();
-    intervals::show(runs, &median, &|r| r.per_s_interval().cloned(), page);
+    intervals::show(runs, &median, page);
     let missing = |r: &R| r.latency().count > 0 && r.median_interval().is_none();
     rest::no_interval(runs, missing, page);
 }

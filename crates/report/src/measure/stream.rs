@@ -12,6 +12,7 @@ use model::{
 use super::{
     Run, cpu, ends,
     head::{Head, waits, waits_said},
+    intervals::figure,
     numbers::{bits, none, share, width},
     rest,
     runs::{self, Aspect, Value, about, alike, flows, tell_apart},
@@ -39,7 +40,7 @@ pub fn text(d: &StreamDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: String::new(),
     }
-    .show(&mut page);
+    .show(answer(&d.runs), &mut page);
     let (rates, again, datagrams) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&rates, &again, &datagrams]);
     let missing = |r: &StreamRun| r.bytes > 0 && r.bits_per_s_interval.is_none();
@@ -50,6 +51,16 @@ pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     let unit = cpu::Unit { name: "MIB RECEIVED", of: 1_048_576.0 };
     ends::show(&d.runs, &unit, &d.floor, None, &mut page);
     page.finish()
+}
+
+/// The throughput of a single run.
+fn answer(runs: &[StreamRun]) -> Option<Line> {
+    let [r] = runs else { return None };
+    if r.bytes == 0 {
+        return None;
+    }
+    let rate = figure(&bits(r.bits_per_s), r.bits_per_s_interval.as_ref(), bits);
+    Some(Line::new().ink(Ink::Strong, rate))
 }
 
 fn aspects() -> Vec<Aspect<StreamRun>> {

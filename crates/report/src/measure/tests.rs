@@ -571,3 +571,48 @@ fn nothing_measured_and_hostile_words_are_printed_too() {
     let text = rtt(&d, TextStyle::default());
     assert!(!text.contains(['\x1b', '\x07']), "{text}");
 }
+
+#[test]
+fn a_single_run_answers_in_the_second_line_and_no_line_is_wider_than_the_page() {
+    for width in [80, 120] {
+        let text = rtt(
+            &rtt_document(vec![rtt_run(64, 53_100)]),
+            TextStyle { width, ..TextStyle::default() },
+        );
+        let answer = "p50 53.1 µs (95% CI 52.7–53.5 µs) · 18,832/s (95% CI 18,625–19,039)";
+        assert_eq!(text.lines().nth(1), Some(answer), "{text}");
+        assert!(text.lines().all(|l| l.chars().count() <= width), "{text}");
+    }
+}
+
+#[test]
+fn a_single_run_shows_the_least_the_mean_and_the_count_that_the_document_has() {
+    let run = rtt_run(64, 53_100);
+    let (mean, count) = (run.rtt_ns.mean, run.rtt_ns.count);
+    assert_eq!((mean.round() as u64, count), (54_693, 94_161));
+    let text = rtt(&rtt_document(vec![run]), TextStyle::default());
+    let rows = text.lines().skip_while(|l| !l.contains("MIN")).take(2);
+    let rows: Vec<Vec<&str>> = rows.map(|l| l.split("  ").map(str::trim).collect()).collect();
+    let cells = |row: usize| rows[row].iter().filter(|c| !c.is_empty()).collect::<Vec<_>>();
+    let at = |head: &str| cells(1)[cells(0).iter().position(|h| **h == head).unwrap()];
+    assert_eq!([at("MIN"), at("MEAN"), at("SAMPLES")], [&"26.6 µs", &"54.7 µs", &"94,161"]);
+}
+
+#[test]
+fn a_sweep_over_flows_says_where_it_stops_growing() {
+    let run = |flows, p50| RttRun { flows, ..rtt_run(64, p50) };
+    let text = |runs| rtt(&rtt_document(runs), TextStyle::default());
+    let three = text(vec![run(1, 40_000), run(2, 20_000), run(4, 20_000)]);
+    assert!(three.contains("Throughput stops growing at 2 flows: 50,000/s, 100% of"), "{three}");
+    let mut by_schedule = vec![run(1, 40_000), run(2, 20_000)];
+    by_schedule[0].target_per_s = Some(25_000);
+    assert!(!text(by_schedule).contains("Throughput"));
+}
+
+#[test]
+fn what_only_counts_the_traffic_is_shown_with_v_alone() {
+    let d = sweep();
+    assert!(!rtt(&d, TextStyle::default()).contains("The traffic itself"));
+    let verbose = TextStyle { verbose: true, ..TextStyle::default() };
+    assert!(rtt(&d, verbose).contains("The traffic itself"));
+}
