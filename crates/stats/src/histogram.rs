@@ -22,6 +22,8 @@ pub struct Histogram {
     buckets: Box<[Bucket]>,
     count: u64,
     sum: u128,
+    /// Of the squares. Stops at the greatest number.
+    squares: u128,
     min: u64,
     max: u64,
 }
@@ -79,7 +81,7 @@ impl Histogram {
         // Written to here, so that no page of it is first touched while measuring.
         let mut buckets = vec![Bucket::default(); BUCKETS].into_boxed_slice();
         std::hint::black_box(&mut buckets).fill(Bucket::default());
-        Self { buckets, count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self { buckets, count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// Counts one value.
@@ -90,6 +92,7 @@ impl Histogram {
         }
         self.count += 1;
         self.sum += u128::from(value);
+        self.squares = self.squares.saturating_add(u128::from(value) * u128::from(value));
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
@@ -101,6 +104,7 @@ impl Histogram {
         }
         self.count += other.count;
         self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -108,7 +112,8 @@ impl Histogram {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
-        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+        (self.count, self.sum, self.squares) = (0, 0, 0);
+        (self.min, self.max) = (u64::MAX, 0);
     }
 
     /// How many values.
@@ -119,6 +124,18 @@ impl Histogram {
     /// The exact mean; `None` of nothing.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The sample standard deviation, exact but for rounding; `None` of fewer than two values.
+    pub fn sd(&self) -> Option<f64> {
+        let n = u128::from(self.count);
+        // n Σx² - (Σx)² has no cancellation while it is whole.
+        let whole = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
+        let spread = match whole {
+            Some((squares, square)) => squares.saturating_sub(square) as f64,
+            None => (n as f64 * self.squares as f64 - (self.sum as f64).powi(2)).max(0.0),
+        };
+        (n > 1).then(|| (spread / (n as f64 * (n - 1) as f64)).sqrt())
     }
 
     /// The smallest value, exact; `None` of nothing.
@@ -181,12 +198,14 @@ impl Histogram {
             count: self.count,
             min: self.min().unwrap_or(0),
             p50: q(0.5),
+            p75: q(0.75),
             p90: q(0.9),
             p99: q(0.99),
             p999: q(0.999),
             p9999: q(0.9999),
             max: self.max().unwrap_or(0),
             mean: self.mean().unwrap_or(0.0),
+            sd: self.sd().unwrap_or(0.0),
         }
     }
 }
@@ -195,6 +214,23 @@ impl Histogram {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_standard_deviation_is_that_of_the_samples() {
+        let of = |values: &[u64]| {
+            let mut h = Histogram::new();
+            values.iter().for_each(|v| h.record(*v));
+            h.sd()
+        };
+        assert_eq!((of(&[]), of(&[7])), (None, None));
+        assert_eq!(of(&[5, 5, 5]), Some(0.0));
+        // Σ(x - 5)² = 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32 over 8 - 1.
+        assert_eq!(of(&[2, 4, 4, 4, 5, 5, 7, 9]), Some((32.0f64 / 7.0).sqrt()));
+        // Far narrower than a bucket, which is 2^33 wide there.
+        assert_eq!(of(&[(1 << 40) - 1, 1 << 40, (1 << 40) + 1]), Some(1.0));
+        let wide = of(&[0, u64::MAX]).unwrap();
+        assert!((wide / (u64::MAX as f64 / 2f64.sqrt()) - 1.0).abs() < 1e-6, "{wide}");
+    }
 
     #[test]
     fn nothing_has_no_quantile() {

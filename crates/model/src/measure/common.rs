@@ -20,6 +20,8 @@ pub struct Quantiles {
     pub min: u64,
     /// Half are below.
     pub p50: u64,
+    /// 75% are below.
+    pub p75: u64,
     /// 90% are below.
     pub p90: u64,
     /// 99% are below.
@@ -32,6 +34,8 @@ pub struct Quantiles {
     pub max: u64,
     /// The mean, exact.
     pub mean: f64,
+    /// The sample standard deviation, exact; 0 of fewer than two samples.
+    pub sd: f64,
 }
 
 /// A value with its interval.

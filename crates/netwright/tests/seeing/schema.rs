@@ -282,7 +282,7 @@ fn measure_rtt() -> String {
     ] {
         assert!(document["runs"][0].get(key).is_some(), "{key} is missing");
     }
-    for key in ["min", "p50", "p90", "p99", "p999", "max", "mean"] {
+    for key in ["min", "p50", "p75", "p90", "p99", "p999", "max", "mean", "sd"] {
         assert!(document["runs"][0]["rtt_ns"].get(key).is_some(), "{key} is missing");
     }
     for key in ["local", "peer"] {

@@ -35,7 +35,7 @@ pub fn show<R>(runs: &[R], median: Of<'_, R>, page: &mut Page) {
             let level = format!("{:.0}%", first.level * 100.0);
             let all = found.iter().all(|i| i.method == first.method);
             let method = if all { format!(" ({})", first.method) } else { String::new() };
-            format!("± is the reach of the median's {level} interval{method}.")
+            format!("± is half the width of the {level} CI of the P50{method}.")
         }
     };
     page.line(Line::new().ink(Ink::Faint, text), 2);

@@ -32,7 +32,7 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     }
     if !page.look().verbose {
         let text = format!(
-            "  Noise: generator over 1% below {}; wake-ups up to {} late (-v).",
+            "  Below {} over 1% is the generator's; wake-ups came up to {} late (-v).",
             Nanos(floor.trust_above_ns),
             Nanos(floor.timer_lateness_ns.max)
         );

@@ -116,11 +116,7 @@ fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
     let median = Value { head: "P50", cell: |r: &RttRun| quantile(&r.rtt_ns, 0.5, |q| q.p50) };
     // The answer of a single run has the interval.
     let medians: Values = match runs {
-        [_] => vec![
-            Value { head: "MIN", cell: |r| some(r, r.rtt_ns.min as f64) },
-            Value { head: "MEAN", cell: |r| some(r, r.rtt_ns.mean) },
-            median,
-        ],
+        [_] => vec![median, Value { head: "P75", cell: |r| quantile(&r.rtt_ns, 0.75, |q| q.p75) }],
         _ => vec![median, Value { head: "±", cell: |r| width(r.rtt_p50_interval_ns.as_ref()) }],
     };
     let tails: Values = vec![
@@ -130,7 +126,12 @@ fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
         Value { head: "MAX", cell: |r| largest(&r.rtt_ns) },
     ];
     let rates: Values = match runs {
-        [_] => vec![Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.rtt_ns.count)) }],
+        [_] => vec![
+            Value { head: "MIN", cell: |r| some(r, r.rtt_ns.min as f64) },
+            Value { head: "MEAN", cell: |r| some(r, r.rtt_ns.mean) },
+            Value { head: "SD", cell: |r| some(r, r.rtt_ns.sd) },
+            Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.rtt_ns.count)) },
+        ],
         _ => vec![Value { head: "PER S", cell: rate }],
     };
     let mut losses: Values = vec![];
@@ -154,9 +155,10 @@ fn answer(runs: &[RttRun]) -> Option<Line> {
             intervals::figure(&per_second(r.transactions_per_s).text("/s"), rate, per_second);
         return Some(Line::new().ink(Ink::Strong, format!("p50 {p50} · {rate}")));
     }
-    let sizes = |r: &RttRun| (r.request_bytes, r.response_bytes);
-    let one_size = runs.windows(2).all(|p| matches!(p, [a, b] if sizes(a) == sizes(b)));
-    if !one_size || runs.iter().any(|r| r.target_per_s.is_some()) {
+    // Runs that differ in more than their flows are no sweep over flows.
+    let rest = |r: &RttRun| (r.request_bytes, r.response_bytes, waits(r.waits()), two_cpus(r));
+    let alike = runs.windows(2).all(|p| matches!(p, [a, b] if rest(a) == rest(b)));
+    if !alike || runs.iter().any(|r| r.target_per_s.is_some()) {
         return None;
     }
     let points: Vec<(u32, f64)> = runs.iter().map(|r| (r.flows, r.transactions_per_s)).collect();

@@ -60,7 +60,9 @@ pub fn table<R>(page: &mut Page, runs: &[R], apart: &[Aspect<R>], groups: &[&[Va
     let fits = |values: &[&Value<R>]| widest(&one(runs, apart, values)) <= width;
     let mut tables: Vec<Vec<&Value<R>>> = vec![];
     for group in groups {
-        let whole: Vec<&Value<R>> = group.iter().collect();
+        // The answer of a single run has its intervals.
+        let stays = |v: &&Value<R>| runs.len() > 1 || v.head != "±";
+        let whole: Vec<&Value<R>> = group.iter().filter(stays).collect();
         let beside = tables.last().map(|t| [t.as_slice(), &whole].concat());
         if let (Some(last), Some(both)) = (tables.last_mut(), beside.filter(|b| fits(b))) {
             *last = both;

@@ -97,6 +97,14 @@ fn way(d: Direction) -> &'static str {
     }
 }
 
+/// The share of the segments sent that were retransmissions, 0 to 1: all others are taken to be full, as a
+/// bulk transfer's are.
+fn resent(r: &StreamRun) -> Option<f64> {
+    let (again, mss) = (*r.retransmits.known()?, *r.mss_bytes.known()?);
+    let first = r.bytes as f64 / mss as f64;
+    (mss > 0 && first > 0.0).then(|| again as f64 / (first + again as f64))
+}
+
 type Values = Vec<Value<StreamRun>>;
 
 fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
@@ -109,6 +117,12 @@ fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
     if runs.iter().any(|r| r.retransmits.is_known()) {
         let cell: fn(&StreamRun) -> Line = |r| reading_as(&r.retransmits, |n| grouped(*n));
         again.push(Value { head: "RETR", cell });
+        if runs.iter().any(|r| resent(r).is_some()) {
+            again.push(Value {
+                head: "RETR %",
+                cell: |r| resent(r).map_or_else(none, |s| Line::plain(share(s))),
+            });
+        }
     }
     let mut datagrams: Values = vec![];
     if runs.iter().any(|r| r.datagrams.is_some()) {

@@ -7,12 +7,7 @@ use std::collections::BTreeMap;
 use model::{BitsPerSec, CpuId, Reading, measure::*, reading::Known};
 
 use super::*;
-use crate::text::TextStyle;
-
-/// Compares with a golden text, and shows the text where it differs.
-fn golden(name: &str, text: &str, want: &str) {
-    assert!(text == want, "golden/{name} is not what is printed now:\n{text}");
-}
+use crate::{testing::golden, text::TextStyle};
 
 fn cpu(units: u64, threads_ns: u64, busy_ns: u64) -> EndCpu {
     EndCpu {
@@ -71,12 +66,14 @@ fn quantiles(count: u64, p50: u64) -> Quantiles {
         count,
         min: p50 / 2,
         p50,
+        p75: p50 * 21 / 20,
         p90: p50 * 11 / 10,
         p99: p50 * 3 / 2,
         p999: p50 * 3,
         p9999: p50 * 8,
         max: p50 * 20,
         mean: p50 as f64 * 1.03,
+        sd: p50 as f64 * 0.2,
     }
 }
 
@@ -194,8 +191,8 @@ fn rtt_document(runs: Vec<RttRun>) -> RttDocument {
 
 #[test]
 fn one_run() {
-    let text = rtt(&rtt_document(vec![rtt_run(64, 53_100)]), TextStyle::default());
-    golden("rtt_one.txt", &text, include_str!("golden/rtt_one.txt"));
+    let d = rtt_document(vec![rtt_run(64, 53_100)]);
+    golden!("rtt_one", "p50 53.1 µs (95% CI", |style| rtt(&d, style));
 }
 
 /// A sweep with two modes in one run, an end moved, counters and warnings.
@@ -233,8 +230,8 @@ fn mode(share: f64, p50: u64, cpus: (u32, u32)) -> Mode {
 
 #[test]
 fn a_sweep_with_modes_moves_counters_and_warnings() {
-    let text = rtt(&sweep(), TextStyle::default());
-    golden("rtt_sweep.txt", &text, include_str!("golden/rtt_sweep.txt"));
+    let d = sweep();
+    golden!("rtt_sweep", "Round trips", |style| rtt(&d, style));
 }
 
 #[test]
@@ -294,8 +291,7 @@ fn two_hosts_by_schedule_over_udp_with_everything_said() {
     d.request.common.transport = Transport::Udp;
     d.peer = End { program: "qperf 0.4.11".into(), address: "10.0.0.2".into(), ..End::default() };
     d.interrupted = true;
-    let text = rtt(&d, TextStyle { verbose: true, ..TextStyle::default() });
-    golden("rtt_udp.txt", &text, include_str!("golden/rtt_udp.txt"));
+    golden!("rtt_udp", "p50 ", |style| rtt(&d, TextStyle { verbose: true, ..style }));
 }
 
 #[test]
@@ -318,8 +314,7 @@ fn a_wait_split() {
                up; on one CPU it takes 11.4 µs"
             .into(),
     });
-    let text = rtt(&d, TextStyle::default());
-    golden("rtt_split.txt", &text, include_str!("golden/rtt_split.txt"));
+    golden!("rtt_split", "Round trips", |style| rtt(&d, style));
 }
 
 fn stream_run(direction: Direction, bits_per_s: f64) -> StreamRun {
@@ -402,8 +397,8 @@ fn streams_both_ways() {
     let mut runs =
         vec![stream_run(Direction::Forward, 41.3e9), stream_run(Direction::Reverse, 38.9e9)];
     runs[1].cpu = runs[0].cpu.clone();
-    let text = stream(&stream_document(runs), TextStyle::default());
-    golden("stream_both.txt", &text, include_str!("golden/stream_both.txt"));
+    let d = stream_document(runs);
+    golden!("stream_both", "Stream", |style| stream(&d, style));
 }
 
 #[test]
@@ -433,8 +428,7 @@ fn a_udp_stream_with_losses() {
     run.datagrams = Some(datagrams);
     let mut d = stream_document(vec![run]);
     d.request.common.transport = Transport::Udp;
-    let text = stream(&d, TextStyle::default());
-    golden("stream_udp.txt", &text, include_str!("golden/stream_udp.txt"));
+    golden!("stream_udp", "Stream", |style| stream(&d, style));
 }
 
 #[test]
@@ -518,7 +512,7 @@ fn connections() {
     second.peer_accepted_in_all = Known(94_959);
     second.evidence.peer = BTreeMap::from([("TcpExt.ListenOverflows".into(), 41)]);
     let d = connect_document(vec![connect_run(1, Close::Local), second]);
-    golden("connect.txt", &connect(&d, TextStyle::default()), include_str!("golden/connect.txt"));
+    golden!("connect", "Connections", |style| connect(&d, style));
 }
 
 #[test]

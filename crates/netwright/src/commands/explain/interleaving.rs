@@ -245,7 +245,7 @@ pub fn of(rounds: &[Observed], what: impl Fn(&Observed) -> Option<f64>) -> Optio
     (!known.is_empty()).then(|| median(&known))
 }
 
-/// The median over rounds of each quantile; the mean is that of all their transactions.
+/// The median over rounds of each quantile and of the standard deviation; the mean is that of all their transactions.
 pub fn quantiles(rounds: &[Observed]) -> Quantiles {
     let all = |what: fn(&Quantiles) -> u64| {
         median(&rounds.iter().map(|o| what(&o.quantiles) as f64).collect::<Vec<_>>()) as u64
@@ -255,6 +255,7 @@ pub fn quantiles(rounds: &[Observed]) -> Quantiles {
         count: each.iter().map(|r| r.transactions).sum(),
         min: rounds.iter().map(|o| o.quantiles.min).min().unwrap_or(0),
         p50: all(|q| q.p50),
+        p75: all(|q| q.p75),
         p90: all(|q| q.p90),
         p99: all(|q| q.p99),
         p999: all(|q| q.p999),
@@ -262,6 +263,7 @@ pub fn quantiles(rounds: &[Observed]) -> Quantiles {
         max: rounds.iter().map(|o| o.quantiles.max).max().unwrap_or(0),
         mean: each.iter().map(|r| r.mean_ns * r.transactions as f64).sum::<f64>()
             / each.iter().map(|r| r.transactions).sum::<u64>().max(1) as f64,
+        sd: median(&rounds.iter().map(|o| o.quantiles.sd).collect::<Vec<_>>()),
     }
 }
 

@@ -49,12 +49,15 @@ fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
         count: (q.count as f64 / trips) as u64,
         min: less(q.min),
         p50: less(q.p50),
+        p75: less(q.p75),
         p90: less(q.p90),
         p99: less(q.p99),
         p999: less(q.p999),
         p9999: less(q.p9999),
         max: less(q.max),
         mean: (q.mean - spun) * trips,
+        // Of trips that do not depend on each other.
+        sd: q.sd * trips.sqrt(),
     }
 }
 

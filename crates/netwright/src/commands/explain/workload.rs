@@ -116,12 +116,14 @@ impl Observed {
             count: (q.count as f64 / by) as u64,
             min: all(q.min),
             p50: all(q.p50),
+            p75: all(q.p75),
             p90: all(q.p90),
             p99: all(q.p99),
             p999: all(q.p999),
             p9999: all(q.p9999),
             max: all(q.max),
             mean: q.mean * by,
+            sd: q.sd * by,
         };
         self.round.transactions = ((self.round.transactions as f64 / by).round() as u64).max(1);
         self.round.mean_ns *= by;
