@@ -43,7 +43,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "hashing: receive-hashing: on receive-hashing: off",
         "vmxnet3: 8: 2 0 1 2 0 1 2 0 RX: 512 large-receive-offload: off",
         "e1000e: Autonegotiate: off RX: off TX: on rx-usecs: 50 TX: 512",
-        "read request: read_request  128 -> 512 bytes, setpci 0000",
+        "read request: read_request  128  512 bytes  drops connections  field, setpci 0000",
         "clamped: 4, 512 was written and the kernel made 128 of it",
     ];
     assert_eq!(facts[..seen.len()], seen, "{said}{reported}");

@@ -256,7 +256,10 @@ fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
     d.runs[0].rtt_p50_interval_ns.as_mut().unwrap().method = "batch means, 12 batches".into();
     d.runs[2].rtt_p50_interval_ns = None;
     let text = rtt(&d, TextStyle::default());
-    assert!(text.contains("95% interval.\n  run 1: batch means, 12 batches\n  run 2: "), "{text}");
+    assert!(
+        text.contains("95% CI of the P50.\n  run 1: batch means, 12 batches\n  run 2: "),
+        "{text}"
+    );
     assert!(text.contains("run 3: no interval (±): too few batches of time"), "{text}");
 }
 

@@ -115,8 +115,9 @@ pub fn status(status: &Status, look: TextStyle) -> String {
             (Drift::NotWritten, Reading::Known(now)) => {
                 Line::new().ink(Ink::Warn, now).text(" (interrupted before it was written)")
             }
-            (Drift::NotPutBack { why }, Reading::Known(now)) => {
-                Line::new().ink(Ink::Bad, now).text(format!(" (not put back: {why})"))
+            // Why stands in the lines of its change, above the table.
+            (Drift::NotPutBack { .. }, Reading::Known(now)) => {
+                Line::new().ink(Ink::Bad, now).text(" (not put back)")
             }
             (Drift::Changed { suspects }, Reading::Known(now)) => {
                 let by = if suspects.is_empty() {
