@@ -50,13 +50,19 @@ impl Look {
     /// The figure is a counter's growth over the window: no more than it grew over the whole look, and about
     /// as much as the window holds of a steady rate. Emulated CPUs that wait for one another make the rate
     /// unsteady; the same counters are held closer in namespaces.
-    pub fn holds(&self, figure: u64, counter: impl Fn(&str) -> u64) {
-        let uptime = |text: &str| text.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+    pub fn holds(&self, figure: u64, counter: impl Fn(&str) -> u64 + Copy) {
         let grew = counter(&self.after) - counter(&self.before);
         let window = self.d["window_ns"].as_u64().unwrap() as f64 / 1e9;
-        let due = grew as f64 * window / (uptime(&self.after) - uptime(&self.before));
+        let due = self.per_s(counter) * window;
         let fits = figure <= grew && figure as f64 >= 0.45 * due && figure as f64 <= 2.2 * due;
         assert!(fits, "{figure} of {grew}, about {due:.0} due");
+    }
+
+    /// How fast a counter grew while doctor looked, and while it began and ended.
+    pub fn per_s(&self, counter: impl Fn(&str) -> u64) -> f64 {
+        let uptime = |text: &str| text.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+        let grew = counter(&self.after) - counter(&self.before);
+        grew as f64 / (uptime(&self.after) - uptime(&self.before))
     }
 
     /// The figure is a gauge that hardly moves: within what it was before and after, and a tenth more.

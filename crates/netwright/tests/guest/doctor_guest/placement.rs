@@ -43,7 +43,14 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     assert_eq!((shows(f, "node of eth0"), shows(f, "CPUs of node 1")), ("1", "4-7"));
     assert!(shows(f, &format!("IRQ {}", eth0[0])).ends_with("on CPU 0"), "{f:#}");
     let all = moves(f);
-    assert_eq!(all.keys().copied().collect::<Vec<_>>(), eth0, "{f:#}");
+    // A queue that fewer flows fell to than make it busy (100 a second) stays where it is.
+    let (moved, left): (Vec<u32>, Vec<u32>) =
+        eth0.iter().copied().partition(|irq| all.contains_key(irq));
+    assert!(moved.len() == all.len() && all.len() >= 6, "{f:#}");
+    for irq in left {
+        let per_s = look.per_s(|t| interrupts(t, irq)[0]);
+        assert!(per_s < 2.2 * 100.0, "IRQ {irq}: {per_s:.0} a second: {f:#}");
+    }
     assert!(all.values().all(|cpu| *cpu >= 4), "{f:#}");
 
     let f = look.found("rps_redundant", "eth0");
