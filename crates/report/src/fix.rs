@@ -3,7 +3,7 @@
 use model::fix::{Candidate, CandidateStatus, FixDocument};
 
 use crate::{
-    prove::{change, says, still},
+    prove::{effect, says, still},
     text::{Ink, Line, Page, TextStyle},
     words::many,
 };
@@ -16,8 +16,8 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
     still(d.frozen_host.as_ref(), &mut page);
     for (status, title) in [
         (CandidateStatus::Kept, "KEPT"),
-        (CandidateStatus::Undone, "REVERTED"),
-        (CandidateStatus::NotTried, if d.dry_run { "WOULD BE TRIED" } else { "SKIPPED" }),
+        (CandidateStatus::Undone, "UNDONE"),
+        (CandidateStatus::NotTried, if d.dry_run { "WOULD BE TRIED" } else { "NOT TRIED" }),
         (CandidateStatus::Declined, "DECLINED"),
         (CandidateStatus::Refused, "REFUSED"),
     ] {
@@ -26,12 +26,6 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
             page.heading(title);
         }
         all.into_iter().for_each(|c| candidate(c, &mut page));
-    }
-    if !d.notes.is_empty() {
-        page.gap();
-    }
-    for note in &d.notes {
-        page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
     }
     if let (Some(id), Some(peer)) = (d.kept_peer, &d.responder) {
         page.gap();
@@ -55,6 +49,7 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
             2,
         );
     }
+    page.caveats(d.notes.iter().map(Line::plain));
     page.finish()
 }
 
@@ -73,7 +68,7 @@ fn head(d: &FixDocument) -> Line {
     }
     let line = Line::new().ink(Ink::Good, format!("{} kept", many(d.changes.len(), "change")));
     let gain = match &d.total {
-        Some(v) => format!(": all of it: {}, {}", says(v), change(v)),
+        Some(v) => format!(", all of them: {}, {}", says(v), effect(v)),
         None => String::new(),
     };
     line.text(format!("{gain}; {tried}; {took}."))
@@ -101,7 +96,7 @@ fn candidate(c: &Candidate, page: &mut Page) {
     }
     let why = match &c.verdict {
         Some(v) if v.effect.is_some() => {
-            format!("      {}, {} ({})", c.why, change(v), many(c.runs, "run"))
+            format!("      {}, {} ({})", c.why, effect(v), many(c.runs, "run"))
         }
         _ => format!("      {}", c.why),
     };
@@ -116,6 +111,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::testing::golden;
 
     fn verdict(outcome: Outcome, effect: f64) -> Verdict {
         Verdict {
@@ -184,14 +180,28 @@ mod tests {
         let look = TextStyle { colour: false, width: 100, verbose: false };
         let text = text(&d, look);
         let kept = text.find("KEPT").unwrap();
-        let (undone, refused) = (text.find("REVERTED").unwrap(), text.find("REFUSED").unwrap());
+        let (undone, refused) = (text.find("UNDONE").unwrap(), text.find("REFUSED").unwrap());
         assert!(kept < text.find("a=2").unwrap() && text.find("a=2").unwrap() < undone, "{text}");
         assert!(
             undone < text.find("b=2").unwrap() && refused < text.find("c=2").unwrap(),
             "{text}"
         );
-        assert!(text.contains("+50.0% (+49.0% to +51.0%)"), "{text}");
+        assert!(text.contains("+50.0% (95% CI +49.0% to +51.0%)"), "{text}");
         assert!(text.contains("netwright tune rollback 7"), "{text}");
+    }
+
+    #[test]
+    fn the_verdict_stands_in_the_first_line_at_both_widths() {
+        let mut d = a_document(vec![
+            a_candidate("a", CandidateStatus::Kept, Some(verdict(Outcome::Better, 0.5)), "better"),
+            a_candidate("b", CandidateStatus::Undone, Some(verdict(Outcome::Worse, -0.1)), "worse"),
+            a_candidate("c", CandidateStatus::Refused, None, "c: does harm"),
+        ]);
+        d.changes = d.candidates[0].changes.clone();
+        d.notes = vec!["the host was busy".into()];
+        golden!("fix", "1 change kept, all of them: better, +50.0% (95% CI", |style| text(
+            &d, style
+        ));
     }
 
     #[test]

@@ -30,6 +30,16 @@ pub fn reading_as<T>(r: &Reading<T>, show: impl FnOnce(&T) -> String) -> Line {
     }
 }
 
+/// An interval's ends, a common unit once: `52.7–53.5 µs`, `-4 to 1 µs`.
+pub fn interval(low: &str, high: &str) -> String {
+    let short = match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => number,
+        _ => low,
+    };
+    let signed = low.starts_with(['-', '+']) || high.starts_with(['-', '+']);
+    format!("{short}{}{high}", if signed { " to " } else { "–" })
+}
+
 /// `yes`, `no`, `-` or `denied`.
 pub fn yes_no(r: &Reading<bool>) -> Line {
     reading_as(r, |v| if *v { "yes" } else { "no" }.into())

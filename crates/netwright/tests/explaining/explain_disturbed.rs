@@ -73,7 +73,8 @@ fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     assert!(why.iter().any(|w| said(w)), "{sum:?}");
     let text = output(NETWRIGHT, &args);
     let text = String::from_utf8_lossy(&text.stdout);
-    assert!(text.contains("Inconclusive: ") && text.contains("10% slower"), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("Inconclusive: ") && flat.contains("10% slower"), "{text}");
 }
 
 /// An error page on a connection that the server ends; the sixth gets nothing at all.

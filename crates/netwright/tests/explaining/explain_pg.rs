@@ -222,7 +222,7 @@ fn of_several_scripts_the_means_over_all_rounds_are_said() {
         "1s",
     ]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    assert!(text.contains("several kinds") && !text.contains("At the median"), "{text}");
+    assert!(text.contains("several kinds") && !text.contains("P50 with one client"), "{text}");
 }
 
 /// A path adds its round trip as often as a transaction makes one: one that is told as told, one

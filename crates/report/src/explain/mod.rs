@@ -8,13 +8,13 @@ mod tests;
 
 use model::{
     Bytes, Nanos,
-    explain::{Component, Exchange, ExplainDocument},
+    explain::{Exchange, ExplainDocument},
     measure::Quantiles,
 };
 
 use crate::{
     text::{Ink, Line, Page, Table, TextStyle},
-    words::{grouped, many},
+    words::{grouped, interval, many},
 };
 
 /// The whole result.
@@ -22,41 +22,37 @@ pub fn text(d: &ExplainDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     components(d, &mut page);
-    sum(d, &mut page);
     quantiles(d, &mut page);
     outlook::show(d, &mut page);
-    for warning in &d.warnings {
-        page.line(Line::new().ink(Ink::Warn, "warning: ").text(warning), 2);
-    }
+    caveats(d, &mut page);
     page.finish()
 }
 
 fn head(d: &ExplainDocument, page: &mut Page) {
-    let title = Line::new().ink(Ink::Strong, format!("What {} takes", d.target)).text(format!(
-        " · {} · {}",
-        many(d.clients as usize, "client"),
-        exchange(&d.exchange)
-    ));
+    let title = Line::new()
+        .ink(Ink::Strong, format!("Response time of {}", d.target))
+        .text(format!(" · {} · {}", many(d.clients as usize, "client"), exchange(&d.exchange)));
     page.line(title, 2);
-    let interleaving = format!(
-        "{} of workload and network interleaved, {} each; the network alone against {}.",
-        many(d.rounds as usize, "pair"),
-        d.round_ns,
-        d.responder
-    );
-    page.line(Line::plain(interleaving), 2);
-    let each: Vec<String> =
-        d.statuses.iter().map(|(status, n)| format!("{} × {status}", grouped(*n))).collect();
-    if !each.is_empty() {
-        page.line(Line::plain(format!("Responses: {}.", each.join(", "))), 2);
-    }
-    if let Some(ns) = d.injected_service_ns {
-        let said = format!("The server says that it spins {} for each response.", time(ns));
-        page.line(Line::plain(said), 2);
+    page.line(answer(d), 2);
+    if !d.sum.conclusive {
+        let text = "Try again with less running beside it, or with a longer --max-duration.";
+        page.line(Line::plain(text), 2);
     }
     if d.interrupted {
         let text = "Ended early: this is what was measured until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+    let rounds = many(d.rounds as usize, "pair");
+    let mut how =
+        format!("{rounds} of rounds of {}; the network alone against {}", d.round_ns, d.responder);
+    if let Some(ns) = d.injected_service_ns {
+        how += &format!("; the server spins {} for each response", time(ns));
+    }
+    page.line(Line::plain(how), 2);
+    let each: Vec<String> =
+        d.statuses.iter().map(|(status, n)| format!("{} × {status}", grouped(*n))).collect();
+    if !each.is_empty() {
+        page.line(Line::plain(format!("Responses: {}.", each.join(", "))), 2);
     }
 }
 
@@ -83,117 +79,98 @@ pub(super) fn percent(share: f64) -> String {
 
 fn components(d: &ExplainDocument, page: &mut Page) {
     page.gap();
-    let mut table = Table::new()
-        .left("PART")
-        .right("TAKES")
-        .right("95% FROM")
-        .right("TO")
-        .right("SHARE")
-        .left("")
-        .wrapping("");
+    let mut table =
+        Table::new().left("COMPONENT").right("TIME").right("95% CI").right("SHARE").left("");
+    let verbose = page.look().verbose;
+    if verbose {
+        table = table.wrapping("");
+    }
     let most = d.components.iter().filter_map(|c| c.share).fold(0.0, f64::max);
     for c in &d.components {
         let (takes, part, bar) = match c.share {
             Some(part) => (Line::plain(time(c.ns)), percent(part), chart::bar(part, most, 20)),
             None => (Line::new().ink(Ink::Warn, "unresolved"), "-".into(), String::new()),
         };
-        table.row([
+        let mut row = vec![
             Line::new().ink(Ink::Strong, &c.name),
             takes,
-            Line::plain(time(c.low_ns)),
-            Line::plain(time(c.high_ns)),
+            Line::plain(interval(&time(c.low_ns), &time(c.high_ns))),
             Line::plain(part),
             Line::plain(bar),
-            Line::new().ink(Ink::Faint, &c.about),
-        ]);
+        ];
+        if verbose {
+            row.push(Line::new().ink(Ink::Faint, &c.about));
+        }
+        table.row(row);
     }
     page.table(&table, 0);
-    let untold: Vec<&str> =
-        d.components.iter().filter(|c| !c.reported).map(|c| c.name.as_str()).collect();
-    if !untold.is_empty() {
-        let text = format!(
-            "Within noise of 0: {}, a difference of two measurements that their spread is as large \
-             as. All that is known is that it lies in its interval and is no less than nothing; shares \
-             are of the rest.",
-            untold.join(", ")
-        );
-        page.line(Line::new().ink(Ink::Warn, text), 2);
-    }
-}
-
-fn sum(d: &ExplainDocument, page: &mut Page) {
     let s = &d.sum;
     let text = format!(
-        "Together {}; measured {} from one transaction to a client's next ({:+.1}%).",
+        "Sum {}; measured {} from one transaction to a client's next ({:+.1}%).",
         time(s.sum_ns),
         time(s.measured_ns),
         s.error * 100.0
     );
     page.line(Line::plain(text), 2);
-    match s.conclusive {
-        true => page.line(verdict(d), 2),
-        false => {
-            let why = match s.disturbed.as_slice() {
-                [] => String::new(),
-                all => format!(": {}", all.join("; ")),
-            };
-            page.line(Line::new().ink(Ink::Bad, "Inconclusive").text(format!("{why}.")), 2);
-            page.line(
-                Line::plain("Try again with less running beside it, or longer: --max-duration."),
-                2,
-            );
-        }
-    }
 }
 
 /// The answer in a sentence.
-fn verdict(d: &ExplainDocument) -> Line {
+fn answer(d: &ExplainDocument) -> Line {
+    let s = &d.sum;
+    if !s.conclusive {
+        let why = match s.disturbed.as_slice() {
+            [] => format!("{} measured, {} by components", time(s.measured_ns), time(s.sum_ns)),
+            all => all.join("; "),
+        };
+        return Line::new().ink(Ink::Bad, "Inconclusive").text(format!(": {why}"));
+    }
     let part = |name: &str| d.components.iter().find(|c| c.name == name);
     let largest = d.components.iter().filter(|c| c.reported).max_by(|a, b| a.ns.total_cmp(&b.ns));
     let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
-    let within = |c: &Component| format!("{} to {}", time(c.low_ns), time(c.high_ns));
+    let ci = interval(&time(largest.low_ns), &time(largest.high_ns));
+    let size = format!("{} (95% CI {ci})", time(largest.ns));
     let line = Line::new().ink(
         Ink::Strong,
         format!("The network is {} of it", percent(network.share.unwrap_or(0.0))),
     );
     match largest.name.as_str() {
-        "network" => line.text(format!(" and the largest part ({}).", within(network))),
-        name => line.text(format!("; the largest part is {name} ({}).", within(largest))),
+        "network" => line.text(format!(", the largest component: {size}")),
+        name => line.text(format!("; {name} is the largest: {size}")),
     }
 }
 
 fn quantiles(d: &ExplainDocument, page: &mut Page) {
     page.gap();
-    let mut table = Table::new().left("").right("P50").right("P90").right("P99").right("MEAN");
+    let mut table =
+        Table::new().left("RESPONSE TIME").right("P50").right("P90").right("P99").right("MEAN");
     let mut row = |name: &str, q: &Quantiles| {
         let cells = [q.p50 as f64, q.p90 as f64, q.p99 as f64, q.mean];
-        let name = Line::new().ink(Ink::Faint, name);
-        table.row([name].into_iter().chain(cells.iter().map(|ns| Line::plain(time(*ns)))));
+        table.row(
+            [Line::plain(name)].into_iter().chain(cells.iter().map(|ns| Line::plain(time(*ns)))),
+        );
     };
-    row("response time", &d.quantiles.workload_ns);
-    row("network alone", &d.quantiles.network_ns);
+    row("  workload", &d.quantiles.workload_ns);
+    row("  network alone", &d.quantiles.network_ns);
     page.table(&table, 0);
-    let text = match &d.typical {
-        Some(t) => {
-            let service = match t.low_ns > 0.0 {
-                true => time(t.service_ns),
-                false => "within noise of 0".into(),
-            };
-            format!(
-                "At the median, with one client: network {}, service {service} ({} to {}){}.",
-                time(t.network_ns),
-                time(t.low_ns),
-                time(t.high_ns),
-                match d.sum.conclusive {
-                    true => "",
-                    false => "; what disturbed most transactions moved it, too",
-                }
-            )
-        }
-        None => "Transactions are of several kinds: means alone are said, there is no typical one."
-            .into(),
-    };
-    page.line(Line::plain(text), 2);
+    if let Some(t) = &d.typical {
+        let ci = format!("95% CI {}", interval(&time(t.low_ns), &time(t.high_ns)));
+        let service = match t.low_ns > 0.0 {
+            true => format!("{} ({ci})", time(t.service_ns)),
+            false => format!("within noise of 0 ({ci})"),
+        };
+        let network = time(t.network_ns);
+        page.line(
+            Line::plain(format!("P50 with one client: network {network}, service {service}.")),
+            2,
+        );
+    }
+    if page.look().verbose {
+        naive(d, page);
+    }
+}
+
+/// What the usual sum by hand makes of it.
+fn naive(d: &ExplainDocument, page: &mut Page) {
     let left = match d.naive.service_ns {
         ns if ns > 0.0 => format!("{} in the server", time(ns)),
         _ => "nothing is left for the server, which cannot be".into(),
@@ -203,4 +180,26 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
         time(d.naive.one_way_ns)
     );
     page.line(Line::new().ink(Ink::Faint, text), 2);
+}
+
+fn caveats(d: &ExplainDocument, page: &mut Page) {
+    let mut lines = vec![];
+    lines.extend(outlook::unreliable(d).map(|text| Line::new().ink(Ink::Bad, text)));
+    let noise: Vec<&str> =
+        d.components.iter().filter(|c| !c.reported).map(|c| c.name.as_str()).collect();
+    if !noise.is_empty() {
+        let text = format!("{}: within noise of 0; shares are of the rest.", noise.join(", "));
+        lines.push(Line::new().ink(Ink::Warn, text));
+    }
+    match &d.typical {
+        None => lines.push(Line::plain(
+            "Transactions are of several kinds: there are means only, no typical one.",
+        )),
+        Some(_) if !d.sum.conclusive => {
+            lines.push(Line::plain("What disturbed most transactions moved the P50, too."));
+        }
+        Some(_) => {}
+    }
+    lines.extend(d.warnings.iter().map(|text| Line::new().ink(Ink::Warn, text)));
+    page.caveats(lines);
 }

@@ -1,42 +1,43 @@
-//! What would happen elsewhere: predictions as a table with bars, the knee, changes, and how
-//! far off it was.
+//! What would happen elsewhere: predictions as a table, how far off they were, the knee, changes.
 
 use model::{
-    explain::{Bound, ExplainDocument, Prediction, Verified},
+    explain::{Bound, ExplainDocument, OtherPath, Prediction, Verified},
     units::grouped,
 };
 
 use super::{chart::bar, percent, time};
 use crate::{
     text::{Ink, Line, Page, Table},
-    words::many,
+    words::{interval, many},
 };
+
+/// Below it there is no room for bars.
+const WIDE: usize = 100;
 
 /// Writes it.
 pub fn show(d: &ExplainDocument, page: &mut Page) {
     if !d.predictions.is_empty() {
         predictions(d, page);
     }
-    limits(d, page);
-    changes(d, page);
     if let Some(v) = &d.verified {
         page.line(verified(v), 2);
     }
+    limits(d, page);
+    changes(d, page);
 }
 
 fn verified(v: &Verified) -> Line {
     if let Some(drift) = v.drift {
         let text = format!(
-            "Points of the curve did not repeat when they were measured again ({:+.1}%): the host or the \
-             server has changed meanwhile. How far off predictions are cannot be told from that, and OFF \
-             is no error of the model.",
+            "Points of the curve did not repeat when they were measured again ({:+.1}%): the host or \
+             the server has changed meanwhile, and ERROR is no error of the model.",
             drift * 100.0
         );
         return Line::new().ink(Ink::Warn, text);
     }
     let (Some(median), Some(worst)) = (v.median_error, v.worst_error) else { return Line::new() };
     let text = format!(
-        "Held against {} beside the curve: the median error is {}, the worst {}.",
+        "Verified by {} beside the curve: median error {}, worst {}.",
         many(v.cells as usize, "measurement"),
         percent(median),
         percent(worst)
@@ -53,52 +54,55 @@ fn rate(per_s: f64) -> Line {
 }
 
 fn predictions(d: &ExplainDocument, page: &mut Page) {
-    page.heading("Transactions a second, predicted");
-    if let Some(text) = unreliable(d) {
-        page.line(Line::new().ink(Ink::Bad, text), 2);
-    }
+    page.heading("PREDICTIONS");
     let verified = d.predictions.iter().any(|p| p.measured_per_s.is_some());
-    let mut table = Table::new()
-        .left("PATH")
-        .right("CLIENTS")
-        .right("PER S")
-        .right("FROM")
-        .right("TO")
-        .right("NAIVE");
+    let wide = page.look().width >= WIDE;
+    let mut table =
+        Table::new().left("PATH").right("CLIENTS").right("PER S").right("95% CI").right("NAIVE");
     if verified {
-        table = table.right("MEASURED").right("OFF");
+        table = table.right("MEASURED").right("ERROR");
     }
-    table = table.left("LIMIT").left("");
+    table = table.left("LIMIT");
+    if wide {
+        table = table.left("");
+    }
     let most = d.predictions.iter().map(|p| p.predicted_per_s).fold(0.0, f64::max);
     for p in &d.predictions {
-        table.row(row(p, verified, most));
+        let mut cells = row(p, verified);
+        if wide {
+            cells.push(Line::plain(bar(p.predicted_per_s, most, 16)));
+        }
+        table.row(cells);
     }
     page.table(&table, 0);
     for path in &d.other_paths {
-        let mut text = format!("{}: a transaction's network takes ", path.path);
-        text += &match path.added_ns {
-            more if more >= 0.0 => format!("{} longer than here", time(more)),
-            less => format!("{} less than here", time(-less)),
-        };
-        if path.idle_ns > 0.0 {
-            let idle = time(path.idle_ns);
-            text += &format!(", and the server {idle} longer: it is idle for longer in between");
-        }
-        text += &match path.reconnecting_ns {
-            None => "; what connecting anew takes there is not known".to_owned(),
-            Some(more) if more > 0.0 => format!("; connecting anew takes {} longer", time(more)),
-            Some(less) if less < 0.0 => format!("; connecting anew takes {} less", time(-less)),
-            Some(_) => String::new(),
-        };
-        if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
-            text += &format!("; it takes {} more of this host's CPU time", time(cpu));
-        }
-        page.line(Line::plain(text + "."), 2);
+        page.line(other(path), 2);
     }
 }
 
+/// How a transaction differs there from one on this path.
+fn other(path: &OtherPath) -> Line {
+    let more = |ns: f64| format!("{}{}", if ns < 0.0 { "" } else { "+" }, time(ns));
+    let mut parts = vec![format!("network {}", more(path.added_ns))];
+    if path.idle_ns > 0.0 {
+        // It is idle for longer in between.
+        parts.push(format!("server {}", more(path.idle_ns)));
+    }
+    match path.reconnecting_ns {
+        None => parts.push("reconnecting not known".into()),
+        Some(0.0) => {}
+        Some(ns) => parts.push(format!("reconnecting {}", more(ns))),
+    }
+    if let Some(cpu) = path.cpu_ns.filter(|ns| *ns > 0.0) {
+        parts.push(format!("this host's CPU time {}", more(cpu)));
+    }
+    Line::new()
+        .ink(Ink::Strong, &path.path)
+        .text(format!(": per transaction, against this path: {}", parts.join(", ")))
+}
+
 /// Which predictions not to rely on, and why.
-fn unreliable(d: &ExplainDocument) -> Option<String> {
+pub fn unreliable(d: &ExplainDocument) -> Option<String> {
     let wide = |p: &&Prediction| p.inconclusive;
     let wide: Vec<String> = d
         .predictions
@@ -110,26 +114,24 @@ fn unreliable(d: &ExplainDocument) -> Option<String> {
         .collect();
     match (wide.is_empty(), d.sum.conclusive) {
         (true, _) => None,
-        (false, false) => Some(
-            "Not to be relied on: they are made of what was measured above, which is inconclusive."
-                .into(),
-        ),
+        (false, false) => {
+            Some("Predictions come from the inconclusive result above: do not rely on them.".into())
+        }
         (false, true) => Some(format!(
-            "Inconclusive, for FROM and TO are more than a factor of two apart: {}. Run longer or on a \
-             quieter host.",
+            "Inconclusive, with a 95% CI wider than a factor of two: {}. Run longer or on a quieter host.",
             wide.join(", ")
         )),
     }
 }
 
-fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {
+fn row(p: &Prediction, verified: bool) -> Vec<Line> {
     let or_none = |r: Option<f64>| rate(r.unwrap_or(0.0));
+    let ends = interval(&rate(p.low_per_s).bare(), &rate(p.high_per_s).bare());
     let mut cells = vec![
         Line::plain(&p.path),
         Line::plain(grouped(p.clients.into())),
-        Line::new().also(rate(p.predicted_per_s)),
-        rate(p.low_per_s),
-        rate(p.high_per_s),
+        rate(p.predicted_per_s),
+        Line::plain(ends),
         or_none(p.naive_per_s),
     ];
     if verified {
@@ -140,7 +142,6 @@ fn row(p: &Prediction, verified: bool, most: f64) -> Vec<Line> {
         });
     }
     cells.push(Line::new().ink(Ink::Faint, p.limiting.as_deref().unwrap_or("-")));
-    cells.push(Line::plain(bar(p.predicted_per_s, most, 16)));
     cells
 }
 
@@ -179,27 +180,24 @@ fn many_about(clients: f64) -> String {
 }
 
 fn changes(d: &ExplainDocument, page: &mut Page) {
-    let said: Vec<String> = d
-        .what_if
-        .iter()
-        .map(|w| {
-            let per_s = rate(w.predicted_per_s).bare();
-            let bound = match w.bound {
-                None => "",
-                Some(Bound::AtMost) => "at most ",
-                Some(Bound::AtLeast) => "at least ",
-            };
-            format!("{} {bound}{per_s} a second (×{:.2})", w.change, w.factor)
-        })
-        .collect();
-    if !said.is_empty() {
-        let clients = d.clients;
-        let unsure = match d.what_if.iter().any(|w| w.inconclusive) {
-            true => " (from what is inconclusive: not to be relied on)",
-            false => "",
-        };
-        let clients = many(clients as usize, "client");
-        let text = format!("With {clients} it would be{unsure}: {}.", said.join(", "));
-        page.line(Line::plain(text), 2);
+    if d.what_if.is_empty() {
+        return;
     }
+    page.gap();
+    let head = format!("WHAT IF, WITH {}", many(d.clients as usize, "client").to_uppercase());
+    let mut table = Table::new().left(&head).right("PER S").right("FACTOR");
+    for w in &d.what_if {
+        let bound = match w.bound {
+            None => "",
+            Some(Bound::AtMost) => "at most ",
+            Some(Bound::AtLeast) => "at least ",
+        };
+        let mut change = Line::plain("  ").text(&w.change);
+        if w.inconclusive {
+            change = change.ink(Ink::Warn, " (inconclusive)");
+        }
+        let per_s = format!("{bound}{}", rate(w.predicted_per_s).bare());
+        table.row([change, Line::plain(per_s), Line::plain(format!("×{:.2}", w.factor))]);
+    }
+    page.table(&table, 0);
 }

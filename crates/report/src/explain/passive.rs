@@ -15,15 +15,24 @@ use crate::{
 pub fn text(d: &PassiveDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
-    for class in &d.classes {
-        page.gap();
+    for (n, class) in d.classes.iter().enumerate() {
+        if n > 0 {
+            page.gap();
+        }
         one(class, look, &mut page);
     }
     page.gap();
     cost(d, look, &mut page);
-    for warning in &d.warnings {
-        page.line(Line::new().ink(Ink::Warn, "warning: ").text(warning), 2);
+    let mut caveats = vec![];
+    if d.observed_share < 0.995 {
+        let text = format!(
+            "Observed {} of the time, so that it costs little; counts are of that.",
+            percent(d.observed_share)
+        );
+        caveats.push(Line::plain(text));
     }
+    caveats.extend(d.warnings.iter().map(|text| Line::new().ink(Ink::Warn, text)));
+    page.caveats(caveats);
     page.finish()
 }
 
@@ -32,16 +41,9 @@ fn head(d: &PassiveDocument, page: &mut Page) {
     let pids = d.pids.iter().map(|p| format!("process {p}"));
     let asked: Vec<String> = ports.chain(pids).collect();
     let title = Line::new()
-        .ink(Ink::Strong, format!("What {} makes of requests", asked.join(", ")))
+        .ink(Ink::Strong, format!("Response time of {}", asked.join(", ")))
         .text(format!(" · watched for {}", d.window_ns));
     page.line(title, 2);
-    if d.observed_share < 0.995 {
-        let text = format!(
-            "Observed {} of the time, so that it costs little; counts are of that.",
-            percent(d.observed_share)
-        );
-        page.line(Line::plain(text), 2);
-    }
     if d.interrupted {
         let text = "Ended early: this is what was seen until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
@@ -53,7 +55,7 @@ fn one(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
         Reading::Known(port) => format!("{} port {port}", c.transport),
         _ => "Unix socket".into(),
     };
-    let title = Line::new().ink(Ink::Strong, format!("{} on {at}", c.process)).text(format!(
+    let title = Line::plain(format!("{} on {at}", c.process)).text(format!(
         " · {} · {} ({:.0}/s) · {} there, {} back",
         many(c.pids.len(), "process"),
         many(c.exchanges as usize, "exchange"),
@@ -61,23 +63,24 @@ fn one(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
         Bytes(c.request_bytes.round() as u64),
         Bytes(c.response_bytes.round() as u64)
     ));
+    page.line(verdict(c), 2);
     page.line(title, 2);
     if look.verbose {
         let pids: Vec<String> = c.pids.iter().map(u32::to_string).collect();
         page.line(Line::new().ink(Ink::Faint, format!("processes {}", pids.join(", "))), 2);
     }
-    parts(c, page);
-    page.line(verdict(c), 2);
+    page.gap();
+    parts(c, look, page);
 }
 
-fn parts(c: &ConnectionClass, page: &mut Page) {
+fn parts(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
     let mut table = Table::new()
-        .left("PART")
+        .left("COMPONENT")
         .right("P50")
         .right("P90")
         .right("P99")
         .right("MEAN")
-        .right("OF")
+        .right("SAMPLES")
         .wrapping("");
     let mut row = |name: &str, times: &Reading<TimesNs>, about: &str| {
         let Some(t) = times.known() else {
@@ -96,13 +99,13 @@ fn parts(c: &ConnectionClass, page: &mut Page) {
             Line::plain(some(t.p99)),
             Line::plain(Nanos(t.mean.round() as u64).to_string()),
             Line::plain(grouped(t.count)),
-            Line::new().ink(Ink::Faint, about),
+            Line::new().ink(Ink::Faint, if look.verbose { about } else { "" }),
         ]);
     };
-    row("path", &c.path_rtt_ns, "smoothed round trip, the client's delay of the ACK included");
-    row("at least", &c.path_least_rtt_ns, "least round trip");
+    row("path RTT", &c.path_rtt_ns, "smoothed round trip, the client's delay of the ACK included");
+    row("  least", &c.path_least_rtt_ns, "least round trip");
     row("queueing", &c.queueing_ns, "from readable to read");
-    row("wake-up", &c.wakeup_ns, "of it: from woken up to running");
+    row("  wake-up", &c.wakeup_ns, "of it: from woken up to running");
     let service = Reading::Known(c.service_ns.clone());
     row("service", &service, "from read to the response's first byte");
     page.table(&table, 0);
@@ -122,9 +125,9 @@ fn verdict(c: &ConnectionClass) -> Line {
             };
             Line::new()
                 .ink(Ink::Strong, format!("The network is {share} of it"))
-                .text(format!("; {server}, in the mean."))
+                .text(format!("; {server} (mean)"))
         }
-        _ => Line::plain(format!("No path is known; {server}, in the mean.")),
+        _ => Line::plain(format!("No path is known; {server} (mean)")),
     }
 }
 
@@ -168,6 +171,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::testing::golden;
 
     fn times(count: u64, us: u64) -> TimesNs {
         let ns = us * 1_000;
@@ -248,19 +252,27 @@ mod tests {
     fn parts_share_and_cost_are_told() {
         let said = plain(&document(), false);
         for wanted in [
-            "What port 5432 makes of requests · watched for 10 s",
+            "Response time of port 5432 · watched for 10 s",
             "postgres on tcp port 5432 · 2 processes · 4,000 exchanges (400/s) · 62 B there, 66 B back",
-            "The network is 14.3% to 33.3% of it; the server takes 120 µs, in the mean.",
+            "The network is 14.3% to 33.3% of it; the server takes 120 µs (mean)",
             "Watching took 0.31% of the busiest CPU, 1 µs an exchange; at most 1.0% was allowed.",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }
-        let row = said.lines().find(|l| l.starts_with("wake-up")).unwrap();
+        let row = said.lines().find(|l| l.starts_with("  wake-up")).unwrap();
         // 50 support no 99%.
         let words: Vec<&str> = row.split_whitespace().take(8).collect();
         assert_eq!(words, ["wake-up", "25", "µs", "50", "µs", "-", "25", "µs"]);
         assert!(said.lines().all(|l| l.chars().count() <= 100), "{said}");
         assert!(!said.contains("Observed") && !said.contains("sk_data_ready"), "{said}");
+    }
+
+    #[test]
+    fn the_answer_stands_in_the_second_line_at_both_widths() {
+        let mut d = document();
+        d.observed_share = 0.25;
+        d.warnings = vec!["the list is not complete".into()];
+        golden!("passive", "The network is 14.3% to 33.3% of it", |style| text(&d, style));
     }
 
     #[test]
@@ -284,7 +296,7 @@ mod tests {
             "a Unix socket has no path",
             "No path is known; the server takes 120 µs",
             "sk_data_ready: 8,000 runs of 90 ns",
-            "warning: the list is not complete",
+            "  the list is not complete",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }

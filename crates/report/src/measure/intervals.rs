@@ -3,7 +3,10 @@
 use model::measure::Interval;
 
 use super::runs;
-use crate::text::{Ink, Line, Page};
+use crate::{
+    text::{Ink, Line, Page},
+    words,
+};
 
 /// More are shown only when everything is asked for.
 const MOST_METHODS: usize = 4;
@@ -13,11 +16,7 @@ pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) 
     let value = value.bare();
     let Some(i) = interval else { return value };
     let [low, high] = [i.low, i.high].map(|end| show(end.max(0.0)).bare());
-    let low = match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
-        _ => low,
-    };
-    format!("{value} ({:.0}% CI {low}–{high})", i.level * 100.0)
+    format!("{value} ({:.0}% CI {})", i.level * 100.0, words::interval(&low, &high))
 }
 
 /// A run's interval, where it has one.

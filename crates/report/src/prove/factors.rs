@@ -2,7 +2,7 @@
 
 use model::prove::{FactorEffect, Outcome, ProveDocument};
 
-use super::{chance, change, ink, says};
+use super::{chance, change, effect, ink, says};
 use crate::text::{Line, Page, Table};
 
 /// So many stand in the first line; the table has all.
@@ -27,7 +27,7 @@ pub(super) fn beside(d: &ProveDocument) -> String {
 
 fn one(e: &FactorEffect) -> String {
     let comma = if pair(e) { ":" } else { "" };
-    format!("{} {}{comma} {}, {}", e.factor, e.level, word(e), change(&e.verdict))
+    format!("{} {}{comma} {}, {}", e.factor, e.level, word(e), effect(&e.verdict))
 }
 
 /// Whether it is what two factors do beyond the sum of each.
@@ -49,11 +49,11 @@ pub(super) fn table(d: &ProveDocument, page: &mut Page) {
     }
     page.gap();
     let mut table = Table::new()
-        .left("factor")
-        .left("level")
-        .right("effect (95% interval)")
-        .right("p")
-        .left("says");
+        .left("FACTOR")
+        .left("LEVEL")
+        .right("EFFECT (95% CI)")
+        .right("P")
+        .left("VERDICT");
     for e in &d.effects {
         table.row([
             Line::plain(&e.factor),

@@ -43,10 +43,7 @@ pub fn text(d: &ProveDocument, look: TextStyle) -> String {
         metrics(d, &mut page);
     }
     moved::show(d, &labels, look.verbose, &mut page);
-    page.gap();
-    for note in &d.notes {
-        page.line(Line::new().ink(Ink::Faint, "note: ").text(note), 2);
-    }
+    page.caveats(d.notes.iter().map(Line::plain));
     page.finish()
 }
 
@@ -121,12 +118,17 @@ fn ink(outcome: Outcome) -> Ink {
     }
 }
 
-/// `+5.1% (+4.8% to +5.4%), p 0.004`; `None` where nothing is compared.
+/// `+5.1% (95% CI +4.8% to +5.4%), p 0.004`; `None` where nothing is compared.
 fn detail(v: &Verdict) -> Option<String> {
-    Some(format!("{}, p {}", change(v), chance(v.effect.and(v.p)?)))
+    Some(format!("{}, p {}", effect(v), chance(v.effect.and(v.p)?)))
 }
 
-/// `+5.1% (+4.8% to +5.4%)`, or `-` where nothing is compared.
+/// As [`change`], with the interval's level: `+5.1% (95% CI +4.8% to +5.4%)`.
+pub fn effect(v: &Verdict) -> String {
+    change(v).replacen('(', "(95% CI ", 1)
+}
+
+/// `+5.1% (+4.8% to +5.4%)`, or `-` where nothing is compared; the head of its column has the level.
 pub fn change(v: &Verdict) -> String {
     let Some(effect) = v.effect.map(|e| share(e, v.difference, true)) else { return "-".into() };
     match (v.low, v.high) {
@@ -158,7 +160,7 @@ fn chance(p: f64) -> String {
 
 fn medians(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
     let names = d.metrics.iter().map(|m| &m.metric);
-    let mut table = names.clone().fold(Table::new().left("level"), |t, n| t.right(n)).right("runs");
+    let mut table = names.clone().fold(Table::new().left("LEVEL"), |t, n| t.right(n)).right("RUNS");
     for level in &d.levels {
         let mut row = vec![Line::plain(labels.label(&level.level))];
         row.extend(names.clone().map(|n| middle(level, n)));
@@ -174,8 +176,7 @@ fn middle(level: &LevelResult, metric: &str) -> Line {
 }
 
 fn metrics(d: &ProveDocument, page: &mut Page) {
-    let mut table =
-        Table::new().left("metric").right("change (95% interval)").right("p").left("says");
+    let mut table = Table::new().left("METRIC").right("CHANGE (95% CI)").right("P").left("VERDICT");
     for m in &d.metrics {
         let role = if m.guard { " (guard)" } else { "" };
         table.row([
@@ -193,11 +194,11 @@ fn levels(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
     let most =
         d.levels.iter().filter_map(|l| l.medians.get(&metric)).fold(0.0f64, |a, b| a.max(*b));
     let mut table = Table::new()
-        .left("level")
+        .left("LEVEL")
         .right(&metric)
         .left("")
-        .right("against the first")
-        .left("against the best");
+        .right("VS FIRST (95% CI)")
+        .left("VS BEST");
     // Before the first block nothing is compared.
     let judged = d.levels.iter().any(|l| l.against_best.is_some());
     let alone = if judged { "the best" } else { "-" };
@@ -270,5 +271,5 @@ fn margin(d: &ProveDocument, page: &mut Page) {
     let each = d.levels.iter().filter_map(|l| Some((behind(l)?, l)));
     let Some((_, next)) = each.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let Some(v) = &next.against_best else { return };
-    page.line(Line::plain(format!("The next is {}: {}.", next.level, change(v))), 2);
+    page.line(Line::plain(format!("The next is {}: {}.", next.level, effect(v))), 2);
 }

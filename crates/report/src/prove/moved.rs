@@ -25,19 +25,19 @@ pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut
         page.line(
             Line::new().ink(
                 Ink::Faint,
-                format!("What moved with it: of {of}, none is shown to have moved."),
+                format!("COUNTERS: of {of}, none is shown to have moved with it."),
             ),
             2,
         );
         return;
     }
-    page.line(Line::plain(format!("What moved with it, by {}, of {of}:", e.per)), 2);
+    page.line(Line::plain(format!("COUNTERS that moved with it, by {}, of {of}", e.per)), 2);
     let mut table = Table::new()
-        .left("counter")
+        .left("COUNTER")
         .right(labels.label(&e.first))
         .right(labels.label(&e.second))
-        .right("change (95% interval)")
-        .right("p");
+        .right("CHANGE (95% CI)")
+        .right("P");
     let shown = if all { e.moved.len() } else { MOST };
     for m in e.moved.iter().take(shown) {
         table.row([

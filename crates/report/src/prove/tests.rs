@@ -5,7 +5,7 @@ use model::prove::{
 };
 
 use super::text;
-use crate::TextStyle;
+use crate::{TextStyle, testing::golden};
 
 fn verdict(outcome: Outcome, effect: f64) -> Verdict {
     Verdict {
@@ -67,10 +67,10 @@ fn a_change_is_said_with_its_interval() {
     }];
     let said = text(&d, LOOK);
     for part in [
-        "x: worse · +5.0% (+4.0% to +7.0%), p 0.012",
+        "x: worse · +5.0% (95% CI +4.0% to +7.0%), p 0.012",
         "12 blocks in random mirrored order, 0 runs; the answer is clear.",
         "b      210,000",
-        "note: drifted",
+        "CAVEATS\n  drifted",
     ] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
@@ -133,7 +133,7 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     for part in ["server on 0", "300 +50.0%", "200 best", "Best: 0/1, better than every other."] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
-    assert!(said.contains("The next is 0/0: +50.0% ("), "{said}");
+    assert!(said.contains("The next is 0/0: +50.0% (95% CI "), "{said}");
     assert!(said.contains("p50, and how far it is from the best;"), "{said}");
     let mut of_a_rate = d.clone();
     of_a_rate.levels[0].against_best = Some(verdict(Outcome::Worse, -0.642));
@@ -187,8 +187,8 @@ fn the_first_line_of_several_factors_says_what_is_shown_of_each() {
     assert_eq!(
         first,
         "x: worse: threads 8 against threads 4, over the other factors' levels · \
-         +5.0% (+4.0% to +7.0%), p 0.012; order b worse, +3.0% (+2.0% to +5.0%); \
-         threads × cache 8 × on: they depend on one another, -40.0% (-41.0% to -38.0%)"
+         +5.0% (95% CI +4.0% to +7.0%), p 0.012; order b worse, +3.0% (95% CI +2.0% to +5.0%); \
+         threads × cache 8 × on: they depend on one another, -40.0% (95% CI -41.0% to -38.0%)"
     );
 }
 
@@ -264,4 +264,25 @@ fn the_guard_that_is_worse_is_named_at_once() {
     assert!(text(&d, LOOK).starts_with("x: not better: worse in p99 "), "{}", text(&d, LOOK));
     d.metrics = vec![guard(Outcome::NoDifferenceShown)];
     assert!(text(&d, LOOK).contains("or not shown within its limit"), "{}", text(&d, LOOK));
+}
+
+#[test]
+fn the_verdict_stands_in_the_first_line_at_both_widths() {
+    let mut d = document(Design::Ab);
+    d.metrics = vec![MetricVerdict {
+        metric: "p50".into(),
+        direction: Direction::LowerIsBetter,
+        guard: false,
+        verdict: d.verdict.clone(),
+    }];
+    golden!("ab", "x: worse · +5.0% (95% CI +4.0% to +7.0%)", |style| text(&d, style));
+    d.design = Design::Sweep;
+    d.levels[1].against_first = Some(verdict(Outcome::Worse, 0.05));
+    d.levels[1].against_best = Some(verdict(Outcome::Worse, 0.05));
+    d.best = Some(Best {
+        level: "a".into(),
+        smallest_within_noise: "a".into(),
+        within_noise: vec!["a".into()],
+    });
+    golden!("sweep", "x: worse", |style| text(&d, style));
 }

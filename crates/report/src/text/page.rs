@@ -64,6 +64,17 @@ impl Page {
         self.raw(&Line::new().ink(Ink::Strong, title));
     }
 
+    /// The section of caveats, most important first; none where there are none.
+    pub fn caveats(&mut self, lines: impl IntoIterator<Item = Line>) {
+        let mut lines = lines.into_iter().peekable();
+        if lines.peek().is_some() {
+            self.heading("CAVEATS");
+        }
+        for line in lines {
+            self.line(Line::plain("  ").also(line), 4);
+        }
+    }
+
     /// A table, indented.
     pub fn table(&mut self, table: &Table, indent: usize) {
         for row in table.rows(self.look.width.saturating_sub(indent)) {

@@ -181,13 +181,7 @@ fn caveats(plan: &Plan, page: &mut Page) {
     let owned = plan.changes.iter().filter(|c| !c.owner.is_empty());
     lines.extend(owned.map(|c| Line::plain(format!("{}: {}", c.knob, c.owner))));
     lines.extend(plan.notes.iter().map(Line::plain));
-    if lines.is_empty() {
-        return;
-    }
-    page.heading("CAVEATS");
-    for line in lines {
-        page.line(Line::plain("  ").also(line), 4);
-    }
+    page.caveats(lines);
 }
 
 /// The new value as a hex mask, where it is a list of CPUs.

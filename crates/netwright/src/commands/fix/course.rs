@@ -261,7 +261,7 @@ impl Course<'_> {
 fn reported(document: &ProveDocument) -> String {
     let said = report::prove::headline(document);
     match document.verdict.effect {
-        Some(_) => format!("{said}, {}", report::prove::change(&document.verdict)),
+        Some(_) => format!("{said}, {}", report::prove::effect(&document.verdict)),
         None => said,
     }
 }
