@@ -29,24 +29,29 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     look.silent(&host::RULES);
     let f = look.found("irqs_piled_up", "eth0");
     assert!(shows(f, "eth0's queue interrupts").ends_with("of them on CPU 0"), "{f:#}");
-    for irq in eth0.iter().take(2) {
+    // A queue that fewer flows fell to than make it busy (100 a second) is not named.
+    let evidence = f["evidence"].to_string();
+    let busy: Vec<u32> =
+        eth0.iter().copied().filter(|irq| evidence.contains(&format!("\"IRQ {irq} "))).collect();
+    assert!(busy.len() >= 2, "{f:#}");
+    for irq in busy {
         let shown = format!("IRQ {irq} ");
         assert!(shows(f, &shown).ends_with("effective affinity 0"), "{f:#}");
-        look.holds(figure(f, &shown), |t| interrupts(t, *irq)[0]);
+        look.holds(figure(f, &shown), |t| interrupts(t, irq)[0]);
     }
     // The busiest queue's stays; the others are shared by the CPUs of the NIC's node.
     let all = moves(f);
-    assert_eq!(all.len(), 7, "{f:#}");
+    assert!((5..=7).contains(&all.len()), "{f:#}");
     assert!(all.iter().all(|(irq, cpu)| eth0.contains(irq) && (4..8).contains(cpu)), "{f:#}");
 
     let f = look.found("irq_off_node", "eth0");
     assert_eq!((shows(f, "node of eth0"), shows(f, "CPUs of node 1")), ("1", "4-7"));
     assert!(shows(f, &format!("IRQ {}", eth0[0])).ends_with("on CPU 0"), "{f:#}");
     let all = moves(f);
-    // A queue that fewer flows fell to than make it busy (100 a second) stays where it is.
+    // What is not busy stays where it is.
     let (moved, left): (Vec<u32>, Vec<u32>) =
         eth0.iter().copied().partition(|irq| all.contains_key(irq));
-    assert!(moved.len() == all.len() && all.len() >= 6, "{f:#}");
+    assert!(moved.len() == all.len() && all.len() >= 5, "{f:#}");
     for irq in left {
         let per_s = look.per_s(|t| interrupts(t, irq)[0]);
         assert!(per_s < 2.2 * 100.0, "IRQ {irq}: {per_s:.0} a second: {f:#}");
