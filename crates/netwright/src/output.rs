@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, BufWriter, IsTerminal, Write},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use report::TextStyle;
@@ -183,10 +184,19 @@ pub fn note(text: &str) {
     row(&format!("netwright: {text}"));
 }
 
+/// Whether the last line of the terminal is a progress bar.
+static BAR_SHOWN: AtomicBool = AtomicBool::new(false);
+
 /// A line on standard error that is no message: a row of progress, a question. One that nobody
 /// reads is nobody's error.
 pub fn row(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", report::clean(line));
+    let erase = if BAR_SHOWN.swap(false, Ordering::Relaxed) { ERASE } else { "" };
+    let _ = writeln!(io::stderr(), "{erase}{}", report::clean(line));
+}
+
+/// Whether rows of progress are of use: a person reads them, and nobody forbade them.
+pub fn rows_wanted(quiet: bool) -> bool {
+    !quiet && io::stderr().is_terminal()
 }
 
 /// Prints what is wrong with the words that were typed: clap's text, with the prefix of all errors.
@@ -209,6 +219,9 @@ fn terminal_columns() -> Option<usize> {
     }?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
+
+/// Back to the line's beginning, and erases it.
+const ERASE: &str = "\r\x1b[K";
 
 /// How far a window has come, on standard error when that is a terminal.
 pub struct Progress {
@@ -238,18 +251,19 @@ impl Progress {
         }
         let full = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
         let line = format!("{} [{}{}]", self.what, "#".repeat(full), "-".repeat(20 - full));
-        if line != self.last {
-            let _ = write!(io::stderr(), "\r{line}\x1b[K");
+        if line != self.last || !BAR_SHOWN.load(Ordering::Relaxed) {
+            let _ = write!(io::stderr(), "{ERASE}{line}");
             let _ = io::stderr().flush();
             self.last = line;
+            BAR_SHOWN.store(true, Ordering::Relaxed);
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if !self.last.is_empty() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+        if BAR_SHOWN.swap(false, Ordering::Relaxed) {
+            let _ = write!(io::stderr(), "{ERASE}");
             let _ = io::stderr().flush();
         }
     }

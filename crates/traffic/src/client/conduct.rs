@@ -8,7 +8,13 @@ use probe::samples::clock::wait_until;
 
 use super::Peer;
 use crate::{
-    Error, control::message::Counters, host::Mark, net::now_ns, rtt::recorder::Window, team::Team,
+    Error,
+    control::message::Counters,
+    host::Mark,
+    net::now_ns,
+    rtt::recorder::Window,
+    served::intervals::Intervals,
+    team::{AskedUntilNow, Team},
 };
 
 /// Hears how far a measurement has come: what is being done and the share of it, 0 to 1.
@@ -26,12 +32,15 @@ pub struct Run<'a> {
     pub beside: Option<&'a (dyn Fn() + Sync)>,
     /// Hears of each interval of a server's answers (`http`, `pg`) as soon as it is over.
     pub heard: Option<&'a (dyn Fn(&ServedInterval) + Sync)>,
+    /// Hears each second of a window of `rtt` or `connect`: its end in seconds since the window
+    /// began, and round trips or connections a second.
+    pub second: Option<&'a (dyn Fn(f64, f64) + Sync)>,
 }
 
 impl<'a> Run<'a> {
     /// With nothing beside.
     pub fn new(stop: &'a AtomicBool, progress: Progress<'a>) -> Self {
-        Self { stop, progress, beside: None, heard: None }
+        Self { stop, progress, beside: None, heard: None, second: None }
     }
 }
 
@@ -78,8 +87,14 @@ pub fn conduct(
     let over = || run.stop.load(Ordering::Relaxed) || team.stopping();
     let whole = (common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0).max(1) as f64;
     let begun = now_ns();
+    let mut seconds = Intervals::new(1_000_000_000, common.duration_ns.0);
     let mut look = |window_from: Option<u64>| {
         let now = now_ns();
+        if let Some(hear) = run.second {
+            let handled = AskedUntilNow { answered: team.transactions(), ..Default::default() };
+            let second = seconds.look(window_from.map_or(0, |from| now - from), handled);
+            second.into_iter().for_each(|s| hear(s.end_s, s.transactions_per_s));
+        }
         (run.progress)(what, (now - begun) as f64 / whole);
         // Its data sockets may say nothing of it: there may be none now, or no answer to miss.
         if let Some(peer) = peer.filter(|p| p.is_gone()) {

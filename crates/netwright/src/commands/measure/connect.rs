@@ -2,7 +2,7 @@
 
 use model::measure::ConnectSpec;
 
-use super::{SecretArgs, conduct, secret};
+use super::{SecretArgs, conduct, each_second, second, secret};
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
@@ -17,7 +17,11 @@ pub fn run(spec: &ConnectSpec, from: &SecretArgs, output: &OutputArgs) -> Result
     }
     conduct(
         output,
-        |run| traffic::measure_connect(spec, secret.as_ref(), run),
+        |run| {
+            let hear = |end_s: f64, per_s: f64| second(end_s, per_s, "connections");
+            let run = traffic::Run { second: each_second(output, &hear), ..run };
+            traffic::measure_connect(spec, secret.as_ref(), run)
+        },
         |document, look| report::measure::connect(document, *look),
     )
 }

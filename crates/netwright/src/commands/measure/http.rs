@@ -18,6 +18,7 @@ use super::{
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
+    output::rows_wanted,
 };
 
 /// `netwright measure http`.
@@ -157,7 +158,9 @@ pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Do
         output,
         |run| {
             let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
-            let heard = spec.interval_ns.map(|_| hear).filter(|_| !output.talk.quiet);
+            let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
+            let heard =
+                (asked_for || rows_wanted(output.json || output.talk.quiet)).then_some(hear);
             traffic::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
         },
         |document, look| report::measure::http(document, *look),

@@ -78,7 +78,7 @@ pub struct ClientArgs {
     #[command(flatten)]
     pub socket: SocketArgs,
     /// Print progress at this interval to standard error, as pgbench's -P does: 1; the result has
-    /// intervals of this length [default: 1s, not printed].
+    /// intervals of this length [default: 1s, printed on a terminal].
     #[arg(value_parser = model::seconds, long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
     pub interval: Option<Nanos>,
     /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).

@@ -22,7 +22,7 @@ use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
     interrupt::Window,
-    output::{Progress, Sink},
+    output::{Progress, Sink, row, rows_wanted},
 };
 
 /// Measures what was asked, or what an earlier result was asked.
@@ -122,14 +122,31 @@ fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<
     let secret = secret(secret_args)?;
     conduct(
         output,
-        |run| match spec.common.peer {
-            PeerProgram::Qperf => traffic::qperf::client_rtt(spec, run),
-            PeerProgram::Netwright | PeerProgram::Iperf3 | PeerProgram::Server => {
-                traffic::measure_rtt(spec, secret.as_ref(), run)
+        |run| {
+            let hear = |end_s: f64, per_s: f64| second(end_s, per_s, "round trips");
+            let run = traffic::Run { second: each_second(output, &hear), ..run };
+            match spec.common.peer {
+                PeerProgram::Qperf => traffic::qperf::client_rtt(spec, run),
+                PeerProgram::Netwright | PeerProgram::Iperf3 | PeerProgram::Server => {
+                    traffic::measure_rtt(spec, secret.as_ref(), run)
+                }
             }
         },
         |document, look| report::measure::rtt(document, *look),
     )
+}
+
+/// Hears each second of a window: its end, in seconds since the window began, and a rate.
+type Second<'a> = &'a (dyn Fn(f64, f64) + Sync);
+
+/// Whoever hears of each second, where a person reads the rows.
+fn each_second<'a>(output: &OutputArgs, hear: Second<'a>) -> Option<Second<'a>> {
+    rows_wanted(output.json || output.talk.quiet).then_some(hear)
+}
+
+/// A row for a second that is over, in the form of `pgbench -P`.
+fn second(end_s: f64, per_s: f64, what: &str) {
+    row(&format!("progress: {end_s:.1} s, {per_s:.1} {what}/s"));
 }
 
 /// Runs a measurement with progress and Ctrl-C, prints what came of it, and says why it broke

@@ -20,7 +20,7 @@ use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
     interrupt::Window,
-    output::{Progress, Sink},
+    output::{Progress, Sink, rows_wanted},
 };
 
 /// `netwright measure pg`.
@@ -286,7 +286,9 @@ pub fn run(
         output,
         |run| {
             let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
-            let heard = spec.interval_ns.map(|_| hear).filter(|_| !output.talk.quiet);
+            let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
+            let heard =
+                (asked_for || rows_wanted(output.json || output.talk.quiet)).then_some(hear);
             traffic::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
         },
         |document, look| report::measure::pg(document, *look),

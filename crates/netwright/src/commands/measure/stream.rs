@@ -1,7 +1,5 @@
 //! `netwright measure stream`.
 
-use std::io::IsTerminal;
-
 use model::{
     BitsPerSec,
     measure::{Direction, PeerProgram, StreamInterval, StreamSpec},
@@ -11,17 +9,17 @@ use super::SecretArgs;
 use crate::{
     args::OutputArgs,
     exit::{Done, Failure},
-    output::row,
+    output::{row, rows_wanted},
 };
 
 /// Measures and prints.
 pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
     let secret = super::secret(secret)?;
     // On a terminal each interval is shown as soon as it is over.
-    let live = !output.json && !output.talk.quiet && std::io::stderr().is_terminal();
+    let live = rows_wanted(output.json || output.talk.quiet);
     let heard = |direction: Direction, interval: &StreamInterval| {
         if live {
-            row(&format!("\r\x1b[K{}", interval_line(direction, interval)));
+            row(&interval_line(direction, interval));
         }
     };
     super::conduct(
@@ -38,7 +36,7 @@ pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Resul
 }
 
 fn way(direction: Direction) -> &'static str {
-    if direction == Direction::Reverse { "from there" } else { "to there" }
+    if direction == Direction::Reverse { "reverse" } else { "forward" }
 }
 
 fn interval_line(direction: Direction, i: &StreamInterval) -> String {
