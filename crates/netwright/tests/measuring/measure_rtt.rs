@@ -47,6 +47,35 @@ fn a_service_time_shows_as_itself() {
     );
 }
 
+/// A service time of 1 ms allows at most 1,000 round trips a second.
+#[test]
+fn a_terminal_has_a_line_each_second() {
+    let server = Serve::start(&["--service-time", "1ms"]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result.json");
+    let command = format!(
+        "{NETWRIGHT} measure rtt {} --duration 2500ms --json -o {}",
+        server.target(),
+        file.display()
+    );
+    let on_terminal = Command::new("script").args(["-qec", &command, "/dev/null"]).output();
+    let shown = String::from_utf8(on_terminal.unwrap().stdout).unwrap();
+    let document: RttDocument = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let result = document.runs[0].transactions_per_s;
+    let lines: Vec<&str> = shown.split(['\r', '\n']).filter(|l| l.contains("progress: ")).collect();
+    assert_eq!(lines.len(), 2, "{shown:?}");
+    for (line, due_s) in lines.iter().zip([1.0, 2.0]) {
+        let line = line.trim_start_matches("\x1b[K");
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["progress:", end_s, "s,", rate, "round", "trips/s"] = words[..] else {
+            panic!("{line}")
+        };
+        let (end_s, rate): (f64, f64) = (end_s.parse().unwrap(), rate.parse().unwrap());
+        assert!((end_s - due_s).abs() < 0.3, "{line}");
+        assert!(rate <= 1_001.0 && (rate / result - 1.0).abs() < 0.25, "{line}, {result} in all");
+    }
+}
+
 #[test]
 fn a_delay_and_loss_on_the_wire_show_as_themselves() {
     needs_root();

@@ -141,7 +141,7 @@ type Second<'a> = &'a (dyn Fn(f64, f64) + Sync);
 
 /// Whoever hears of each second, where a person reads the rows.
 fn each_second<'a>(output: &OutputArgs, hear: Second<'a>) -> Option<Second<'a>> {
-    rows_wanted(output.json || output.talk.quiet).then_some(hear)
+    rows_wanted(output.talk.quiet).then_some(hear)
 }
 
 /// A row for a second that is over, in the form of `pgbench -P`.

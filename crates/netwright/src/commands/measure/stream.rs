@@ -16,7 +16,7 @@ use crate::{
 pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
     let secret = super::secret(secret)?;
     // On a terminal each interval is shown as soon as it is over.
-    let live = rows_wanted(output.json || output.talk.quiet);
+    let live = rows_wanted(output.talk.quiet);
     let heard = |direction: Direction, interval: &StreamInterval| {
         if live {
             row(&interval_line(direction, interval));
