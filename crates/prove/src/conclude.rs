@@ -44,11 +44,11 @@ impl Ending {
     }
 
     pub(crate) fn clear() -> Self {
-        Self { why: "the answer is clear".into(), planned: false, may_go_on: false }
+        Self { why: "the result is conclusive".into(), planned: false, may_go_on: false }
     }
 
     pub(crate) fn stopped() -> Self {
-        Self { why: "ended early by hand".into(), planned: false, may_go_on: true }
+        Self { why: "interrupted".into(), planned: false, may_go_on: true }
     }
 
     pub(crate) fn broken(e: &ProveError) -> Self {

@@ -12,7 +12,7 @@ use crate::{
 pub fn text(d: &FixDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);
-    page.line(Line::plain(format!("Under: {} ({} decides)", d.workload, d.goal)), 2);
+    page.line(Line::plain(format!("Workload: {}; goal: {}", d.workload, d.goal)), 2);
     still(d.frozen_host.as_ref(), &mut page);
     for (status, title) in [
         (CandidateStatus::Kept, "KEPT"),
@@ -54,7 +54,7 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
 }
 
 fn head(d: &FixDocument) -> Line {
-    let took = format!("{} in {:.0} s", d.ended, d.took_s);
+    let took = format!("{} ({:.0} s)", d.ended, d.took_s);
     let was_tried =
         |c: &&Candidate| matches!(c.status, CandidateStatus::Kept | CandidateStatus::Undone);
     let tried = d.candidates.iter().filter(was_tried).count();
@@ -68,7 +68,7 @@ fn head(d: &FixDocument) -> Line {
     }
     let line = Line::new().ink(Ink::Good, format!("{} kept", many(d.changes.len(), "change")));
     let gain = match &d.total {
-        Some(v) => format!(", all of them: {}, {}", says(v), effect(v)),
+        Some(v) => format!(", together: {}, {}", says(v), effect(v)),
         None => String::new(),
     };
     line.text(format!("{gain}; {tried}; {took}."))
@@ -165,7 +165,7 @@ mod tests {
             changes: vec![],
             total: Some(verdict(Outcome::Better, 0.5)),
             dry_run: false,
-            ended: "nothing more helps".into(),
+            ended: "no further remedy helps".into(),
             notes: vec![],
         }
     }
@@ -199,9 +199,7 @@ mod tests {
         ]);
         d.changes = d.candidates[0].changes.clone();
         d.notes = vec!["the host was busy".into()];
-        golden!("fix", "1 change kept, all of them: better, +50.0% (95% CI", |style| text(
-            &d, style
-        ));
+        golden!("fix", "1 change kept, together: better, +50.0% (95% CI", |style| text(&d, style));
     }
 
     #[test]

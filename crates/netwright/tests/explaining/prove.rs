@@ -313,13 +313,13 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     signal(&child, libc::SIGINT);
     let out = child.wait_with_output().unwrap();
     let found: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"ended early by hand".into()));
+    assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"interrupted".into()));
     let said = complaint(&out);
     assert!(said.contains("`netwright prove --resume --record r.jsonl` goes on with it"), "{said}");
     assert!(found["runs"].as_array().unwrap().len() >= 10);
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
     let (_, found) = done(folder.path(), &["e.toml", "--peek"]);
-    assert_eq!(found["ended"], "ended early by hand; --resume goes on with it");
+    assert_eq!(found["ended"], "interrupted; --resume goes on with it");
     // Another experiment is not gone on with, and it is told where it is another.
     let text = fs::read_to_string(folder.path().join("e.toml")).unwrap();
     fs::write(folder.path().join("e.toml"), text.replace("tr 12 11", "tr 13 11")).unwrap();

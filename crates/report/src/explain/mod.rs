@@ -35,18 +35,18 @@ fn head(d: &ExplainDocument, page: &mut Page) {
     page.line(title, 2);
     page.line(answer(d), 2);
     if !d.sum.conclusive {
-        let text = "Try again with less running beside it, or with a longer --max-duration.";
+        let text = "Run longer (--max-duration) or on a quieter host.";
         page.line(Line::plain(text), 2);
     }
     if d.interrupted {
-        let text = "Ended early: this is what was measured until then.";
+        let text = "Ended early: the figures cover the time until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
     let rounds = many(d.rounds as usize, "pair");
     let mut how =
         format!("{rounds} of rounds of {}; the network alone against {}", d.round_ns, d.responder);
     if let Some(ns) = d.injected_service_ns {
-        how += &format!("; the server spins {} for each response", time(ns));
+        how += &format!("; the server busy-loops {} for each response", time(ns));
     }
     page.line(Line::plain(how), 2);
     let each: Vec<String> =
@@ -58,7 +58,7 @@ fn head(d: &ExplainDocument, page: &mut Page) {
 
 /// What a transaction moves: bytes, and round trips where it is not one.
 fn exchange(e: &Exchange) -> String {
-    let bytes = format!("{} there, {} back", Bytes(e.request_bytes), Bytes(e.response_bytes));
+    let bytes = format!("{} request, {} response", Bytes(e.request_bytes), Bytes(e.response_bytes));
     match e.round_trips {
         n if n < 1.005 => bytes,
         n if (n - n.round()).abs() < 0.005 => format!("{bytes} in {n:.0} round trips"),
@@ -173,7 +173,7 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
 fn naive(d: &ExplainDocument, page: &mut Page) {
     let left = match d.naive.service_ns {
         ns if ns > 0.0 => format!("{} in the server", time(ns)),
-        _ => "nothing is left for the server, which cannot be".into(),
+        _ => "invalid, nothing is left for the server".into(),
     };
     let text = format!(
         "Naive estimate (clients / rate - 2 × {} one way): {left}.",
@@ -188,15 +188,17 @@ fn caveats(d: &ExplainDocument, page: &mut Page) {
     let noise: Vec<&str> =
         d.components.iter().filter(|c| !c.reported).map(|c| c.name.as_str()).collect();
     if !noise.is_empty() {
-        let text = format!("{}: within noise of 0; shares are of the rest.", noise.join(", "));
+        let text = format!("{}: within noise of 0, left out of the shares.", noise.join(", "));
         lines.push(Line::new().ink(Ink::Warn, text));
     }
     match &d.typical {
         None => lines.push(Line::plain(
-            "Transactions are of several kinds: there are means only, no typical one.",
+            "Transactions of several kinds: there are means only, no P50 of one.",
         )),
         Some(_) if !d.sum.conclusive => {
-            lines.push(Line::plain("What disturbed most transactions moved the P50, too."));
+            lines.push(Line::plain(
+                "The disturbance covers most transactions: the P50 has it, too.",
+            ));
         }
         Some(_) => {}
     }

@@ -160,14 +160,14 @@ fn limits(d: &ExplainDocument, page: &mut Page) {
         .collect();
     let from = d.knee_clients.map(|knee| many_about(knee.max(1.0)));
     let limits = match (&d.limiting, from) {
-        (Some(place), Some(from)) => format!("The {place} limits from about {from} on."),
-        (Some(place), None) => format!("The {place} limits with many clients."),
+        (Some(place), Some(from)) => format!("The {place} saturates at about {from}."),
+        (Some(place), None) => format!("The {place} saturates first."),
         (None, Some(from)) => {
-            format!("More than about {from} give no more; what limits is not known.")
+            format!("Throughput stops growing at about {from}; the limit is not known.")
         }
-        (None, None) => "What limits with many clients is not known.".into(),
+        (None, None) => "The limit with many clients is not known.".into(),
     };
-    let text = format!("{limits} A transaction takes of each: {}.", demands.join(", "));
+    let text = format!("{limits} Demand per transaction: {}.", demands.join(", "));
     page.line(Line::plain(text), 2);
 }
 

@@ -45,7 +45,7 @@ fn head(d: &PassiveDocument, page: &mut Page) {
         .text(format!(" · watched for {}", d.window_ns));
     page.line(title, 2);
     if d.interrupted {
-        let text = "Ended early: this is what was seen until then.";
+        let text = "Ended early: the figures cover the time until then.";
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
 }
@@ -56,10 +56,10 @@ fn one(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
         _ => "Unix socket".into(),
     };
     let title = Line::plain(format!("{} on {at}", c.process)).text(format!(
-        " · {} · {} ({:.0}/s) · {} there, {} back",
+        " · {} · {} ({}/s) · {} request, {} response",
         many(c.pids.len(), "process"),
         many(c.exchanges as usize, "exchange"),
-        c.exchanges_per_s,
+        grouped(c.exchanges_per_s.round() as u64),
         Bytes(c.request_bytes.round() as u64),
         Bytes(c.response_bytes.round() as u64)
     ));
@@ -127,25 +127,25 @@ fn verdict(c: &ConnectionClass) -> Line {
                 .ink(Ink::Strong, format!("The network is {share} of it"))
                 .text(format!("; {server} (mean)"))
         }
-        _ => Line::plain(format!("No path is known; {server} (mean)")),
+        _ => Line::plain(format!("Network share unknown; {server} (mean)")),
     }
 }
 
 fn cost(d: &PassiveDocument, look: TextStyle, page: &mut Page) {
     let share = d.cost.busiest_cpu_share.known().copied().unwrap_or(0.0);
     let each = match d.cost.ns_per_exchange.known() {
-        Some(ns) => format!(", {} an exchange", Nanos(ns.round() as u64)),
+        Some(ns) => format!(", {} per exchange", Nanos(ns.round() as u64)),
         None => String::new(),
     };
     let budget = match d.cost.budget_share.known() {
         // How much it has taken is looked at now and then, and ends it a little late.
         Some(most) if share > *most => {
-            format!("it stopped at {} of each second, noticed a little late", percent(*most))
+            format!("limit {} of each second, noticed a little late", percent(*most))
         }
-        Some(most) => format!("at most {} was allowed", percent(*most)),
-        None => "all was to be observed".into(),
+        Some(most) => format!("limit {}", percent(*most)),
+        None => "no limit".into(),
     };
-    let text = format!("Watching took {:.2}% of the busiest CPU{each}; {budget}.", share * 100.0);
+    let text = format!("Overhead: {:.2}% of the busiest CPU{each}; {budget}.", share * 100.0);
     page.line(Line::new().ink(Ink::Faint, text), 2);
     if !look.verbose {
         return;
@@ -253,9 +253,9 @@ mod tests {
         let said = plain(&document(), false);
         for wanted in [
             "Response time of port 5432 · watched for 10 s",
-            "postgres on tcp port 5432 · 2 processes · 4,000 exchanges (400/s) · 62 B there, 66 B back",
+            "postgres on tcp port 5432 · 2 processes · 4,000 exchanges (400/s) · 62 B request, 66 B response",
             "The network is 14.3% to 33.3% of it; the server takes 120 µs (mean)",
-            "Watching took 0.31% of the busiest CPU, 1 µs an exchange; at most 1.0% was allowed.",
+            "Overhead: 0.31% of the busiest CPU, 1 µs per exchange; limit 1.0%.",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }

@@ -114,14 +114,14 @@ fn plain(d: &ExplainDocument) -> String {
 fn parts_sum_predictions_and_changes_are_told() {
     let said = plain(&document());
     for wanted in [
-        "Response time of rtt://db1 · 8 clients · 64 B there, 2 KiB back",
+        "Response time of rtt://db1 · 8 clients · 64 B request, 2 KiB response",
         "spins 70 µs",
         "server queueing  unresolved  -495 to -505 ns",
         "Sum 100 µs; measured 100 µs",
         "The network is 19.9% of it; service is the largest: 70 µs (95% CI 69.3–70.7 µs)",
         "rtt=1 ms",
         "79,600",
-        "The server limits from about 5.7 clients on",
+        "The server saturates at about 5.7 clients",
         "server 70 µs over 4",
         "WHAT IF, WITH 8 CLIENTS    PER S  FACTOR",
         "  no network             100,000   ×1.26",
@@ -144,7 +144,10 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
     let said = plain(&d);
     assert!(said.contains("Inconclusive: 4 of 12 rounds"), "{said}");
     let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("What disturbed most transactions moved the P50, too."), "{said}");
+    assert!(
+        flat.contains("The disturbance covers most transactions: the P50 has it, too."),
+        "{said}"
+    );
     assert!(flat.contains("longer --max-duration."), "{said}");
     assert!(!said.contains("The network is"), "{said}");
 }
@@ -221,11 +224,11 @@ fn what_is_not_known_of_a_server_is_not_said() {
     d.what_if[0].bound = Some(Bound::AtMost);
     d.clients = 1;
     let said = plain(&d);
-    assert!(said.contains("What limits with many clients is not known."), "{said}");
+    assert!(said.contains("The limit with many clients is not known."), "{said}");
     assert!(said.contains("WHAT IF, WITH 1 CLIENT "), "{said}");
     assert!(said.contains("no network  ") && said.contains("  at most 100,000"), "{said}");
     (d.limiting, d.knee_clients) = (Some("client".into()), Some(1.04));
-    assert!(plain(&d).contains("The client limits from about 1 client on."));
+    assert!(plain(&d).contains("The client saturates at about 1 client."));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn aspects() -> Vec<Aspect<ConnectRun>> {
             cell: |r| Bytes(r.request_bytes).to_string(),
             said: |r| match (r.request_bytes, r.response_bytes) {
                 (0, 0) => "nothing sent on them".into(),
-                (out, back) => format!("{} sent and {} awaited on each", Bytes(out), Bytes(back)),
+                (out, back) => format!("{} request, {} response on each", Bytes(out), Bytes(back)),
             },
         },
         Aspect {
@@ -157,7 +157,7 @@ fn accepted(runs: &[ConnectRun], page: &mut Page) {
         let Some(theirs) = run.peer_accepted_in_all.get() else { continue };
         if theirs != run.established_in_all {
             let text = format!(
-                "{}{} were established at the client in all, {} accepted by the server.",
+                "{}the client established {}, the server accepted {}.",
                 about(&[n + 1], runs.len()),
                 grouped(run.established_in_all),
                 grouped(theirs)
@@ -198,7 +198,7 @@ fn budget(r: &ConnectRun) -> Line {
     };
     let limit = match r.close {
         Close::Local => format!(
-            "Each connection keeps its port for {} here: {} a second can go on for ever.",
+            "A closed connection keeps its port for {} here: {} connections/s are sustainable.",
             b.kept_ns,
             per_second(b.sustained_per_s).bare()
         ),
@@ -214,9 +214,7 @@ fn budget(r: &ConnectRun) -> Line {
     let faster = r.close == Close::Local && r.connections_per_s > b.sustained_per_s;
     let line = Line::plain(text);
     match faster {
-        true => {
-            line.ink(Ink::Warn, " This run was faster: going on, it would have run out of them.")
-        }
+        true => line.ink(Ink::Warn, " This run was faster: a longer one would exhaust the ports."),
         false => line,
     }
 }

@@ -67,9 +67,9 @@ impl<R: Run> Head<'_, R> {
         if self.interrupted {
             let text = match (self.runs.len(), self.missing.as_str()) {
                 (0, _) => "Ended early, before anything was measured.".to_owned(),
-                (_, "") => "Ended early: this is what was measured until then.".to_owned(),
+                (_, "") => "Ended early: the figures cover the time until then.".to_owned(),
                 (_, missing) => format!(
-                    "Ended early: this is what was measured until then; not measured: {missing}."
+                    "Ended early: the figures cover the time until then; not measured: {missing}."
                 ),
             };
             page.line(Line::new().ink(Ink::Warn, text), 2);

@@ -24,7 +24,7 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     let below = smallest.filter(|&ns| ns > 0 && ns < floor.trust_above_ns);
     if let Some(ns) = below {
         let text = format!(
-            "  {} is below {}: more than 1% of it is the generator's own.",
+            "  Noise: {} is below {}, where client overhead is over 1%.",
             Nanos(ns),
             Nanos(floor.trust_above_ns)
         );
@@ -32,7 +32,7 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     }
     if !page.look().verbose {
         let text = format!(
-            "  Below {} over 1% is the generator's; wake-ups came up to {} late (-v).",
+            "  Noise: client overhead is 1% at {}; wake-up jitter up to {} (-v).",
             Nanos(floor.trust_above_ns),
             Nanos(floor.timer_lateness_ns.max)
         );
@@ -94,7 +94,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     if reported.is_empty() {
         page.gap();
         let at = if peer { "at either end" } else { "at the client; the server does not report" };
-        let text = format!("No kernel counter of loss, retransmission or a full queue moved {at}.");
+        let text = format!("No drops, retransmits or full queues {at}.");
         page.line(Line::new().ink(Ink::Good, text), 2);
     } else {
         page.heading("KERNEL COUNTERS THAT CHANGED");

@@ -186,8 +186,7 @@ fn schedule(runs: &[RttRun], page: &mut Page) {
     page.heading("OPEN LOOP");
     page.line(
         Line::plain(
-            "  Round trips count from the time that the schedule gave each request, so that none \
-             is missed that a stall held up.",
+            "  Round trips count from each request's scheduled time, so a stall shows in full.",
         ),
         2,
     );

@@ -47,7 +47,7 @@ fn document(design: Design) -> ProveDocument {
         effects: vec![],
         evidence: Evidence::default(),
         frozen_host: None,
-        ended: "the answer is clear".into(),
+        ended: "the result is conclusive".into(),
         discarded_runs: 0,
         notes: vec!["drifted".into()],
         runs: vec![],
@@ -68,7 +68,7 @@ fn a_change_is_said_with_its_interval() {
     let said = text(&d, LOOK);
     for part in [
         "x: worse · +5.0% (95% CI +4.0% to +7.0%), p 0.012",
-        "12 blocks in random mirrored order, 0 runs; the answer is clear.",
+        "12 blocks in random mirrored order, 0 runs; the result is conclusive.",
         "b      210,000",
         "CAVEATS\n  drifted",
     ] {

@@ -207,12 +207,12 @@ impl Calibration {
         let limit = Nanos(trust_above_ns);
         let mut parts = vec![if self.sample_ns >= self.clock_step_ns as f64 {
             format!(
-                "below {limit} the generator, {} a sample, is over 1% of the figure",
+                "client overhead, {} a sample, is over 1% of figures below {limit}",
                 Nanos(self.sample_ns.round() as u64)
             )
         } else {
             format!(
-                "below {limit} a step of the clock, {}, is over 1% of the figure",
+                "a step of the clock, {}, is over 1% of figures below {limit}",
                 Nanos(self.clock_step_ns)
             )
         }];
@@ -349,13 +349,17 @@ mod tests {
         assert_eq!((floor.trust_above_ns, floor.steal_ns), (3140, Reading::Known(0)));
         assert_eq!(
             floor.why,
-            "below 3.14 µs the generator, 31 ns a sample, is over 1% of the figure; excursions \
+            "client overhead, 31 ns a sample, is over 1% of figures below 3.14 µs; excursions \
              up to 84 µs can be this machine's own: so late it woke from one sleep in 100, and \
              rarer ones may be longer"
         );
         let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);
-        assert!(floor.why.starts_with("below 100 µs a step of the clock, 1 µs"), "{}", floor.why);
+        assert!(
+            floor.why.starts_with("a step of the clock, 1 µs, is over 1% of figures below 100 µs"),
+            "{}",
+            floor.why
+        );
         assert!(floor.why.ends_with("is not known"), "{}", floor.why);
         assert!(calibration(1.0, 1).certificate(&[]).steal_ns.why_not().is_some());
     }

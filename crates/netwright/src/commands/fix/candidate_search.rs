@@ -122,10 +122,10 @@ impl CandidateSearch {
     /// Why the host is looked at again, and for how long.
     pub fn why_again(&self, next: Observation) -> String {
         let why = match self.showed {
-            true => "nothing that the last look showed was kept",
-            false => "nothing new to try was seen",
+            true => "no remedy of the last diagnosis was kept",
+            false => "no new remedy found",
         };
-        format!("{why}; looking at the host again, for {}", next.long())
+        format!("{why}; diagnosing the host again for {}", next.long())
     }
 
     /// Which look it was, where that says something: one found what those before it did not.
@@ -133,7 +133,7 @@ impl CandidateSearch {
         let found = fresh.iter().find(|a| !a.change_requests.is_empty())?;
         let (by, look) = (&found.candidate.asked_by, self.looks);
         let before = if look == 2 { "one".to_owned() } else { (look - 1).to_string() };
-        (look > 1).then(|| format!("{by}: seen in look {look}, not in the {before} before"))
+        (look > 1).then(|| format!("{by}: found by diagnosis {look}, not by the {before} before"))
     }
 
     /// How often and how long the host was looked at in all, and what the last look came to.
@@ -148,11 +148,12 @@ impl CandidateSearch {
             _ => format!(", {} of them since the last change was kept", self.looks),
         };
         let last = match self.showed {
-            true => "nothing that the last look showed was kept",
-            false => "the last look showed nothing new",
+            true => "no remedy of the last diagnosis was kept",
+            false => "the last diagnosis found nothing new",
         };
-        let over = if self.next().is_some() { ", and the budget holds no more looks" } else { "" };
-        format!("the host was looked at {times}{since}; {last}{over}")
+        let over =
+            if self.next().is_some() { ", and the time budget allows no further one" } else { "" };
+        format!("the host was diagnosed {times}{since}; {last}{over}")
     }
 }
 
@@ -243,18 +244,18 @@ mod tests {
         other.changes[0].new = "combined 8".into();
         candidate_search.fresh(candidate_search.next().unwrap(), &[other.clone()], &[]);
         let said = candidate_search.why_again(candidate_search.next().unwrap());
-        assert!(said.starts_with("nothing that the last look showed was kept; looking"), "{said}");
+        assert!(said.starts_with("no remedy of the last diagnosis was kept; diagnosing"), "{said}");
         assert_eq!(
             candidate_search.in_vain(),
-            "the host was looked at 2 times, 6 s in all, 1 of them since the last change was kept; \
-             nothing that the last look showed was kept, and the budget holds no more looks"
+            "the host was diagnosed 2 times, 6 s in all, 1 of them since the last change was kept; \
+             no remedy of the last diagnosis was kept, and the time budget allows no further one"
         );
         candidate_search.fresh(candidate_search.next().unwrap(), &[other], &[]);
         let said = candidate_search.why_again(candidate_search.next().unwrap());
-        assert!(said.starts_with("nothing new to try was seen; looking"), "{said}");
+        assert!(said.starts_with("no new remedy found; diagnosing"), "{said}");
         let said = candidate_search.in_vain();
         assert!(said.contains("3 times, 12 s in all, 2 of them since"), "{said}");
-        assert!(said.contains("the last look showed nothing new, and"), "{said}");
+        assert!(said.contains("the last diagnosis found nothing new, and"), "{said}");
     }
 
     #[test]

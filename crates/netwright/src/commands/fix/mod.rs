@@ -349,7 +349,7 @@ fn rounds(
             .next()
             .filter(|observation| candidate_search.is_first() || course.holds_look(*observation))
         else {
-            document.ended = "nothing more helps".into();
+            document.ended = "no further remedy helps".into();
             document.notes.push(candidate_search.in_vain());
             return Ok(());
         };
@@ -359,7 +359,7 @@ fn rounds(
         let look =
             judge::look((course.args, observation), probe, course.window, course.hosts.peer())?;
         let Some(run) = look.run else {
-            document.ended = "ended early by hand".into();
+            document.ended = "interrupted".into();
             return Ok(());
         };
         course.pace.looked(run);
@@ -373,7 +373,7 @@ fn rounds(
             return Ok(());
         }
         if course.window.was_interrupted() {
-            document.ended = "ended early by hand".into();
+            document.ended = "interrupted".into();
             return Ok(());
         }
         if course.kept.len() > kept {
@@ -419,7 +419,7 @@ fn tried(
     for mut attempt in fresh {
         left -= 1;
         if course.window.was_interrupted() {
-            (goes_on, document.ended) = (false, "ended early by hand".into());
+            (goes_on, document.ended) = (false, "interrupted".into());
         }
         if goes_on && !attempt.change_requests.is_empty() {
             let own = course.args.allow_disconnect;
@@ -450,7 +450,7 @@ fn tried(
                 }
                 (Some(_), Some(slice)) => {
                     if !course.candidate(&mut attempt, slice)? {
-                        (goes_on, document.ended) = (false, "ended early by hand".into());
+                        (goes_on, document.ended) = (false, "interrupted".into());
                     }
                 }
             }
@@ -494,7 +494,7 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
     let harmful = total.as_ref().is_some_and(harm);
     document.total = total;
     if course.window.was_interrupted() {
-        document.ended = "ended early by hand".into();
+        document.ended = "interrupted".into();
     }
     if harmful {
         document.notes.push("together they do harm: everything was undone".into());
