@@ -212,6 +212,14 @@ impl Nginx {
         ([127, 0, 0, 1], self.port).into()
     }
 
+    /// The process id of its worker.
+    pub fn worker(&self) -> u32 {
+        let master = self.child.as_ref().expect("it runs").id();
+        let children = format!("/proc/{master}/task/{master}/children");
+        let text = std::fs::read_to_string(children).expect("a master's children");
+        text.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("one worker")
+    }
+
     /// The lines of its access log; all of them once it is stopped.
     pub fn log(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.join("access.log")).unwrap_or_default();
