@@ -377,7 +377,8 @@ fn the_tengig_preset_holds_tcp_back_by_its_buffers() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let rate = json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
     // One window of at most 128 KiB a round trip of at least 4 ms: 262 Mbit/s of 1 Gbit/s.
-    assert!((10e6..262e6).contains(&rate), "{rate} bit/s");
+    // The kernel lets about half of the buffer be a window: 150 Mbit/s on a quiet machine.
+    assert!((76e6..262e6).contains(&rate), "{rate} bit/s");
     drop(lab);
     assert_eq!(new_since(&before), BTreeSet::new());
 }
