@@ -14,7 +14,7 @@ use report::{
     watch::{
         clock,
         contexts::{self, Context},
-        costs,
+        costs, traffic,
     },
 };
 
@@ -39,7 +39,7 @@ const NAMES: [(&str, &str); Pane::ALL.len()] = [
 ];
 
 /// Lines of the picture that are neither grid nor table.
-const FRAME: u16 = 5;
+const FRAME: u16 = 6;
 
 /// Draws it, whatever the size.
 pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
@@ -48,8 +48,8 @@ pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
     let shown = screen.record.map(|r| filtered(r, screen.state));
     let width = usize::from(area.width);
     paper.put(title(screen, shown.as_deref(), width, ink));
-    if screen.state.help {
-        help::LINES.iter().for_each(|l| paper.put(Line::from(*l)));
+    if let Some(help) = screen.state.help {
+        help::lines(help, screen.state.pane).into_iter().for_each(|l| paper.put(Line::from(l)));
         return;
     }
     let Some(interval) = shown.as_deref() else {
@@ -57,6 +57,8 @@ pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
         paper.bottom(keys(screen.state, width, ink));
         return;
     };
+    let traffic = traffic(interval).unwrap_or_else(|| "RX, TX: not sampled (table 7)".into());
+    paper.put(Line::from(clean(&traffic)));
     paper.put(about(screen.state, interval, ink));
     paper.put(legend(interval, ink));
     let room = usize::from(area.height.saturating_sub(FRAME));
@@ -201,15 +203,15 @@ fn tabs(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
 fn keys(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
     let text = match (state.place.is_some(), width >= 110) {
         (true, true) => {
-            "q quit  space play/pause  left/right interval  home/end  tab table  s sort  f filter  \
+            "q quit  space play/pause  left/right interval  home/end  tab table  s/r sort  f filter  \
              up/down rows  </> columns  ? help"
         }
-        (true, false) => "q quit  space play  left/right seek  tab table  s sort  f filter  ? help",
+        (true, false) => "q quit  space play  left/right seek  tab table  s/r sort  f filter  ? help",
         (false, true) => {
-            "q quit  space pause  tab table  s sort  f filter  t threads  up/down rows  </> columns  \
+            "q quit  space pause  tab table  s/r sort  f filter  t threads  up/down rows  </> columns  \
              ? help"
         }
-        (false, false) => "q quit  space pause  tab table  s sort  f filter  </> columns  ? help",
+        (false, false) => "q quit  space pause  tab table  s/r sort  f filter  </> columns  ? help",
     };
     Line::from(Span::styled(text, ink.faint()))
 }

@@ -1,27 +1,58 @@
-//! What the keys do and what the letters mean.
+//! What the columns and letters mean, and what the keys do.
 
-/// The help, a line each.
-pub const LINES: [&str; 22] = [
+use report::watch::legend::{self, Entry};
+
+use super::state::{Help, Pane};
+
+/// What the bars are.
+const BARS: [&str; 6] = [
+    "BARS, by where softirq time went (full bar: see above); a letter each on many CPUs,",
+    "  upper case from 10%, with a digit for tens of percent, a dot below 1%:",
+    "  S at the end of a task's own system call     I on an idle CPU",
+    "  T after an interrupt in a task's time        K ksoftirqd   N NAPI threads",
+    "  Without eBPF they are /proc/stat's: u user s system i irq q softirq x steal",
+    "  (upper case from 50%, a dot below 5%). -: not known; table 8 says why.",
+];
+
+/// What the keys do.
+const KEYS: [&str; 12] = [
     "KEYS",
     "  q, Ctrl-C      quit                      space, p   pause / go on",
     "  tab, 1-9       next table, that table    s          sort by the next column",
-    "  up, down       a row (PgUp, PgDn: ten)   < >        columns to the left, right",
+    "  up, down       a row (PgUp, PgDn: ten)   r          reverse the order",
+    "  < >            columns to the left, right",
     "  f              filter; Esc drops it      t          tasks: threads, processes",
     "  left, right    replay: an interval back, on   (live: the table before, behind)",
     "  home, end      replay: the first interval, the last",
     "",
     "FILTER  words, and nic:eth0  cpu:0-3,8  pid:4711; a row must fit them all",
-    "BARS    where softirq time went, as part of the CPU's time (full bar: see above)",
-    "  S  at the end of a task's own system call: it works for its own packets",
-    "  T  in an interrupt of some task: it loses that time",
-    "  I  the CPU was idle before",
-    "  K  ksoftirqd: too much for an interrupt",
-    "  N  threaded NAPI's own threads",
-    "Without eBPF the bars are what /proc/stat claims: u user, s system, i irq,",
-    "q softirq, x stolen by the hypervisor.",
-    "Many CPUs: a letter each, that of the largest part. Capital: 10% or more (of",
-    "/proc/stat: 50%). A dot: below 1% (5%). A digit behind it: tens of percent.",
-    "/PROC si, us, sy, id: what /proc/stat claims of the same interval.",
-    "-: not known; table 8 says why, and what would grant it.",
+    "",
     "Any key goes back.",
 ];
+
+/// A page of the help, a line each.
+pub fn lines(page: Help, pane: Pane) -> Vec<String> {
+    let text = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+    if page == Help::Keys {
+        return text(&KEYS);
+    }
+    let mut lines = vec!["COLUMNS of this table".to_owned()];
+    lines.extend(columns(pane).iter().map(|(head, about)| format!("  {head:<18} {about}")));
+    lines.extend(text(&BARS));
+    lines.push("? again: the keys. Any other key goes back.".into());
+    lines
+}
+
+fn columns(pane: Pane) -> &'static [Entry] {
+    match pane {
+        Pane::Cpus => legend::CPUS,
+        Pane::Queues => legend::QUEUES,
+        Pane::InterruptedTasks => legend::TASKS,
+        Pane::Waits => legend::WAITS,
+        Pane::MigratedThreads => legend::MIGRATIONS,
+        Pane::Messages => legend::MESSAGES,
+        Pane::Counters => legend::COUNTERS,
+        Pane::Programs => legend::PROGRAMS,
+        Pane::Findings => legend::FINDINGS,
+    }
+}

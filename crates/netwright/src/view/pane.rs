@@ -19,8 +19,8 @@ use report::{
 use super::{
     Screen,
     ink::Ink,
-    state::{Pane, TableView},
-    table::{self, Draw, wrapped},
+    state::{Pane, TableView, ViewState},
+    table::{self, Draw, Sorted, wrapped},
 };
 
 /// The chosen table in this room.
@@ -36,11 +36,7 @@ pub fn lines(
         return window(found(screen, interval, ink, width), state.scroll, height);
     }
     let mut list = listing(state.pane, interval, screen.host, state.threads);
-    let by = state.sorted_by(list.columns.len());
-    let sorted = by.and_then(|at| list.columns.get(at)).map(|c| c.head);
-    if let Some(at) = by {
-        list.sort(at);
-    }
+    let sorted = arrange(&mut list, state);
     list.keep(&state.only.words);
     let list = list.without_empty_columns();
     let behind = behind(state.pane, &list, interval, ink, width);
@@ -55,6 +51,25 @@ pub fn lines(
     let mut all = table::lines(&list, &draw);
     all.extend(behind);
     all
+}
+
+/// Brings the rows in order; the column that they are sorted by, and which way.
+fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
+    let reversed = state.is_reversed();
+    let by = state.sorted_by(list.columns.len());
+    if let Some(at) = by {
+        list.sort(at);
+    }
+    if reversed {
+        list.rows.reverse();
+    }
+    let chosen = by.and_then(|at| list.columns.get(at)).map(|c| (c.head, c.right));
+    // Numbers begin with the largest; text, and the rows of CPUs, with the least.
+    let (head, falls) = chosen.or_else(|| {
+        let head = state.pane.comes_by()?;
+        Some((head, matches!(state.pane, Pane::InterruptedTasks | Pane::MigratedThreads)))
+    })?;
+    Some(Sorted { head, falls: falls != reversed })
 }
 
 fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool) -> Listing {

@@ -50,9 +50,29 @@ impl Pane {
         Self::ALL.iter().position(|p| *p == self).unwrap_or(0)
     }
 
+    /// The column that its rows come sorted by, where it is one.
+    pub fn comes_by(self) -> Option<&'static str> {
+        match self {
+            Self::Cpus => Some("CPU"),
+            Self::Queues => Some("NIC"),
+            Self::InterruptedTasks => Some("LOST TO IRQ"),
+            Self::MigratedThreads => Some("MIGRATIONS"),
+            _ => None,
+        }
+    }
+
     fn at(index: usize) -> Self {
         Self::ALL.get(index % Self::ALL.len()).copied().unwrap_or(Self::Cpus)
     }
+}
+
+/// A page of the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Help {
+    /// What the columns of the table and the letters of the bars mean.
+    Columns,
+    /// What the keys do.
+    Keys,
 }
 
 /// What the loop must do about a key.
@@ -110,14 +130,16 @@ pub struct ViewState {
     pub aside: usize,
     /// By pane, the column it is sorted by.
     pub sort: [Option<usize>; Pane::ALL.len()],
+    /// By pane, whether its rows stand the other way round.
+    pub reversed: [bool; Pane::ALL.len()],
     /// Payers by thread.
     pub threads: bool,
     /// The filter.
     pub only: Only,
     /// The filter's line while it is being typed.
     pub editing: Option<String>,
-    /// Help is shown.
-    pub help: bool,
+    /// The help shown: keys, then the columns of the table.
+    pub help: Option<Help>,
     /// The picture stands still.
     pub paused: bool,
     /// Where in a recording; none when live.
@@ -137,10 +159,11 @@ impl ViewState {
             scroll: 0,
             aside: 0,
             sort: [None; Pane::ALL.len()],
+            reversed: [false; Pane::ALL.len()],
             threads: false,
             only: Only::parse("", &asked),
             editing: None,
-            help: false,
+            help: None,
             paused: false,
             place,
             note: None,
@@ -187,19 +210,21 @@ impl ViewState {
             self.edit(key.code);
             return Act::Draw;
         }
-        if self.help {
-            self.help = false;
+        if let Some(help) = self.help {
+            let next = matches!(key.code, KeyCode::Char('?' | 'h')) && help == Help::Columns;
+            self.help = next.then_some(Help::Keys);
             return if key.code == KeyCode::Char('q') { Act::Quit } else { Act::Draw };
         }
         match key.code {
             KeyCode::Char('q') => return Act::Quit,
-            KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Char('?' | 'h') => self.help = Some(Help::Columns),
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
             KeyCode::Char('f' | '/') => self.editing = Some(self.only.text.clone()),
             KeyCode::Esc if self.note.is_some() => self.note = None,
             KeyCode::Esc => self.set_filter(""),
             KeyCode::Char('t') => self.threads = !self.threads,
             KeyCode::Char('s') => self.next_sort(),
+            KeyCode::Char('r') => self.reverse(),
             KeyCode::Char('>' | '.') => self.aside = self.aside.saturating_add(1).min(64),
             KeyCode::Char('<' | ',') => self.aside = self.aside.saturating_sub(1),
             code => return self.moves(code),
@@ -255,6 +280,18 @@ impl ViewState {
             };
         }
         self.scroll = 0;
+    }
+
+    fn reverse(&mut self) {
+        if let Some(reversed) = self.reversed.get_mut(self.pane.index()) {
+            *reversed = !*reversed;
+        }
+        self.scroll = 0;
+    }
+
+    /// Whether the pane's rows stand the other way round.
+    pub fn is_reversed(&self) -> bool {
+        self.reversed.get(self.pane.index()).copied().unwrap_or(false)
     }
 
     /// The pane's column to sort by, of so many columns; beyond the last there is none.

@@ -11,6 +11,22 @@ use super::ink::Ink;
 /// Columns that stay when others are put aside: whose row it is.
 const PINNED: usize = 2;
 
+/// The column that rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sorted {
+    /// Its head.
+    pub head: &'static str,
+    /// Whether it begins with the largest.
+    pub falls: bool,
+}
+
+impl Sorted {
+    /// The head with the mark.
+    fn marked(self) -> String {
+        format!("{}{}", self.head, if self.falls { '▼' } else { '▲' })
+    }
+}
+
 /// How a listing is to be drawn.
 pub struct Draw {
     /// Colours.
@@ -19,10 +35,20 @@ pub struct Draw {
     pub scroll: usize,
     /// Columns left out behind the first two.
     pub aside: usize,
-    /// The head of the column that it is sorted by.
-    pub sorted: Option<&'static str>,
+    /// The column that it is sorted by.
+    pub sorted: Option<Sorted>,
     /// Lines of the terminal.
     pub height: usize,
+}
+
+impl Draw {
+    /// A head, marked where it is the one that rows are sorted by.
+    fn head(&self, head: &str) -> String {
+        match self.sorted.filter(|s| s.head == head) {
+            Some(sorted) => sorted.marked(),
+            None => head.to_owned(),
+        }
+    }
 }
 
 /// Its lines: a head, the rows, and last, where it does not all fit, what is left out.
@@ -32,7 +58,7 @@ pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
     let rows: Vec<&Vec<Cell>> = list.rows.iter().skip(first).take(room).collect();
     let columns = chosen(list, draw);
     let wide = |column: usize| {
-        let head = list.columns.get(column).map_or(0, |c| width(c.head));
+        let head = list.columns.get(column).map_or(0, |c| width(&draw.head(c.head)));
         let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text));
         cells.chain([head]).max().unwrap_or(0)
     };
@@ -58,11 +84,11 @@ fn chosen(list: &Listing, draw: &Draw) -> Vec<usize> {
 fn head(list: &Listing, draw: &Draw, widths: &[(usize, usize)]) -> Line<'static> {
     let cell = |(column, wide): &(usize, usize)| {
         let (head, right) = list.columns.get(*column).map_or(("", false), |c| (c.head, c.right));
-        let style = match draw.sorted == Some(head) {
+        let style = match draw.sorted.is_some_and(|s| s.head == head) {
             true => draw.ink.chosen(),
             false => draw.ink.strong(),
         };
-        Span::styled(padded(head, *wide, right), style)
+        Span::styled(padded(&draw.head(head), *wide, right), style)
     };
     Line::from(widths.iter().map(cell).collect::<Vec<_>>())
 }

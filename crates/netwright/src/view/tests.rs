@@ -80,18 +80,19 @@ fn two_cpus_on_a_small_terminal() {
         seen[0],
         "netwright watch  generated 6.12.0  14:13:21 UTC  1.00 s                     LIVE"
     );
-    assert_eq!(seen[1], "watching costs 0.43% of the host, 1 of 2 programs attached");
+    assert_eq!(seen[1], "RX, TX: not sampled (table 7)");
+    assert_eq!(seen[2], "watching costs 0.43% of the host, 1 of 2 programs attached");
     let legend = "softirq, full bar 50%:  S syscall T irq on task I idle K ksoftirqd N threaded";
-    assert_eq!(seen[2], legend);
+    assert_eq!(seen[3], legend);
     // CPU 0 spends 20.1% in system calls, 8% upon tasks, 3.1% idle, 5% in ksoftirqd, and small
     // vectors: 36.2% in all.
-    let bar = &seen[3];
+    let bar = &seen[4];
     assert!(bar.starts_with("   0 SSSSSSSSSSSSSSSSSTTTTTTTIIKKKK."), "{bar}");
     assert!(bar.contains(" 36.2%  /proc si  11.0% sq 3"), "{bar}");
-    assert!(seen[4].starts_with("   1 "), "{}", seen[4]);
-    assert!(seen[5].contains("[3tasks]") && seen[5].contains("9found"), "{}", seen[5]);
-    assert!(seen[6].starts_with(" PID  NAME") && seen[6].contains("LOST TO IRQ"), "{}", seen[6]);
-    assert!(seen[7].starts_with("1000  postgres      31.5 ms"), "{}", seen[7]);
+    assert!(seen[5].starts_with("   1 "), "{}", seen[5]);
+    assert!(seen[6].contains("[3tasks]") && seen[6].contains("9found"), "{}", seen[6]);
+    assert!(seen[7].starts_with(" PID  NAME") && seen[7].contains("LOST TO IRQ▼"), "{}", seen[7]);
+    assert!(seen[8].starts_with("1000  postgres       31.5 ms"), "{}", seen[8]);
     assert!(seen[23].starts_with("q quit"), "{}", seen[23]);
 }
 
@@ -251,6 +252,25 @@ fn sorting_and_filtering() {
 }
 
 #[test]
+fn the_order_is_marked_and_turned_round() {
+    let (host, record) = (generated::host(4, 1), record(4));
+    let mut state = state();
+    let top = |state: &ViewState| {
+        let seen = picture(120, 30, &host, Some(&record), state);
+        let at = seen.iter().position(|l| l.contains("LOST TO IRQ")).unwrap();
+        (seen[at].clone(), seen[at + 1].clone())
+    };
+    let (head, most) = top(&state);
+    assert!(head.contains("LOST TO IRQ▼") && most.starts_with("1000 "), "{head}\n{most}");
+    press(&mut state, "r");
+    let (head, least) = top(&state);
+    assert!(head.contains("LOST TO IRQ▲") && !least.starts_with("1000 "), "{head}\n{least}");
+    press(&mut state, "ss");
+    let (head, _) = top(&state);
+    assert!(head.contains("NAME▼") && !head.contains("IRQ▲"), "{head}");
+}
+
+#[test]
 fn a_replay_seeks_and_says_where_it_is() {
     let mut state = ViewState::new(Default::default(), Some(ViewPosition { at: 2, of: 10 }));
     let act = |state: &mut ViewState, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
@@ -276,11 +296,21 @@ fn help_and_the_time_before_the_first_interval() {
     assert!(seen.contains("waiting for the first interval"), "{seen}");
     press(&mut state, "?");
     let seen = picture(80, 24, &host, Some(&record(2)), &state);
+    assert!(seen[1].starts_with("COLUMNS of this table"), "{seen:#?}");
+    assert!(seen.iter().any(|l| l.starts_with("  LOST TO IRQ        time that")), "{seen:#?}");
+    press(&mut state, "?");
+    let seen = picture(80, 24, &host, Some(&record(2)), &state);
     assert!(seen[1].starts_with("KEYS"), "{seen:#?}");
-    assert_eq!(seen[22], "Any key goes back.", "the help fits a small terminal");
-    assert!(super::help::LINES.iter().all(|l| l.len() <= 80));
-    press(&mut state, "x");
-    assert!(!state.help);
+    press(&mut state, "?");
+    assert!(state.help.is_none());
+    for page in [super::state::Help::Columns, super::state::Help::Keys] {
+        for pane in Pane::ALL {
+            let lines = super::help::lines(page, pane);
+            assert!(lines.len() <= 23, "it fits 24 lines: {pane:?}");
+            let wide = lines.iter().find(|l| l.chars().count() > 80);
+            assert!(wide.is_none(), "{wide:?}");
+        }
+    }
 }
 
 #[test]
@@ -307,7 +337,7 @@ proptest! {
         height in 1u16..80,
         cpus in prop_oneof![Just(0u32), Just(1), Just(2), 3u32..40, Just(512)],
         nodes in 1u32..9,
-        keys in "[1-9stf<>?p x:0-9]{0,12}",
+        keys in "[1-9srtf<>?p x:0-9]{0,12}",
         scroll in prop_oneof![Just(0usize), Just(5), Just(usize::MAX)],
     ) {
         let (host, mut record) = (generated::host(cpus, nodes), record(cpus));
@@ -373,7 +403,7 @@ fn that_a_followed_process_ended_is_said_until_esc() {
     record.interval.ended_processes =
         vec![model::watch::EndedProcess { pid: 4711, name: "iperf3".into() }];
     state.observe(&record);
-    let about = |state: &ViewState| picture(80, 24, &host, Some(&record), state)[1].clone();
+    let about = |state: &ViewState| picture(80, 24, &host, Some(&record), state)[2].clone();
     assert!(about(&state).starts_with("process 4711 (iperf3) has ended"), "{}", about(&state));
     assert!(about(&state).ends_with("(esc)"));
     state.key(KeyCode::Esc.into());

@@ -4,14 +4,19 @@
 pub mod contexts;
 pub mod counters;
 pub mod interrupted_tasks;
+pub mod legend;
 pub mod listing;
 mod missing;
 pub mod panes;
+mod traffic;
 
 use model::watch::{EndedProcess, WatchHost, WatchInterval, WatchRecord};
 
 use self::counters::counters;
-pub use self::missing::{Missing, missing};
+pub use self::{
+    missing::{Missing, missing},
+    traffic::traffic,
+};
 use crate::text::{Ink, Line, Page, TextStyle};
 
 /// Rows of a table unless everything is asked for.
@@ -40,6 +45,9 @@ impl Teller {
         let interval = &record.interval;
         let mut page = Page::new(self.look);
         page.raw(&heading(interval));
+        if let Some(line) = traffic(interval) {
+            page.line(Line::plain(line), 2);
+        }
         for process in &interval.ended_processes {
             page.raw(&Line::new().ink(Ink::Warn, ended(process)));
         }
