@@ -25,19 +25,6 @@ use super::{
     state::{Pane, ViewState},
 };
 
-/// Names of the tables where there is room, and where there is not.
-const NAMES: [(&str, &str); Pane::ALL.len()] = [
-    ("CPUs", "cpus"),
-    ("Queues", "queues"),
-    ("Tasks", "tasks"),
-    ("Waits", "waits"),
-    ("Migrations", "moves"),
-    ("Messages", "msgs"),
-    ("Counters", "count"),
-    ("Programs", "progs"),
-    ("Findings", "found"),
-];
-
 /// Lines of the picture that are neither grid nor table.
 const FRAME: u16 = 6;
 
@@ -184,7 +171,8 @@ fn legend(interval: &WatchInterval, ink: Ink) -> Line<'static> {
 
 fn tabs(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
     let mut spans = vec![];
-    for (i, ((long, short), pane)) in NAMES.iter().zip(Pane::ALL).enumerate() {
+    for (i, pane) in Pane::ALL.into_iter().enumerate() {
+        let (long, short) = pane.names();
         let name = if width >= 110 { long } else { short };
         let count = match pane {
             Pane::Findings if !state.found.is_empty() => format!(" {}", state.found.len()),
@@ -206,7 +194,9 @@ fn keys(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
             "q quit  space play/pause  left/right interval  home/end  tab table  s/r sort  f filter  \
              up/down rows  </> columns  ? help"
         }
-        (true, false) => "q quit  space play  left/right seek  tab table  s/r sort  f filter  ? help",
+        (true, false) => {
+            "q quit  space play  left/right seek  tab table  s/r sort  f filter  ? help"
+        }
         (false, true) => {
             "q quit  space pause  tab table  s/r sort  f filter  t threads  up/down rows  </> columns  \
              ? help"

@@ -23,8 +23,42 @@ use super::{
     table::{self, Draw, Sorted, wrapped},
 };
 
-/// The chosen table in this room.
+/// Tables for the rows that the chosen one leaves empty, in this order.
+const BELOW: [Pane; 5] =
+    [Pane::InterruptedTasks, Pane::Queues, Pane::Waits, Pane::MigratedThreads, Pane::Counters];
+
+/// A further table needs a blank line, its name, its head and two rows.
+const ROOM_BELOW: usize = 5;
+
+/// The chosen table in this room, and others that have rows in the room that it leaves.
 pub fn lines(
+    screen: &Screen<'_>,
+    interval: &WatchInterval,
+    ink: Ink,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let mut all = chosen(screen, interval, ink, width, height);
+    for pane in BELOW.into_iter().filter(|pane| *pane != screen.state.pane) {
+        let room = height.saturating_sub(all.len());
+        if room < ROOM_BELOW {
+            break;
+        }
+        let mut list = listing(pane, interval, screen.host, screen.state.threads);
+        list.keep(&screen.state.only.words);
+        let list = list.without_empty_columns();
+        if !list.rows.is_empty() {
+            let sorted = comes_by(pane, false);
+            let draw = Draw { ink, scroll: 0, aside: 0, sorted, height: room - 2 };
+            all.push(Line::default());
+            all.push(Line::from(Span::styled(pane.title(), ink.strong())));
+            all.extend(table::lines(&list, &draw));
+        }
+    }
+    all
+}
+
+fn chosen(
     screen: &Screen<'_>,
     interval: &WatchInterval,
     ink: Ink,
@@ -63,13 +97,16 @@ fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
     if reversed {
         list.rows.reverse();
     }
-    let chosen = by.and_then(|at| list.columns.get(at)).map(|c| (c.head, c.right));
-    // Numbers begin with the largest; text, and the rows of CPUs, with the least.
-    let (head, falls) = chosen.or_else(|| {
-        let head = state.pane.comes_by()?;
-        Some((head, matches!(state.pane, Pane::InterruptedTasks | Pane::MigratedThreads)))
-    })?;
-    Some(Sorted { head, falls: falls != reversed })
+    // Numbers begin with the largest, text with the least.
+    let chosen = by.and_then(|at| list.columns.get(at));
+    let chosen = chosen.map(|c| Sorted { head: c.head, falls: c.right != reversed });
+    chosen.or_else(|| comes_by(state.pane, reversed))
+}
+
+/// The column that the rows of a table come sorted by.
+fn comes_by(pane: Pane, reversed: bool) -> Option<Sorted> {
+    let largest_first = matches!(pane, Pane::InterruptedTasks | Pane::MigratedThreads);
+    Some(Sorted { head: pane.comes_by()?, falls: largest_first != reversed })
 }
 
 fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool) -> Listing {

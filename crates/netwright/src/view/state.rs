@@ -50,6 +50,26 @@ impl Pane {
         Self::ALL.iter().position(|p| *p == self).unwrap_or(0)
     }
 
+    /// Its name where there is room, and where there is not.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cpus => ("CPUs", "cpus"),
+            Self::Queues => ("Queues", "queues"),
+            Self::InterruptedTasks => ("Tasks", "tasks"),
+            Self::Waits => ("Waits", "waits"),
+            Self::MigratedThreads => ("Migrations", "moves"),
+            Self::Messages => ("Messages", "msgs"),
+            Self::Counters => ("Counters", "count"),
+            Self::Programs => ("Programs", "progs"),
+            Self::Findings => ("Findings", "found"),
+        }
+    }
+
+    /// Its key and its name: `2 Queues`.
+    pub fn title(self) -> String {
+        format!("{} {}", self.index() + 1, self.names().0)
+    }
+
     /// The column that its rows come sorted by, where it is one.
     pub fn comes_by(self) -> Option<&'static str> {
         match self {

@@ -271,6 +271,19 @@ fn the_order_is_marked_and_turned_round() {
 }
 
 #[test]
+fn rows_that_a_table_leaves_empty_show_further_tables() {
+    let (host, record) = (generated::host(2, 1), record(2));
+    let tall = picture(120, 60, &host, Some(&record), &state());
+    let at = |text: &str| tall.iter().position(|l| l == text);
+    let (queues, waits) = (at("2 Queues").unwrap(), at("4 Waits").unwrap());
+    assert!(queues < waits && at("3 Tasks").is_none(), "the chosen one comes once: {tall:#?}");
+    assert!(tall[queues - 1].is_empty() && tall[queues + 1].starts_with("NIC▲"), "{tall:#?}");
+    assert!(tall[59].starts_with("q quit"), "{tall:#?}");
+    let small = picture(80, 24, &host, Some(&record), &state());
+    assert!(!small.iter().any(|l| l == "2 Queues"), "the tasks fill it: {small:#?}");
+}
+
+#[test]
 fn a_replay_seeks_and_says_where_it_is() {
     let mut state = ViewState::new(Default::default(), Some(ViewPosition { at: 2, of: 10 }));
     let act = |state: &mut ViewState, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
