@@ -6,7 +6,7 @@ use super::state::{Help, Pane};
 
 /// What the bars are.
 const BARS: [&str; 6] = [
-    "BARS, by where softirq time went (full bar: see above); a letter each on many CPUs,",
+    "BARS, by where softirq time went; on many CPUs one letter each,",
     "  upper case from 10%, with a digit for tens of percent, a dot below 1%:",
     "  S at the end of a task's own system call     I on an idle CPU",
     "  T after an interrupt in a task's time        K ksoftirqd   N NAPI threads",

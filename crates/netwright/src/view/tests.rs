@@ -279,7 +279,7 @@ fn rows_that_a_table_leaves_empty_show_further_tables() {
     assert!(queues < waits && at("3 Tasks").is_none(), "the chosen one comes once: {tall:#?}");
     assert!(tall[queues - 1].is_empty() && tall[queues + 1].starts_with("NIC▲"), "{tall:#?}");
     assert!(tall[59].starts_with("q quit"), "{tall:#?}");
-    let small = picture(80, 24, &host, Some(&record), &state());
+    let small = picture(80, 20, &host, Some(&record), &state());
     assert!(!small.iter().any(|l| l == "2 Queues"), "the tasks fill it: {small:#?}");
 }
 

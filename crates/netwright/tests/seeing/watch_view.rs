@@ -155,6 +155,8 @@ fn it_draws_obeys_keys_and_leaves_by_q() {
     view.press("1");
     view.wait_for("SYSCALL");
     view.press("?");
+    view.wait_for("COLUMNS of this table");
+    view.press("?");
     view.wait_for("KEYS");
     view.press("xq");
     let (status, behind) = view.ended();

@@ -115,7 +115,7 @@ fn parts_sum_predictions_and_changes_are_told() {
     let said = plain(&document());
     for wanted in [
         "Response time of rtt://db1 · 8 clients · 64 B request, 2 KiB response",
-        "spins 70 µs",
+        "busy-loops 70 µs",
         "server queueing  unresolved  -495 to -505 ns",
         "Sum 100 µs; measured 100 µs",
         "The network is 19.9% of it; service is the largest: 70 µs (95% CI 69.3–70.7 µs)",
@@ -148,7 +148,7 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
         flat.contains("The disturbance covers most transactions: the P50 has it, too."),
         "{said}"
     );
-    assert!(flat.contains("longer --max-duration."), "{said}");
+    assert!(flat.contains("Run longer (--max-duration)"), "{said}");
     assert!(!said.contains("The network is"), "{said}");
 }
 

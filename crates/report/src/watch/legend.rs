@@ -6,7 +6,7 @@ pub type Entry = (&'static str, &'static str);
 /// CPUs.
 pub const CPUS: &[Entry] = &[
     ("CPU, NODE", "number of the CPU, and its NUMA node"),
-    ("SOFTIRQ", "time in softirqs, share of the interval; the next five are its parts"),
+    ("SOFTIRQ", "share of time in softirqs; the next five are its parts"),
     ("SYSCALL", "at the end of a task's own system call"),
     ("ON TASK", "after an interrupt in a task's time"),
     ("IDLE", "on an idle CPU"),
@@ -18,7 +18,7 @@ pub const CPUS: &[Entry] = &[
     ("SQUEEZE", "times that polling stopped with packets left (softnet_stat)"),
     ("DROPS", "packets dropped at a full backlog (netdev_max_backlog)"),
     ("RPS", "times that another CPU's RPS woke this one (softnet_stat)"),
-    ("IPC", "instructions a cycle"),
+    ("IPC", "instructions per cycle"),
 ];
 
 /// NAPI instances.
@@ -46,14 +46,14 @@ pub const TASKS: &[Entry] = &[
 /// Where packets wait.
 pub const WAITS: &[Entry] = &[
     ("PID, NAME", "the process that reads"),
-    ("READS", "reads that were timed: the reader slept until its packet came"),
-    ("STACK", "from the packet's entry into the stack to the readable socket"),
+    ("READS", "timed reads: the reader slept until its packet came"),
+    ("STACK", "from the packet's entry into the stack to the socket"),
     ("WAKE-UP", "from readable to the reader's wake-up"),
     ("RUN QUEUE", "from the wake-up to running"),
     ("IDLE EXIT", "those of RUN QUEUE whose CPU was idle before"),
     ("COPY", "from running to the end of the copy"),
-    ("FILTERED", "other reads, not timed: data was there, or another reason woke it"),
-    ("LATE READS", "of FILTERED: earlier data waited for a lost or overtaken packet"),
+    ("FILTERED", "reads that were not timed: data was there already"),
+    ("LATE READS", "of FILTERED: data that waited for a lost packet"),
     ("SAMPLE %", "share of the interval that was observed"),
 ];
 
@@ -72,7 +72,7 @@ pub const MESSAGES: &[Entry] = &[
     ("SENDS, RECEIVES", "calls"),
     ("BYTES EACH", "bytes a call"),
     ("REQUESTS", "sending calls after a receiving one on the same socket"),
-    ("ON OTHER CPU", "receives on another CPU than that of the socket's last packet"),
+    ("ON OTHER CPU", "receives on another CPU than the last packet's"),
     ("SAMPLE %", "share of the interval that was observed"),
 ];
 

@@ -196,7 +196,7 @@ mod tests {
         }
         assert_eq!(found[0].name(), "nic.eth0.channels=combined 4");
         let said = candidate_search.late(&found).unwrap();
-        assert_eq!(said, "finding few_channels: seen in look 3, not in the 2 before");
+        assert_eq!(said, "finding few_channels: found by diagnosis 3, not by the 2 before");
         // Seen again it is nothing new, and the first look is told by nobody.
         let whole = Observation { part: Nanos(3 * S), parts: 1 };
         assert!(candidate_search.fresh(whole, &showed[2], &[]).is_empty());
@@ -222,7 +222,7 @@ mod tests {
         }
         assert_eq!(looks, [(3 * S, 1), (S / 2, 12), (S / 2, 12), (12 * S, 1)]);
         assert!(
-            candidate_search.in_vain().contains("looked at 4 times, 27 s in all;"),
+            candidate_search.in_vain().contains("diagnosed 4 times, 27 s in all;"),
             "{}",
             candidate_search.in_vain()
         );

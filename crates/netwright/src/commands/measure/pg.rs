@@ -287,8 +287,7 @@ pub fn run(
         |run| {
             let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
             let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
-            let heard =
-                (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
+            let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
             traffic::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
         },
         |document, look| report::measure::pg(document, *look),
