@@ -32,7 +32,6 @@ impl<'a> Case<'a> {
         Ok(samples)
     }
 
-    /// The window's length.
     pub(crate) fn window_s(&self) -> Result<f64, Missing> {
         Ok(self.samples()?.window_ns.0 as f64 / 1e9)
     }

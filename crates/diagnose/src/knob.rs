@@ -143,7 +143,6 @@ pub(crate) fn impact(nic: &Nic, act: Act<'_>) -> String {
     format!("{disruption}: {why}")
 }
 
-/// Moves an interrupt.
 pub(crate) fn irq_affinity(case: &Case<'_>, irq: &Irq, new: CpuId) -> Proposal {
     let tuner = match case.running_tuner("irqbalance") {
         Some(_) => {

@@ -36,7 +36,6 @@ impl Load {
         self.busy >= SATURATED_BUSY && self.network >= NETWORK_SHARE
     }
 
-    /// Nearly so.
     pub(crate) fn hot(self) -> bool {
         self.busy > HOT_BUSY && self.network >= NETWORK_SHARE
     }

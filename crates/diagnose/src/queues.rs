@@ -180,7 +180,6 @@ pub(crate) fn growth(case: &Case<'_>, irq: &Irq) -> Result<Vec<(CpuId, u64)>, Mi
     cells.map(|d| Ok((d.cpu, *need(&what, &d.count)?))).collect()
 }
 
-/// Sum over CPUs.
 pub(crate) fn total(growth: &[(CpuId, u64)]) -> u64 {
     growth.iter().map(|g| g.1).sum()
 }

@@ -22,7 +22,6 @@ pub struct Rule {
 
 /// What a rule says of one subject.
 pub(crate) enum Judgement {
-    /// Something is wrong.
     Found(Box<Draft>),
     /// Looked, nothing wrong; only [`clear`] makes it.
     Passed(Passed),
@@ -115,7 +114,6 @@ pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judge
 pub(crate) enum Gain {
     /// Cleans up; nothing measurable expected.
     Tidies,
-    /// Should be measurable.
     Improves,
     /// Removes what limits the host now.
     Unblocks,
@@ -213,7 +211,6 @@ impl Draft {
         self
     }
 
-    /// Quotes one value.
     pub(crate) fn show(
         mut self,
         what: impl Into<String>,

@@ -10,7 +10,6 @@ use crate::{
     rule::{Missing, need},
 };
 
-/// Growth by CPU.
 pub(crate) struct Column {
     /// CPUs whose growth is known; never empty.
     pub(crate) rows: Vec<(CpuId, u64)>,

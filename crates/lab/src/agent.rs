@@ -135,7 +135,6 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
     frame::write(&mut *writer, Kind::Exit, &status.to_le_bytes())
 }
 
-/// The command runs.
 const RUNS: u8 = 0;
 /// It ended: what it wrote is in its pipes.
 const ENDED: u8 = 1;

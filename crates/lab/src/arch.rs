@@ -8,7 +8,6 @@ use std::{
 
 use crate::LabError;
 
-/// A guest's architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arch {
     /// QEMU's `q35`. The guest's root is this machine's own, so this machine must be x86-64 too.
@@ -32,7 +31,6 @@ impl Arch {
         }
     }
 
-    /// QEMU's program.
     pub const fn qemu(self) -> &'static str {
         match self {
             Self::X86_64 => "qemu-system-x86_64",

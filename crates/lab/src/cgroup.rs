@@ -23,7 +23,6 @@ pub enum Hierarchy {
     },
     /// The unified tree with the cpuset controller.
     V2 {
-        /// Mount point.
         root: PathBuf,
     },
 }

@@ -15,7 +15,6 @@ use crate::{
 /// The shape of a set of containers.
 #[derive(Debug, Clone)]
 pub struct ContainersSpec {
-    /// How many.
     pub count: u32,
     /// CPUs of every cpuset, as a cpulist; all of the machine's if none.
     pub cpus: Option<String>,

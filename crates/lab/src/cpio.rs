@@ -9,7 +9,6 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// A folder.
     pub fn folder(&mut self, name: &str) {
         self.entry(name, 0o040_755, &[], 0);
     }
@@ -19,7 +18,6 @@ impl Archive {
         self.entry(name, 0o100_755, content, 0);
     }
 
-    /// A symbolic link.
     pub fn link(&mut self, name: &str, target: &str) {
         self.entry(name, 0o120_777, target.as_bytes(), 0);
     }
@@ -29,7 +27,6 @@ impl Archive {
         self.entry("dev/console", 0o020_600, &[], (5 << 8) | 1);
     }
 
-    /// The whole archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[], 0);
         self.bytes

@@ -11,17 +11,12 @@ pub enum LabError {
     /// A program is missing.
     #[error("{tool} is missing; install Debian's package {package}")]
     Missing {
-        /// Program or file.
         tool: String,
-        /// Debian package.
         package: String,
     },
-    /// A step failed.
     #[error("{step}: {why}")]
     Failed {
-        /// What was tried.
         step: String,
-        /// What was answered.
         why: String,
     },
     /// A lab of that name is up.
@@ -34,15 +29,12 @@ pub enum LabError {
     Unknown {
         /// What was asked for.
         what: String,
-        /// What there is.
         hint: String,
     },
     /// Something did not happen in time.
     #[error("{what} did not happen within {seconds} s{tail}")]
     Timeout {
-        /// What was awaited.
         what: String,
-        /// How long.
         seconds: u64,
         /// The last lines that were seen, with a line break before, or nothing.
         tail: String,
@@ -53,7 +45,6 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// A failed step.
     pub fn failed(step: impl Into<String>, why: impl std::fmt::Display) -> Self {
         Self::Failed { step: step.into(), why: why.to_string() }
     }

@@ -3,7 +3,6 @@
 
 use std::io::{self, Read, Write};
 
-/// The largest payload.
 pub const MAX_PAYLOAD: usize = 64 * 1024;
 
 const MAGIC: [u8; 4] = *b"NWf1";
@@ -14,7 +13,6 @@ const MAGIC: [u8; 4] = *b"NWf1";
 pub enum Kind {
     /// To the guest: answer with [`Kind::Welcome`] and the same payload.
     Hello = 1,
-    /// From the guest.
     Welcome = 2,
     /// To the guest: run this, an [`Exec`] as JSON.
     Exec = 3,
@@ -44,10 +42,8 @@ impl Kind {
     }
 }
 
-/// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Exec {
-    /// Program and arguments.
     pub argv: Vec<String>,
 }
 

@@ -38,12 +38,9 @@ const ROOT_MODULES: &[&str] = &["9pnet_virtio", "9p", "overlay"];
 /// Where a guest that is its own root has its `netwright`.
 pub const GUEST_PROGRAM: &str = "/bin/netwright";
 
-/// A bootable pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Kernel.
     pub kernel: PathBuf,
-    /// Initramfs.
     pub initramfs: PathBuf,
     /// Kernel release, such as `6.1.0-18-amd64`.
     pub release: String,

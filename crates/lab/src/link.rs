@@ -27,7 +27,6 @@ use crate::LabError;
 /// What a link does to frames, each way.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct LinkSpec {
-    /// The two namespaces.
     pub namespaces: [String; 2],
     /// The tap's name in both.
     pub link: String,
@@ -61,16 +60,13 @@ pub struct LinkStats {
     pub late_ns: Lateness,
 }
 
-/// Quantiles of lateness.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Lateness {
-    /// Frames counted.
     pub n: u64,
     /// Median; absent before the first frame.
     pub p50: Option<u64>,
     /// 99th percentile; absent below 100 frames.
     pub p99: Option<u64>,
-    /// Largest.
     pub max: Option<u64>,
 }
 

@@ -17,7 +17,6 @@ pub struct Apt {
 }
 
 impl Apt {
-    /// This machine's own.
     pub fn machine() -> Self {
         Self { options: Vec::new() }
     }

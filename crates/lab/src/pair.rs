@@ -33,7 +33,6 @@ pub struct PairSpec {
     pub spin: Nanos,
     /// Share of packets lost each way, 0 to 1.
     pub loss: f64,
-    /// MTU.
     pub mtu: Option<u32>,
     /// `rps_cpus` mask for all receive queues of both hosts.
     pub rps: Option<String>,

@@ -8,7 +8,6 @@ use crate::{
     Lab, LabError, channel::Channel, netns, pair::PairSpec, server::Emulation, state::Reach, wander,
 };
 
-/// A situation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// One channel where four are possible: one CPU takes all interrupts.
@@ -24,7 +23,6 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// As typed.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queues => "queues",

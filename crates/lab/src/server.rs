@@ -20,7 +20,6 @@ use crate::{
 /// What stands behind the NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NicModel {
-    /// Multi-queue virtio-net.
     Virtio,
     /// The same whose receive hash can be set: table, key and fields.
     VirtioRss,
@@ -53,9 +52,7 @@ impl NicModel {
 pub enum DiskModel {
     /// No disk.
     None,
-    /// virtio-blk: managed interrupts.
     Virtio,
-    /// NVMe: managed interrupts.
     Nvme,
 }
 
@@ -72,13 +69,10 @@ pub enum Emulation {
 /// The shape of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
-    /// Architecture.
     pub arch: Arch,
-    /// CPUs.
     pub cpus: u32,
     /// Hardware threads a core.
     pub threads: u32,
-    /// NUMA nodes.
     pub nodes: u32,
     /// Packages; each node is one by default.
     pub packages: Option<u32>,
@@ -90,14 +84,12 @@ pub struct ServerSpec {
     pub emulation: Option<Emulation>,
     /// Queues of the NIC.
     pub queues: u32,
-    /// NICs.
     pub nics: u32,
     /// Node of the NICs. Not used on aarch64: that board tells a PCI bus's node by ACPI only,
     /// which needs firmware, so the NICs have none there.
     pub nic_node: u32,
     /// Models of the NICs in turn; those beyond have the last one's.
     pub models: Vec<NicModel>,
-    /// Disk model.
     pub disk: DiskModel,
     /// A raw image as one more disk, the last virtio one: what is written there outlives the guest.
     pub image: Option<PathBuf>,

@@ -31,12 +31,10 @@ pub enum Resource {
     },
     /// A link in the namespace of this machine itself.
     Link {
-        /// Name.
         name: String,
     },
     /// A process; its start time tells it from a later one with the same pid.
     Process {
-        /// Process id.
         pid: u32,
         /// Field 22 of `/proc/PID/stat`.
         start_ticks: u64,
@@ -45,7 +43,6 @@ pub enum Resource {
     },
     /// A cgroup folder (without processes by the time it is removed).
     Cgroup {
-        /// Absolute path.
         path: PathBuf,
     },
 }
@@ -68,7 +65,6 @@ pub enum Reach {
     },
 }
 
-/// One practice host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostState {
     /// Its name within the lab: `left`, `c1`, `server`.
@@ -84,7 +80,6 @@ pub struct HostState {
 /// One lab, as written in its folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabState {
-    /// Name.
     pub name: String,
     /// `pair`, `containers`, `server`.
     pub topology: String,
@@ -100,7 +95,6 @@ pub struct LabState {
     pub owner_start_ticks: u64,
     /// Seconds since 1970.
     pub created_unix_s: u64,
-    /// Hosts.
     pub hosts: Vec<HostState>,
     /// Everything made, in order.
     pub resources: Vec<Resource>,
@@ -330,9 +324,7 @@ impl Registry {
 /// A lab being brought up: whatever it makes is recorded first. Dropped before
 /// [`Lab::complete`], it removes itself, also while a panic unwinds.
 pub struct Lab {
-    /// Its folder.
     pub folder: PathBuf,
-    /// Its state.
     pub state: LabState,
     registry: Registry,
     armed: bool,
@@ -365,7 +357,6 @@ impl Lab {
         released.inspect_err(|_| drop(child.kill()))
     }
 
-    /// Adds a host.
     pub fn add_host(&mut self, host: HostState) {
         self.state.hosts.push(host);
     }

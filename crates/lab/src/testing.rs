@@ -22,7 +22,6 @@ use crate::{
 /// A lab that lives as long as this value.
 pub struct TestLab {
     registry: Registry,
-    /// What is up.
     pub state: LabState,
 }
 

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuId, CpuSet, Nanos, NumaNode, Reading};
 
-/// One logical CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
-    /// The kernel's id.
     pub id: CpuId,
     /// Whether it runs. A present CPU may be offline. **Source**:
     /// `/sys/devices/system/cpu/online`.
@@ -42,7 +40,6 @@ pub struct Cpu {
     pub cluster_cpus: Reading<CpuSet>,
     /// Relative capacity, 1,024 the largest (asymmetric machines). **Source**: `cpu_capacity`.
     pub capacity: Reading<u32>,
-    /// Frequency scaling.
     pub frequency: CpuFrequency,
     /// How often this core was throttled for heat since boot. **Source**:
     /// `thermal_throttle/core_throttle_count` (x86).
@@ -78,11 +75,8 @@ pub struct Cache {
     pub level: u32,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
-    /// Who shares it.
     pub cpus: CpuSet,
-    /// Its size.
     pub size_bytes: Reading<Bytes>,
-    /// Line size.
     pub line_bytes: Reading<Bytes>,
 }
 
@@ -112,13 +106,11 @@ pub struct IdleState {
 /// One NUMA node. **Source**: `/sys/devices/system/node/nodeN`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNodeFacts {
-    /// The kernel's id.
     pub id: NumaNode,
     /// Its CPUs; empty for memory-only nodes.
     pub cpus: CpuSet,
     /// Its memory; zero for nodes of CPUs only. **Source**: `meminfo` MemTotal.
     pub memory_bytes: Reading<Bytes>,
-    /// Free memory.
     pub memory_free_bytes: Reading<Bytes>,
     /// ACPI SLIT distances by node id (10 is local).
     pub distances: Reading<BTreeMap<NumaNode, u32>>,

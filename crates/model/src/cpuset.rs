@@ -97,7 +97,6 @@ impl CpuSet {
         })
     }
 
-    /// The lowest id.
     pub fn first(&self) -> Option<CpuId> {
         self.iter().next()
     }

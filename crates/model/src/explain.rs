@@ -32,7 +32,6 @@ pub struct ExplainDocument {
     pub round_ns: Nanos,
     /// Parts of the time between two transactions of a client, which add up to it.
     pub components: Vec<Component>,
-    /// Whether they do.
     pub sum: Sum,
     /// Response times of the workload beside those of the network alone.
     pub quantiles: SideBySide,
@@ -52,7 +51,6 @@ pub struct ExplainDocument {
     /// What the paths that were asked for add to a transaction.
     #[serde(default)]
     pub other_paths: Vec<OtherPath>,
-    /// Throughput elsewhere.
     pub predictions: Vec<Prediction>,
     /// What would change it.
     pub what_if: Vec<WhatIf>,
@@ -133,7 +131,6 @@ pub struct OtherPath {
 /// A synthetic workload of the workload on this path and on another one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoad {
-    /// Its clients.
     pub clients: u32,
     /// Its transactions a second here.
     pub this_path_per_s: f64,
@@ -163,13 +160,11 @@ pub struct PathLoad {
 pub struct Component {
     /// `network`, `tls`, `service`, `server queueing`, `reconnecting`, `client`.
     pub name: String,
-    /// What it holds.
     pub about: String,
     /// The mean by transaction.
     pub ns: f64,
     /// The lower end of its 95% interval.
     pub low_ns: f64,
-    /// The upper end.
     pub high_ns: f64,
     /// Its share of the parts that are told, 0 to 1; null where it is not reported itself.
     pub share: Option<f64>,
@@ -189,7 +184,6 @@ fn yes() -> bool {
 pub struct Sum {
     /// The mean time between two transactions of a client, over all rounds.
     pub measured_ns: f64,
-    /// The components' sum.
     pub sum_ns: f64,
     /// By how much the sum is off, as a share.
     pub error: f64,
@@ -201,26 +195,22 @@ pub struct Sum {
     pub disturbed: Vec<String>,
 }
 
-/// Two distributions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideBySide {
     /// The workload's response time: the median over rounds of each round's quantile, but the mean is
     /// that of all transactions.
     pub workload_ns: Quantiles,
-    /// The network alone.
     pub network_ns: Quantiles,
 }
 
 /// Medians instead of means, with one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Typical {
-    /// The network alone.
     pub network_ns: f64,
     /// The workload's median less the network's.
     pub service_ns: f64,
     /// The lower end of its 95% interval.
     pub low_ns: f64,
-    /// The upper end.
     pub high_ns: f64,
 }
 
@@ -229,7 +219,6 @@ pub struct Typical {
 pub struct Naive {
     /// Half of the network's round trip at the same number of clients.
     pub one_way_ns: f64,
-    /// What remains.
     pub service_ns: f64,
 }
 
@@ -240,7 +229,6 @@ pub struct Demand {
     pub place: String,
     /// How many work there at once; `None` for a delay.
     pub servers: Option<u32>,
-    /// Time by transaction.
     pub ns: f64,
     /// Where it comes from.
     pub source: String,
@@ -249,7 +237,6 @@ pub struct Demand {
 /// What was measured with a number of clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// Clients at once.
     pub clients: u32,
     /// Transactions a second.
     pub per_s: f64,
@@ -264,7 +251,6 @@ pub struct Level {
     /// CPU time of this host by transaction, all that was busy, as `/proc/stat` has it.
     #[serde(default)]
     pub host_cpu_ns: Option<f64>,
-    /// Rounds behind it.
     #[serde(default)]
     pub rounds: u32,
     /// Standard deviation of a round, as a share of the rate; None of a single one.
@@ -280,13 +266,11 @@ pub struct Level {
 pub struct Prediction {
     /// `this`, `rtt=80 µs`, `none` (no network).
     pub path: String,
-    /// Clients at once.
     pub clients: u32,
     /// Transactions a second.
     pub predicted_per_s: f64,
     /// The lower end of its 95% interval.
     pub low_per_s: f64,
-    /// The upper end.
     pub high_per_s: f64,
     /// The same by the naive estimate.
     pub naive_per_s: Option<f64>,
@@ -311,7 +295,6 @@ pub struct Prediction {
 pub struct WhatIf {
     /// `no network`, `server CPUs doubled`.
     pub change: String,
-    /// Clients at once.
     pub clients: u32,
     /// Transactions a second.
     pub predicted_per_s: f64,

@@ -5,7 +5,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bad.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -86,7 +85,6 @@ pub struct Change {
     pub knob: String,
     /// Value now, as text.
     pub old: String,
-    /// Value proposed.
     pub new: String,
     /// The classic command that does the same, to read and to trust.
     pub command: String,
@@ -123,7 +121,6 @@ impl Change {
     }
 }
 
-/// One diagnosis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Rule id, such as `few_channels`.
@@ -132,9 +129,7 @@ pub struct Finding {
     pub number: u32,
     /// One line for people, naming the thing.
     pub title: String,
-    /// How bad.
     pub severity: Severity,
-    /// How sure.
     pub confidence: Confidence,
     /// Order: 1 is to be dealt with first (root causes before symptoms, then expected gain).
     pub rank: u32,
@@ -155,7 +150,6 @@ pub struct Finding {
 /// A rule that could not judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedRule {
-    /// Rule id.
     pub rule: String,
     /// Its number in the catalogue.
     pub number: u32,
@@ -168,7 +162,6 @@ pub struct SkippedRule {
 /// Everything `diagnose` says of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
-    /// Ordered by rank.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing wrong, with what they looked at.
     pub passed: Vec<Passed>,
@@ -179,7 +172,6 @@ pub struct Diagnosis {
 /// A rule that found nothing wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passed {
-    /// Rule id.
     pub rule: String,
     /// Its number in the catalogue.
     pub number: u32,

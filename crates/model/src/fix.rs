@@ -14,7 +14,6 @@ use crate::{
 pub enum CandidateStatus {
     /// Shown to be better: in force.
     Kept,
-    /// Tried and undone.
     Undone,
     /// Not tried: `tune` refuses it, no knob covers it, or another finding explains it.
     Refused,
@@ -34,7 +33,6 @@ pub struct FixChange {
     pub host: String,
     /// What it was before; empty where that was not read.
     pub old: String,
-    /// What was wanted.
     pub new: String,
     /// The unit; may be empty.
     pub unit: String,
@@ -95,7 +93,6 @@ pub struct FixDocument {
     pub frozen_host: Option<FrozenHost>,
     /// Whether nothing was tried, only listed.
     pub dry_run: bool,
-    /// Why it ended.
     pub ended: String,
     /// What else is to be said.
     pub notes: Vec<String>,

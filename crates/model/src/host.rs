@@ -61,7 +61,6 @@ pub struct Host {
 /// Who read the facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reader {
-    /// Effective user id.
     pub euid: Reading<u32>,
     /// Effective capabilities by name (`cap_net_admin`), ascending.
     pub capabilities: Reading<Vec<String>>,

@@ -70,9 +70,7 @@ id! {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Receive.
     Rx,
-    /// Transmit.
     Tx,
 }
 
@@ -82,7 +80,6 @@ pub enum Direction {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct QueueId {
-    /// Receive or transmit.
     pub direction: Direction,
     /// The kernel's queue number within the NIC and direction.
     pub index: u32,

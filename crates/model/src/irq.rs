@@ -11,7 +11,6 @@ use crate::{CpuId, CpuSet, IrqId, NumaNode, QueueId, Reading};
 /// node. NMI, LOC and other architecture lines are not IRQs and not here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
-    /// Number.
     pub irq: IrqId,
     /// The action names as the kernel prints them (`eth0-TxRx-3`, `virtio2-input.0`,
     /// `ahci[0000:00:1f.2]`), empty if nobody registered.
@@ -78,9 +77,7 @@ impl Irq {
 /// One cell of `/proc/interrupts`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqCount {
-    /// The CPU.
     pub cpu: CpuId,
-    /// Interrupts since boot.
     pub count: u64,
 }
 

@@ -13,7 +13,6 @@ pub struct SoftnetRow {
     pub cpu: CpuId,
     /// Whether the id was deduced from the row's position among the online CPUs.
     pub cpu_from_position: bool,
-    /// Packets processed.
     pub processed: u64,
     /// Packets dropped because the backlog was full (`netdev_max_backlog`).
     pub dropped: u64,
@@ -42,6 +41,5 @@ pub struct Napi {
     pub gro_flush_timeout_ns: Reading<Nanos>,
     /// `defer-hard-irqs` of this NAPI. Since 6.13.
     pub defer_hard_irqs: Reading<u32>,
-    /// Queues it polls.
     pub queues: Vec<QueueId>,
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// One network namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetNamespace {
     /// The namespace's inode, its identity. **Source**: `/proc/PID/ns/net`.
@@ -31,7 +30,6 @@ pub struct NetNamespace {
 pub struct Link {
     /// Index in its namespace.
     pub ifindex: u32,
-    /// Name.
     pub name: String,
     /// `veth`, `bridge`, …; empty for physical devices and loopback.
     pub kind: String,
@@ -43,9 +41,7 @@ pub struct Link {
     pub master_ifindex: Reading<u32>,
     /// MTU in bytes.
     pub mtu: u32,
-    /// Administratively up.
     pub up: bool,
-    /// MAC address.
     pub mac: Reading<String>,
     /// Addresses with prefix length.
     pub addresses: Vec<String>,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading, napi::Napi};
 
-/// One network interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nic {
     /// Name in its namespace.
@@ -29,11 +28,9 @@ pub struct Nic {
     pub firmware: Reading<String>,
     /// Bus address, such as `0000:03:00.0`. **Source**: `device` link (virtio: its parent).
     pub bus_address: Reading<String>,
-    /// The PCI function.
     pub pci: Reading<PciFunction>,
     /// Node; the kernel's −1 is absent. **Source**: `device/numa_node`.
     pub numa_node: Reading<NumaNode>,
-    /// MAC address.
     pub mac: Reading<String>,
     /// Addresses with prefix length, ascending.
     pub addresses: Reading<Vec<String>>,
@@ -84,9 +81,7 @@ pub struct Nic {
     pub queues: Vec<Queue>,
     /// Its interrupts, ascending, configuration vectors included.
     pub irqs: Vec<IrqId>,
-    /// Its NAPI instances.
     pub napis: Reading<Vec<Napi>>,
-    /// Its queueing disciplines.
     pub qdiscs: Reading<Vec<Qdisc>>,
     /// The bridge, bond or VRF it belongs to, `""` if none. **Source**: `master` link.
     pub master: Reading<String>,
@@ -102,7 +97,6 @@ pub const UNKNOWN_KIND: &str = "unknown";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum KindDetails {
-    /// Nothing more.
     None,
     /// One end of a veth pair.
     Veth {
@@ -117,16 +111,12 @@ pub enum KindDetails {
         /// Container at the other end, `none` if none.
         peer_container: Reading<String>,
     },
-    /// A bridge.
     Bridge {
         /// Names of its ports.
         ports: Vec<String>,
-        /// Spanning tree on.
         stp: Reading<bool>,
-        /// Filters by VLAN.
         vlan_filtering: Reading<bool>,
     },
-    /// A bond.
     Bond {
         /// Names of its members.
         members: Vec<String>,
@@ -139,23 +129,18 @@ pub enum KindDetails {
         /// Link check period in ms.
         miimon_ms: Reading<u32>,
     },
-    /// A VLAN.
     Vlan {
-        /// VLAN id.
         id: Reading<u16>,
-        /// Device below.
         lower: Reading<String>,
     },
     /// A macvlan, macvtap or ipvlan.
     Macvlan {
-        /// Device below.
         lower: Reading<String>,
         /// `bridge`, `private`, `vepa`, `passthru`, `source`, `l2`, `l3`.
         mode: Reading<String>,
     },
     /// A tun or tap device.
     Tun {
-        /// Multi-queue.
         multi_queue: Reading<bool>,
     },
 }
@@ -202,42 +187,26 @@ impl PciFunction {
 /// Channels now and at most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
-    /// Receive-only channels.
     pub rx: u32,
-    /// Transmit-only channels.
     pub tx: u32,
-    /// Channels with both.
     pub combined: u32,
-    /// Others (link events).
     pub other: u32,
-    /// Most receive-only channels.
     pub max_rx: u32,
-    /// Most transmit-only channels.
     pub max_tx: u32,
-    /// Most combined channels.
     pub max_combined: u32,
-    /// Most others.
     pub max_other: u32,
 }
 
 /// Descriptor rings now and at most, in descriptors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rings {
-    /// Receive.
     pub rx: u32,
-    /// Receive, small buffers.
     pub rx_mini: u32,
-    /// Receive, jumbo.
     pub rx_jumbo: u32,
-    /// Transmit.
     pub tx: u32,
-    /// Most receive.
     pub max_rx: u32,
-    /// Most mini.
     pub max_rx_mini: u32,
-    /// Most jumbo.
     pub max_rx_jumbo: u32,
-    /// Most transmit.
     pub max_tx: u32,
 }
 
@@ -248,15 +217,11 @@ pub struct Rings {
 pub struct Coalesce {
     /// Delay of a receive interrupt, µs.
     pub rx_usecs: Reading<u32>,
-    /// Packets before one.
     pub rx_max_frames: Reading<u32>,
     /// Delay of a transmit interrupt, µs.
     pub tx_usecs: Reading<u32>,
-    /// Packets before one.
     pub tx_max_frames: Reading<u32>,
-    /// Adaptive receive.
     pub adaptive_rx: Reading<bool>,
-    /// Adaptive transmit.
     pub adaptive_tx: Reading<bool>,
     /// While servicing: `rx_usecs_irq`.
     pub rx_usecs_irq: Reading<u32>,
@@ -266,18 +231,14 @@ pub struct Coalesce {
     pub stats_block_usecs: Reading<u32>,
 }
 
-/// One offload feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Feature {
-    /// On now.
     pub active: bool,
     /// Wanted by the administrator, perhaps held off by a dependency.
     pub requested: bool,
-    /// Cannot be changed.
     pub fixed: bool,
 }
 
-/// Receive-side scaling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rss {
     /// Indirection table: hash bucket to rx queue; empty where the driver shows none.
@@ -294,21 +255,16 @@ pub struct Rss {
     pub rings: Reading<u32>,
 }
 
-/// Flow control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
-    /// Negotiated.
     pub autoneg: bool,
-    /// Honours pause frames.
     pub rx: bool,
-    /// Sends them.
     pub tx: bool,
 }
 
 /// One queue of a NIC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
-    /// Which.
     pub id: QueueId,
     /// NAPI instance that polls it.
     pub napi_id: Reading<u32>,
@@ -335,16 +291,11 @@ pub struct Qdisc {
     pub parent: String,
     /// Bytes sent.
     pub sent_bytes: Reading<u64>,
-    /// Packets sent.
     pub sent_packets: Reading<u64>,
-    /// Packets dropped.
     pub drops: Reading<u64>,
-    /// Times over limit.
     pub overlimits: Reading<u64>,
-    /// Requeues.
     pub requeues: Reading<u64>,
     /// Bytes waiting now.
     pub backlog_bytes: Reading<u64>,
-    /// Packets waiting now.
     pub backlog_packets: Reading<u64>,
 }

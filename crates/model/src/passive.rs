@@ -26,7 +26,6 @@ pub struct PassiveDocument {
     pub observed_share: f64,
     /// Connections by service, most exchanges first.
     pub classes: Vec<ConnectionClass>,
-    /// What watching cost.
     pub cost: Cost,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
@@ -46,7 +45,6 @@ pub struct ConnectionClass {
     pub process: String,
     /// The processes that served, ascending.
     pub pids: Vec<u32>,
-    /// Responses that began.
     pub exchanges: u64,
     /// Exchanges a second over the whole window: each second's by the share of it that was observed.
     pub exchanges_per_s: f64,
@@ -82,7 +80,6 @@ pub struct ConnectionClass {
 pub struct TimesNs {
     /// How many, 1 or more.
     pub count: u64,
-    /// Mean, exact.
     pub mean: f64,
     /// Half were no longer.
     pub p50: u64,

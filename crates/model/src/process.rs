@@ -10,7 +10,6 @@ use crate::{Bytes, CpuId, CpuSet, NumaNode, Reading};
 /// A process that was asked for by pid, name, port, unit or container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// Short name. **Source**: `/proc/PID/comm`.
     pub name: String,
@@ -34,16 +33,12 @@ pub struct Process {
     pub net_namespace: Reading<u64>,
     /// Resident memory by node. **Source**: `/proc/PID/numa_maps` (kernel page sizes counted).
     pub memory_by_node: Reading<BTreeMap<NumaNode, Bytes>>,
-    /// Its sockets.
     pub sockets: Reading<SocketSummary>,
 }
 
-/// One thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
-    /// Thread id.
     pub tid: u32,
-    /// Short name.
     pub name: String,
     /// CPUs it may run on. **Source**: `/proc/PID/task/TID/status` Cpus_allowed_list.
     pub affinity: Reading<CpuSet>,
@@ -63,9 +58,7 @@ pub struct SocketSummary {
     pub count: u32,
     /// Listening TCP ports, ascending.
     pub listening_ports: Vec<u16>,
-    /// Established TCP connections.
     pub established: u32,
-    /// UDP sockets.
     pub udp: u32,
 }
 
@@ -74,7 +67,6 @@ pub struct SocketSummary {
 pub struct Listener {
     /// Address and port, `0.0.0.0:5432`, `[::]:80`.
     pub address: String,
-    /// Port.
     pub port: u16,
     /// Connections waiting to be accepted now.
     pub accept_queue: Reading<u32>,

@@ -37,7 +37,6 @@ pub enum Outcome {
 /// A verdict, of one metric or of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// What is said.
     pub outcome: Outcome,
     /// The change from the first level to the second: a share of the first (0.05 is 5% more), or
     /// in the metric's own unit where `difference` is set; `null` where nothing is compared: no block
@@ -45,14 +44,12 @@ pub struct Verdict {
     pub effect: Option<f64>,
     /// The lower end of its 95% interval; absent below 6 blocks.
     pub low: Option<f64>,
-    /// The upper end.
     pub high: Option<f64>,
     /// Whether `effect` is a difference in the metric's unit, because the metric was 0 or below
     /// in a run and has no ratio.
     pub difference: bool,
     /// How it was found.
     pub method: String,
-    /// Blocks that count.
     pub blocks: usize,
     /// The chance of such evidence, or more, if the change did nothing; corrected for looks, and
     /// for several goals; `null` where `effect` is.
@@ -62,13 +59,11 @@ pub struct Verdict {
 /// One metric of an A/B experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricVerdict {
-    /// Its name.
     pub metric: String,
     /// Which way it is good.
     pub direction: Direction,
     /// Whether it only must not get worse.
     pub guard: bool,
-    /// Its verdict.
     pub verdict: Verdict,
 }
 
@@ -93,11 +88,9 @@ pub enum Design {
 pub struct LevelResult {
     /// Its name: the factors' levels.
     pub level: String,
-    /// Each factor's level.
     pub settings: BTreeMap<String, String>,
     /// The median over its runs, by metric; without those that no run has told.
     pub medians: BTreeMap<String, f64>,
-    /// Runs that count.
     pub runs: usize,
     /// The first goal against that of the first level, as a share; absent for the first.
     pub against_first: Option<Verdict>,
@@ -117,7 +110,6 @@ pub struct FactorEffect {
     pub verdict: Verdict,
 }
 
-/// The best level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Best {
     /// The level with the best first goal.
@@ -129,7 +121,6 @@ pub struct Best {
     pub within_noise: Vec<String>,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// In which block, from 0.
@@ -185,7 +176,6 @@ pub struct DuringRun {
 /// A counter that moved with the change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CorrelatedCounter {
-    /// Its name.
     pub counter: String,
     /// The median over the runs at the first of the two levels, by `evidence.per`.
     pub first: f64,
@@ -195,7 +185,6 @@ pub struct CorrelatedCounter {
     pub effect: f64,
     /// The lower end of its 95% interval.
     pub low: Option<f64>,
-    /// The upper end.
     pub high: Option<f64>,
     /// Whether `effect` is a difference, because the counter did not grow in every run.
     pub difference: bool,
@@ -265,7 +254,6 @@ pub struct ProveDocument {
     pub schema_version: u32,
     /// When it began, in seconds since 1970.
     pub started_unix_s: u64,
-    /// The experiment's name.
     pub name: String,
     /// What was compared how.
     pub design: Design,
@@ -296,12 +284,10 @@ pub struct ProveDocument {
     /// What was held still meanwhile; absent where this was not asked for.
     #[serde(default)]
     pub frozen_host: Option<FrozenHost>,
-    /// Why it ended.
     pub ended: String,
     /// Runs that were repeated because something else disturbed them.
     pub discarded_runs: usize,
     /// What else is to be said: drift, wild blocks, two places.
     pub notes: Vec<String>,
-    /// Every run.
     pub runs: Vec<Run>,
 }

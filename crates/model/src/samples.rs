@@ -81,7 +81,6 @@ fn not_sampled<T>() -> Reading<Vec<T>> {
 /// A process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
-    /// Its id.
     pub pid: u32,
     /// Its short name; empty where it ended meanwhile.
     pub name: String,
@@ -108,7 +107,6 @@ pub struct UdpSocketSample {
     pub shrank_in: u32,
     /// The buffer's size (`rb` of `ss -m`), twice what the application asked for.
     pub buffer_bytes: Reading<u64>,
-    /// Who holds it.
     pub owners: Reading<Vec<Owner>>,
 }
 
@@ -118,17 +116,14 @@ pub struct UdpSocketSample {
 pub struct ConnectionSample {
     /// Its own address and port.
     pub local: String,
-    /// The other end's.
     pub remote: String,
     /// Inode of its descriptor.
     pub inode: u64,
-    /// Segments retransmitted.
     pub retransmits: Delta,
     /// Segments with data that were sent, again or not.
     pub segments_out: Delta,
     /// Payload that the other end acknowledged.
     pub bytes_acked: Delta,
-    /// Payload received.
     pub bytes_received: Delta,
     /// Time with data to send or not acknowledged.
     pub busy_ns: Delta,
@@ -146,7 +141,6 @@ pub struct ConnectionSample {
     pub owners: Reading<Vec<Owner>>,
 }
 
-/// Nobody measured it.
 fn not_measured() -> Reading<ByContext> {
     Reading::absent("not measured")
 }
@@ -168,13 +162,11 @@ pub struct ListenerSample {
 /// One CPU over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuSample {
-    /// The CPU.
     pub id: CpuId,
     /// Time by state as `/proc/stat` claims.
     pub proc_stat: Reading<ProcStat>,
     /// Softirqs raised by vector name (`NET_RX`). **Source**: `/proc/softirqs`.
     pub softirqs: Reading<BTreeMap<String, Delta>>,
-    /// Backlog counters.
     pub softnet: Reading<SoftnetSample>,
     /// Softirq time by context as eBPF measured it over the same window.
     #[serde(default = "not_measured")]
@@ -188,15 +180,11 @@ pub struct ProcStat {
     pub user_ns: Delta,
     /// User mode at low priority.
     pub nice_ns: Delta,
-    /// Kernel mode.
     pub system_ns: Delta,
-    /// Idle.
     pub idle_ns: Delta,
     /// Idle with I/O pending; unreliable by nature.
     pub iowait_ns: Delta,
-    /// Interrupts.
     pub irq_ns: Delta,
-    /// Softirqs.
     pub softirq_ns: Delta,
     /// Taken by the hypervisor.
     pub steal_ns: Delta,
@@ -241,22 +229,17 @@ impl ProcStat {
 /// `softnet_stat` of one CPU over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftnetSample {
-    /// Packets.
     pub processed: Delta,
-    /// Backlog drops.
     pub dropped: Delta,
     /// Stopped with work left.
     pub time_squeeze: Delta,
-    /// RPS wake-ups.
     pub received_rps: Delta,
-    /// Flow-limit hits.
     pub flow_limit_count: Delta,
 }
 
 /// One interrupt over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqSample {
-    /// Number.
     pub irq: IrqId,
     /// Growth by CPU, only where above zero or not known.
     pub cpus: Vec<IrqDelta>,
@@ -265,16 +248,13 @@ pub struct IrqSample {
 /// One interrupt's growth on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqDelta {
-    /// The CPU.
     pub cpu: CpuId,
-    /// Growth.
     pub count: Delta,
 }
 
 /// One NIC over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NicSample {
-    /// Name.
     pub name: String,
     /// `/sys/class/net/X/statistics`.
     pub statistics: Reading<BTreeMap<String, Delta>>,
@@ -282,7 +262,6 @@ pub struct NicSample {
     pub driver_stats: Reading<BTreeMap<String, Delta>>,
     /// netdev netlink `qstats-get` by queue and counter (`rx-packets`), since 6.9.
     pub queues: Reading<Vec<QueueSample>>,
-    /// Queueing disciplines.
     pub qdiscs: Reading<Vec<QdiscSample>>,
     /// Carrier changes within the window. **Source**: `carrier_changes`.
     pub carrier_changes: Delta,
@@ -291,28 +270,20 @@ pub struct NicSample {
 /// One queue over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueSample {
-    /// Which.
     pub id: QueueId,
-    /// Counters.
     pub counters: BTreeMap<String, Delta>,
 }
 
 /// One qdisc over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QdiscSample {
-    /// Kind.
     pub kind: String,
-    /// Handle.
     pub handle: String,
-    /// Parent.
     pub parent: String,
     /// Bytes sent.
     pub sent_bytes: Delta,
-    /// Packets sent.
     pub sent_packets: Delta,
-    /// Packets dropped.
     pub drops: Delta,
-    /// Requeues.
     pub requeues: Delta,
     /// Waiting in the last reading.
     pub backlog_bytes: Reading<u64>,
@@ -321,11 +292,8 @@ pub struct QdiscSample {
 /// One thread over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSample {
-    /// Process.
     pub pid: u32,
-    /// Thread.
     pub tid: u32,
-    /// Short name.
     pub name: String,
     /// CPU time used. **Source**: `schedstat` (ns), else `stat` (ticks).
     pub cpu_ns: Delta,
@@ -335,7 +303,6 @@ pub struct ThreadSample {
     pub migrations: Delta,
     /// Gave up the CPU by itself.
     pub voluntary_switches: Delta,
-    /// Was preempted.
     pub involuntary_switches: Delta,
     /// CPU at each reading.
     pub on_cpus: Vec<CpuId>,

@@ -36,7 +36,6 @@ pub struct Setting {
 pub struct Known {
     /// Who has an own copy.
     pub scope: Scope,
-    /// The kernel's default.
     pub default: KernelDefault,
     /// Where the default stands in the kernel's source.
     pub source: &'static str,
@@ -72,7 +71,6 @@ pub const UNSURE: &str = "?";
 
 /// Defaults that the kernel computes at boot from memory, page size, tick rate or build options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is named as its setting")]
 pub enum Computed {
     BudgetUsecs,
     CongestionControl,
@@ -106,9 +104,7 @@ pub struct Gone {
 /// What is known of some values of a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Of which values.
     pub when: When,
-    /// What they are.
     pub verdict: Verdict,
     /// Why, in words; empty where the comparison says it.
     pub why: &'static str,
@@ -119,7 +115,6 @@ pub struct Rule {
 /// Which values a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// All.
     Always,
     /// All, on a kernel of at least this version.
     Since((u32, u32)),

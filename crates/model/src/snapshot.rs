@@ -29,8 +29,6 @@ pub struct Manifest {
 /// When one sample was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleTime {
-    /// First read.
     pub start_ns: u64,
-    /// Last read.
     pub end_ns: u64,
 }

@@ -12,16 +12,12 @@ pub struct StorageController {
     pub name: String,
     /// `nvme`, `scsi`, `virtio_blk`.
     pub kind: String,
-    /// Kernel driver.
     pub driver: Reading<String>,
-    /// Model string.
     pub model: Reading<String>,
-    /// PCI address.
     pub bus_address: Reading<String>,
     /// Its node; the kernel's −1 is absent.
     pub numa_node: Reading<NumaNode>,
     /// Block devices on it.
     pub disks: Vec<String>,
-    /// Its interrupts.
     pub irqs: Vec<IrqId>,
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// One kernel setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sysctl {
     /// The value as the kernel prints it, blanks folded to one space.
@@ -46,7 +45,6 @@ pub enum Origin {
     Default,
     /// A sysctl file that the boot reads; the last one that names the key wins.
     File {
-        /// Path.
         path: String,
         /// Line number from 1.
         line: u32,
@@ -55,7 +53,6 @@ pub enum Origin {
     },
     /// The active tuned profile.
     Tuned {
-        /// Profile name.
         profile: String,
         /// The file of the profile.
         path: String,

@@ -15,9 +15,7 @@ pub struct Tuner {
     pub name: String,
     /// Whether it runs now; absent for files.
     pub running: Reading<bool>,
-    /// Its process.
     pub pid: Reading<u32>,
-    /// Command line.
     pub arguments: Reading<Vec<String>>,
     /// What it owns, a word for each: `irq affinity`, `sysctl`, `channels`, `mtu`, `governor`.
     pub owns: Vec<String>,

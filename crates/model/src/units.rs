@@ -37,7 +37,6 @@ quantity! {
 pub struct NotAQuantity {
     /// What was expected: `duration`, `size` or `rate`.
     pub what: &'static str,
-    /// What was given.
     pub text: String,
     /// What to write instead.
     pub hint: String,

@@ -5,7 +5,6 @@ use std::{io, process::Command, time::Duration};
 
 use lab::{server::ServerSpec, testing::TestLab};
 
-/// Asks for it.
 pub const FLAG: &str = "--virtual-time";
 
 /// Runs this very program in a guest, with the same options but [`FLAG`], if that is among them;

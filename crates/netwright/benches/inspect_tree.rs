@@ -126,7 +126,6 @@ fn write(folder: &Path, cpus: usize) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other("no tree to measure on")) }
 }
 
-/// One command's runs.
 struct Measured {
     min: Duration,
     median: Duration,
@@ -173,7 +172,6 @@ fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Measured>
         .collect())
 }
 
-/// One run.
 struct Once {
     wall: Duration,
     cpu: Duration,

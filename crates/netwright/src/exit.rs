@@ -5,7 +5,6 @@ use std::{fmt, io, path::Path, process::ExitCode};
 /// How a command ended, when it did not break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// Done.
     Yes,
     /// Done, and the answer is no.
     No,

@@ -24,37 +24,29 @@ const LONGEST_WINDOW: Nanos = Nanos(600_000_000_000);
 
 /// A checked `inspect`.
 pub struct Inspect {
-    /// Where from.
     pub source: Source,
     /// Which parts in full; empty is the overview.
     pub sections: Vec<Section>,
-    /// Only these NICs.
     pub nics: Vec<String>,
-    /// Where to draw.
     pub picture: Option<Sink>,
     /// One JSON document instead of text.
     pub json: bool,
-    /// Where to.
     pub sink: Sink,
-    /// Every queue.
     pub verbose: bool,
 }
 
 /// A checked `doctor`.
 pub struct Doctor {
-    /// Where from.
     pub source: Source,
     /// How long to watch; a snapshot has its own.
     pub window: Nanos,
     /// Whether eBPF programs are wanted.
     pub bpf: bool,
-    /// What for.
     pub goal: Goal,
     /// From where on the answer is no.
     pub fail_on: Option<Severity>,
     /// One JSON document instead of text.
     pub json: bool,
-    /// Where to.
     pub sink: Sink,
     /// Everything that was looked at.
     pub verbose: bool,
@@ -64,7 +56,6 @@ pub struct Doctor {
 
 /// A checked `snapshot`.
 pub struct Snapshot {
-    /// The archive.
     pub path: PathBuf,
     /// Whether it may be overwritten.
     pub force: bool,
@@ -72,7 +63,6 @@ pub struct Snapshot {
     pub window: Nanos,
     /// Whether to replace what identifies the host.
     pub redact: bool,
-    /// Which processes.
     pub request: Request,
     /// No progress, no notes.
     pub quiet: bool,
@@ -84,7 +74,6 @@ pub struct Source {
     pub root: Root,
     /// How it was named: `live`, or the path given.
     pub name: String,
-    /// Which processes.
     pub request: Request,
 }
 
@@ -94,7 +83,6 @@ impl Inspect {
         self.picture.is_none() || !self.sections.is_empty() || !self.nics.is_empty()
     }
 
-    /// Checks and opens.
     pub fn check(args: InspectArgs) -> Result<Self, Failure> {
         let picture = args.picture.map(|p| Sink::new(Some(p)));
         let sink = Sink::new(args.output.output);
@@ -122,7 +110,6 @@ impl Inspect {
 }
 
 impl Doctor {
-    /// Checks and opens.
     pub fn check(args: DoctorArgs) -> Result<Self, Failure> {
         if args.window.is_some() && args.source.root.is_some() {
             return Err(Failure::Usage(
@@ -156,7 +143,6 @@ impl Doctor {
 }
 
 impl Snapshot {
-    /// Checks.
     pub fn check(args: SnapshotArgs) -> Result<Self, Failure> {
         let path = args.output.unwrap_or_else(|| archive_name(args.redact));
         if path.as_os_str() == "-" {

@@ -9,7 +9,6 @@ pub struct TableHeader {
     pub signature: String,
     /// Six characters: `FIRECK`, `BOCHS`, `AMAZON`.
     pub oem_id: String,
-    /// Eight characters.
     pub oem_table_id: String,
 }
 

@@ -14,7 +14,6 @@ pub struct Cgroups {
     pub lines: Vec<Line>,
 }
 
-/// One hierarchy's line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// 0 for v2.

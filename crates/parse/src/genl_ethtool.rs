@@ -23,7 +23,6 @@ fn device(payload: &[u8]) -> Option<String> {
 /// (`ETHTOOL_A_COALESCE_…`), and no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoalesceMessage {
-    /// Interface.
     pub nic: String,
     /// Value by attribute number.
     pub parameters: BTreeMap<u16, u32>,
@@ -42,7 +41,6 @@ pub fn coalesce(payload: &[u8]) -> Option<CoalesceMessage> {
 /// One context of receive-side scaling of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RssMessage {
-    /// Interface.
     pub nic: String,
     /// Context; 0 is the one that every device with RSS has.
     pub context: u32,

@@ -14,9 +14,7 @@ use crate::netlink::{Attribute, attributes};
 /// `queue-get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueMessage {
-    /// The device.
     pub ifindex: u32,
-    /// Which queue.
     pub id: QueueId,
     /// NAPI instance that polls it; a queue without one (veth without XDP) tells none.
     pub napi_id: Option<u32>,
@@ -25,9 +23,7 @@ pub struct QueueMessage {
 /// `napi-get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiMessage {
-    /// The device.
     pub ifindex: u32,
-    /// The NAPI id.
     pub id: u32,
     /// Its interrupt, where the driver told the core.
     pub irq: Option<u32>,
@@ -46,7 +42,6 @@ pub struct NapiMessage {
 /// `qstats-get` of one queue: counters since the device came up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueStats {
-    /// The device.
     pub ifindex: u32,
     /// Which queue; `None` for a whole device.
     pub id: Option<QueueId>,

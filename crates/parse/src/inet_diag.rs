@@ -16,7 +16,6 @@ const SKMEMINFO: u16 = 7;
 /// Asks for both: a bit for each attribute, from number 1 on.
 pub const WITH_INFO_AND_MEMORY: u8 = 1 << (INFO - 1) | 1 << (SKMEMINFO - 1);
 
-/// One socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketMessage {
     /// State number, see [`state_name`].

@@ -17,7 +17,6 @@ pub struct Entry {
     pub line: u32,
     /// The section it stands in; empty before the first.
     pub section: String,
-    /// Key, as written.
     pub key: String,
     /// Value, blanks around taken off; quotes and inline comments as written.
     pub value: String,

@@ -20,7 +20,6 @@ mod tests;
 
 pub use row::{Columns, IrqRow, NamedRow};
 
-/// The whole file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Interrupts {
     /// The online CPUs, in the order of the columns; ids have holes.

@@ -10,7 +10,6 @@ use model::QueueId;
 /// What a name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IrqName<'a> {
-    /// Whose it is.
     pub owner: Owner<'a>,
     /// What it is for.
     pub role: Role,
@@ -29,9 +28,7 @@ pub enum Owner<'a> {
 /// What an interrupt is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// One receive queue.
     Rx(u32),
-    /// One transmit queue.
     Tx(u32),
     /// A receive and a transmit queue of one number.
     Combined(u32),

@@ -4,7 +4,6 @@
 /// One parameter of the boot line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name.
     pub key: String,
     /// What follows `=`, without quotes; `None` for a bare word.
     pub value: Option<String>,

@@ -1,16 +1,13 @@
 //! `/proc/PID/mountinfo`. **Source**: proc_pid_mountinfo(5), `show_mountinfo` in the kernel's
 //! `fs/proc_namespace.c`.
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The folder of the file system that is mounted.
     pub root: String,
-    /// Where.
     pub mount_point: String,
     /// `cgroup`, `cgroup2`, `proc`, …
     pub fs_type: String,
-    /// What is mounted.
     pub source: String,
     /// Options of the file system; for `cgroup` its controllers.
     pub super_options: Vec<String>,

@@ -16,7 +16,6 @@ pub const DONE: u16 = 3;
 /// `NLMSG_OVERRUN`.
 pub const OVERRUN: u16 = 4;
 
-/// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Type, whose meaning is the protocol's from 16 up.
@@ -56,7 +55,6 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// One attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'a> {
     /// Type, without the nested and byte-order flags.
@@ -89,7 +87,6 @@ impl<'a> Attribute<'a> {
         String::from_utf8_lossy(self.bytes.get(..end).unwrap_or_default()).into_owned()
     }
 
-    /// The attributes within.
     pub fn nested(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
         attributes(self.bytes)
     }

@@ -10,9 +10,7 @@ use crate::ParseError;
 /// The part of a configuration space that a network device is judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PciConfig {
-    /// Vendor.
     pub vendor_id: u16,
-    /// Device.
     pub device_id: u16,
     /// Class, subclass, interface in 24 bits.
     pub class: u32,

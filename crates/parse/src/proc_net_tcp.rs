@@ -17,12 +17,10 @@ pub struct Sockets {
     pub skipped: u32,
 }
 
-/// One socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Socket {
     /// Own address and port.
     pub local: SocketAddr,
-    /// The other end's.
     pub remote: SocketAddr,
     /// State, as [`crate::inet_diag::state_name`] names it.
     pub state: u8,

@@ -14,15 +14,11 @@ pub struct CpuTicks {
     pub user: Option<u64>,
     /// User mode at low priority.
     pub nice: Option<u64>,
-    /// Kernel mode.
     pub system: Option<u64>,
-    /// Idle.
     pub idle: Option<u64>,
     /// Idle with I/O pending; the kernel itself says that it may go backwards.
     pub iowait: Option<u64>,
-    /// Interrupts.
     pub irq: Option<u64>,
-    /// Softirqs.
     pub softirq: Option<u64>,
     /// Taken by the hypervisor.
     pub steal: Option<u64>,

@@ -11,7 +11,6 @@ use crate::netlink::{attributes, u32_at};
 /// What the kernel said of one address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressMessage {
-    /// The device.
     pub ifindex: u32,
     /// The host's own address, also on a point-to-point link.
     pub address: IpAddr,

@@ -17,7 +17,6 @@ pub const FLAG_UP: u32 = 1;
 pub struct LinkMessage {
     /// Index in its namespace.
     pub ifindex: u32,
-    /// Name.
     pub name: String,
     /// Hardware type, `ARPHRD_*`: 1 Ethernet, 772 loopback.
     pub device_type: u16,
@@ -31,9 +30,7 @@ pub struct LinkMessage {
     pub max_mtu: Option<u32>,
     /// `txqueuelen`.
     pub txqueuelen: Option<u32>,
-    /// Transmit queues allocated.
     pub tx_queues: Option<u32>,
-    /// Receive queues allocated.
     pub rx_queues: Option<u32>,
     /// Bridge, bond or VRF above.
     pub master: Option<u32>,
@@ -47,7 +44,6 @@ pub struct LinkMessage {
     pub data: LinkData,
     /// An XDP program is attached.
     pub xdp: Option<bool>,
-    /// Hardware address.
     pub mac: Option<String>,
     /// The address that hardware came with (`IFLA_PERM_ADDRESS`, since 5.6).
     #[serde(default)]
@@ -63,7 +59,6 @@ pub enum LinkData {
     None,
     /// `vlan`.
     Vlan {
-        /// VLAN id.
         id: Option<u16>,
     },
     /// `macvlan`, `macvtap`, `ipvlan`, `ipvtap`.
@@ -86,7 +81,6 @@ pub enum LinkData {
     Bridge {
         /// Spanning tree on (by the kernel's or a daemon's).
         stp: Option<bool>,
-        /// Filters by VLAN.
         vlan_filtering: Option<bool>,
     },
     /// `tun`.

@@ -10,7 +10,6 @@ use crate::netlink::{Attribute, attributes, i32_at, u32_at, u64_at};
 /// What the kernel said; counters since the discipline was put in place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QdiscMessage {
-    /// The device.
     pub ifindex: u32,
     /// `fq_codel`, `mq`, …
     pub kind: String,
@@ -30,7 +29,6 @@ pub struct QdiscMessage {
     pub requeues: Option<u32>,
     /// Bytes waiting.
     pub backlog_bytes: Option<u32>,
-    /// Packets waiting.
     pub backlog_packets: Option<u32>,
 }
 

@@ -11,7 +11,6 @@ use crate::netlink::{attributes, i32_at, u64_at};
 pub struct LinkStats {
     /// Index in its namespace.
     pub ifindex: u32,
-    /// Name.
     pub name: String,
     /// By the names of the files in `/sys/class/net/X/statistics`; only those the kernel sent.
     pub counters: BTreeMap<String, u64>,

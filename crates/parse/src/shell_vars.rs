@@ -1,12 +1,10 @@
 //! Files of shell assignments: `/etc/default/irqbalance`, `/etc/sysconfig/irqbalance`, systemd
 //! `EnvironmentFile`s.
 
-/// One assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// Line from 1.
     pub line: u32,
-    /// Variable.
     pub name: String,
     /// Value without quotes; nothing is expanded.
     pub value: String,

@@ -5,7 +5,6 @@ use model::CpuId;
 
 use crate::{ParseError, text};
 
-/// The whole table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Softirqs {
     /// CPU of each column.

@@ -3,14 +3,10 @@
 //! **Shape**: two lines of heading, then `NAME | ID | DEVICE BELOW`. Absent without the 8021q
 //! module. **Source**: `vlan_seq_show` in `net/8021q/vlanproc.c`.
 
-/// One VLAN device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VlanLine {
-    /// Its name.
     pub name: String,
-    /// VLAN id.
     pub id: u16,
-    /// The device below.
     pub lower: String,
 }
 

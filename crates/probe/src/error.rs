@@ -10,19 +10,16 @@ pub enum ReadError {
     /// No such file, entry, device or call.
     #[error("{path}: not there")]
     Absent {
-        /// Path or call.
         path: String,
     },
     /// This process may not.
     #[error("{path}: not permitted{}", grant(path))]
     Denied {
-        /// Path or call.
         path: String,
     },
     /// The kernel answered with an error (`EINVAL` of a `speed` while the link is down).
     #[error("{path}: {}", errno_name(*errno))]
     Failed {
-        /// Path or call.
         path: String,
         /// The kernel's error number.
         errno: i32,
@@ -30,9 +27,7 @@ pub enum ReadError {
     /// It was read and makes no sense.
     #[error("{path}: {error}")]
     Unparsable {
-        /// Path or call.
         path: String,
-        /// What and where.
         error: ParseError,
     },
 }

@@ -24,7 +24,6 @@ const ANSWER: Duration = Duration::from_secs(12);
 /// Its answer is a few hundred bytes; a banned mask of 8,192 CPUs takes 2,304.
 const LONGEST: u64 = 64 << 10;
 
-/// Where it listens.
 pub fn path(pid: u32) -> String {
     format!("/run/irqbalance/irqbalance{pid}.sock")
 }

@@ -21,7 +21,6 @@ pub enum At<'a> {
     Path(&'a str),
 }
 
-/// A server's processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serving {
     /// Those that hold the socket.

@@ -37,7 +37,6 @@ pub(crate) struct Ended {
     pub(crate) usage: Usage,
 }
 
-/// What processes used.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     pub(crate) user_ns: u64,

@@ -13,7 +13,6 @@ use model::{
 /// shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// One of them.
     SameCpu,
     /// Another hardware thread of the same core.
     Sibling,
@@ -23,14 +22,12 @@ pub enum Class {
     OtherL3,
     /// The same node, and the kernel does not tell the L3 caches.
     SameNode,
-    /// Another node.
     OtherNode,
     /// A node farther than the nearest other, where the distances differ.
     FarthestNode,
 }
 
 impl Class {
-    /// In words.
     pub fn word(self) -> &'static str {
         match self {
             Self::SameCpu => "same CPU",

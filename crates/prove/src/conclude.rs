@@ -30,7 +30,6 @@ use crate::{
 /// Why there are no more runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// For people.
     pub why: String,
     /// Whether the end is the one that was planned.
     pub planned: bool,

@@ -11,7 +11,6 @@ pub enum ProveError {
     /// A file or folder said no.
     #[error("{path}: {source}")]
     File {
-        /// Which.
         path: String,
         /// What the kernel said.
         source: io::Error,

@@ -21,7 +21,6 @@ use crate::{
 /// More combinations than this are no experiment but a mistake.
 const MOST_CELLS: usize = 256;
 
-/// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workload {
     /// A measurement of ours, its words.
@@ -33,9 +32,7 @@ pub enum Workload {
 /// A figure of a run, and what is wanted of it.
 #[derive(Debug, Clone)]
 pub struct Metric {
-    /// Its name.
     pub name: String,
-    /// Where it is.
     pub(crate) source: Source,
     /// Which way it is good.
     pub direction: Direction,
@@ -46,9 +43,7 @@ pub struct Metric {
 /// How long it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// So long.
     Time(Duration),
-    /// So many runs.
     Runs(usize),
 }
 
@@ -65,7 +60,6 @@ pub struct Experiment {
     pub workload: Workload,
     /// For `sh -c` before each run.
     pub before: Option<String>,
-    /// What is varied.
     pub(crate) factors: Vec<Factor>,
     /// Every combination, in the order given, the first factor changing slowest.
     pub(crate) cells: Vec<Cell>,

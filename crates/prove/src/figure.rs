@@ -138,7 +138,6 @@ fn pointer(path: &str) -> String {
 pub enum Goal {
     /// More of it in the same time.
     Throughput,
-    /// A shorter tail.
     P99,
     /// Less CPU of this host for the same work.
     Cpu,

@@ -19,7 +19,6 @@ pub const PARSERS: &[Parser] = &[
     ("workload_output", workload_output),
 ];
 
-/// An experiment file.
 fn experiment(bytes: &[u8]) {
     let Ok(spec) = spec::parse(&String::from_utf8_lossy(bytes)) else { return };
     assert!(spec.differences(&spec).is_empty());

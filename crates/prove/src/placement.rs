@@ -27,7 +27,6 @@ const AROUND_A_RUN: Duration = Duration::from_millis(200);
 pub struct Assignment {
     /// How it stands to the other.
     pub class: String,
-    /// The workload's CPU.
     pub cpu: u32,
     /// The other CPU, as it stands in the columns.
     pub beside: String,

@@ -9,7 +9,6 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The variable.
 pub(crate) const NAME: &str = "NETWRIGHT_WORKLOAD";
 
 /// What one run of a workload is known by.

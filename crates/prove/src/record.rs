@@ -24,7 +24,6 @@ use tune::{
 
 use crate::{ProveError, spec::Spec};
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
@@ -37,7 +36,6 @@ enum Entry {
     Setting {
         undo: String,
     },
-    /// What was undone.
     Undone {
         undo: String,
     },
@@ -64,14 +62,12 @@ impl NamespaceId {
     }
 }
 
-/// The first line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
     /// Seconds since 1970.
     pub started_unix_s: u64,
     /// What it is called.
     pub name: String,
-    /// What was written.
     pub spec: Spec,
     /// What the order of runs is drawn from.
     pub seed: u64,
@@ -80,9 +76,7 @@ pub struct Begun {
 /// A record as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    /// Its first line.
     pub begun: Begun,
-    /// All runs.
     pub runs: Vec<Run>,
     /// Commands that undo what is still set, the last set first.
     pub pending: Vec<String>,
@@ -244,12 +238,10 @@ impl Record {
         self.write(&Entry::Setting { undo: undo.to_owned() })
     }
 
-    /// It was undone.
     pub(crate) fn undone(&mut self, undo: &str) -> Result<(), ProveError> {
         self.write(&Entry::Undone { undo: undo.to_owned() })
     }
 
-    /// A run.
     pub(crate) fn run(&mut self, run: &Run) -> Result<(), ProveError> {
         self.write(&Entry::Run(Box::new(run.clone())))
     }
@@ -266,7 +258,6 @@ impl Record {
         self.write(&Entry::Stopped(why.to_owned()))
     }
 
-    /// The end.
     pub(crate) fn ended(&mut self, why: &str) -> Result<(), ProveError> {
         self.write(&Entry::Ended(why.to_owned()))
     }

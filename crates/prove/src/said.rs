@@ -21,7 +21,6 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Begins to read.
     pub(crate) fn reading(mut from: impl Read + Send + 'static) -> std::io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&bytes);

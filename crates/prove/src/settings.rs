@@ -17,7 +17,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The host's knobs, for an experiment that sets some.
 #[derive(Debug, Clone, Copy)]
 pub struct Knobs<'a> {
-    /// Sets and undoes.
     pub bench: &'a dyn Trials,
     /// Each combination's plan, in the order of [`crate::Experiment::change_requests`], all made for the
     /// host as it is between two combinations. Empty where a combination leaves all as it is.

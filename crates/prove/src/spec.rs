@@ -20,7 +20,6 @@ pub fn parse(text: &str) -> Result<Spec, String> {
     })
 }
 
-/// The file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -50,7 +49,6 @@ pub struct Spec {
     /// former].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<String>,
-    /// What is varied.
     #[serde(default, rename = "factor")]
     pub factors: Vec<FactorSpec>,
     /// Or: where both ends run, every pair.
@@ -124,11 +122,9 @@ pub struct FactorSpec {
     pub unset: Option<String>,
 }
 
-/// A level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LevelSpec {
-    /// Its name.
     Name(String),
     /// A number, which is also its name.
     Number(i64),
@@ -142,7 +138,6 @@ pub enum LevelSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FullLevelSpec {
-    /// Its name.
     pub name: String,
     /// Appended to the workload.
     pub args: Option<String>,
@@ -192,7 +187,6 @@ impl PlacementSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
-    /// Its name.
     pub name: String,
     /// Where it is in the JSON that the workload prints: `runs.0.rtt_ns.p50`.
     pub json: Option<String>,

@@ -29,7 +29,6 @@ pub struct Diagnosed {
     pub window_ns: Reading<Nanos>,
     /// How the counters were watched.
     pub window: Reading<Window>,
-    /// Ordered by rank.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing wrong.
     pub passed: Vec<Passed>,
@@ -87,7 +86,6 @@ impl Source {
 /// How the counters were watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
-    /// How many readings.
     pub readings: u32,
     /// How long the longest of them took: how blurred the window's edges are.
     pub reading_ns: Nanos,

@@ -8,7 +8,6 @@ use crate::{
     words::many,
 };
 
-/// The whole result.
 pub fn text(d: &FixDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);

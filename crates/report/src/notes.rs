@@ -15,12 +15,10 @@ use crate::{
     words::{cpus, many, queues, ranges},
 };
 
-/// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// Whether it is probably wrong, not only worth knowing.
     pub warning: bool,
-    /// For people.
     pub text: String,
 }
 

@@ -21,11 +21,9 @@ pub struct Row {
     pub irqs: Vec<IrqId>,
     /// Why there is no interrupt.
     pub no_irq: Reading<()>,
-    /// The interrupts' names.
     pub name: String,
     /// Where they go ([`Irq::target`]).
     pub target: Reading<CpuSet>,
-    /// Interrupts since boot.
     pub count: Reading<u64>,
     /// Nodes of the target.
     pub nodes: BTreeSet<NumaNode>,
@@ -39,7 +37,6 @@ pub struct Row {
     pub xps: CpuSet,
 }
 
-/// Interrupts by number.
 pub type Irqs<'a> = BTreeMap<IrqId, &'a Irq>;
 
 /// The host's interrupts by number; empty when they are not known.

@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, Facts, NumaNode, cpu::Cpu};
 
-/// CPUs by id.
 pub struct Places<'a> {
     cpus: BTreeMap<CpuId, &'a Cpu>,
 }
 
 impl<'a> Places<'a> {
-    /// Of this host.
     pub fn new(facts: &'a Facts) -> Self {
         Self { cpus: facts.cpus.iter().map(|c| (c.id, c)).collect() }
     }
 
-    /// One CPU.
     pub fn cpu(&self, id: CpuId) -> Option<&'a Cpu> {
         self.cpus.get(&id).copied()
     }

@@ -73,7 +73,6 @@ fn host() -> Host {
 /// The shape of a machine; every count is per the one before.
 #[derive(Clone, Copy)]
 pub struct MachineShape {
-    /// Packages.
     pub packages: u32,
     /// Nodes per package.
     pub nodes: u32,

@@ -22,14 +22,10 @@ pub const ALLOWED: f64 = 0.02;
 /// A server that ends a connection now and then costs less of the time than this: no part of its own.
 const NOW_AND_THEN: f64 = 0.01;
 
-/// One round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Round {
-    /// Clients at once.
     pub clients: u32,
-    /// Transactions in it.
     pub transactions: u64,
-    /// Its length.
     pub window_ns: f64,
     /// The mean response time.
     pub mean_ns: f64,
@@ -58,7 +54,6 @@ impl Round {
 /// Two rounds side by side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// Of the workload.
     pub workload: Round,
     /// Of the network alone.
     pub network: Round,
@@ -71,7 +66,6 @@ pub struct Decomposition {
     pub components: Vec<Component>,
     /// Held against the whole.
     pub sum: Sum,
-    /// The service time.
     pub service: Centre,
     /// The network's round trip with one client.
     pub network_one: Centre,

@@ -12,7 +12,6 @@ use crate::Estimate;
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Enough {
-    /// Narrow enough.
     Yes,
     /// Go on for about so long and look again.
     More {

@@ -25,12 +25,9 @@ const MOST_LEFT: f64 = 0.8;
 /// A trend is seen from this level on.
 const TREND_LEVEL: f64 = 0.999;
 
-/// What grouping found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Grouped {
-    /// How many groups.
     pub(crate) groups: usize,
-    /// Batches in each.
     pub(crate) by: usize,
     /// Standard error of the mean.
     pub(crate) error: f64,

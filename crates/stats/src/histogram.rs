@@ -84,7 +84,6 @@ impl Histogram {
         Self { buckets, count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         if let Some(bucket) = self.buckets.get_mut(index(value)) {
@@ -109,14 +108,12 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
         (self.count, self.sum, self.squares) = (0, 0, 0);
         (self.min, self.max) = (u64::MAX, 0);
     }
 
-    /// How many values.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -33,7 +33,6 @@ pub struct Estimate {
     pub interval: Interval,
     /// How many batches it rests on, after joining.
     pub batches: usize,
-    /// Their length.
     pub batch_ns: Nanos,
     /// The correlation of a batch with the next.
     pub lag1: f64,

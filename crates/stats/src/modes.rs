@@ -45,10 +45,8 @@ const LEAST_SHARE: f64 = 0.02;
 /// A mode of less is an accident.
 const LEAST_SAMPLES: u64 = 50;
 
-/// One mode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mode {
-    /// Samples in it.
     pub samples: u64,
     /// Its share of all, 0 to 1.
     pub share: f64,
@@ -56,7 +54,6 @@ pub struct Mode {
     pub low: u64,
     /// Where its last sample's bucket ends.
     pub high: u64,
-    /// Its own median.
     pub median: u64,
     /// What belongs to it: values from `begin`, before `end`.
     begin: u64,

@@ -6,17 +6,13 @@
 
 use crate::random::SplitMix64;
 
-/// Resamplings.
 const DRAWS: usize = 2_000;
 
 /// A value with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Centre {
-    /// The median.
     pub value: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 

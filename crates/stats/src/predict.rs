@@ -71,7 +71,6 @@ pub struct Added {
 /// A workload on another path, as it was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct There {
-    /// Its clients.
     pub clients: u32,
     /// What the path adds to a transaction with one client.
     pub added_ns: f64,

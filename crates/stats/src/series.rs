@@ -22,7 +22,6 @@ impl fmt::Display for NotAlike {
 
 impl std::error::Error for NotAlike {}
 
-/// One batch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
     count: u64,
@@ -126,7 +125,6 @@ impl Series {
         self.batches.resize(batches, Batch::empty());
     }
 
-    /// How many batches.
     pub fn len(&self) -> usize {
         self.batches.len()
     }

@@ -19,7 +19,6 @@ use crate::{
 pub struct Assignments {
     /// In thread order; none when not pinned.
     pub cpus: Vec<CpuId>,
-    /// Why these.
     pub why: String,
     /// All that this process may use.
     pub allowed: CpuSet,

@@ -10,12 +10,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much.
     pub const fn new(limit: usize) -> Self {
         Self { taken: AtomicUsize::new(0), limit }
     }
 
-    /// All there is.
     pub const fn limit(&self) -> usize {
         self.limit
     }

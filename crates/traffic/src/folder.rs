@@ -55,7 +55,6 @@ impl Folder {
         Err(last.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -29,7 +29,6 @@ pub struct ThreadReport {
     pub engines: BTreeSet<&'static str>,
     /// How long it spun on purpose before its responses.
     pub served_ns: u64,
-    /// What to tell.
     pub warnings: Vec<String>,
 }
 
@@ -44,13 +43,11 @@ impl ThreadReport {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Member {
-    /// Wakes it.
     pub sleeper: Sleeper,
     /// Messages handled so far.
     pub transactions: AtomicU64,
     /// What it asked a server so far, for intervals.
     pub asked: Asked,
-    /// What it saw.
     pub seen: Mutex<ThreadReport>,
 }
 
@@ -112,7 +109,6 @@ pub struct Team {
     broken: Mutex<Option<Error>>,
     /// Threads that did all they were asked for.
     fulfilled: AtomicUsize,
-    /// The threads.
     pub members: Vec<Member>,
 }
 

@@ -31,22 +31,17 @@ pub enum Applied {
     Whole(u64),
     /// Something failed; what had been written was undone.
     Undone {
-        /// The change set.
         id: u64,
-        /// What failed.
         why: TuneError,
         /// What came of undoing.
         report: Report,
     },
 }
 
-/// How to apply.
 pub struct Work<'a> {
-    /// Where to.
     pub host: &'a Host,
     /// Where the journal is.
     pub store: &'a Store,
-    /// Held throughout.
     pub lock: &'a Lock,
     /// Set when it is to end early.
     pub stop: &'a AtomicBool,

@@ -12,7 +12,6 @@ use crate::{
 
 /// One such file, and how its values are judged.
 pub struct Attribute {
-    /// The knob's file.
     pub name: &'static str,
     /// For help: `nic.NIC.threaded=on|off`.
     pub spelling: &'static str,

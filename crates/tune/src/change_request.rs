@@ -22,7 +22,6 @@ use crate::{TuneError, knob::Refusal, knobs, netns, profile};
 pub struct ChangeRequest {
     /// Full name as spelled.
     pub knob: String,
-    /// Value as spelled.
     pub value: String,
     /// `argument 1`, `line 3`, `finding few_channels`, `step 2 of the plan`.
     pub asked_by: String,
@@ -35,7 +34,6 @@ pub struct ChangeRequest {
 /// How a value is meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// This one.
     #[default]
     Exactly,
     /// No less than this; see [`crate::profile::raise`].

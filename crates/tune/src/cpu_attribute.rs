@@ -12,7 +12,6 @@ use crate::{
 /// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU
 /// ([`crate::change_request::split`]).
 pub struct CpuAttribute {
-    /// The knob's file.
     pub name: &'static str,
     /// For help: `cpu.N.governor=NAME`.
     pub spelling: &'static str,
@@ -28,7 +27,6 @@ pub struct CpuAttribute {
     pub sets: &'static str,
     /// Unit of its values.
     pub unit: &'static str,
-    /// Judges a value.
     pub judge: fn(&Case<'_>, CpuId, &str) -> Result<String, Refusal>,
     /// An exact value for people, and as it is spelled.
     pub show: fn(&str) -> &str,

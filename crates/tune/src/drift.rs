@@ -15,10 +15,8 @@ use crate::{
     undo::{self, Outlook},
 };
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {
-    /// The knob.
     pub knob: String,
     /// Whose value it is: [`identity::key`].
     pub(crate) key: String,
@@ -51,11 +49,9 @@ struct Touched<'s> {
 /// What the last write left there.
 #[derive(Clone, Copy)]
 enum Left<'s> {
-    /// What it wrote.
     Written,
     /// What was read after it had moved the value along.
     Moved(&'s str),
-    /// Nobody looked.
     Unknown,
 }
 

@@ -34,7 +34,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// The running host.
     pub fn live() -> Self {
         Self { root: Root::live(), tree: None, namespace: None }
     }

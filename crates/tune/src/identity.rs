@@ -44,11 +44,9 @@ pub struct Nics {
     all: Vec<Present>,
 }
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Present {
     id: NicId,
-    /// Its interrupts.
     irqs: Vec<String>,
     /// Whether the kernel chose its address, and nobody gave it another one since.
     chance_address: bool,

@@ -19,7 +19,6 @@ use crate::{Host, TuneError, privilege::Need, session::Session};
 
 /// What a plan is made from, beside the values themselves.
 pub struct Case<'a> {
-    /// The host.
     pub facts: &'a Facts,
     /// The operator's own connection.
     pub session: &'a Session,
@@ -106,7 +105,6 @@ pub enum Undone {
 
 /// One kind of setting. `knob` is always a full name for which [`Knob::takes`] said yes.
 pub trait Knob: Sync {
-    /// Its file's name.
     fn name(&self) -> &'static str;
 
     /// How it is spelled, for help: `nic.NIC.mtu`.
@@ -363,7 +361,6 @@ pub fn owns(tuner: &Tuner, knob: &str, sets: &str) -> bool {
 }
 
 impl Case<'_> {
-    /// The interface.
     pub fn nic(&self, name: &str) -> Option<&Nic> {
         self.facts.nics.iter().find(|n| n.name == name)
     }

@@ -9,7 +9,6 @@ use std::{
 
 use crate::{TuneError, private};
 
-/// Held until dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: Option<File>,
@@ -22,10 +21,8 @@ impl Lock {
     }
 }
 
-/// What trying gave.
 #[derive(Debug)]
 pub enum Tried {
-    /// It is ours.
     Ours(Lock),
     /// Somebody else has it: their process, as the kernel tells it.
     Theirs(Option<u32>),

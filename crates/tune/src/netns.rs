@@ -23,9 +23,7 @@ pub const GONE: &str = "its network namespace is gone, and what was set there wi
 /// A namespace that somebody asked for.
 #[derive(Debug)]
 pub struct Namespace {
-    /// Keeps it alive.
     file: File,
-    /// Its inode.
     pub inode: u64,
     /// As it was asked for.
     pub name: String,
@@ -71,7 +69,6 @@ impl Way {
 /// What looking for a namespace by number came to.
 #[derive(Debug)]
 pub enum Found {
-    /// It is there.
     There(Namespace),
     /// Nothing holds it any more.
     Gone,

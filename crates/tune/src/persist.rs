@@ -27,7 +27,6 @@ use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
 use files::FileOnDisk;
 use render::Rendered;
 
-/// Where files go.
 #[derive(Debug, Clone)]
 pub struct PersistTarget {
     /// The folder that stands for `/`.
@@ -39,7 +38,6 @@ pub struct PersistTarget {
 /// What change sets come to over a reboot.
 #[derive(Debug, Default)]
 pub struct Values {
-    /// What is kept.
     pub kept: Vec<Kept>,
     /// What cannot be, with the reason.
     pub not: Vec<NotKept>,

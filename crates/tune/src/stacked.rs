@@ -14,7 +14,6 @@ use crate::knob::{Case, nic_of};
 /// What the interface next below carries, or the one that hands its MTU on, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below<'f> {
-    /// Its name.
     pub nic: &'f str,
     /// Bytes.
     pub carries: u64,

@@ -120,7 +120,6 @@ impl Bench {
         done
     }
 
-    /// The host.
     pub fn host(&self) -> &Host {
         &self.host
     }

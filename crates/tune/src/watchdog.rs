@@ -50,7 +50,6 @@ pub fn boot_ms() -> u64 {
 /// What a watchdog is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orders {
-    /// The change set.
     pub id: u64,
     /// When it undoes.
     pub deadline_boot_ms: u64,

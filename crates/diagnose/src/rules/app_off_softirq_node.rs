@@ -36,7 +36,6 @@ const LEAST_SOFTIRQ: f64 = 0.05;
 const LEAST_THREAD: f64 = 0.05;
 /// Share of all received packets from which a NIC's interrupts are moved. Our proposal.
 const TAKES_PART: f64 = 0.10;
-/// Processes shown.
 const SHOWN: usize = 4;
 const RISK: &str = "memory already allocated stays remote";
 

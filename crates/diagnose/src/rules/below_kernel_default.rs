@@ -27,7 +27,6 @@ pub static RULE: Rule = Rule {
 /// What of a value counts.
 #[derive(Clone, Copy)]
 enum BufferPart {
-    /// The single number.
     Only,
     /// The third of three: the maximum.
     Third,

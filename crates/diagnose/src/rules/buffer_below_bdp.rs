@@ -29,7 +29,6 @@ const WINDOW_FULL: f64 = 0.7;
 /// The same of the own send buffer, of which the kernel's own overhead takes a part and a third is
 /// freed before the application is woken. Our proposal.
 const BUFFER_FULL: f64 = 0.4;
-/// Connections shown.
 const SHOWN: usize = 4;
 
 /// What holds a connection back.

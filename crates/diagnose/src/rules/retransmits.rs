@@ -84,7 +84,6 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     Ok(peers(case, draft)?.found())
 }
 
-/// Peers shown.
 const SHOWN: usize = 4;
 
 /// What was sent to one peer.

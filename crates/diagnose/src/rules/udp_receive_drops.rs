@@ -26,7 +26,6 @@ const RMEM_MAX: &str = "net.core.rmem_max";
 const MANY: f64 = 0.01;
 /// Share of the readings, or of the steps between them, that counts as all the time. Our proposal.
 const MOSTLY: f64 = 0.8;
-/// Sockets shown.
 const SHOWN: usize = 4;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {

@@ -14,11 +14,8 @@ use crate::{CpuId, CpuSet, Nanos, Reading};
 /// bucket at most 1/128 of its value wide (`stats::Histogram`); `min` and `max` are exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
-    /// How many samples.
     pub count: u64,
-    /// The smallest, exact.
     pub min: u64,
-    /// Half are below.
     pub p50: u64,
     /// 75% are below.
     pub p75: u64,
@@ -30,9 +27,7 @@ pub struct Quantiles {
     pub p999: u64,
     /// 99.99% are below.
     pub p9999: u64,
-    /// The largest, exact.
     pub max: u64,
-    /// The mean, exact.
     pub mean: f64,
     /// The sample standard deviation, exact; 0 of fewer than two samples.
     pub sd: f64,
@@ -41,11 +36,8 @@ pub struct Quantiles {
 /// A value with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// The value.
     pub value: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
     /// The share of such intervals that hold the truth, 0.95.
     pub level: f64,
@@ -58,7 +50,6 @@ pub struct Interval {
 pub struct EndPlacement {
     /// The CPUs the threads were pinned to, in thread order; empty when not pinned.
     pub pinned: Vec<CpuId>,
-    /// Why these.
     pub why: String,
     /// Samples by the CPU that the thread ran on.
     pub ran_on: BTreeMap<CpuId, u64>,
@@ -77,9 +68,7 @@ pub struct EndPlacement {
 /// Where both ends ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
-    /// Here.
     pub local: EndPlacement,
-    /// There.
     pub peer: EndPlacement,
     /// Whether both ends are on one host (their boot ids are equal).
     pub same_host: bool,
@@ -100,7 +89,6 @@ pub struct Mode {
     pub low_ns: Nanos,
     /// To where it reaches.
     pub high_ns: Nanos,
-    /// Its own median.
     pub p50_ns: Nanos,
     /// The placements that made it, most samples first.
     pub placements: Vec<ModePlacement>,
@@ -150,9 +138,7 @@ pub struct EndCpu {
 /// CPU at both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BothCpu {
-    /// Here.
     pub local: EndCpu,
-    /// There.
     pub peer: Reading<EndCpu>,
 }
 
@@ -163,9 +149,7 @@ pub type Moved = BTreeMap<String, u64>;
 /// Kernel evidence of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BothEvidence {
-    /// Here.
     pub local: Moved,
-    /// There.
     pub peer: Moved,
 }
 
@@ -193,13 +177,9 @@ pub struct Floor {
 pub struct End {
     /// Program and version: `netwright 0.1.0`, `qperf 0.4.11`.
     pub program: String,
-    /// Kernel release.
     pub kernel: String,
-    /// Machine architecture.
     pub arch: String,
-    /// CPUs online.
     pub cpus: u32,
-    /// The address used.
     pub address: String,
 }
 
@@ -208,14 +188,11 @@ pub struct End {
 pub struct ServedInterval {
     /// From, since the window's beginning.
     pub start_s: f64,
-    /// To.
     pub end_s: f64,
     /// Requests or transactions that were answered.
     pub transactions: u64,
     /// By second.
     pub transactions_per_s: f64,
-    /// Their mean latency.
     pub latency_mean_ns: Reading<u64>,
-    /// Those that failed.
     pub failed: u64,
 }

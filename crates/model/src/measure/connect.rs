@@ -22,9 +22,7 @@ pub struct ConnectDocument {
     pub started_unix_s: u64,
     /// Everything needed to run it again.
     pub request: ConnectSpec,
-    /// This end.
     pub local: End,
-    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
@@ -47,7 +45,6 @@ pub struct ConnectRun {
     pub request_bytes: u64,
     /// Bytes of the response on each.
     pub response_bytes: u64,
-    /// How connections ended.
     pub close: Close,
     /// How this end waited.
     pub wait: Wait,
@@ -55,7 +52,6 @@ pub struct ConnectRun {
     pub peer_wait: Wait,
     /// Where both ends ran.
     pub placement: Placement,
-    /// The measured window.
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
@@ -63,7 +59,6 @@ pub struct ConnectRun {
     pub connections: u64,
     /// By second.
     pub connections_per_s: f64,
-    /// Its interval.
     pub connections_per_s_interval: Option<Interval>,
     /// From the call of `connect` until it is established; with a schedule, from its time.
     pub connect_ns: Quantiles,

@@ -100,7 +100,6 @@ pub struct HttpDocument {
     pub started_unix_s: u64,
     /// Everything needed to run it again.
     pub request: HttpSpec,
-    /// This end.
     pub local: End,
     /// The server: what it calls itself (its header `Server`), and its address. What else it is
     /// no server tells.
@@ -121,7 +120,6 @@ pub struct HttpDocument {
 pub struct HttpRun {
     /// What carried the bytes.
     pub transport: Transport,
-    /// Connections at once.
     pub clients: u32,
     /// Threads at this end.
     pub threads: u32,
@@ -133,7 +131,6 @@ pub struct HttpRun {
     pub wait: Wait,
     /// Where this end ran.
     pub placement: Placement,
-    /// The measured window.
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
@@ -142,7 +139,6 @@ pub struct HttpRun {
     pub transactions: u64,
     /// By second.
     pub transactions_per_s: f64,
-    /// Its interval.
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.
     pub target_per_s: Option<u64>,

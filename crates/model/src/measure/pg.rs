@@ -28,14 +28,12 @@ pub enum PgProtocol {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PgDriver {
-    /// This program.
     #[default]
     Netwright,
     /// The real pgbench, a process of its own.
     Pgbench,
 }
 
-/// One transaction script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PgScript {
     /// A built-in (`select-only`, `simple-update`, `tpcb-like`, `select1`) or a file.
@@ -107,7 +105,6 @@ pub struct PgDocument {
     /// 15.14`; `None` where it was this one.
     #[serde(default)]
     pub driver: Option<String>,
-    /// This end.
     pub local: End,
     /// The server: its version as it says, and its address.
     pub peer: End,
@@ -140,13 +137,11 @@ pub struct PgInitDocument {
     pub scale: u32,
     /// Rows of `pgbench_accounts`.
     pub accounts: u64,
-    /// All of it.
     pub took_ns: Nanos,
     /// Of it, the filling.
     pub copy_ns: Nanos,
     /// Of it, `VACUUM ANALYZE` and the primary keys.
     pub keys_ns: Nanos,
-    /// What may surprise.
     pub warnings: Vec<String>,
 }
 
@@ -170,15 +165,11 @@ pub struct PgMoved {
 /// One script's part of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgScriptRun {
-    /// The script.
     pub name: String,
-    /// Its weight.
     pub weight: u32,
     /// Transactions within the window.
     pub transactions: u64,
-    /// Their latencies.
     pub latency_ns: Quantiles,
-    /// Transactions that failed.
     pub failed: u64,
     /// Each statement, in the script's order; empty where that was not asked for.
     pub statements: Vec<PgStatement>,
@@ -187,7 +178,6 @@ pub struct PgScriptRun {
 /// One command of a script: a statement of SQL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgStatement {
-    /// Its text.
     pub sql: String,
     /// From sending it until its response was whole. Within a pipeline: until its own part of
     /// the responses came.
@@ -202,7 +192,6 @@ pub struct PgStatement {
 pub struct PgRun {
     /// What carried the bytes.
     pub transport: Transport,
-    /// Connections at once.
     pub clients: u32,
     /// Threads at this end.
     pub threads: u32,
@@ -214,7 +203,6 @@ pub struct PgRun {
     pub wait: Wait,
     /// Where this end ran.
     pub placement: Placement,
-    /// The measured window.
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
@@ -224,7 +212,6 @@ pub struct PgRun {
     /// By second of the window. With a connection for each transaction that includes making it,
     /// else the connections were made before.
     pub transactions_per_s: f64,
-    /// Its interval.
     pub transactions_per_s_interval: Option<Interval>,
     /// By second, with the time that it took to connect: as if the connections had been made
     /// within the window.
@@ -258,7 +245,6 @@ pub struct PgRun {
     /// What the transactions of the window moved; absent as `statements` is.
     #[serde(default)]
     pub moved: Reading<PgMoved>,
-    /// Transactions that failed.
     pub failed: u64,
     /// The same by what happened: the server's SQLSTATE and message, or what became of the
     /// connection.
@@ -278,7 +264,6 @@ pub struct PgRun {
     pub schedule_lag_ns: Option<Nanos>,
     /// Transactions without an end when the run ended.
     pub unfinished: u64,
-    /// Each script's part.
     pub scripts: Vec<PgScriptRun>,
     /// CPU at both ends.
     pub cpu: BothCpu,

@@ -20,9 +20,7 @@ pub struct RttDocument {
     pub started_unix_s: u64,
     /// Everything needed to run it again.
     pub request: RttSpec,
-    /// This end.
     pub local: End,
-    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
@@ -39,11 +37,8 @@ pub struct RttDocument {
 pub struct RttRun {
     /// What carried the bytes.
     pub transport: Transport,
-    /// Request size.
     pub request_bytes: u64,
-    /// Response size.
     pub response_bytes: u64,
-    /// Connections.
     pub flows: u32,
     /// Threads at this end.
     pub threads: u32,
@@ -59,7 +54,6 @@ pub struct RttRun {
     /// plain `send/recv`.
     #[serde(default)]
     pub engine: String,
-    /// The measured window.
     pub window_ns: Nanos,
     /// Warm-up and cool-down around it.
     pub trimmed_ns: Nanos,
@@ -82,7 +76,6 @@ pub struct RttRun {
     pub transactions: u64,
     /// By second.
     pub transactions_per_s: f64,
-    /// Its interval.
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.
     pub target_per_s: Option<u64>,
@@ -119,7 +112,6 @@ pub struct WaitSplit {
     /// The round trip with both ends on one CPU: stack and two switches of task, nobody woken
     /// from idle.
     pub one_cpu_ns: Option<Nanos>,
-    /// In a sentence.
     pub says: String,
 }
 
@@ -128,6 +120,5 @@ pub struct WaitSplit {
 pub struct WaitVariant {
     /// `two CPUs, blocking`, `two CPUs, spinning`, `one CPU, blocking`.
     pub name: String,
-    /// Its run.
     pub run: RttRun,
 }

@@ -9,9 +9,7 @@ use crate::{BitsPerSec, Bytes, CpuSet, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
     /// A Unix stream socket.
     Unix,
@@ -44,7 +42,6 @@ pub enum Pin {
     Auto,
     /// The same, but also where such a server is on the same host.
     Apart,
-    /// The scheduler decides.
     No,
     /// Thread n on the n-th CPU of the list, round and round.
     List(CpuSet),
@@ -75,7 +72,6 @@ pub enum PeerProgram {
     Netwright,
     /// Stock iperf3.
     Iperf3,
-    /// Stock qperf.
     Qperf,
     /// A server of another kind: HTTP, PostgreSQL.
     Server,
@@ -86,7 +82,6 @@ pub enum PeerProgram {
 pub struct Common {
     /// The server as it was named: `HOST`, `HOST:PORT`, `[::1]:PORT`, `unix:PATH`.
     pub target: String,
-    /// What runs there.
     #[serde(default)]
     pub peer: PeerProgram,
     /// What carries the bytes.
@@ -195,7 +190,6 @@ pub enum ZeroCopy {
 pub struct StreamSpec {
     /// What every kind is asked.
     pub common: Common,
-    /// Which way.
     pub direction: Direction,
     /// Connections at once in each direction, one run each.
     pub flows: Vec<u32>,
@@ -236,7 +230,6 @@ pub struct ConnectSpec {
     pub request_bytes: u64,
     /// Bytes of the response awaited; 0 for none.
     pub response_bytes: u64,
-    /// How connections end.
     pub close: Close,
     /// After how long a connection attempt counts as failed.
     pub timeout_ns: Nanos,

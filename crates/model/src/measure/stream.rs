@@ -19,9 +19,7 @@ pub struct StreamDocument {
     pub started_unix_s: u64,
     /// Everything needed to run it again.
     pub request: StreamSpec,
-    /// This end.
     pub local: End,
-    /// The server.
     pub peer: End,
     /// What the generator itself costs.
     pub floor: Floor,
@@ -38,7 +36,6 @@ pub struct StreamRun {
     pub transport: Transport,
     /// Which way: `forward` or `reverse`.
     pub direction: Direction,
-    /// Connections.
     pub flows: u32,
     /// Threads at this end.
     pub threads: u32,
@@ -58,7 +55,6 @@ pub struct StreamRun {
     pub bytes: u64,
     /// By second, in bits.
     pub bits_per_s: f64,
-    /// Its interval.
     pub bits_per_s_interval: Option<Interval>,
     /// Segments retransmitted, where the sender's kernel counts them.
     pub retransmits: Reading<u64>,
@@ -89,9 +85,7 @@ pub struct StreamRun {
 /// Two throughputs, of which a mean describes neither.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamModes {
-    /// The lower.
     pub slow: StreamMode,
-    /// The higher.
     pub fast: StreamMode,
     /// Which of them goes with migrations of the measuring threads.
     pub with_migrations: Reading<GoesWith>,
@@ -102,7 +96,6 @@ pub struct StreamModes {
 /// One of two throughputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamMode {
-    /// Intervals in it.
     pub intervals: u64,
     /// Their share of all, 0 to 1.
     pub share: f64,
@@ -116,9 +109,7 @@ pub struct StreamMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GoesWith {
-    /// The slower.
     Slow,
-    /// The faster.
     Fast,
     /// Neither, as far as these intervals tell.
     Neither,
@@ -136,16 +127,13 @@ pub struct ZeroCopyCount {
 /// What became of datagrams.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
-    /// Sent.
     pub sent: u64,
-    /// Received, each once.
     pub received: u64,
     /// Sent and never received.
     pub lost: u64,
     /// Received after a later one. Absent, as the next two, where the receiver is another program
     /// that does not tell it.
     pub reordered: Reading<u64>,
-    /// Received again.
     pub duplicates: Reading<u64>,
     /// Smoothed change of the transit time, RFC 3550 section 6.4.1.
     pub jitter_ns: Reading<u64>,
@@ -158,13 +146,11 @@ pub struct Datagrams {
 pub struct StreamInterval {
     /// From, since the window's beginning.
     pub start_s: f64,
-    /// To.
     pub end_s: f64,
     /// Bytes received.
     pub bytes: u64,
     /// By second, in bits.
     pub bits_per_s: f64,
-    /// Segments retransmitted.
     pub retransmits: Reading<u64>,
     /// Congestion window at its end, summed over flows. **Source**: `TCP_INFO` of the sender.
     pub cwnd_bytes: Reading<u64>,

@@ -7,11 +7,9 @@ use super::{Rule, Setting, Verdict, When, find};
 pub struct Asked<'a> {
     /// The value, in the kernel's form.
     pub value: &'a str,
-    /// The value now.
     pub now: Option<&'a str>,
     /// This kernel's own default.
     pub default: Option<&'a str>,
-    /// The kernel's version.
     pub kernel: Option<(u32, u32)>,
     /// Bytes of memory.
     pub memory: Option<u64>,
@@ -22,7 +20,6 @@ pub struct Asked<'a> {
 /// What a value is, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// What it is.
     pub verdict: Verdict,
     /// Why; empty where it is good.
     pub why: String,

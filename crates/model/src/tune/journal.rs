@@ -14,7 +14,6 @@ pub struct Record {
     pub seq: u64,
     /// When, milliseconds since 1970 by the host's clock.
     pub at_unix_ms: u64,
-    /// What.
     #[serde(flatten)]
     pub event: Event,
     /// CRC-32 (IEEE 802.3) of the line up to the comma before this field, eight hexadecimal digits. The
@@ -23,14 +22,11 @@ pub struct Record {
     pub crc32: String,
 }
 
-/// Who did it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct By {
-    /// Process.
     pub pid: u32,
     /// Its start, in ticks since boot: with the number its identity.
     pub start_ticks: u64,
-    /// Real user.
     pub uid: u32,
     /// The login behind `sudo`, and where from (`SUDO_USER`, `SSH_CONNECTION`).
     pub login: Reading<String>,
@@ -41,7 +37,6 @@ pub struct By {
 /// A value as it was, to be put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Saved {
-    /// The knob.
     pub knob: String,
     /// Exactly what was read, line end included.
     pub old: String,
@@ -53,7 +48,6 @@ pub struct Saved {
 /// A value as a write left it that moved it along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBack {
-    /// The knob.
     pub knob: String,
     /// Exactly what was read, line end included.
     pub read_back: String,
@@ -85,7 +79,6 @@ pub struct NicId {
     pub peer: Option<u32>,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {
@@ -96,16 +89,13 @@ pub enum Event {
         schema_version: u32,
         /// Number of the change set, the file's name.
         id: u64,
-        /// The host.
         host: HostId,
-        /// Who.
         by: By,
         /// The whole plan, in order.
         changes: Vec<Planned>,
     },
     /// A watchdog stands by and will undo everything.
     Armed {
-        /// The watchdog's process.
         pid: u32,
         /// Its start, in ticks since boot.
         start_ticks: u64,
@@ -130,7 +120,6 @@ pub enum Event {
     },
     /// It was made, read back and found to be what was asked for.
     Written {
-        /// Which change.
         n: usize,
         /// Exactly what was read back.
         read_back: String,
@@ -142,23 +131,19 @@ pub enum Event {
     },
     /// It was not made, or did not hold.
     Failed {
-        /// Which change.
         n: usize,
-        /// Why.
         why: String,
     },
     /// All changes are in force.
     Applied,
     /// The operator said that all is well: the watchdog goes.
     Confirmed,
-    /// Undoing begins.
     Undoing {
         /// Why: `it was asked for`, `it was not confirmed in time`, `step 3 of 7 failed`.
         why: String,
     },
     /// A value was put back and read back.
     Undone {
-        /// The knob.
         knob: String,
         /// Exactly what was read back.
         read_back: String,
@@ -175,9 +160,7 @@ pub enum Event {
     },
     /// A value was found to be another than was written, and left so.
     LeftAsFound {
-        /// The knob.
         knob: String,
-        /// What is there.
         found: String,
         /// Exactly what was read: what is set again where undoing the others moves it along.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,9 +168,7 @@ pub enum Event {
     },
     /// A value could not be put back.
     NotUndone {
-        /// The knob.
         knob: String,
-        /// Why.
         why: String,
     },
     /// The network namespace that it was made in is gone, and what was set there with it.

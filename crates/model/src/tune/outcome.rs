@@ -18,7 +18,6 @@ pub enum ChangeState {
     Unfinished,
     /// In force until the watchdog undoes it, unless somebody confirms.
     AwaitingConfirmation,
-    /// In force.
     InForce,
     /// Undone; all is as it was.
     RolledBack,
@@ -45,13 +44,10 @@ impl fmt::Display for ChangeState {
 /// One change set, as its journal tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeSet {
-    /// Its number.
     pub id: u64,
-    /// How it stands.
     pub state: ChangeState,
     /// When it began, milliseconds since 1970.
     pub begun_unix_ms: u64,
-    /// Who made it.
     pub by: String,
     /// Whether the watchdog that is to undo it lives, also where the change was interrupted; absent when
     /// nothing waits.
@@ -89,7 +85,6 @@ pub struct ChangeSet {
 pub struct Now {
     /// The change set that wrote it.
     pub id: u64,
-    /// The knob.
     pub knob: String,
     /// What it is called by now, where its interface was renamed; empty where it was not.
     #[serde(default)]
@@ -113,13 +108,11 @@ pub struct Now {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Drift {
-    /// It is.
     None,
     /// It was interrupted before it was written.
     NotWritten,
     /// Undoing ended without putting the old value back.
     NotPutBack {
-        /// Why.
         why: String,
     },
     /// Somebody wrote something else since.
@@ -129,7 +122,6 @@ pub enum Drift {
     },
     /// It cannot be read any more.
     Gone {
-        /// Why.
         why: String,
     },
 }
@@ -171,7 +163,6 @@ pub struct Log {
 pub struct Drifted {
     /// The change set that wrote it.
     pub id: u64,
-    /// The knob.
     pub knob: String,
     /// The knob whose write had moved it along; empty where it was written itself.
     #[serde(default)]
@@ -180,7 +171,6 @@ pub struct Drifted {
     pub before: String,
     /// What was written, or what the write beside it left there.
     pub written: String,
-    /// What was found.
     pub found: String,
     /// Unit.
     pub unit: String,

@@ -24,7 +24,6 @@ pub enum FileAct {
 pub struct PersistedFile {
     /// Where, on the host that it is for.
     pub path: String,
-    /// What was done.
     pub act: FileAct,
     /// Permission bits.
     pub mode: u32,
@@ -37,7 +36,6 @@ pub struct PersistedFile {
 pub struct KeptValue {
     /// The change set that it is from.
     pub id: u64,
-    /// Knob.
     pub knob: String,
     /// Value, in the kernel's form.
     pub value: String,
@@ -50,7 +48,6 @@ pub struct KeptValue {
 pub struct NotKept {
     /// The change set that it is from.
     pub id: u64,
-    /// Knob.
     pub knob: String,
     /// Value, in the kernel's form.
     pub value: String,
@@ -65,7 +62,6 @@ pub struct Persisted {
     pub schema_version: u32,
     /// Whether nothing was written because nobody wanted it to be.
     pub dry_run: bool,
-    /// By path.
     pub files: Vec<PersistedFile>,
     /// In the order in which they are set at boot.
     pub kept: Vec<KeptValue>,

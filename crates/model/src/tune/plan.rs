@@ -82,7 +82,6 @@ pub struct Impact {
 }
 
 impl Impact {
-    /// Nothing notices.
     pub fn none() -> Self {
         Self::of(Disruption::None, "")
     }
@@ -131,7 +130,6 @@ pub struct Planned {
 /// A member of a bond, team or bridge whose link a change may reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Member {
-    /// The member.
     pub nic: String,
     /// What it is a member of. **Source**: `master` link.
     pub master: String,
@@ -171,7 +169,6 @@ pub struct Refused {
     pub new: String,
     /// Which kind of reason.
     pub kind: RefusedAs,
-    /// The reason.
     pub why: String,
     /// What the value of a kernel setting is, where that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,9 +183,7 @@ pub struct Refused {
 pub struct Unchanged {
     /// Who asked, as in [`Planned::asked_by`].
     pub asked_by: String,
-    /// The knob.
     pub knob: String,
-    /// Its value.
     pub value: String,
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how", content = "value")]
 pub enum Wanted {
-    /// This value.
     Exactly(String),
     /// These numbers, in the kernel's unit, word by word; what is more already, or more by the
     /// kernel's default, stays.
@@ -19,7 +18,6 @@ pub enum Wanted {
 pub struct ProfileLine {
     /// Knob; `nic.*` stands for each physical interface that is up, or for those chosen.
     pub knob: String,
-    /// Value.
     pub wanted: Wanted,
     /// Why the profile has it.
     pub why: String,
@@ -50,6 +48,5 @@ pub struct Profile {
 pub struct Profiles {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// By name.
     pub profiles: Vec<Profile>,
 }

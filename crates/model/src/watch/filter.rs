@@ -6,11 +6,8 @@ use crate::{CpuSet, Reading};
 /// What is kept; an empty part keeps everything of its kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchFilter {
-    /// NICs by name.
     pub nics: Vec<String>,
-    /// CPUs.
     pub cpus: Option<CpuSet>,
-    /// Processes.
     pub pids: Vec<u32>,
 }
 

@@ -70,7 +70,6 @@ pub struct WatchInterval {
     pub samples: Reading<Samples>,
 }
 
-/// The shape's version.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The share observed in recordings from before there was any other.

@@ -9,19 +9,16 @@ use crate::{CpuId, Reading, measure::Transport};
 /// the kernel's own `nr_migrations` does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MigratedThread {
-    /// Its process.
     pub pid: Reading<u32>,
     /// The thread. 0: all threads together for which there was no room of their own.
     pub tid: u32,
     /// The thread's short name.
     pub name: String,
-    /// Moves.
     pub migrations: u64,
     /// Moves between CPUs that share no last-level cache.
     pub across_l3: Reading<u64>,
     /// Moves between NUMA nodes.
     pub across_node: Reading<u64>,
-    /// Moves between packages.
     pub across_package: Reading<u64>,
     /// From where to where, most often first.
     pub transitions: Vec<Way>,
@@ -30,11 +27,8 @@ pub struct MigratedThread {
 /// Moves from one CPU to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Way {
-    /// From.
     pub from: CpuId,
-    /// To.
     pub to: CpuId,
-    /// How often.
     pub count: u64,
 }
 
@@ -46,17 +40,13 @@ pub struct Messages {
     /// The process. 0: all together for which there was no room of their own; only the number
     /// of their calls is known, as sends.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
-    /// What carries them.
     pub transport: Transport,
     /// The port that tells the service: the listening side's, where that can be told.
     pub port: Reading<u16>,
-    /// Calls that sent.
     pub sends: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Calls that received.
     pub receives: u64,
     /// Their bytes.
     pub received_bytes: u64,
@@ -79,27 +69,21 @@ pub struct Retransmits {
     pub local: String,
     /// Remote address and port.
     pub remote: String,
-    /// Segments.
     pub segments: u64,
 }
 
-/// Instructions and cycles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ipc {
-    /// Instructions.
     pub instructions: u64,
     /// Cycles not halted.
     pub cycles: u64,
-    /// IPC.
     pub per_cycle: f64,
 }
 
 /// The same of one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessIpc {
-    /// The process.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
     /// Its instructions and cycles.
     pub ipc: Ipc,

@@ -35,9 +35,7 @@ pub struct NapiWatch {
 /// The same on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NapiOnCpu {
-    /// The CPU.
     pub cpu: CpuId,
-    /// Polls.
     pub polls: u64,
     /// Packets: the work that the polls said they did.
     pub packets: u64,

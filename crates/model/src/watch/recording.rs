@@ -14,22 +14,17 @@ pub const RECORDING_VERSION: u32 = 1;
 pub struct WatchHost {
     /// [`RECORDING_VERSION`] of the writer; what tells a recording from other files.
     pub recording_version: u32,
-    /// The host's name.
     pub name: Reading<String>,
-    /// Its kernel.
     pub kernel: Reading<String>,
     /// The nodes of its CPUs, ascending by CPU.
     pub cpus: Vec<CpuNode>,
-    /// Its NICs.
     pub nics: Vec<String>,
 }
 
 /// Where a CPU is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuNode {
-    /// The CPU.
     pub id: CpuId,
-    /// Its node.
     pub numa_node: Reading<NumaNode>,
 }
 

@@ -18,17 +18,14 @@ pub struct VectorNs {
     /// `HRTIMER` and `TASKLET`: TCP's pacing and small queues are among them. Network cost for
     /// the most part on a host that sends; shown apart, for others use these timers, too.
     pub pacing: u64,
-    /// All other vectors.
     pub other: u64,
 }
 
 impl VectorNs {
-    /// All together.
     pub fn total(&self) -> u64 {
         self.net_rx + self.net_tx + self.pacing + self.other
     }
 
-    /// Adds another's.
     pub fn add(&mut self, other: &Self) {
         self.net_rx += other.net_rx;
         self.net_tx += other.net_tx;
@@ -91,7 +88,6 @@ impl ByContext {
         }
     }
 
-    /// Adds another CPU's.
     pub fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.syscall, &other.syscall),
@@ -113,11 +109,8 @@ impl ByContext {
 pub struct ProcStatNs {
     /// User mode, low priority and guests included.
     pub user: Delta,
-    /// Kernel mode.
     pub system: Delta,
-    /// Softirqs.
     pub softirq: Delta,
-    /// Interrupts.
     pub irq: Delta,
     /// Idle, I/O pending included.
     pub idle: Delta,
@@ -128,9 +121,7 @@ pub struct ProcStatNs {
 /// What `/proc/stat` says of softirqs beside what they took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftirqGap {
-    /// Measured, all vectors.
     pub measured_ns: u64,
-    /// Claimed.
     pub proc_stat_ns: u64,
     /// Claimed by measured: above 1 it claims too much. Absent below two ticks of either.
     pub proc_stat_by_measured: Reading<f64>,
@@ -168,7 +159,6 @@ impl SoftirqAccounting {
 /// One CPU over the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuWatch {
-    /// The CPU.
     pub id: CpuId,
     /// Softirq time by context.
     pub softirq_ns: Reading<ByContext>,

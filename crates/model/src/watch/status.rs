@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Reading};
 
-/// One eBPF program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramStatus {
     /// The group it belongs to: `softirq`.

@@ -8,13 +8,11 @@ use crate::Reading;
 /// One thread over the interval. Sums by process are for whoever shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptedTask {
-    /// Its process.
     pub pid: u32,
     /// The process's short name, `/proc/PID/comm`. Absent where the process ended before it was
     /// asked; then the thread's own name is all that is known.
     #[serde(default)]
     pub process: Reading<String>,
-    /// The thread.
     pub tid: u32,
     /// The thread's short name.
     pub name: String,
@@ -32,7 +30,6 @@ pub struct InterruptedTask {
 /// A followed process that ended, or whose id another process has taken since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedProcess {
-    /// Its id.
     pub pid: u32,
     /// Its short name, as it was last.
     pub name: String,

@@ -12,7 +12,6 @@ pub struct WaitNs {
     /// How many, 1 or more.
     #[schemars(range(min = 1))]
     pub count: u64,
-    /// Mean, exact.
     pub mean: f64,
     /// Half were no longer.
     pub p50: u64,
@@ -29,9 +28,7 @@ pub struct WaitNs {
 /// counted. A part of which nothing was observed in the interval is absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessWaits {
-    /// The process.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
     /// From a packet's entry into the stack to the socket's being readable.
     pub stack: Reading<WaitNs>,

@@ -12,7 +12,6 @@ pub struct Cell {
     pub predicted: f64,
     pub range: (f64, f64),
     pub inconclusive: bool,
-    /// By hand.
     pub naive: f64,
     /// Transactions a second over the wire, pass by pass: as many before the prediction as after.
     pub measured: Vec<f64>,

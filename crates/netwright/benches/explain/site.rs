@@ -29,7 +29,6 @@ mod postgres;
 use http::Nginx;
 use postgres::{Postgres, Setup};
 
-/// The program.
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 /// `right` on the wire, and `left`.
 const THERE: &str = "10.99.0.2";
@@ -37,7 +36,6 @@ const LEFT: &str = "10.99.0.1";
 const HTTP_PORT: u16 = 8088;
 /// What a server is told over the wire.
 const SECRET: &str = "the benchmark's own";
-/// What is predicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Select1,

@@ -10,7 +10,6 @@ use model::prove::{Outcome, ProveDocument};
 use serde::{Deserialize, Serialize};
 use stats::rate::wilson;
 
-/// What was compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -18,18 +17,14 @@ pub enum Kind {
     Alike,
     /// The second serves 5% longer.
     Slower,
-    /// The first does.
     Faster,
     /// The second serves 2% longer.
     SlightlySlower,
-    /// The first does.
     SlightlyFaster,
 }
 
-/// One experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What was compared.
     pub kind: Kind,
     /// What was said of it.
     pub outcome: Outcome,
@@ -92,7 +87,6 @@ impl Tally {
         Ok(Self { trials, file: Some(file) })
     }
 
-    /// One more.
     pub fn take(&mut self, trial: Trial) -> io::Result<()> {
         if let Some(file) = &mut self.file {
             writeln!(file, "{}", serde_json::to_string(&trial)?)?;

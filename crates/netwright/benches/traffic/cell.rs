@@ -38,7 +38,6 @@ pub type Figures = BTreeMap<Metric, f64>;
 pub struct Contender<'a> {
     /// Its name in the table.
     pub name: &'static str,
-    /// Runs it once.
     pub run: Box<dyn Fn() -> io::Result<Figures> + 'a>,
 }
 
@@ -49,13 +48,11 @@ pub enum Target {
     AtMost(f64),
     /// At least this, or the benchmark fails; and what is hoped for.
     AtLeast(f64, Option<f64>),
-    /// Only printed.
     Shown,
 }
 
 /// A ratio of the subject's figure to another's.
 pub struct Compare {
-    /// Which figure.
     pub metric: Metric,
     /// Whose, above the line.
     pub subject: &'static str,
@@ -67,9 +64,7 @@ pub struct Compare {
 
 /// Programs that do the same.
 pub struct Cell<'a> {
-    /// What they do.
     pub name: String,
-    /// Who takes part.
     pub contenders: Vec<Contender<'a>>,
     /// What is compared; a pair of which one does not take part is left out.
     pub compare: Vec<Compare>,
@@ -127,13 +122,11 @@ fn row(compare: &Compare, rounds: &[BTreeMap<&str, Figures>]) -> Option<Row> {
 pub struct Spread(Vec<f64>);
 
 impl Spread {
-    /// Of these.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self(values)
     }
 
-    /// How many.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -145,12 +138,10 @@ impl Spread {
         if n % 2 == 1 { at(n / 2) } else { (at(n / 2 - 1) + at(n / 2)) / 2.0 }
     }
 
-    /// The smallest.
     pub fn min(&self) -> f64 {
         self.0.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The largest.
     pub fn max(&self) -> f64 {
         self.0.last().copied().unwrap_or(f64::NAN)
     }

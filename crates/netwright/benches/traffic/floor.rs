@@ -14,7 +14,6 @@ use crate::{
     rtt::Exchange,
 };
 
-/// The compiled loops.
 pub struct Floor {
     pingpong: PathBuf,
     stream: PathBuf,

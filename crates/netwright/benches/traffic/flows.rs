@@ -27,7 +27,6 @@ const MOST_CALLS_OF_ONE: f64 = 4.05;
 /// a longer time.
 const MOST_APART: f64 = 2.0;
 
-/// All cells.
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     table.part("Round trips a second, TCP 1 B, blocking, two CPUs, one thread at each end");
     table.columns();
@@ -49,7 +48,6 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
     Ok(())
 }
 
-/// The counts.
 pub fn measure_calls(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     table.part("System calls for one round trip, both ends, counted by the kernel for 300 ms");
     for flows in [1, 64, 1000] {

@@ -22,7 +22,6 @@ use crate::{
 /// How long traffic flows before it is looked at: wrk calibrates itself at first.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// The cells.
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     table.part(&format!(
         "HTTP, a response of 2 bytes, blocking, one thread: nginx on CPU {}, clients on CPU {}",

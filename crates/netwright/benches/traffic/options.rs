@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The choices.
 pub struct Options {
     /// `--only rtt,flows,calls,stream,http,cost,pg,memory`: these parts; empty is all.
     only: Vec<String>,

@@ -11,7 +11,6 @@ use crate::{
     rtt::Exchange,
 };
 
-/// The program.
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
 /// How it is called in the table.

@@ -25,7 +25,6 @@ use postgres::Postgres;
 
 /// The most of pgbench's CPU time that a transaction may take.
 const MOST_CPU: f64 = 0.8;
-/// The bare loops.
 const EPOLL: &str = "bare epoll";
 const URING: &str = "bare io_uring";
 /// Rows of `pgbench_accounts` for each unit of scale, and that scale.
@@ -89,7 +88,6 @@ fn serve(room: &Room) -> io::Result<Postgres> {
 struct Run<'a> {
     room: &'a Room,
     server: &'a Postgres,
-    /// The compiled loops.
     bare: &'a Path,
     clients: u32,
     /// Transactions of each client.

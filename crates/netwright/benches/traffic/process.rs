@@ -57,7 +57,6 @@ impl Process {
         Ok(self)
     }
 
-    /// Its id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -72,7 +71,6 @@ impl Process {
         }
     }
 
-    /// Its threads.
     pub fn threads(&self) -> io::Result<Vec<i32>> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.id()))?;
         Ok(tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok()).collect())

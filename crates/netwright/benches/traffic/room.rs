@@ -18,7 +18,6 @@ extern "C" fn on_signal(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// The place.
 pub struct Room {
     /// Compiled loops and outputs.
     pub folder: PathBuf,

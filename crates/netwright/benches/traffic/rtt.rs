@@ -15,7 +15,6 @@ use crate::{
 /// What is exchanged, and how both ends wait for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange {
-    /// UDP, else TCP.
     pub udp: bool,
     /// Bytes each way.
     pub bytes: u32,
@@ -26,7 +25,6 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The server's CPU.
     pub fn peer_cpu_of(&self, room: &Room) -> usize {
         if self.one_cpu { room.local } else { room.peer }
     }
@@ -44,7 +42,6 @@ impl fmt::Display for Exchange {
 /// How far above the bare loop the median may be.
 const MOST: f64 = 1.02;
 
-/// All cells.
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     let floor = Floor::compile(room)?;
     table.part(

@@ -23,7 +23,6 @@ const LOOK: Duration = Duration::from_millis(800);
 /// How long the programs send, where they are told.
 const SEND_MS: u32 = 1500;
 
-/// The cell.
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     let floor = &Floor::compile(room)?;
     table.part("One stream, TCP, 128 KiB a call, two CPUs");

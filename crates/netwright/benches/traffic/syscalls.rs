@@ -21,13 +21,10 @@ pub struct Calls {
     since: Instant,
 }
 
-/// What was counted.
 pub struct Counted {
     /// System calls of both ends.
     pub calls: u64,
-    /// Round trips.
     pub trips: u64,
-    /// How long.
     pub time: Duration,
 }
 

@@ -15,7 +15,6 @@ use crate::{
 
 /// One comparison of a cell.
 pub struct Row {
-    /// Which figure.
     pub metric: Metric,
     /// Whose, above the line.
     pub subject: &'static str,
@@ -23,9 +22,7 @@ pub struct Row {
     pub other: &'static str,
     /// What the ratio must be.
     pub target: Target,
-    /// The subject's figures.
     pub figures: Spread,
-    /// The other's.
     pub other_figures: Spread,
     /// Subject by other, run by run.
     pub ratios: Spread,
@@ -59,13 +56,11 @@ impl Row {
 /// What became of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing to judge.
     Shown,
     /// The median keeps it.
     Kept,
     /// The median misses it, by less than these repetitions can tell.
     Unclear,
-    /// Missed.
     Missed,
 }
 
@@ -125,7 +120,6 @@ impl Table {
         Ok(Self { begun: Instant::now(), kept: 0, unclear: vec![], missed: vec![], failed: vec![] })
     }
 
-    /// A part's heading.
     pub fn part(&mut self, what: &str) {
         println!("\n{what}\n");
     }
@@ -136,7 +130,6 @@ impl Table {
         println!("|---|---|---|---|---|---|");
     }
 
-    /// A cell's lines.
     pub fn cell(&mut self, name: &str, rows: &[Row]) {
         for row in rows {
             let what = format!("{name}: {}", unit(row.metric));
@@ -175,7 +168,6 @@ impl Table {
         self.failed.push(format!("{part}: {e}"));
     }
 
-    /// The summary.
     pub fn end(self) -> End {
         let [unclear, missed, failed] =
             [("unclear", self.unclear), ("MISSED", self.missed), ("FAILED", self.failed)];

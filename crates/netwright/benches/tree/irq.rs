@@ -7,12 +7,10 @@ use std::{
 
 use super::{Dice, Tree, TreeShape, list, mask};
 
-/// One interrupt.
 pub struct Irq {
     pub number: usize,
     /// PCI address; empty for those of the chipset.
     pub device: String,
-    /// Its node.
     pub node: Option<usize>,
     /// Vector of the device.
     pub vector: usize,

@@ -15,22 +15,16 @@ mod nic;
 mod proc;
 mod storage;
 
-/// What to generate.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeShape {
-    /// Logical CPUs.
     pub cpus: usize,
-    /// Threads a core.
     pub threads: usize,
-    /// Sockets.
     pub packages: usize,
     /// Nodes, over all sockets.
     pub nodes: usize,
     /// Cores that share an L3.
     pub cores_per_l3: usize,
-    /// Interrupts.
     pub irqs: usize,
-    /// NICs.
     pub nics: usize,
     /// Combined channels a NIC.
     pub queues: usize,

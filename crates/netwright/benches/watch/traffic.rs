@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Kinds of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// 64-byte datagrams to a socket that nobody reads: a softirq each, and little beside it.
@@ -32,7 +31,6 @@ impl Kind {
         }
     }
 
-    /// For people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Udp => "UDP 64 bytes, sends a CPU second",
@@ -49,9 +47,7 @@ struct Counts {
     stop: AtomicBool,
 }
 
-/// Loops that run.
 pub struct Traffic {
-    /// Which.
     pub kind: Kind,
     counts: Arc<Counts>,
     clocks: Vec<libc::clockid_t>,

@@ -20,7 +20,6 @@ enum Room {
     Bar,
     /// A letter and a digit.
     Two,
-    /// A letter.
     One,
 }
 

@@ -15,7 +15,6 @@ impl Ink {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// Names and heads.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -25,22 +24,18 @@ impl Ink {
         if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new() }
     }
 
-    /// What is chosen.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Take note.
     pub fn warn(self) -> Style {
         self.of(Color::Yellow)
     }
 
-    /// Bad.
     pub fn bad(self) -> Style {
         self.of(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// A context's.
     pub fn context(self, context: Context) -> Style {
         self.of(match context {
             Context::Syscall | Context::User => Color::Green,

@@ -20,7 +20,6 @@ pub use state::{Act, Seek, ViewState};
 
 /// Everything that one picture shows.
 pub struct Screen<'a> {
-    /// Whose intervals.
     pub host: &'a WatchHost,
     /// The interval; none until the first is over.
     pub record: Option<&'a WatchRecord>,

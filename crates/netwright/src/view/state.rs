@@ -11,15 +11,10 @@ use super::only::Only;
 /// A table below the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
-    /// CPUs in figures.
     Cpus,
-    /// NAPI instances.
     Queues,
-    /// Who pays.
     InterruptedTasks,
-    /// Where packets wait.
     Waits,
-    /// Threads that move.
     MigratedThreads,
     /// Sizes of sends and receives.
     Messages,
@@ -98,9 +93,7 @@ pub enum Help {
 /// What the loop must do about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Draw.
     Draw,
-    /// End.
     Quit,
     /// Go to another interval of a recording.
     Go(Seek),
@@ -111,9 +104,7 @@ pub enum Act {
 pub enum Seek {
     /// So many intervals on, or back.
     By(i64),
-    /// The first.
     First,
-    /// The last.
     Last,
 }
 
@@ -122,7 +113,6 @@ pub enum Seek {
 pub struct ViewPosition {
     /// The interval, from 0.
     pub at: usize,
-    /// Of so many.
     pub of: usize,
 }
 
@@ -133,7 +123,6 @@ pub struct TableView {
     pub finding: Finding,
     /// First seen: the interval's end.
     pub since_unix_ns: u64,
-    /// Last seen.
     pub last_unix_ns: u64,
     /// In how many of the intervals shown.
     pub intervals: u32,
@@ -142,9 +131,7 @@ pub struct TableView {
 /// What the user chose, and what was found so far.
 #[derive(Debug, Clone)]
 pub struct ViewState {
-    /// The table shown.
     pub pane: Pane,
-    /// Its first row.
     pub scroll: usize,
     /// Columns left out on the left, behind the first two.
     pub aside: usize,
@@ -152,9 +139,7 @@ pub struct ViewState {
     pub sort: [Option<usize>; Pane::ALL.len()],
     /// By pane, whether its rows stand the other way round.
     pub reversed: [bool; Pane::ALL.len()],
-    /// Payers by thread.
     pub threads: bool,
-    /// The filter.
     pub only: Only,
     /// The filter's line while it is being typed.
     pub editing: Option<String>,
@@ -172,7 +157,6 @@ pub struct ViewState {
 }
 
 impl ViewState {
-    /// As it begins.
     pub fn new(asked: WatchFilter, place: Option<ViewPosition>) -> Self {
         Self {
             pane: Pane::InterruptedTasks,
@@ -221,7 +205,6 @@ impl ViewState {
         }
     }
 
-    /// A key.
     pub fn key(&mut self, key: KeyEvent) -> Act {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Act::Quit;

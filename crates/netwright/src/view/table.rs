@@ -14,7 +14,6 @@ const PINNED: usize = 2;
 /// The column that rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
-    /// Its head.
     pub head: &'static str,
     /// Whether it begins with the largest.
     pub falls: bool,
@@ -29,7 +28,6 @@ impl Sorted {
 
 /// How a listing is to be drawn.
 pub struct Draw {
-    /// Colours.
     pub ink: Ink,
     /// Rows left out above.
     pub scroll: usize,

@@ -33,7 +33,6 @@ pub struct Tty {
 
 /// What comes from the user.
 pub enum Input {
-    /// A key.
     Key(KeyEvent),
     /// The terminal has another size.
     Resize,

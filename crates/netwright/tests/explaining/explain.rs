@@ -285,7 +285,6 @@ fn what_strangers_are_busy_with_is_no_demand() {
 
 /// CPU time so far, ns.
 struct Used {
-    /// Of nginx's worker.
     worker_ns: f64,
     /// Of interrupts and softirqs of the host.
     softirqs_ns: f64,

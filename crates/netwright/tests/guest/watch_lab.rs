@@ -75,7 +75,6 @@ fn before_other_work(lab: &TestLab) {
 /// What the guest's script said.
 struct Said {
     application: u32,
-    /// Intervals by phase.
     phases: BTreeMap<String, [usize; 2]>,
     /// The kernel's rows by CPU: two readings around all of watching, two within it.
     outer: Vec<Rows>,

@@ -27,7 +27,6 @@ use crate::support::{
 
 /// Sessions of each client.
 const SESSIONS: u64 = 20;
-/// At once.
 const AT_ONCE: u64 = 8;
 /// A client gives a silent server up well before, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -20,7 +20,6 @@ use crate::support::{
 enum Fed {
     /// These entries of the list.
     By(&'static str),
-    /// Nothing: the reason.
     Not(&'static str),
 }
 use Fed::{By, Not};

@@ -111,7 +111,6 @@ fn script() -> String {
     )
 }
 
-/// What bpftrace said.
 struct Truth {
     /// When, since 1970, and softirq time until then; ns.
     totals: Vec<(f64, f64)>,

@@ -12,7 +12,6 @@ impl Dice {
         (self.0 % sides.max(1) as u64) as usize
     }
 
-    /// One of these.
     pub fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.roll(all.len())]
     }

@@ -15,11 +15,8 @@ use super::{NETWRIGHT, run, serve::Serve};
 /// What the server holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
-    /// Threads.
     pub threads: u64,
-    /// Open descriptors.
     pub descriptors: u64,
-    /// Resident memory.
     pub rss_kib: u64,
     /// CPU time of all its threads, in ticks of 10 ms.
     pub cpu_ticks: u64,
@@ -121,7 +118,6 @@ pub fn receive(control: &mut TcpStream) -> Option<Value> {
     Some(serde_json::from_slice(&text).unwrap())
 }
 
-/// Greets by hand.
 pub fn greeted(serve: &Serve) -> TcpStream {
     let mut control = dial(serve);
     assert!(receive(&mut control).unwrap().get("hello").is_some());

@@ -17,7 +17,6 @@ use std::{
 pub struct Request {
     /// Its head, without the empty line.
     pub head: String,
-    /// Its body.
     pub body: Vec<u8>,
     /// Its number on this connection, from 0.
     pub on_connection: u64,
@@ -35,10 +34,8 @@ pub struct Server {
     counts: Arc<Counts>,
 }
 
-/// What it counted.
 #[derive(Default)]
 pub struct Counts {
-    /// Requests read whole.
     pub requests: AtomicU64,
     /// Connections that brought a request.
     pub connections: AtomicU64,
@@ -73,7 +70,6 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Requests so far.
     pub fn requests(&self) -> u64 {
         self.counts.requests.load(Ordering::SeqCst)
     }
@@ -207,7 +203,6 @@ impl Nginx {
         format!("{}://{}{path}", self.scheme, self.address())
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }

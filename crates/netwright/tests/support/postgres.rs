@@ -35,7 +35,6 @@ pub struct Setup<'a> {
     pub files: &'a [(&'a str, &'a str)],
 }
 
-/// The server.
 pub struct Postgres {
     folder: PathBuf,
     child: Option<Child>,

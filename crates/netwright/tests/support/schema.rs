@@ -16,7 +16,6 @@ pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
 }
 
-/// A committed schema.
 pub fn schema(name: &str) -> Value {
     let path = folder().join(format!("{name}.json"));
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

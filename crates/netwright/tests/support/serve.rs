@@ -7,7 +7,6 @@ use std::{
 
 use serde_json::Value;
 
-/// A running server.
 pub struct Serve {
     child: Child,
     /// What it prints, a JSON object on a line.
@@ -39,12 +38,10 @@ impl Serve {
         Self { child, events, targets, secret: said["secret"].as_str().map(str::to_owned) }
     }
 
-    /// The first address.
     pub fn target(&self) -> &str {
         &self.targets[0]
     }
 
-    /// Its process id.
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a pid")
     }

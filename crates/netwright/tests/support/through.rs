@@ -9,7 +9,6 @@ use std::{
 
 /// Carries connections to a server. Its threads end with the connections.
 pub struct Through {
-    /// Where it listens.
     pub target: String,
     /// A word for each connection that was taken.
     pub taken: Receiver<()>,

@@ -23,7 +23,6 @@ fn openssl(folder: &Path, args: &str) {
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
 
 impl<'a> Authority<'a> {
-    /// A new one.
     pub fn new(folder: &'a Path) -> Self {
         openssl(
             folder,

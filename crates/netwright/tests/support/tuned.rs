@@ -16,9 +16,7 @@ use super::{NETWRIGHT, Namespace, run};
 /// A namespace with a pair of interfaces of four queues, some of them already set up, and a
 /// process to place. The calling thread moves into it for good: use one thread a host.
 pub struct Practice {
-    /// The namespace.
     pub ns: Namespace,
-    /// Where journals go.
     pub state: tempfile::TempDir,
     sleeper: std::process::Child,
 }
@@ -230,7 +228,6 @@ impl Practice {
         (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
     }
 
-    /// The command itself.
     pub fn command(&self, state: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(NETWRIGHT);
         command.arg("tune").args(args).env("NETWRIGHT_STATE", state);
@@ -276,7 +273,6 @@ impl Practice {
         mount("tmpfs", Path::new(folder), "tmpfs", 0, "mode=755");
     }
 
-    /// Removes the interfaces.
     pub fn pull_out(&self) {
         run("ip", &["link", "del", "v0"]);
     }

@@ -2,10 +2,8 @@
 
 use model::{CpuId, IrqId, irq::IrqCount};
 
-/// A numbered row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IrqRow {
-    /// Number.
     pub irq: IrqId,
     /// Counts above zero, in the order of the header's CPUs; `None` where the row has another
     /// number of columns than the header has CPUs (or no number in one), so that nobody knows

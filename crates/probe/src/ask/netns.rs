@@ -14,7 +14,6 @@ use crate::{ReadError, Root};
 pub struct Named {
     /// File name under [`NAMES`].
     pub name: String,
-    /// The namespace's inode.
     pub inode: u64,
 }
 
@@ -84,9 +83,7 @@ pub fn is_own(root: &Root) -> Result<bool, ReadError> {
 /// What is inside another namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inside {
-    /// Its links.
     pub links: Dump<LinkMessage>,
-    /// Their addresses.
     pub addresses: Dump<AddressMessage>,
     /// The namespaces that its links point to.
     pub numbers: Numbers,

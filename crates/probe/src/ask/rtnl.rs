@@ -74,7 +74,6 @@ fn all_links() -> Request {
 /// A namespace and files that stand for it: `/proc/PID/ns/net`, `/run/netns/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handle {
-    /// Its inode.
     pub inode: u64,
     /// Tried in order; a process may be gone, and its number given to another.
     pub paths: Vec<String>,

@@ -11,10 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::netlink::{self, Dump};
 use crate::{ReadError, Root};
 
-/// A listening socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listening {
-    /// Address and port.
     pub address: SocketAddr,
     /// Device it is bound to, 0 if to none.
     pub ifindex: u32,
@@ -42,10 +40,8 @@ pub fn listeners(root: &Root) -> Result<Dump<Listening>, ReadError> {
     })
 }
 
-/// A UDP socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpSocket {
-    /// Address and port.
     pub address: SocketAddr,
     /// Inode of its descriptor.
     pub inode: u64,
@@ -104,7 +100,6 @@ fn udp_from_files(root: &Root) -> Result<Vec<UdpSocket>, ReadError> {
     Ok(sockets.map(one).collect())
 }
 
-/// A TCP connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The socket, its cookie included.

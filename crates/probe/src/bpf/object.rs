@@ -26,7 +26,6 @@ pub struct Wanted {
     pub gives: &'static str,
 }
 
-/// One program's state.
 #[derive(Debug)]
 struct Held {
     wanted: Wanted,
@@ -195,7 +194,6 @@ impl Object {
         Ok(self.possible.iter().copied().zip(values.iter().copied()).collect())
     }
 
-    /// The possible CPUs.
     pub fn possible(&self) -> &[CpuId] {
         &self.possible
     }
@@ -208,7 +206,6 @@ impl Object {
         }
     }
 
-    /// Ends it.
     pub fn end_look(&mut self) {
         for held in self.programs.iter_mut().filter(|p| p.refused.is_none()) {
             let after = run_stats_of(&self.ebpf, held.wanted.program);

@@ -13,7 +13,6 @@ pub enum Refusal {
     /// The kernel's verifier read the program and rejected it: a defect of ours on this kernel,
     /// which no right mends.
     Rejected {
-        /// The program.
         program: String,
         /// The error of `bpf(2)`.
         errno: Option<i32>,
@@ -35,7 +34,6 @@ impl Refusal {
         sorted(&chain(e), errno_of(e))
     }
 
-    /// Of one program.
     pub fn of_program(name: &str, e: &ProgramError) -> Self {
         match e {
             // The type of a tracepoint that there is not.

@@ -7,7 +7,6 @@ use aya::sys::{Stats, enable_stats};
 /// What the kernel counted for one program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunStats {
-    /// Runs.
     pub runs: u64,
     /// Nanoseconds, about 65 a run of them the counting's own.
     pub time_ns: u64,

@@ -13,7 +13,6 @@ use super::{Object, table};
 
 /// What a table adds up for each of its keys.
 pub trait Sums: Pod + PartialEq {
-    /// Adds another's counts.
     fn add(&mut self, more: &Self);
 
     /// What was added since then.

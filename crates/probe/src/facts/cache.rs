@@ -60,7 +60,6 @@ struct Kind {
     line_bytes: Reading<Bytes>,
 }
 
-/// One thread's part.
 struct Run<'a> {
     root: &'a Root,
     running: &'a CpuSet,

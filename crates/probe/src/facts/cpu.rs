@@ -16,7 +16,6 @@ pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 pub(super) struct Layout {
     /// Present CPUs, ascending.
     pub present: Vec<CpuId>,
-    /// Those that run.
     pub online: Vec<CpuId>,
     /// The same as a set. Kernels before 4.18 also name CPUs that do not run in the lists of
     /// nodes and caches; later ones do not, and so no list here does.

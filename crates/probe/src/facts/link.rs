@@ -29,14 +29,11 @@ use crate::{
 
 /// rtnetlink's answers about this namespace, asked once for all who need them.
 pub struct Answers {
-    /// Links.
     pub links: Result<Dump<LinkMessage>, ReadError>,
-    /// Addresses.
     pub addresses: Result<Dump<AddressMessage>, ReadError>,
 }
 
 impl Answers {
-    /// Asks.
     pub fn ask(root: &Root) -> Self {
         Self { links: ask::rtnl::links(root), addresses: ask::rtnl::addresses(root) }
     }

@@ -48,7 +48,6 @@ use crate::Root;
 /// Which processes to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// By process id.
     Pid(u32),
     /// By short name (`comm`) or the last part of the program's path.
     Name(String),
@@ -63,7 +62,6 @@ pub enum Selector {
 /// What to read beyond what is always read.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Processes.
     pub processes: Vec<Selector>,
 }
 

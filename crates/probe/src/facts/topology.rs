@@ -22,14 +22,12 @@ const MAX_IRQS: usize = 2048;
 /// Where one CPU stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuLocation {
-    /// The CPU.
     pub cpu: CpuId,
     /// The online hardware threads of its core, itself among them; itself alone where the
     /// kernel does not tell.
     pub core: CpuSet,
     /// The L3 that it uses, as the lowest CPU of those that share it.
     pub l3: Option<CpuId>,
-    /// Its node.
     pub node: Option<NumaNode>,
 }
 

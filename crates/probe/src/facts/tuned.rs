@@ -12,7 +12,6 @@ use crate::Root;
 /// Profiles include each other; no real chain is longer than four.
 const MOST_FILES: usize = 64;
 
-/// The active profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// Its name, or names with blanks between.
@@ -29,13 +28,11 @@ pub struct Profile {
 /// One line of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The file.
     pub path: String,
     /// Line from 1.
     pub line: u32,
     /// The plugin: the section's `type=`, else the section's name (`sysctl`, `net`, `cpu`).
     pub plugin: String,
-    /// Key.
     pub key: String,
     /// Value; variables (`${…}`) stand unexpanded.
     pub value: String,

@@ -47,17 +47,13 @@ pub enum ArchiveError {
     /// The file or folder cannot be opened.
     #[error("{path}: {why}")]
     Unreadable {
-        /// Path.
         path: String,
-        /// The system's word.
         why: String,
     },
     /// It is no snapshot, or a damaged one.
     #[error("{path}: not a usable snapshot: {why}; take a new one with `netwright snapshot`")]
     Damaged {
-        /// Path.
         path: String,
-        /// What is wrong.
         why: String,
     },
 }

@@ -36,7 +36,6 @@ pub struct DirRoot {
     recent: Box<[Mutex<Recent>; SHARDS]>,
 }
 
-/// Folders by path.
 type Recent = Vec<(String, Arc<OwnedFd>)>;
 
 const SHARDS: usize = 16;

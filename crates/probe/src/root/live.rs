@@ -82,7 +82,6 @@ pub fn entries(path: &str) -> Result<Vec<String>, i32> {
     Ok(names)
 }
 
-/// A link's target.
 pub fn link(path: &str) -> Result<String, i32> {
     fs::read_link(path)
         .map_err(|e| errno(&e))

@@ -18,7 +18,6 @@ use crate::ReadError;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer<T> {
-    /// The value.
     Value(T),
     /// There was none.
     Absent(String),
@@ -106,7 +105,6 @@ pub struct Recording {
     pub links: BTreeMap<String, String>,
     /// What is there though nothing in it was read.
     pub dirs: BTreeSet<String>,
-    /// Folder listings.
     pub listings: BTreeMap<String, Vec<String>>,
     /// Errors other than absence, by the manifest's key.
     pub errors: BTreeMap<String, i32>,

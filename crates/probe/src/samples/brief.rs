@@ -66,7 +66,6 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// One thread.
     pub fn thread(&self, tid: u32) -> Option<&ThreadSample> {
         self.samples.threads.iter().find(|t| t.tid == tid)
     }

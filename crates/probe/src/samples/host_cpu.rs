@@ -11,27 +11,21 @@ use crate::Root;
 /// A state that this kernel does not tell is 0. The sum falls when a CPU goes offline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostCpu {
-    /// CPUs online.
     pub cpus: u32,
     /// User mode, guests included.
     pub user: Nanos,
     /// User mode at low priority.
     pub nice: Nanos,
-    /// Kernel.
     pub system: Nanos,
-    /// Idle.
     pub idle: Nanos,
     /// Idle with I/O pending.
     pub iowait: Nanos,
-    /// Interrupts.
     pub irq: Nanos,
-    /// Softirqs.
     pub softirq: Nanos,
     /// Taken by the hypervisor.
     pub steal: Nanos,
 }
 
-/// Reads it.
 pub fn read(root: &Root) -> Reading<HostCpu> {
     // SAFETY: sysconf reads a constant.
     let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

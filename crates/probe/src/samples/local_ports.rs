@@ -23,7 +23,6 @@ const REUSED_AFTER: Nanos = Nanos(1_000_000_000);
 pub struct LocalPorts {
     /// The first of `net.ipv4.ip_local_port_range`.
     pub first: u16,
-    /// The last.
     pub last: u16,
     /// How many of them the kernel may choose: without those reserved in
     /// `net.ipv4.ip_local_reserved_ports`.

@@ -14,7 +14,6 @@ use crate::{
     facts,
 };
 
-/// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
 
 /// More open connections than this are not looked at one by one: a reading of so many takes some
@@ -40,7 +39,6 @@ pub struct Raw {
     pub protocols: Reading<Counters>,
     /// `/proc/net/sockstat` and `sockstat6`: gauges.
     pub sockstat: Reading<Counters>,
-    /// By name.
     pub nics: Reading<BTreeMap<String, RawNic>>,
     /// By process and thread id.
     pub threads: BTreeMap<(u32, u32), RawThread>,
@@ -50,13 +48,11 @@ pub struct Raw {
     pub vmstat: Reading<Counters>,
     /// Listening TCP sockets, by `sock_diag`.
     pub listeners: Reading<Vec<Listening>>,
-    /// UDP sockets.
     pub udp: Reading<Vec<UdpSocket>>,
     /// TCP connections by the kernel's number of the socket.
     pub connections: Reading<BTreeMap<u64, Connection>>,
 }
 
-/// Interrupt counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawIrqs {
     /// CPUs that have a column.

@@ -9,7 +9,6 @@ use crate::{ReadError, Root, error::reading};
 
 /// Gives files by their path.
 pub(super) trait Source {
-    /// A whole file.
     fn bytes(&self, path: &str) -> Result<Cow<'_, [u8]>, ReadError>;
 
     /// A file through a parser.

@@ -11,7 +11,6 @@ use crate::{Root, error::reading};
 /// One thread's counters at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawThread {
-    /// Short name.
     pub name: String,
     /// When it started: tells a reused id.
     pub start_ticks: u64,
@@ -23,11 +22,9 @@ pub struct RawThread {
     pub last_cpu: CpuId,
     /// Time on and waiting for CPUs.
     pub schedstat: Reading<Schedstat>,
-    /// Moves between CPUs.
     pub migrations: Reading<u64>,
     /// Gave up the CPU by itself.
     pub voluntary_switches: Reading<u64>,
-    /// Was preempted.
     pub involuntary_switches: Reading<u64>,
     /// Resident memory of its process.
     pub rss_bytes: Reading<Bytes>,

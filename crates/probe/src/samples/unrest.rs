@@ -21,7 +21,6 @@ const LOOKS: usize = 5;
 /// By policy: governor and upper limit.
 type Limits = BTreeMap<String, (Reading<String>, Reading<u64>)>;
 
-/// One moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unrest {
     /// `None` where the root is not the running host.
@@ -58,7 +57,6 @@ pub struct Unrested {
 }
 
 impl Unrest {
-    /// Now.
     pub fn read(root: &Root) -> Self {
         let policies = policies(root);
         let step = policies.known().map_or(1, |p| p.len().div_ceil(MOST_POLICIES).max(1));

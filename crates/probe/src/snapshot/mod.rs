@@ -41,12 +41,9 @@ pub struct Options {
     pub overwrite: bool,
 }
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Where.
     pub path: PathBuf,
-    /// Files in it.
     pub files: usize,
     /// Bytes of those files.
     pub bytes: u64,
@@ -64,15 +61,12 @@ pub enum SnapshotError {
     /// The file is there already.
     #[error("{}: exists; choose another name or say --force to replace it", path.display())]
     Exists {
-        /// Where.
         path: PathBuf,
     },
     /// It cannot be written.
     #[error("{}: {why}", path.display())]
     NotWritten {
-        /// Where.
         path: PathBuf,
-        /// The system's word.
         why: String,
     },
 }

@@ -23,7 +23,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// From now on.
     pub fn begin() -> Self {
         Self { process_ns: process_ns(), interval: 0 }
     }

@@ -26,9 +26,7 @@ pub trait Part {
     fn runs(&self) -> Runs;
     /// What a run of each takes, nanoseconds; [`USUAL_NS`] where that is not known yet.
     fn ns_per_run(&self) -> Vec<f64>;
-    /// Detaches them.
     fn pause(&mut self);
-    /// Attaches them again.
     fn resume(&mut self);
 }
 

@@ -23,7 +23,6 @@ struct Last<const N: usize> {
     missing: u32,
 }
 
-/// The last look.
 #[derive(Debug)]
 pub struct Grown<K, const N: usize>(BTreeMap<K, Last<N>>);
 
@@ -38,9 +37,7 @@ impl<K, const N: usize> Default for Grown<K, N> {
 pub struct LastReading<const N: usize> {
     /// As in the map for all; 0 for none.
     pub born: u64,
-    /// There.
     pub stored: Row<N>,
-    /// On all CPUs.
     pub pending: Row<N>,
 }
 

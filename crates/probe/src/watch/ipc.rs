@@ -25,7 +25,6 @@ pub struct IpcPart {
     refused: [Reading<()>; 2],
 }
 
-/// One interval's.
 #[derive(Debug)]
 pub struct IpcReading {
     cpus: BTreeMap<CpuId, Reading<Ipc>>,
@@ -35,7 +34,6 @@ pub struct IpcReading {
 }
 
 impl IpcPart {
-    /// Begins to count.
     pub fn begin(root: &Root, pids: &[u32]) -> Self {
         let mut part = Self {
             cpus: BTreeMap::new(),
@@ -110,7 +108,6 @@ impl IpcPart {
 }
 
 impl IpcReading {
-    /// One CPU's.
     pub fn of(&self, cpu: CpuId) -> Reading<Ipc> {
         match (self.cpus.get(&cpu), &self.refused) {
             (Some(ipc), _) => ipc.clone(),

@@ -42,7 +42,6 @@ use crate::{
     samples::{self, Options, clock::monotonic_ns, delta, raw::Raw},
 };
 
-/// What to watch.
 #[derive(Debug, Clone)]
 pub struct Watch {
     /// Processes whose threads are followed, besides every ksoftirqd.
@@ -66,7 +65,6 @@ pub enum When {
     /// For as much of each interval as costs no CPU more than 0.2% of its time.
     #[default]
     Auto,
-    /// All the time.
     Always,
     /// Not at all.
     Never,

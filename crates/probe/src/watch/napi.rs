@@ -32,13 +32,11 @@ pub struct Napis {
 /// What was polled in one interval.
 #[derive(Debug, Default)]
 pub struct Polls {
-    /// By instance.
     pub napi: Vec<NapiWatch>,
     /// Time of threads that poll, by CPU; none where it cannot be told.
     pub threaded_ns: Option<BTreeMap<CpuId, u64>>,
     /// Why not.
     pub untold: String,
-    /// All polls.
     pub polls: u64,
 }
 
@@ -56,7 +54,6 @@ fn row(n: &NapiSums) -> Polled {
 }
 
 impl Napis {
-    /// From now on.
     pub fn begin(root: &Root) -> Self {
         Self { grown: Grown::default(), threads: Threads::begin(root), places: Places::default() }
     }

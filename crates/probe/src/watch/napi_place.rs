@@ -12,7 +12,6 @@ use crate::{
 /// What is known of this network namespace's NICs; read when an instance is seen first.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// This network namespace.
     own: Option<u64>,
     nics: Vec<Nic>,
     irqs: Vec<Irq>,
@@ -27,7 +26,6 @@ pub struct Places {
 pub struct NapiQueue {
     /// Its receive queue; its transmit queue where it polls only that.
     pub queue: Reading<QueueId>,
-    /// Its interrupt.
     pub irq: Reading<IrqId>,
     /// Whether the kernel says that it has a thread.
     pub threaded: Reading<bool>,
@@ -36,9 +34,7 @@ pub struct NapiQueue {
 /// An instance as the kernel's program saw it.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance<'a> {
-    /// Its number.
     pub id: u32,
-    /// Its NIC.
     pub nic: &'a str,
     /// The NIC's network namespace.
     pub netns: u32,
@@ -47,7 +43,6 @@ pub struct Instance<'a> {
 }
 
 impl Places {
-    /// Where it belongs.
     pub fn of(&mut self, root: &Root, napi: Instance<'_>) -> NapiQueue {
         if self.own.is_none() {
             self.own = netns::own_inode(root).ok();

@@ -7,7 +7,6 @@ use model::{Reading, Samples, watch::ByContext};
 use super::{When, permission::asked, possible, softirq::SoftirqPart};
 use crate::Root;
 
-/// Softirqs, and polls.
 const ALWAYS: (When, When) = (When::Always, When::Always);
 
 /// The softirq programs, attached for a window.
@@ -71,7 +70,6 @@ impl Running {
         }
     }
 
-    /// Until now.
     pub fn until_now(&mut self) -> Reading<ByContext> {
         self.part.look(None).all().map(|moved| {
             self.sum.add(&moved);

@@ -13,7 +13,6 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// What grants it.
 const GRANT: &str =
     "run as root, or with CAP_BPF and CAP_PERFMON (before Linux 5.8 with CAP_SYS_ADMIN)";
 

@@ -47,7 +47,6 @@ impl LocalEnd {
     }
 }
 
-/// One zstd frame.
 #[derive(Debug)]
 struct Frame {
     offset: usize,

@@ -41,7 +41,6 @@ pub struct SoftirqPart {
     runs: BTreeMap<&'static str, u64>,
 }
 
-/// One CPU's counts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     sums: [[Sum; VECTORS.len()]; CONTEXTS],
@@ -172,7 +171,6 @@ impl SoftirqPart {
         }
     }
 
-    /// Ends it.
     pub fn end_cost(&mut self) {
         if let Ok(softirq) = &mut self.softirq {
             softirq.object.end_look();
@@ -275,7 +273,6 @@ impl SoftirqReading {
         }
     }
 
-    /// All CPUs together.
     pub fn all(&self) -> Reading<ByContext> {
         match &self.cpus {
             Err(why) => none(why),

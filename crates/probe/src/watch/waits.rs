@@ -166,7 +166,6 @@ impl WaitsPart {
         }
     }
 
-    /// Ends it.
     pub fn end_cost(&mut self) {
         if let Ok(waits) = &mut self.waits {
             waits.object.end_look();

@@ -17,7 +17,6 @@ use crate::{
     words::many,
 };
 
-/// The whole report.
 pub fn text(d: &Diagnosed, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);

@@ -17,7 +17,6 @@ use crate::{
     words::{grouped, interval, many},
 };
 
-/// The whole result.
 pub fn text(d: &ExplainDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);

@@ -14,7 +14,6 @@ use crate::{
 /// Below it there is no room for bars.
 const WIDE: usize = 100;
 
-/// Writes it.
 pub fn show(d: &ExplainDocument, page: &mut Page) {
     if !d.predictions.is_empty() {
         predictions(d, page);

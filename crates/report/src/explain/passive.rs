@@ -11,7 +11,6 @@ use crate::{
     words::{grouped, many},
 };
 
-/// The whole result.
 pub fn text(d: &PassiveDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);

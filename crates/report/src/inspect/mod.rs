@@ -30,25 +30,15 @@ pub enum Section {
     Host,
     /// CPUs, caches, idle states.
     Cpus,
-    /// Nodes and distances.
     Numa,
-    /// NICs.
     Nics,
-    /// Interrupts.
     Irqs,
-    /// Backlog counters.
     Softnet,
-    /// Kernel settings.
     Sysctls,
-    /// Other tuners.
     Tuners,
-    /// Chosen processes.
     Processes,
-    /// Listening sockets.
     Listeners,
-    /// Storage controllers.
     Storage,
-    /// Network namespaces.
     Namespaces,
 }
 

@@ -13,7 +13,6 @@ use crate::{
     words::{grouped, ranges, reading, reading_as, yes_no},
 };
 
-/// Label column.
 const LABEL: usize = 14;
 
 pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {

@@ -26,7 +26,6 @@ pub fn brief(v: &View<'_>, page: &mut Page) {
     }
 }
 
-/// Every thread.
 pub fn show(v: &View<'_>, page: &mut Page) {
     page.heading("PROCESSES");
     if v.facts.processes.is_empty() {

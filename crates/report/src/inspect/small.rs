@@ -57,7 +57,6 @@ pub fn softnet(v: &View<'_>, page: &mut Page) {
     }
 }
 
-/// Listening TCP sockets.
 pub fn listeners(v: &View<'_>, page: &mut Page) {
     page.heading("LISTENING TCP SOCKETS");
     let Some(rows) = known(&v.facts.listeners, page) else { return };
@@ -77,7 +76,6 @@ pub fn listeners(v: &View<'_>, page: &mut Page) {
     page.table(&t, 2);
 }
 
-/// Storage controllers.
 pub fn storage(v: &View<'_>, page: &mut Page) {
     page.heading("STORAGE CONTROLLERS");
     let mut t = Table::new()

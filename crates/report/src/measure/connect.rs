@@ -20,7 +20,6 @@ use crate::{
     words::many,
 };
 
-/// The whole result.
 pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects());

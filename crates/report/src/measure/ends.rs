@@ -134,7 +134,6 @@ fn shares<K: Display + Ord>(counts: &BTreeMap<K, u64>, what: &str) -> String {
     parts.join(", ")
 }
 
-/// Used for modes.
 pub fn cpu_pair(local: CpuId, peer: Option<CpuId>) -> String {
     match peer {
         Some(peer) => format!("client CPU {local}, server CPU {peer}"),

@@ -19,15 +19,11 @@ use crate::{
 pub struct Head<'a, R> {
     /// `Round trips`.
     pub what: &'a str,
-    /// The request.
     pub common: &'a Common,
-    /// This end.
     pub local: &'a End,
-    /// The server.
     pub peer: &'a End,
     /// What all runs have alike.
     pub said: Vec<String>,
-    /// The runs.
     pub runs: &'a [R],
     /// Whether it was ended early.
     pub interrupted: bool,
@@ -123,7 +119,6 @@ fn length<R: Run>(runs: &[R]) -> Option<Line> {
     Some(Line::plain(format!("{each} {window}, {tail}.")))
 }
 
-/// Its name.
 pub fn transport(t: Transport) -> &'static str {
     match t {
         Transport::Tcp => "TCP",

@@ -19,7 +19,6 @@ use crate::{
     words::many,
 };
 
-/// The whole result.
 pub fn text(d: &HttpDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, mut said) = tell_apart(&d.runs, aspects());

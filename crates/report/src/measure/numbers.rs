@@ -13,7 +13,6 @@ pub fn none() -> Line {
     Line::new().ink(Ink::Faint, "-")
 }
 
-/// A duration.
 pub fn time(ns: u64) -> Line {
     Line::plain(Nanos(ns))
 }
@@ -35,7 +34,6 @@ pub fn quantile(q: &Quantiles, share: f64, pick: fn(&Quantiles) -> u64) -> Line 
     if q.count == 0 || beyond < 0.9995 { none() } else { time(pick(q)) }
 }
 
-/// The largest.
 pub fn largest(q: &Quantiles) -> Line {
     if q.count == 0 { none() } else { time(q.max) }
 }

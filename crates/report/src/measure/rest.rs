@@ -144,7 +144,6 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
 /// Names of softirq time.
 const SOFTIRQ_TIME: &str = "softirq_ns.";
 
-/// Each end's two.
 fn both<A, B>([a, b]: [A; 2], [c, d]: [B; 2]) -> [(A, B); 2] {
     [(a, c), (b, d)]
 }
@@ -166,7 +165,6 @@ pub fn failures(by_name: &BTreeMap<String, u64>, about: &str, page: &mut Page) {
     page.line(line, 2);
 }
 
-/// Each warning once.
 pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
     let all =
         runs.iter().enumerate().flat_map(|(n, r)| r.warnings().iter().map(move |w| (n + 1, w)));

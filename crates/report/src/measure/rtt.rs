@@ -17,7 +17,6 @@ use super::{
 };
 use crate::text::{Ink, Line, Page, Table, TextStyle};
 
-/// The whole result.
 pub fn text(d: &RttDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects(&d.runs));

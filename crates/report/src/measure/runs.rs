@@ -11,9 +11,7 @@ use crate::{
 
 /// Something that runs may differ in.
 pub struct Aspect<R> {
-    /// Its column's head.
     pub head: &'static str,
-    /// Its cell.
     pub cell: fn(&R) -> String,
     /// How it is said once where all runs have it alike; nothing where that goes without saying.
     pub said: fn(&R) -> String,
@@ -47,9 +45,7 @@ pub fn threads<R: Run>() -> Aspect<R> {
 
 /// A column of results.
 pub struct Value<R> {
-    /// Its head.
     pub head: &'static str,
-    /// Its cell.
     pub cell: fn(&R) -> Line,
 }
 

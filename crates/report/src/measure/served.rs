@@ -25,11 +25,9 @@ use crate::{
 pub trait Served: Run {
     /// By second of the window.
     fn per_s(&self) -> f64;
-    /// Its interval.
     fn per_s_interval(&self) -> Option<&Interval>;
     /// In open loop from the schedule's time.
     fn latency(&self) -> &Quantiles;
-    /// Its median's interval.
     fn median_interval(&self) -> Option<&Interval>;
     /// Open loop: from sending.
     fn since_send(&self) -> Option<&Quantiles>;
@@ -41,11 +39,9 @@ pub trait Served: Run {
     fn tls(&self) -> Option<&TlsRun>;
     /// The time of its handshakes.
     fn handshake(&self) -> Option<&Quantiles>;
-    /// How many failed.
     fn failed(&self) -> u64;
     /// The same by what happened.
     fn failures(&self) -> &BTreeMap<String, u64>;
-    /// Connections made anew.
     fn reconnects(&self) -> u64;
 }
 
@@ -109,7 +105,6 @@ pub fn wait<R: Served>() -> Aspect<R> {
     }
 }
 
-/// The rate.
 pub fn rates<R: Served>() -> Vec<Value<R>> {
     vec![
         Value { head: "PER S", cell: |r| some_rate(r, r.per_s()) },
@@ -122,7 +117,6 @@ pub fn some_rate<R: Served>(r: &R, per_s: f64) -> Line {
     if r.units() == 0 { none() } else { per_second(per_s) }
 }
 
-/// The latency.
 pub fn latencies<R: Served>() -> Vec<Value<R>> {
     vec![
         Value { head: "LATENCY P50", cell: |r| quantile(r.latency(), 0.5, |q| q.p50) },
@@ -220,7 +214,6 @@ pub fn tls<R: Served>(runs: &[R], resume: bool, page: &mut Page) {
     }
 }
 
-/// How many failed.
 pub fn failed<R: Served>() -> Value<R> {
     Value {
         head: "FAILED",

@@ -26,7 +26,6 @@ use crate::{
 /// More intervals than this are shown only when everything is asked for.
 const MOST_INTERVALS: usize = 60;
 
-/// The whole result.
 pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, said) = tell_apart(&d.runs, aspects());

@@ -8,11 +8,8 @@ use super::{
 /// A box with its size and the places of what is in it, relative to its own corner.
 #[derive(Debug)]
 pub struct Laid<'a> {
-    /// The box.
     pub block: &'a Block,
-    /// Width and height.
     pub size: (f64, f64),
-    /// Boxes within.
     pub inside: Vec<((f64, f64), Laid<'a>)>,
     /// Where its NICs are.
     pub nics: Vec<((f64, f64), usize)>,

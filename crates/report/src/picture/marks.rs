@@ -18,7 +18,6 @@ const LETTERS: usize = 8;
 /// One interrupt on one CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landing {
-    /// Its number.
     pub irq: IrqId,
     /// Its NIC, by position in `Facts::nics`.
     pub nic: usize,
@@ -26,14 +25,12 @@ pub struct Landing {
     pub shared: bool,
     /// The CPU is on another node than the NIC.
     pub away: bool,
-    /// For the pointer.
     pub title: String,
 }
 
 /// Everything to be marked.
 #[derive(Debug, Default)]
 pub struct Marks {
-    /// Interrupts by CPU.
     pub landings: BTreeMap<CpuId, Vec<Landing>>,
     /// Threads by CPU: how many of which group.
     pub threads: BTreeMap<CpuId, BTreeMap<usize, usize>>,
@@ -46,13 +43,9 @@ pub struct Marks {
 /// Processes of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// The mark.
     pub letter: char,
-    /// The name.
     pub name: String,
-    /// How many processes.
     pub processes: usize,
-    /// How many threads.
     pub threads: usize,
 }
 
@@ -62,7 +55,6 @@ pub fn colour(nic: usize, drawn: &[usize]) -> &'static str {
     COLOURS.get(at).or(COLOURS.last()).copied().unwrap_or("#4b5563")
 }
 
-/// Collects the marks.
 pub fn of(facts: &Facts) -> Marks {
     let mut m = Marks::default();
     interrupts(facts, &mut m);

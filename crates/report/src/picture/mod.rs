@@ -18,7 +18,6 @@ use scale::Scale;
 use svg::{Font, Svg, fit};
 use tree::{Block, Kind};
 
-/// Around everything.
 const MARGIN: f64 = 24.0;
 /// Title and two lines below it.
 const HEAD: f64 = 74.0;

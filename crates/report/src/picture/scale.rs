@@ -6,21 +6,16 @@ use super::tree::Kind;
 /// Sizes in px at natural size. No text is below 8 px.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// One CPU.
     pub cell: (f64, f64),
-    /// Its number.
     pub cpu_font: f64,
     /// An interrupt's number; zero draws a plain mark instead.
     pub irq_font: f64,
-    /// A process's disc.
     pub disc: f64,
     /// Between hardware threads of a core.
     pub thread_gap: f64,
     /// Around the threads of a core.
     pub core_pad: f64,
-    /// A NIC's box.
     pub nic: (f64, f64),
-    /// Between NICs.
     pub nic_gap: f64,
 }
 

@@ -16,18 +16,14 @@ pub struct Svg {
 /// How a shape is painted.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint<'a> {
-    /// Inside.
     pub fill: &'a str,
     /// Border; `none` for none.
     pub stroke: &'a str,
-    /// Border width.
     pub width: f64,
-    /// Border of dashes.
     pub dashed: bool,
 }
 
 impl<'a> Paint<'a> {
-    /// Inside only.
     pub fn fill(fill: &'a str) -> Self {
         Self { fill, stroke: "none", width: 0.0, dashed: false }
     }
@@ -38,14 +34,10 @@ impl<'a> Paint<'a> {
     }
 }
 
-/// A text's look.
 #[derive(Debug, Clone, Copy)]
 pub struct Font<'a> {
-    /// Height in px.
     pub size: f64,
-    /// Colour.
     pub colour: &'a str,
-    /// Bold.
     pub bold: bool,
     /// `start`, `middle`, `end`.
     pub anchor: &'a str,
@@ -82,7 +74,6 @@ impl Svg {
         self.body.push('\n');
     }
 
-    /// A disc.
     pub fn circle(&mut self, (x, y): (f64, f64), r: f64, p: Paint<'_>) {
         let Paint { fill, stroke, width, .. } = p;
         let _ = writeln!(
@@ -119,7 +110,6 @@ impl Svg {
         self.body.push_str("</g>\n");
     }
 
-    /// The whole file.
     pub fn finish(self, (w, h): (f64, f64), title: &str) -> String {
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\

@@ -8,9 +8,7 @@ use model::{CpuId, Facts, NumaNode, cpu::Cpu};
 /// What a box stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A physical package.
     Package(Option<i64>),
-    /// A NUMA node.
     Node(Option<NumaNode>),
     /// An L3, by its lowest CPU.
     L3(Option<CpuId>),
@@ -18,7 +16,6 @@ pub enum Kind {
     Core(CpuId),
 }
 
-/// A box.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// What it stands for.

@@ -8,14 +8,12 @@ use crate::text::{Ink, Line, Page};
 /// A longer name widens its column beyond what a page has for it.
 const WIDEST: usize = 28;
 
-/// Letters there are.
 const LETTERS: usize = 26;
 
 /// Names with their letters; none where the names themselves stand.
 pub(super) struct Labels<'d>(Vec<(&'d str, String)>);
 
 impl<'d> Labels<'d> {
-    /// For a document.
     pub(super) fn of(d: &'d ProveDocument) -> Self {
         let names = d.levels.iter().map(|l| l.level.as_str());
         let long = names.clone().any(|n| n.chars().count() > WIDEST);

@@ -20,7 +20,6 @@ use crate::{
     words::{many, one_line},
 };
 
-/// The whole result.
 pub fn text(d: &ProveDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);

@@ -7,18 +7,13 @@ use super::{clean, split_at_width, width};
 /// What a span means; how that looks is decided when it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ink {
-    /// Plain text.
     #[default]
     Plain,
-    /// Names and headings.
     Strong,
     /// Labels and what is not known.
     Faint,
-    /// In order.
     Good,
-    /// Take note.
     Warn,
-    /// Bad.
     Bad,
 }
 
@@ -42,12 +37,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A plain text.
     pub fn plain(text: impl Display) -> Self {
         Self::new().ink(Ink::Plain, text)
     }
@@ -110,7 +103,6 @@ impl Line {
         self
     }
 
-    /// Columns it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, t)| width(t)).sum()
     }

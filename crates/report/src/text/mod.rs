@@ -11,10 +11,8 @@ pub use table::Table;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextStyle {
-    /// Columns to fill.
     pub width: usize,
     /// Whether ANSI colours may be used.
     pub colour: bool,

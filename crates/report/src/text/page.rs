@@ -15,7 +15,6 @@ impl Page {
         Self { look, out: String::new() }
     }
 
-    /// How it looks.
     pub fn look(&self) -> TextStyle {
         self.look
     }
@@ -75,7 +74,6 @@ impl Page {
         }
     }
 
-    /// A table, indented.
     pub fn table(&mut self, table: &Table, indent: usize) {
         for row in table.rows(self.look.width.saturating_sub(indent)) {
             let mut line = Line::plain(" ".repeat(indent));
@@ -84,7 +82,6 @@ impl Page {
         }
     }
 
-    /// The finished text.
     pub fn finish(self) -> String {
         self.out
     }

@@ -2,7 +2,6 @@
 
 use super::{Ink, Line};
 
-/// Blanks between columns.
 const GAP: usize = 2;
 /// No column is squeezed below this.
 const NARROWEST: usize = 8;

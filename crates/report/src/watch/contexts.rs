@@ -17,15 +17,11 @@ pub enum Context {
     Idle,
     /// The kernel's own thread.
     Ksoftirqd,
-    /// Threaded NAPI.
     Threaded,
     /// Claimed by `/proc/stat`: user mode.
     User,
-    /// Claimed: kernel mode.
     System,
-    /// Claimed: interrupts.
     Irq,
-    /// Claimed: softirqs.
     Softirq,
     /// Claimed: the hypervisor took it.
     Steal,

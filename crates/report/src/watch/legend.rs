@@ -3,7 +3,6 @@
 /// A column's head, and what stands in it.
 pub type Entry = (&'static str, &'static str);
 
-/// CPUs.
 pub const CPUS: &[Entry] = &[
     ("CPU, NODE", "number of the CPU, and its NUMA node"),
     ("SOFTIRQ", "share of time in softirqs; the next five are its parts"),
@@ -21,7 +20,6 @@ pub const CPUS: &[Entry] = &[
     ("IPC", "instructions per cycle"),
 ];
 
-/// NAPI instances.
 pub const QUEUES: &[Entry] = &[
     ("NIC, QUEUE", "interface, and the queue that this NAPI instance serves"),
     ("NAPI, IRQ, CPU", "id of the instance, its interrupt, the CPU that polled"),
@@ -43,7 +41,6 @@ pub const TASKS: &[Entry] = &[
     ("SOFTIRQS", "how many"),
 ];
 
-/// Where packets wait.
 pub const WAITS: &[Entry] = &[
     ("PID, NAME", "the process that reads"),
     ("READS", "timed reads: the reader slept until its packet came"),
@@ -57,7 +54,6 @@ pub const WAITS: &[Entry] = &[
     ("SAMPLE %", "share of the interval that was observed"),
 ];
 
-/// Threads that moved.
 pub const MIGRATIONS: &[Entry] = &[
     ("PID, TID, THREAD", "the thread"),
     ("MIGRATIONS, PER S", "moves to another CPU"),
@@ -76,7 +72,6 @@ pub const MESSAGES: &[Entry] = &[
     ("SAMPLE %", "share of the interval that was observed"),
 ];
 
-/// Counters.
 pub const COUNTERS: &[Entry] = &[
     ("WHERE", "host, CPU, NIC, queueing discipline, process or connection"),
     ("COUNTER", "its name in /proc, ethtool or ip"),
@@ -90,7 +85,6 @@ pub const PROGRAMS: &[Entry] = &[
     ("GIVES", "what is known by it"),
 ];
 
-/// Findings.
 pub const FINDINGS: &[Entry] =
     &[("the rules of doctor", "worst first: when each was first seen, and its evidence")];
 

@@ -9,10 +9,8 @@ use crate::{
     words::grouped,
 };
 
-/// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// As shown.
     pub text: String,
     /// What it is sorted by, where it is a number.
     pub number: Option<f64>,
@@ -40,12 +38,10 @@ impl Cell {
         Self::number(id as f64, id.to_string())
     }
 
-    /// A count.
     pub fn count(n: u64) -> Self {
         Self::number(n as f64, grouped(n))
     }
 
-    /// A time.
     pub fn time(ns: u64) -> Self {
         Self::number(ns as f64, time(ns))
     }
@@ -81,10 +77,8 @@ pub fn time(ns: u64) -> String {
     }
 }
 
-/// A column's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub head: &'static str,
     /// Whether its cells stand at its right end: numbers.
     pub right: bool,
@@ -93,9 +87,7 @@ pub struct Column {
 /// Rows of cells, a cell a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Vec<Cell>>,
     /// Why there is nothing, or what else is to be said.
     pub note: Option<String>,
@@ -127,7 +119,6 @@ impl Listing {
         self
     }
 
-    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }

@@ -35,7 +35,6 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Nothing told yet.
     pub fn new(look: TextStyle, host: WatchHost) -> Self {
         Self { look, host, missing: vec![], accounting: None, found: vec![] }
     }

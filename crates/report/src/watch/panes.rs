@@ -158,7 +158,6 @@ pub fn waits(interval: &WatchInterval) -> Listing {
     })
 }
 
-/// Threads that moved.
 pub fn migrated_threads(interval: &WatchInterval) -> Listing {
     let heads = [
         ">PID",

@@ -6,7 +6,6 @@ use crate::Histogram;
 /// A key's part in a mode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InMode<K> {
-    /// The key.
     pub key: K,
     /// Its samples in the mode.
     pub samples: u64,
@@ -19,7 +18,6 @@ pub struct InMode<K> {
 /// A mode and the keys in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyedMode<K> {
-    /// The mode.
     pub mode: Mode,
     /// Every key's part in it, most samples first.
     pub keys: Vec<InMode<K>>,

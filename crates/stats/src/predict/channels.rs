@@ -9,7 +9,6 @@ use model::explain::WhatIf;
 use super::{Model, PATH, changes::what_if};
 use crate::queueing::{Network, NoNetwork, Station};
 
-/// The station.
 const RECEIVING: &str = "receiving";
 
 /// What receiving takes at the server.

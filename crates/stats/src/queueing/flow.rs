@@ -140,9 +140,7 @@ fn cpus_and_rest(cpus: u32, own: f64, rest: f64, clients: f64) -> Result<f64, No
 struct Shared {
     clients: f64,
     cycle: f64,
-    /// CPU time.
     own: f64,
-    /// Delay.
     rest: f64,
     /// What both come to by the model.
     solved: f64,

@@ -8,7 +8,6 @@ use super::{
 /// A network with so many clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solved {
-    /// How many.
     pub clients: u32,
     /// Transactions a second.
     pub per_s: f64,
@@ -21,13 +20,11 @@ pub struct Solved {
 /// One station of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolvedStation {
-    /// Its name.
     pub name: String,
     /// Clients there in the mean, those in service included.
     pub queue: f64,
     /// Time that a transaction spends there, waiting included.
     pub residence_ns: f64,
-    /// Of that, waiting.
     pub waiting_ns: f64,
     /// The share of its servers that work, 0 to 1; `None` for a delay.
     pub utilization: Option<f64>,

@@ -22,14 +22,12 @@ pub enum Kind {
 pub struct Station {
     /// What it stands for: `client CPU`, `path`.
     pub name: String,
-    /// How it serves.
     pub kind: Kind,
     /// Service demand: what one transaction takes there in all, without waiting.
     pub demand_ns: f64,
 }
 
 impl Station {
-    /// A delay.
     pub fn delay(name: impl Into<String>, demand_ns: f64) -> Self {
         Self { name: name.into(), kind: Kind::Delay, demand_ns }
     }
@@ -111,7 +109,6 @@ impl Network {
         Ok(Self { stations })
     }
 
-    /// The stations.
     pub fn stations(&self) -> &[Station] {
         &self.stations
     }

@@ -58,7 +58,6 @@ impl Bet {
         bet
     }
 
-    /// One more block.
     pub fn take(&mut self, effect: f64) {
         let size = effect.abs();
         self.sizes.insert(self.sizes.partition_point(|s| *s < size), size);

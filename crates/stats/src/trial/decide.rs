@@ -55,9 +55,7 @@ pub struct Rule {
 /// What was found of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What is said.
     pub outcome: Outcome,
-    /// The effect.
     pub effect: f64,
     /// Its interval; `None` below 6 blocks.
     pub interval: Option<Shift>,
@@ -102,7 +100,6 @@ pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
     Judgement { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
 }
 
-/// Corrected for looks.
 fn p_value(effects: &[f64], rule: Rule) -> f64 {
     let early = Bet::on(effects, 0.0).p_value() * ERROR / EARLY;
     let at_end = || signed_rank::p_value(effects) * ERROR / (ERROR - EARLY);

@@ -14,7 +14,6 @@ const MOST_EXACT: usize = 60;
 /// An estimate with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// The Hodges–Lehmann estimate.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,

@@ -14,7 +14,6 @@ const APART: f64 = 5.0;
 const LEAST_RUNS: usize = 5;
 const LEAST_SHARE: f64 = 0.15;
 
-/// Two places.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoPlaces {
     /// The centre of the lower.

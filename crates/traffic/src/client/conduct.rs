@@ -38,7 +38,6 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// With nothing beside.
     pub fn new(stop: &'a AtomicBool, progress: Progress<'a>) -> Self {
         Self { stop, progress, beside: None, heard: None, second: None }
     }

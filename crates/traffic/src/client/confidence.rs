@@ -6,7 +6,6 @@ use stats::{Enough, Estimate};
 /// What to do after a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Another round.
     Again,
     /// It suffices, or nothing was asked; or why it never will.
     Done(Option<String>),

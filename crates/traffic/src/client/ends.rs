@@ -67,14 +67,12 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Of these rounds.
     pub fn of<'a>(rounds: impl Iterator<Item = &'a Ended>) -> Self {
         let mut all = Self::default();
         rounds.for_each(|r| all.add(r));
         all
     }
 
-    /// Adds a round.
     pub fn add(&mut self, round: &Ended) {
         self.add_around(round.around());
     }

@@ -45,7 +45,6 @@ pub struct Peer {
     socket: Socket,
     /// Where it is; `None` for a Unix socket.
     pub address: Option<SocketAddr>,
-    /// Who it is.
     pub end: End,
     /// Who this end is, with the address that it has towards the other.
     pub local: End,

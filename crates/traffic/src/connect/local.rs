@@ -52,7 +52,6 @@ pub struct Way {
     pub socket: SocketOptions,
 }
 
-/// One thread's work.
 pub struct LocalEnd<'a> {
     pub shape: &'a ConnectShape,
     pub way: &'a Way,

@@ -43,7 +43,6 @@ impl Ports {
         if self.loopback { ports.kept_loopback } else { ports.kept }
     }
 
-    /// For the document.
     pub fn budget(&self, root: &Root) -> Reading<PortBudget> {
         let after = local_ports::time_wait(root).into_known().unwrap_or(0);
         self.local.as_ref().map(|ports| {

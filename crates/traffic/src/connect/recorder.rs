@@ -47,7 +47,6 @@ pub struct Recorder {
     pub first_byte: Option<Histogram>,
     /// Open loop: how late each attempt began.
     pub lag: Option<Histogram>,
-    /// Connections by time.
     pub batches: Option<Batches>,
     batch_ns: u64,
     /// Failed attempts within the window.

@@ -79,7 +79,6 @@ pub fn next(spec: &ConnectSpec, rounds: &[Round], took_ns: u64) -> Next {
     confidence::next(&spec.common, &[wanted.then(|| rate(rounds)).flatten()], took_ns)
 }
 
-/// The run.
 pub fn connect_run(
     spec: &ConnectSpec,
     test: &Test,

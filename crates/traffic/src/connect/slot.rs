@@ -35,9 +35,7 @@ pub struct Slot {
 pub enum Came {
     /// There is more to come.
     Waits,
-    /// It is over.
     Made(Made),
-    /// It failed.
     Failed(Failed),
 }
 
@@ -49,7 +47,6 @@ impl Slot {
         (self.unsent, self.awaited) = (shape.request_bytes, shape.response_bytes);
     }
 
-    /// Its descriptor.
     pub fn fd(&self) -> Option<RawFd> {
         self.socket.as_ref().map(AsRawFd::as_raw_fd)
     }

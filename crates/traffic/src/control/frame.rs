@@ -6,7 +6,6 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result};
 
-/// Begins every frame.
 pub const MAGIC: [u8; 4] = *b"NWT1";
 const HEAD: usize = 8;
 
@@ -84,7 +83,6 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Adds what came.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

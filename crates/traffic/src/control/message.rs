@@ -22,17 +22,13 @@ pub const PREAMBLE: usize = 4 + 16 + 4;
 /// See [`PREAMBLE`].
 pub const DATA_MAGIC: [u8; 4] = *b"NWD1";
 
-/// From the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToClient {
-    /// First of all.
     Hello {
         /// See [`PROTOCOL`].
         protocol: u32,
-        /// Name and version.
         program: String,
-        /// Random.
         nonce: String,
         /// Whether a proof is demanded.
         secret: bool,
@@ -41,7 +37,6 @@ pub enum ToClient {
     Welcome {
         /// The server's own proof, where a secret is used.
         proof: Option<String>,
-        /// Who this is.
         end: End,
         /// Tells whether both ends are one host.
         boot_id: String,
@@ -51,12 +46,10 @@ pub enum ToClient {
     },
     /// Not with this secret.
     Denied {
-        /// Why.
         why: String,
     },
     /// Not this test.
     Refused {
-        /// Why.
         why: String,
         /// Who can do something about it.
         #[serde(default)]
@@ -77,7 +70,6 @@ pub enum ToClient {
     Report(Box<PeerReport>),
     /// The test broke off.
     Failed {
-        /// Why.
         why: String,
     },
 }
@@ -122,11 +114,9 @@ pub struct Ready {
     pub token: String,
     /// TCP: one port. UDP: one for each server's thread.
     pub ports: Vec<u16>,
-    /// Unix: the path.
     pub path: Option<String>,
     /// Where the far threads are pinned, in thread order; empty when they are not.
     pub pinned: Vec<CpuId>,
-    /// Why there.
     pub why: String,
     /// The CPUs that the far process may use.
     pub allowed: CpuSet,
@@ -134,24 +124,19 @@ pub struct Ready {
     pub service_ns: Nanos,
 }
 
-/// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToServer {
-    /// First of all.
     Hello {
         /// See [`PROTOCOL`].
         protocol: u32,
-        /// Name and version.
         program: String,
-        /// Random.
         nonce: String,
         /// Proof of the secret, where one is demanded.
         proof: Option<String>,
         /// Tells whether both ends are one host.
         boot_id: String,
     },
-    /// A test.
     Test(Box<Test>),
     /// Look at yourself now.
     Mark,
@@ -167,17 +152,12 @@ pub enum ToServer {
 /// What the server must know of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
-    /// Which.
     pub kind: Kind,
     /// What carries the bytes.
     pub transport: Transport,
-    /// Data connections.
     pub flows: u32,
-    /// Far threads.
     pub threads: u32,
-    /// How they wait.
     pub wait: Wait,
-    /// Where they run.
     pub pin: Pin,
     /// CPUs that the client's threads use, where both are on one host.
     pub local_cpus: CpuSet,
@@ -226,7 +206,6 @@ pub enum Kind {
         request_bytes: u64,
         /// Bytes of the response on each; 0 for none.
         response_bytes: u64,
-        /// Who closes.
         close: Close,
         /// Addresses that connections come from beside the control connection's.
         #[serde(default)]
@@ -268,7 +247,6 @@ pub struct Counters {
 /// The server over the window between the first and the last mark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
-    /// Its CPU.
     pub cpu: Reading<EndCpu>,
     /// Its counters that moved.
     pub moved: Moved,
@@ -282,7 +260,6 @@ pub struct PeerReport {
     pub migrations: Reading<u64>,
     /// The congestion control it sent with.
     pub congestion: Reading<String>,
-    /// Its MSS.
     pub mss_bytes: Reading<u64>,
     /// Connections accepted in all, within the window and outside (connections).
     #[serde(default)]

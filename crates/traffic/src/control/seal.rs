@@ -13,7 +13,6 @@ use crate::{Error, Result};
 /// A text with its seal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// What is said.
     pub body: String,
     /// The seal, in hex.
     pub seal: String,

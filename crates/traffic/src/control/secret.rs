@@ -19,7 +19,6 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Which end proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The end that serves.
@@ -107,12 +106,10 @@ pub fn nonce() -> Result<String> {
     Ok(hex(&bytes))
 }
 
-/// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// From hex.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return None;

@@ -153,7 +153,6 @@ impl Found {
         }
     }
 
-    /// Summed over CPUs.
     fn softnet(&mut self, growth: &Growth) {
         type Pick = fn(&SoftnetSample) -> &Delta;
         let counters: [(&str, Pick); 5] = [

@@ -5,7 +5,6 @@ use probe::{Root, facts::topology};
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// This end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Identity {
     /// Program, kernel, machine; the address is for others to fill in.

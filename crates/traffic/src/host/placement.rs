@@ -51,7 +51,6 @@ pub enum Role {
 pub struct Here {
     /// CPUs that this process may use.
     pub allowed: CpuSet,
-    /// CPUs that run.
     pub online: CpuSet,
     /// Where each allowed one stands, ascending.
     pub places: Vec<CpuLocation>,

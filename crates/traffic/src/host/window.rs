@@ -14,7 +14,6 @@ use super::{Mark, evidence, softirq};
 /// One end, from one mark to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// What it cost.
     pub cpu: EndCpu,
     /// Kernel counters that moved, see [`evidence`].
     pub moved: Moved,
@@ -46,7 +45,6 @@ pub struct Extras {
 /// One measuring thread over the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadWindow {
-    /// Its id.
     pub tid: i32,
     /// CPU time, of its own clock.
     pub cpu_ns: Reading<u64>,

@@ -40,7 +40,6 @@ pub struct HttpShape {
     pub timeout_ns: u64,
 }
 
-/// One thread's work.
 pub struct LocalEnd<'a> {
     pub shape: &'a HttpShape,
     pub duty: &'a Duty<'a>,
@@ -50,7 +49,6 @@ struct HttpLoop<'r> {
     conns: Vec<Conn>,
     /// Those that may be asked.
     idle: Queue,
-    /// Those that rest.
     resting: Until,
     epoll: Epoll,
     rooms: Rooms,

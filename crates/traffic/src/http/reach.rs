@@ -65,9 +65,7 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
 /// A server that answers.
 #[derive(Debug)]
 pub struct Door {
-    /// Where connections go.
     pub to: SockAddr,
-    /// Over what.
     pub transport: Transport,
     /// The same for people.
     pub name: String,
@@ -121,7 +119,6 @@ fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<Door>> {
     Ok(vec![Door { to, transport: Transport::Unix, name, ip: None, local }])
 }
 
-/// A whole handshake.
 fn shake(tls: &Tls, socket: Socket, server: &str, deadline: &Deadline<'_>) -> Result<()> {
     let done = Link::new(socket).shake_within(tls, &mut Rooms::new(ROOM, true), deadline);
     let plain = "is it a port without, for http://?";

@@ -36,29 +36,23 @@ pub enum Failed {
     ClosedWithin,
     /// The answer is no HTTP/1 response.
     Bad(&'static str),
-    /// What TLS said.
     Tls(&'static str),
 }
 
-/// One thread's record.
 #[derive(Debug)]
 pub struct Recorder {
     /// Latencies of requests within the window.
     pub latency: Histogram,
     /// Times to the first byte.
     pub first_byte: Histogram,
-    /// Times to connect.
     pub connect: Histogram,
-    /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Open loop: from the moment of sending.
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was sent.
     pub lag: Option<Histogram>,
-    /// Requests by time.
     pub batches: Option<Batches>,
     batch_ns: u64,
-    /// Responses by status.
     pub statuses: Vec<u64>,
     /// Bytes of the responses.
     pub bytes: u64,
@@ -106,7 +100,6 @@ impl Recorder {
         }
     }
 
-    /// Requests that failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
@@ -116,7 +109,6 @@ impl Recorder {
         window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
-    /// A whole response.
     #[inline]
     pub fn record(&mut self, window: &Window, asked: &Asked, now: u64, status: u16, bytes: u64) {
         match self.counts(window, asked.due_ns, now) {

@@ -21,7 +21,6 @@ pub enum Fed {
     Bad(&'static str),
 }
 
-/// A whole response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// 200, …
@@ -44,7 +43,6 @@ enum ResponseState {
     UntilEnd,
 }
 
-/// One connection's responses.
 #[derive(Debug)]
 pub struct Parser {
     state: ResponseState,
@@ -72,7 +70,6 @@ impl Parser {
         }
     }
 
-    /// For another connection.
     pub fn reset(&mut self) {
         self.state = ResponseState::Head;
         self.part.clear();

@@ -11,7 +11,6 @@ const LEN_UDP_MIN: [u64; 2] = [12, 16];
 /// Streams in each direction, as in iperf3.
 pub const STREAMS: u64 = 128;
 
-/// What is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params {
     pub udp: bool,

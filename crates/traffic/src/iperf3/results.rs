@@ -9,7 +9,6 @@ const STREAMS: usize = 256;
 /// How much of a server's own output is kept.
 const OUTPUT_LIMIT: usize = 256 << 10;
 
-/// One end's results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
     /// CPU time by wall time, percent: all, in user mode, in the kernel.

@@ -117,9 +117,7 @@ pub fn congestion(socket: &Socket) -> Option<String> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     pub snd_mss: u32,
-    /// Smoothed round-trip time.
     pub rtt_us: u32,
-    /// In segments.
     pub snd_cwnd: u32,
     pub retransmits: u32,
     /// Payload that the other kernel has acknowledged.

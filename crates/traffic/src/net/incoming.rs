@@ -18,7 +18,6 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// At one socket.
     pub fn new(fd: RawFd) -> Self {
         Self { fd, cpus: BTreeMap::new(), napi_ids: BTreeMap::new() }
     }

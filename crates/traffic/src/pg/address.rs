@@ -60,13 +60,11 @@ const IGNORED: [&str; 11] = [
 /// Where one server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// Its Unix socket.
     Unix(PathBuf),
     /// Name or address, and port.
     Tcp(String, u16),
 }
 
-/// One server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     pub host: Host,
@@ -88,7 +86,6 @@ pub struct Address {
     pub security: Security,
     /// The time limit for connecting that was asked for, seconds.
     pub timeout_s: Option<u64>,
-    /// What to tell.
     pub warnings: Vec<String>,
 }
 
@@ -111,9 +108,7 @@ pub struct Around<'a> {
 /// What a host knows of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// The name.
     Name,
-    /// The home folder.
     Home,
 }
 

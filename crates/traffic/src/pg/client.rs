@@ -24,11 +24,9 @@ pub struct Running {
     pub due_ns: u64,
     /// When it was begun.
     pub begun_ns: u64,
-    /// Which script.
     pub script: usize,
     /// How often it was begun.
     pub tries: u32,
-    /// The next command.
     at: usize,
     /// Statements were sent that no `Sync` has ended.
     unsynced: bool,
@@ -67,7 +65,6 @@ impl Moved {
     }
 }
 
-/// What is next.
 #[derive(Debug, PartialEq)]
 pub enum Next {
     /// The server's answer, once what was written is sent.
@@ -90,7 +87,6 @@ pub enum Broken {
     Server { statement: Option<usize>, error: ServerError, place: Option<(usize, usize)> },
 }
 
-/// A client.
 #[derive(Debug)]
 pub struct Client {
     pub vars: Vars,

@@ -35,7 +35,6 @@ pub enum Phase {
 /// What the bytes that came mean.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing yet.
     Nothing,
     /// The server takes queries from now on.
     LoggedIn,
@@ -123,7 +122,6 @@ impl Conn {
         }
     }
 
-    /// Begins the session.
     pub fn greet(&mut self, who: &Credentials) {
         self.phase = Phase::LoggingIn;
         self.login = match self.link.tls() {

@@ -96,7 +96,6 @@ pub fn session(bytes: &[u8]) {
     }
 }
 
-/// A script.
 pub fn script(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match Script::parse("fuzzed", &text) {
@@ -110,7 +109,6 @@ pub fn script(bytes: &[u8]) {
     let _ = weighted(&text);
 }
 
-/// A connection string.
 pub fn address(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let none = Around { variable: &|_| None, who: &|_| None };
@@ -122,7 +120,6 @@ pub fn address(bytes: &[u8]) {
     }
 }
 
-/// A password file.
 pub fn passfile(bytes: &[u8]) {
     let lines = passfile::lines(&String::from_utf8_lossy(bytes));
     let _ = passfile::find(&lines, ["localhost", "5432", "postgres", "u"]);

@@ -47,7 +47,6 @@ pub struct PgShape {
     pub timeout_ns: u64,
 }
 
-/// One thread's work.
 pub struct LocalEnd<'a> {
     pub shape: &'a PgShape,
     pub duty: &'a Duty<'a>,
@@ -57,7 +56,6 @@ struct PgLoop<'r> {
     conns: Vec<Conn>,
     /// Those that may begin a transaction.
     idle: Queue,
-    /// Those that rest.
     resting: Until,
     /// Those whose script sleeps.
     sleeping: Until,
@@ -67,7 +65,6 @@ struct PgLoop<'r> {
     looks: Looks,
     /// Transactions begun: which time of the schedule is next.
     next: u64,
-    /// Sessions begun.
     logins: usize,
     /// Transactions that are over, well or not.
     settled: u64,

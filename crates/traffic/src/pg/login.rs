@@ -38,7 +38,6 @@ impl std::fmt::Debug for Credentials {
 /// Why the server does not let us in, or we do not trust it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// It said so.
     Server(ServerError),
     /// A password is asked for, and there is none.
     NoPassword,
@@ -55,16 +54,13 @@ pub enum Refused {
 pub enum Step {
     /// More messages of the server come.
     More,
-    /// It takes queries.
     Ready,
 }
 
-/// One login.
 #[derive(Default)]
 pub struct Login {
     /// Over TLS: what ties it to the connection, where there is something.
     tls: Option<Option<Vec<u8>>>,
-    /// It is tied.
     bound: bool,
     /// It has been told the password, or begun to prove that it knows it: it asks once.
     asked: bool,

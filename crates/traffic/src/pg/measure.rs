@@ -250,7 +250,6 @@ fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Re
     })
 }
 
-/// One run's beginning.
 struct Begin<'a> {
     spec: &'a PgSpec,
     clients: u32,
@@ -275,7 +274,6 @@ impl Begin<'_> {
     }
 }
 
-/// One run.
 fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'_>) -> Result<One> {
     let Begin { spec, clients, shape, .. } = *begin;
     let workers = Workers {

@@ -16,7 +16,6 @@ use crate::{Error, Result};
 /// The largest script file.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// All of it.
 #[derive(Debug)]
 pub struct Plan {
     pub scripts: Vec<Planned>,
@@ -32,7 +31,6 @@ pub struct Plan {
     weights: u64,
 }
 
-/// One script.
 #[derive(Debug)]
 pub struct Planned {
     pub asked: PgScript,
@@ -41,7 +39,6 @@ pub struct Planned {
     pub numbers: Vec<Option<usize>>,
 }
 
-/// One statement.
 #[derive(Debug)]
 pub struct Statement {
     /// Which script it belongs to, and in which line of it.

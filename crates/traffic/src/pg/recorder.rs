@@ -33,29 +33,24 @@ pub enum Failed {
     Closed,
     /// The answer is none of PostgreSQL's.
     Bad(&'static str),
-    /// What TLS said.
     Tls(&'static str),
     /// The server said so: its SQLSTATE.
     Server(String),
 }
 
-/// One thread's record.
 #[derive(Debug)]
 pub struct Recorder {
     /// Latencies of transactions within the window.
     pub latency: Histogram,
     /// From the call of `connect` until the server takes queries.
     pub connect: Histogram,
-    /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Open loop: from the moment of beginning.
     pub from_send: Option<Histogram>,
     /// Open loop: how late each was begun.
     pub lag: Option<Histogram>,
-    /// Transactions by time.
     pub batches: Option<Batches>,
     batch_ns: u64,
-    /// By script.
     pub scripts: Vec<ScriptRecord>,
     /// By statement, where that is asked for.
     pub by_statement: Vec<Histogram>,
@@ -95,7 +90,6 @@ pub fn add(sum: &mut PgMoved, more: &PgMoved) {
     sum.received_bytes += more.received_bytes;
 }
 
-/// One script's part.
 #[derive(Debug, Default)]
 pub struct ScriptRecord {
     /// Latencies, where there are several scripts: of one alone they are those of all.
@@ -157,7 +151,6 @@ impl Recorder {
         }
     }
 
-    /// Transactions that failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
@@ -249,7 +242,6 @@ impl Recorder {
         self.batch(done.start_ns, done.now_ns, latency_ns);
     }
 
-    /// One that failed.
     pub fn logged_failure(&mut self, done: &Logged, why: Failed) {
         *self.failed.entry(why).or_default() += 1;
         if let Some(script) = self.scripts.get_mut(done.script) {

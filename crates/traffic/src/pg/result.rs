@@ -27,7 +27,6 @@ use crate::{
 
 const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
 
-/// The run.
 pub fn pg_run(
     spec: &PgSpec,
     clients: u32,

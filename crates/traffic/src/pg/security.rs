@@ -61,7 +61,6 @@ enum Root {
     File(String),
 }
 
-/// All of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Security {
     pub mode: Mode,

@@ -60,13 +60,11 @@ impl Door {
     }
 }
 
-/// A session.
 #[derive(Debug)]
 pub struct Session<'a> {
     link: Link,
     rooms: Rooms,
     pub door: Door,
-    /// This end's address.
     pub ours: String,
     /// `15.14 (Debian …)`.
     pub version: String,
@@ -103,7 +101,6 @@ impl Wrong {
     }
 }
 
-/// Rows of text.
 pub type Rows = Vec<Vec<Option<String>>>;
 
 impl<'a> Session<'a> {
@@ -509,7 +506,6 @@ fn credentials(address: &Address, password: Option<String>) -> Result<Credential
     })
 }
 
-/// A host's addresses.
 fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<Door>> {
     match host {
         Host::Unix(path) => {

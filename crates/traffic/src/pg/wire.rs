@@ -163,9 +163,7 @@ pub fn values(mut body: &[u8]) -> Option<Vec<Option<String>>> {
 pub struct ServerError {
     /// Its SQLSTATE: five letters and digits.
     pub code: String,
-    /// Its message.
     pub message: String,
-    /// More about it.
     pub detail: Option<String>,
     /// The character of the statement's text, from 1, that it is about.
     pub position: Option<usize>,

@@ -117,7 +117,6 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// From now on.
     pub fn new(
         socket: &impl AsRawFd,
         control: &'a Control,

@@ -22,7 +22,6 @@ fn first(sent: &[u8]) -> [u8; STAT] {
     block
 }
 
-/// A client's request.
 pub fn from_client(bytes: &[u8]) {
     if let Some(block) = bytes.first_chunk::<REQUEST>() {
         let request = Request::decode(block);

@@ -42,7 +42,6 @@ const SECOND: u64 = 1_000_000_000;
 /// What to ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// Which test.
     pub test: Test,
     /// Bytes of a message.
     pub message: u32,

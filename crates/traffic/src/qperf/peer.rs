@@ -39,12 +39,9 @@ pub struct Work {
     pub service_ns: u64,
 }
 
-/// What went through.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
-    /// To the client.
     pub sent: Counts,
-    /// From the client.
     pub received: Counts,
 }
 

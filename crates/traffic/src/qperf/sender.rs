@@ -26,7 +26,6 @@ const SPIN_NS: u64 = 60_000;
 /// So many refusals in a row are no full queue.
 const REFUSALS: u32 = 1000;
 
-/// What to send.
 #[derive(Debug)]
 pub struct Sender {
     /// Bytes of a message.

@@ -33,7 +33,6 @@ use crate::{Doing, Error, Result, budget::Budget};
 /// What clients may cost.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Tests at once.
     pub sessions: usize,
     /// Connections that have not asked yet; the oldest goes when one more comes.
     pub waiting: usize,
@@ -41,7 +40,6 @@ pub struct Limits {
     pub patience: Duration,
     /// How long a test may be silent before it is ended.
     pub idle: Duration,
-    /// The longest test.
     pub longest: Duration,
     /// Memory for all tests.
     pub memory: Arc<Budget>,
@@ -69,9 +67,7 @@ impl Default for Limits {
 /// What happened, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A test began.
     Began {
-        /// The client.
         client: SocketAddr,
         /// `tcp_lat`.
         test: &'static str,
@@ -80,31 +76,23 @@ pub enum Event {
         /// For so long; 0 until the client closes.
         seconds: u32,
     },
-    /// It ended.
     Ended {
-        /// The client.
         client: SocketAddr,
         /// `tcp_lat`.
         test: &'static str,
-        /// Messages received.
         received: u64,
-        /// Messages sent back.
         sent: u64,
-        /// After so long.
         ns: Nanos,
         /// Why: `its time was over`.
         why: String,
     },
     /// It broke off, or was never begun, for this reason.
     Failed {
-        /// The client.
         client: SocketAddr,
-        /// Why.
         why: String,
     },
     /// So many connections since the last such event did not speak qperf, or said nothing.
     Ignored {
-        /// How many.
         connections: u64,
     },
 }
@@ -169,7 +157,6 @@ enum Word {
     Wait,
     /// It ends, or says what is not qperf.
     Close,
-    /// A request.
     Whole,
 }
 
@@ -232,7 +219,6 @@ fn refuse(r: &Request, limits: &Limits) -> std::result::Result<Test, String> {
     Ok(test)
 }
 
-/// All of it.
 struct House<'scope, 'env> {
     scope: &'scope thread::Scope<'scope, 'env>,
     limits: &'env Limits,

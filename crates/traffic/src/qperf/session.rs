@@ -31,18 +31,15 @@ const LAST_WORD_NS: u64 = 200_000_000;
 /// What came of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Done {
-    /// What went through.
     pub tally: Tally,
     /// How long it took.
     pub ns: u64,
-    /// Why it ended.
     pub over: Over,
 }
 
 /// A test being served.
 #[derive(Debug)]
 pub struct Session<'a> {
-    /// The client.
     pub control: Control,
     /// What it asked for.
     pub request: Request,
@@ -50,11 +47,9 @@ pub struct Session<'a> {
     pub test: Test,
     /// What it may cost.
     pub limits: &'a Limits,
-    /// Ends it.
     pub stop: &'a AtomicBool,
 }
 
-/// The data socket.
 enum Data {
     Stream(TcpStream),
     Datagrams(UdpSocket),

@@ -114,7 +114,6 @@ fn check(spec: &StreamSpec) -> Result<()> {
     }
 }
 
-/// One size.
 fn one(
     spec: &StreamSpec,
     bytes: u64,

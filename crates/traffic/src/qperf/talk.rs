@@ -22,7 +22,6 @@ const ERROR_TEXT: usize = 256;
 /// How long an error's text may take to come or to be taken.
 const ERROR_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A control connection.
 #[derive(Debug)]
 pub struct Control {
     stream: TcpStream,
@@ -61,7 +60,6 @@ impl Control {
         Ok(Self { stream, who })
     }
 
-    /// This end's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.stream.local_addr()
     }

@@ -39,7 +39,6 @@ const CLOCKS: usize = 9;
 pub enum Test {
     /// Say who you are.
     Conf,
-    /// End the server.
     Quit,
     /// One way over TCP, from the client.
     TcpBw,
@@ -66,7 +65,6 @@ impl Test {
         Self::ALL.iter().find(|(_, i, _)| *i == index).map(|(t, _, _)| *t)
     }
 
-    /// Its index.
     pub fn index(self) -> u16 {
         Self::ALL.iter().find(|(t, _, _)| *t == self).map_or(0, |(_, i, _)| *i)
     }
@@ -88,7 +86,6 @@ impl Test {
 /// them too, and over `flip` and `no_msgs` (a client with `--no_msgs` sends a `time` of 0).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Major, minor, increment.
     pub version: [u16; 3],
     /// Index of the test.
     pub index: u16,
@@ -96,33 +93,26 @@ pub struct Request {
     pub access_recv: u32,
     /// CPU to run on, plus one; 0 is any.
     pub affinity: u32,
-    /// RDMA.
     pub alt_port: u32,
     /// RDMA: the server sends.
     pub flip: u32,
     /// Bytes of a message.
     pub msg_size: u32,
-    /// RDMA.
     pub mtu_size: u32,
     /// RDMA: messages to send.
     pub no_msgs: u32,
-    /// RDMA.
     pub poll_mode: u32,
     /// Port for the data; 0 lets the server choose.
     pub port: u32,
-    /// RDMA.
     pub rd_atomic: u32,
-    /// RDMA.
     pub sl: u32,
     /// `SO_SNDBUF` and `SO_RCVBUF`; 0 leaves the kernel's.
     pub sock_buf_size: u32,
-    /// RDMA.
     pub src_path_bits: u32,
     /// Seconds that the test takes; 0 is until the data connection closes.
     pub time: u32,
     /// Seconds to wait for a message on the control connection.
     pub timeout: u32,
-    /// RDMA.
     pub use_cm: u32,
 }
 
@@ -219,19 +209,14 @@ impl Reader<'_> {
 pub struct Times {
     /// Time passed since some moment.
     pub real: u64,
-    /// User mode.
     pub user: u64,
     /// User mode at low priority.
     pub nice: u64,
-    /// Kernel.
     pub system: u64,
-    /// Idle.
     pub idle: u64,
     /// Idle with I/O pending.
     pub iowait: u64,
-    /// Interrupts.
     pub irq: u64,
-    /// Softirqs.
     pub softirq: u64,
     /// Taken by the hypervisor.
     pub steal: u64,
@@ -272,16 +257,13 @@ impl Times {
 pub struct Counts {
     /// Payload bytes.
     pub bytes: u64,
-    /// Messages.
     pub messages: u64,
-    /// Calls that failed.
     pub errors: u64,
 }
 
 /// The block of counters with which the server ends a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// CPUs online.
     pub cpus: u32,
     /// Unit of all [`Times`]. The real server has 100; the client divides by whatever is here.
     pub ticks_per_s: u32,

@@ -16,11 +16,9 @@ pub struct Asked {
     pub due_ns: u64,
     /// When it was sent.
     pub sent_ns: u64,
-    /// UDP: its number.
     pub number: u32,
 }
 
-/// One flow.
 #[derive(Debug)]
 pub struct Flow {
     pub fd: RawFd,
@@ -39,21 +37,17 @@ pub struct Flow {
     pub turns: u64,
 }
 
-/// A response.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     pub asked: Asked,
     pub peer_cpu: u16,
 }
 
-/// What reading gave.
 #[derive(Debug)]
 pub enum Read {
     /// Bytes were taken; there may be answers.
     Some,
-    /// Nothing there.
     Nothing,
-    /// The server closed.
     End,
     /// The kernel says why.
     Broken(io::Error),

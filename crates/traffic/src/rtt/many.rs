@@ -38,7 +38,6 @@ impl Schedule {
 /// Looks at the receiving CPU once in so many answers.
 const LOOK_EVERY: u64 = 1024;
 
-/// One thread's work.
 pub struct LocalEnd<'a> {
     pub shape: &'a RttShape,
     pub window: &'a Window,

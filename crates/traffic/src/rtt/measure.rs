@@ -46,7 +46,6 @@ pub const BATCH_NS: u64 = 20_000_000;
 /// A result, and what broke it off.
 #[derive(Debug)]
 pub struct Measured<D> {
-    /// What was measured.
     pub document: D,
     /// Why there is no more of it.
     pub broken: Option<Error>,

@@ -88,7 +88,6 @@ pub enum Counts {
 /// CPUs of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Placed {
-    /// The near thread's.
     pub local: u16,
     /// The server's thread's; [`UNKNOWN_CPU`] when it was not reported.
     pub peer: u16,

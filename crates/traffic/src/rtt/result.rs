@@ -35,7 +35,6 @@ pub fn next(spec: &RttSpec, sums: &Sums, took_ns: u64) -> Next {
     confidence::next(&spec.common, &[sums.estimates().0], took_ns)
 }
 
-/// The run.
 pub fn rtt_run(
     spec: &RttSpec,
     test: &Test,

@@ -18,7 +18,6 @@ use crate::{
     team::{Member, Team},
 };
 
-/// One exchange's shape.
 #[derive(Debug, Clone, Copy)]
 pub struct RttShape {
     pub transport: Transport,

@@ -11,9 +11,7 @@ use model::{
 
 /// A variant of the request.
 pub struct Variant {
-    /// Its name.
     pub name: &'static str,
-    /// The request.
     pub spec: RttSpec,
     /// Why both ends are where they are, where the variant and nobody else wants it.
     pub why: Option<&'static str>,

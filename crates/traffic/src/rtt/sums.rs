@@ -53,7 +53,6 @@ impl Sums {
         Self { clock_step_ns, ..Self::default() }
     }
 
-    /// Adds a round.
     pub fn add(&mut self, round: &Round) {
         let ended = &round.ended;
         self.window_ns += ended.course.window_ns;
@@ -113,7 +112,6 @@ impl Sums {
         }
     }
 
-    /// All samples.
     pub fn total(&self) -> Histogram {
         let mut sum = Histogram::new();
         self.by_placement.values().for_each(|h| sum.add(h));

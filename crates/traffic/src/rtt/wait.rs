@@ -9,7 +9,6 @@ use crate::{net::now_ns, team::Team};
 /// Why there are no bytes.
 #[derive(Debug)]
 pub enum Nothing {
-    /// Everybody shall end.
     Stop,
     /// A wait was interrupted or lasted a while; look at the time and wait on.
     Look,

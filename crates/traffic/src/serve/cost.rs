@@ -18,7 +18,6 @@ const THREAD: u64 = 64 << 10;
 const FLOW: u64 = 1 << 10;
 /// What a connection costs that is open at the moment, where they are made and ended.
 const OPEN: u64 = 256;
-/// A received datagram.
 const DATAGRAM: u64 = 64 << 10;
 
 /// Bytes of all that a test allocates. Saturates, so any numbers may be asked for.

@@ -55,17 +55,14 @@ pub struct Endpoint {
     sockets: Vec<Socket>,
     /// The ports, one for TCP, one for each thread for UDP.
     pub ports: Vec<u16>,
-    /// The path.
     pub path: Option<PathBuf>,
     transport: Transport,
-    /// The client's address.
     client: Option<IpAddr>,
 }
 
 /// A data connection, or for UDP one thread's socket and whom it may answer.
 #[derive(Debug)]
 pub struct Flow {
-    /// The connection.
     pub socket: Socket,
     /// The flow's number; for UDP sockets of many flows, the first one's.
     pub index: u32,

@@ -18,13 +18,11 @@ use crate::{
 /// Bounds on what the server does for its clients, one and all.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Tests at once.
     pub sessions: usize,
     /// Connections that have not asked for anything yet; the oldest goes when one more comes.
     pub waiting: usize,
     /// How long a connection may say nothing before its first test, and between tests.
     pub idle: Duration,
-    /// The longest test.
     pub longest: Duration,
     /// Data connections of one test.
     pub flows: u32,

@@ -36,19 +36,16 @@ use crate::{
 pub use limits::Limits;
 pub use tuning::{Attendant, Caller, LEASE, TuningService};
 
-/// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// TCP; port 0 lets the kernel choose.
     Tcp(SocketAddr),
-    /// A Unix socket.
     Unix(PathBuf),
 }
 
 /// What to serve, to whom.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where to listen.
     pub listen: Vec<Listen>,
     /// Ports for data; `None` lets the kernel choose.
     pub data_ports: Option<RangeInclusive<u16>>,
@@ -76,7 +73,6 @@ pub enum Event {
     Broken(String, String),
 }
 
-/// The server, listening.
 #[derive(Debug)]
 pub struct Server {
     sockets: Vec<(Socket, Option<PathBuf>)>,

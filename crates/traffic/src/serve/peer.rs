@@ -226,7 +226,6 @@ impl<'a> PeerTest<'a> {
         self.counters()
     }
 
-    /// Ends the threads.
     pub fn end(&self) {
         self.team.end();
     }

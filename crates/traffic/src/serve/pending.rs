@@ -53,7 +53,6 @@ pub struct Admitted {
     pub seals: Option<Seals>,
 }
 
-/// All of them.
 pub struct PendingConnections<'a> {
     epoll: OwnedFd,
     listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,

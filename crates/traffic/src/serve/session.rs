@@ -280,7 +280,6 @@ impl Session<'_> {
         }
     }
 
-    /// For the endpoints.
     pub fn watching(&self) -> Watch<'_> {
         self.watch()
     }

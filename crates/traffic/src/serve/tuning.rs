@@ -17,7 +17,6 @@ pub trait TuningService: Debug + Send + Sync {
 /// Answers one client. Dropped when the client is done, gone, or silent for [`LEASE`], and when
 /// the server is stopped: what is not to outlive the connection ends there.
 pub trait Attendant {
-    /// Answers a request.
     fn answer(&mut self, request: &str) -> String;
 }
 

@@ -15,7 +15,6 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Addresses remembered; beyond them the oldest is forgotten.
 const ADDRESSES: usize = 4096;
 
-/// See above.
 #[derive(Debug, Default)]
 pub struct Wrong {
     by: HashMap<IpAddr, (Instant, u32)>,
@@ -40,7 +39,6 @@ impl Wrong {
         known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)
     }
 
-    /// One more.
     pub fn count(&mut self, local: &LocalEnd) {
         let Some(address) = whose(local) else { return };
         let now = Instant::now();

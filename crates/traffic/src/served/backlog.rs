@@ -26,7 +26,6 @@ pub struct Backlog {
     pub what: &'static str,
     /// What gives more of them room at once.
     pub places: &'static str,
-    /// As asked.
     pub rate_per_s: u64,
     /// As answered within the window.
     pub per_s: f64,
@@ -72,7 +71,6 @@ impl Backlog {
 pub struct Late {
     /// What gives more of them room at once.
     pub places: &'static str,
-    /// As asked.
     pub rate_per_s: u64,
     /// As answered within the window.
     pub per_s: f64,

@@ -39,7 +39,6 @@ impl Handshakes {
         self.ciphered += n;
     }
 
-    /// Adds another's.
     pub fn add(&mut self, other: &Self) {
         self.took.add(&other.took);
         self.resumed += other.resumed;

@@ -9,7 +9,6 @@ use crate::team::AskedUntilNow;
 #[derive(Debug)]
 pub struct Intervals {
     every_ns: u64,
-    /// The window's length.
     window_ns: u64,
     /// When the present interval began, since the window's beginning, and the counts then.
     before: Option<(u64, AskedUntilNow)>,

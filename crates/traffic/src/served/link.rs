@@ -17,7 +17,6 @@ use crate::net::tls::{
 /// Room for what a thread receives at a time, from whichever connection.
 #[derive(Debug)]
 pub struct Rooms {
-    /// As it came.
     raw: Vec<u8>,
     /// Without TLS; unused where there is none.
     plain: Vec<u8>,
@@ -44,7 +43,6 @@ impl Link {
         Self { socket: Some(socket), tls: None }
     }
 
-    /// The socket.
     pub fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
     }

@@ -14,7 +14,6 @@ pub enum Due {
     Never,
 }
 
-/// One thread's pace.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     pub schedule: Option<Schedule>,

@@ -11,7 +11,6 @@ pub const REST_NS: u64 = 10_000_000;
 pub struct Until(BTreeSet<(u64, usize)>);
 
 impl Until {
-    /// One more.
     pub fn add(&mut self, until: u64, key: usize) {
         self.0.insert((until, key));
     }
@@ -50,7 +49,6 @@ impl Queue {
         }
     }
 
-    /// The first.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         self.keys.front().copied()

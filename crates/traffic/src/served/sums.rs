@@ -23,7 +23,6 @@ pub trait Record {
     fn settled(&self) -> u64;
     /// When the last of them was over.
     fn last_ns(&self) -> u64;
-    /// Latencies by time.
     fn batches(&self) -> Option<&Batches>;
     /// Latencies of those that went well.
     fn latency(&self) -> &Histogram;

@@ -33,7 +33,6 @@ pub struct Workers<'a> {
     pub assignments: &'a Assignments,
     /// A responder on the server's host.
     pub onlooker: Option<&'a Peer>,
-    /// Connections at once.
     pub connections: u32,
     pub rate_per_s: Option<u64>,
     /// So many requests or transactions instead of a duration.

@@ -32,9 +32,7 @@ const SILENCE: Duration = Duration::from_millis(100);
 /// Both ends at one moment.
 #[derive(Debug, Clone)]
 pub struct StreamCounters {
-    /// This end.
     pub local: Counters,
-    /// The server.
     pub peer: Counters,
 }
 
@@ -75,7 +73,6 @@ impl From<StreamCounters> for Looks {
 /// Hears each interval as soon as it is over.
 pub type Heard<'a> = &'a (dyn Fn(Direction, &StreamInterval) + Sync);
 
-/// Who conducts what.
 pub struct Conductor<'a> {
     pub run: Run<'a>,
     pub peer: &'a Peer,

@@ -40,7 +40,6 @@ struct In<'a> {
     open: bool,
 }
 
-/// One thread's flows.
 pub struct Many<'a> {
     shape: &'a StreamShape,
     ledger: &'a Ledger,

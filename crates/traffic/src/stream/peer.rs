@@ -21,7 +21,6 @@ use crate::{
 /// The server, and what it received by time.
 #[derive(Debug)]
 pub struct PeerEnd {
-    /// Its threads' work.
     pub side: Side,
     /// What could not be set up as asked.
     pub warnings: Vec<String>,

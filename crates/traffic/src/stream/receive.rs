@@ -100,12 +100,10 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Of a socket.
     pub fn new(fd: RawFd) -> Self {
         Self { ran_on: Ran::default(), looks: Looks::new(fd), done: 0 }
     }
 
-    /// Something was received.
     #[inline]
     pub fn one(&mut self, member: &Member) {
         self.done += 1;
@@ -116,7 +114,6 @@ impl Notes {
         }
     }
 
-    /// Hands all over.
     pub fn tell(mut self, member: &Member) {
         member.see(|seen| {
             self.ran_on.tell(seen);

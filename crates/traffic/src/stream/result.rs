@@ -71,7 +71,6 @@ pub fn directions(direction: Direction) -> Vec<Direction> {
 /// One direction of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamPart<'a> {
-    /// The run.
     pub shape: &'a StreamShape,
     /// [`Direction::Forward`] or [`Direction::Reverse`].
     pub direction: Direction,

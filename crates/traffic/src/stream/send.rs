@@ -146,7 +146,6 @@ impl Lane {
 pub enum Trouble {
     /// No room now.
     Full,
-    /// Nothing; ask again.
     Again,
     /// The flow is over.
     Over(Error),

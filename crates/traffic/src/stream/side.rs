@@ -26,9 +26,7 @@ use crate::{
 /// One end. It keeps its sockets open until it is dropped.
 #[derive(Debug)]
 pub struct Side {
-    /// What it does.
     pub shape: StreamShape,
-    /// Its flows' counters.
     pub ledger: Ledger,
     flows: Vec<Flow>,
     greeting: Vec<u8>,

@@ -21,7 +21,6 @@ pub struct Tally {
     version: AtomicU64,
     /// UDP: came after a later one.
     pub reordered: AtomicU64,
-    /// UDP: came again.
     pub duplicates: AtomicU64,
     /// UDP: smoothed change of the transit time.
     pub jitter_ns: AtomicU64,
@@ -39,9 +38,7 @@ pub struct Tally {
 pub struct Came {
     /// One more than the highest number.
     pub next_sequence: u64,
-    /// Each once.
     pub datagrams: u64,
-    /// Their payload.
     pub bytes: u64,
 }
 
@@ -108,7 +105,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// For so many.
     pub fn new(flows: u32) -> Self {
         let flows = (0..flows).map(|_| Tally::default()).collect();
         Self { flows, quiet: AtomicBool::new(false) }

@@ -41,7 +41,6 @@ impl Raw {
 pub struct TcpInfo {
     /// Segments retransmitted since it began.
     pub retransmits: Option<u64>,
-    /// The congestion window.
     pub cwnd_bytes: Option<u64>,
     /// The smoothed round-trip time.
     pub rtt_ns: Option<u64>,
@@ -94,12 +93,10 @@ pub struct Sum {
     pub cwnd_bytes: Reading<u64>,
     /// Mean smoothed round-trip time.
     pub rtt_ns: Reading<u64>,
-    /// The smallest MSS.
     pub mss_bytes: Reading<u64>,
 }
 
 impl Sum {
-    /// Over these sockets.
     pub fn read(fds: impl Iterator<Item = RawFd>) -> Self {
         let all: Option<Vec<TcpInfo>> = fds.map(TcpInfo::read).collect();
         match all.as_deref() {

@@ -37,7 +37,6 @@ struct ExtendedError {
     pad: u8,
     /// The first send that is done with.
     info: u32,
-    /// The last.
     data: u32,
 }
 

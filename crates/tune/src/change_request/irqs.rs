@@ -25,7 +25,6 @@ enum Policy {
     Spread,
     /// The first of local.
     Single,
-    /// These, in order.
     List(CpuSet),
 }
 

@@ -23,7 +23,6 @@ const SRSSH: u32 = 0x47;
 const FLOW_TYPES: [(&str, u32); 4] = [("tcp4", 1), ("udp4", 2), ("tcp6", 5), ("udp6", 6)];
 
 impl Host {
-    /// Asks about interfaces.
     pub fn ethtool(&self) -> Ethtool<'_> {
         Ethtool::new(&self.root)
     }

@@ -25,7 +25,6 @@ const LONGEST_INTERVAL: u64 = 60;
 /// One process of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Irqbalance {
-    /// Its number.
     pub pid: u32,
     /// Its start, in ticks since boot.
     pub start: u64,

@@ -15,7 +15,6 @@ const TCA_OPTIONS: u16 = 2;
 const NESTED: u16 = 0x8000;
 const CREATE_OR_REPLACE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qdisc {
     /// `fq`, `mq`, …

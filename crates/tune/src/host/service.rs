@@ -27,14 +27,11 @@ pub fn unit_file(host: &Host, name: &str) -> Option<String> {
 /// Who starts and stops services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
-    /// systemd.
     Systemd,
-    /// OpenRC.
     OpenRc,
 }
 
 impl Manager {
-    /// In one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Systemd => "systemd",

@@ -16,14 +16,12 @@ pub struct Elsewhere {
     partial: bool,
 }
 
-/// One of them.
 pub struct There<'e> {
     namespace: &'e Namespace,
     link: &'e LinkMessage,
 }
 
 impl Elsewhere {
-    /// Looks into each.
     pub fn look() -> Self {
         let (namespaces, mut partial) = netns::others();
         let mut all = Vec::new();

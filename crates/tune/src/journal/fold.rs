@@ -11,7 +11,6 @@ use model::{
 /// A write that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Which change.
     pub n: usize,
     /// What was there before.
     pub saved: Saved,
@@ -26,7 +25,6 @@ pub struct Write {
 /// A watchdog that stands by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
-    /// Its process.
     pub pid: u32,
     /// Its start in ticks since boot.
     pub start_ticks: u64,
@@ -37,11 +35,8 @@ pub struct Armed {
 /// A change set as its journal tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// Its number.
     pub id: u64,
-    /// The host.
     pub host: HostId,
-    /// Who made it.
     pub by: By,
     /// When.
     pub begun_unix_ms: u64,
@@ -53,13 +48,11 @@ pub struct Set {
     pub armed: Option<Armed>,
     /// Whose experiment it is, if it is one's.
     pub trial: Option<String>,
-    /// All was made.
     pub applied: bool,
     /// The operator said that all is well.
     pub confirmed: bool,
     /// Undoing began and has not ended.
     pub undoing: bool,
-    /// Undoing ended.
     pub rolled_back: bool,
     /// Undoing was taken up again after it had ended: only what it did not put back is to be done.
     pub again: bool,

@@ -12,7 +12,6 @@ const END: &[u8] = br#""}"#;
 /// What a line is.
 #[derive(Debug)]
 pub enum Line {
-    /// A record.
     Record(Box<Record>),
     /// Whole, and not what was written; why.
     Damaged(&'static str),

@@ -16,7 +16,6 @@ use crate::{
 /// the bytes.
 pub struct PciRequest;
 
-/// Which register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Field {
     name: &'static str,

@@ -18,13 +18,11 @@ const SUM: &str = "# Not to be edited; netwright-sha256: ";
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileOnDisk {
-    /// Nothing.
     Absent,
     /// What we wrote, whole.
     Ours(String),
     /// Ours once, and changed since.
     Changed,
-    /// Somebody else's.
     Foreign,
 }
 

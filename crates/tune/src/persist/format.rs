@@ -15,7 +15,6 @@ use super::{
 /// A document, and what it cannot say: each is named in a comment at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
-    /// The document.
     pub text: String,
     /// What is not in it.
     pub left_out: Vec<NotKept>,

@@ -12,7 +12,6 @@ use crate::Host;
 pub enum Owner {
     /// NetworkManager, by this connection.
     NetworkManager {
-        /// UUID.
         connection: String,
     },
     /// networkd, by a file for this interface alone.
@@ -25,7 +24,6 @@ pub enum Owner {
 /// Whether somebody sets it after udev.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mtu {
-    /// Nobody.
     Nobody,
     /// This one, who can be told another value.
     Of(Owner),

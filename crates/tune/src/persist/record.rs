@@ -20,7 +20,6 @@ pub struct Kept {
     pub set_as: Option<String>,
     /// Value in the kernel's form.
     pub value: String,
-    /// Of what.
     pub subject: Subject,
 }
 
@@ -37,7 +36,6 @@ impl Kept {
 pub enum Subject {
     /// The kernel, or a file of sysfs whose path stays.
     Host,
-    /// An interface.
     Nic(Interface),
     /// The interrupt of this action (`virtio0-input.0`); its number may be another one next time.
     Irq {
@@ -54,7 +52,6 @@ pub enum Subject {
 /// How an interface is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
-    /// Name.
     pub name: String,
     /// MAC address, for one with hardware behind it; the others are known by name.
     pub mac: Option<String>,
@@ -69,14 +66,12 @@ pub struct Interface {
     pub mtu_owner: Option<Owner>,
 }
 
-/// The record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Files are being written; if nobody does so now, it was interrupted.
     pub pending: bool,
-    /// What is kept.
     pub kept: Vec<Kept>,
     /// Files that are ours, or were about to be.
     pub files: Vec<String>,

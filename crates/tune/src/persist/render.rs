@@ -20,24 +20,18 @@ use crate::{Host, knobs};
 /// A file without our mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Where.
     pub path: String,
     /// Permission bits.
     pub mode: u32,
-    /// What it holds.
     pub body: String,
 }
 
 /// What keeping comes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// The files.
     pub files: Vec<Output>,
-    /// What they keep.
     pub kept: Vec<KeptValue>,
-    /// What nothing keeps.
     pub not_kept: Vec<NotKept>,
-    /// For people.
     pub notes: Vec<String>,
 }
 

@@ -46,7 +46,6 @@ pub fn keeps_it(cgroup: &str, value: &str) -> String {
     }
 }
 
-/// A container's id.
 fn is_id(text: &str) -> bool {
     text.len() >= 12 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

@@ -11,7 +11,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// The host itself.
     pub fn this() -> Self {
         Self { folder: None, system: false }
     }

@@ -37,7 +37,6 @@ const TIMEOUT: Nanos = Nanos(5_000_000_000);
 pub enum Target {
     /// A server of ours: `HOST[:PORT]`.
     Rtt(String),
-    /// A URL.
     Http(String),
     /// A connection string, without the password that may have stood in it.
     Pg(String),

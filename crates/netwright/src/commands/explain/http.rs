@@ -20,7 +20,6 @@ use crate::exit::Failure;
 pub struct Http {
     /// One URL, and flows that each round replaces.
     pub spec: HttpSpec,
-    /// Who answers.
     pub server: Server,
 }
 

@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const STILL: Duration = Duration::from_secs(9);
 /// The same of a first round, before which nobody is known to answer.
 const AT_FIRST: Duration = Duration::from_secs(3);
-/// The wait between.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A first round, before there are turns: tried once more where it soon came to nothing.
@@ -77,13 +76,10 @@ fn repeated(
 /// What both look like.
 #[derive(Clone, Copy)]
 pub struct Interleaving<'a> {
-    /// The workload.
     pub workload: &'a dyn Workload,
-    /// The network alone.
     pub network: &'a dyn Workload,
     /// The length of a round.
     pub round: Nanos,
-    /// Ctrl-C and progress.
     pub run: traffic::Run<'a>,
     /// What is counted over all rounds.
     pub tally: &'a Tally,
@@ -92,9 +88,7 @@ pub struct Interleaving<'a> {
 /// How long pairs are measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Lengths {
-    /// At first.
     pub first: Nanos,
-    /// In all.
     pub most: Nanos,
 }
 
@@ -103,14 +97,11 @@ pub struct Lengths {
 pub struct Pairs {
     /// Rounds side by side.
     pub pairs: Vec<Pair>,
-    /// The workload's, whole.
     pub workload: Vec<Observed>,
-    /// The network's, whole.
     pub network: Vec<Observed>,
 }
 
 impl Interleaving<'_> {
-    /// Whether to end.
     pub fn over(&self) -> bool {
         self.run.stop.load(Ordering::Relaxed)
     }

@@ -18,7 +18,6 @@ use crate::exit::Failure;
 /// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
 /// round saw it take longer, that counts from then on.
 pub const BEGINNING_NS: u64 = 8_000_000;
-/// The longest warm-up.
 const LONGEST_NS: u64 = 2_000_000_000;
 
 /// Transactions of a server.
@@ -30,7 +29,6 @@ pub struct Pg {
     pub password: Option<String>,
     /// What the beginning of a session was seen to take, so far.
     pub beginning_ns: Cell<u64>,
-    /// Who answers.
     pub server: Server,
 }
 

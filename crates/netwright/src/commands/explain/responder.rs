@@ -14,12 +14,9 @@ use traffic::{Secret, folder::Folder};
 use super::server;
 use crate::exit::Failure;
 
-/// A server.
 #[derive(Debug)]
 pub struct Responder {
-    /// Where it listens.
     pub target: String,
-    /// What it demands.
     pub secret: Option<Secret>,
     child: Option<Child>,
     /// The folder of its Unix socket.

@@ -53,7 +53,6 @@ fn answers(args: &ExplainArgs, target: &Target, busy: f64) -> Answers {
 
 /// What a synthetic workload is made of.
 pub struct SyntheticWorkload<'a> {
-    /// What was asked.
     pub args: &'a ExplainArgs,
     /// Whose synthetic workload it is.
     pub target: &'a Target,
@@ -63,7 +62,6 @@ pub struct SyntheticWorkload<'a> {
     pub here: &'a Rtt,
     /// Pairs with one client.
     pub ones: &'a Pairs,
-    /// The workload's levels.
     pub levels: &'a [Level],
     /// Whether transactions are of several kinds.
     pub mixed: bool,

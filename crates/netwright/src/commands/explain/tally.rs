@@ -20,7 +20,6 @@ struct Counts {
 }
 
 impl Tally {
-    /// A round.
     pub fn saw(&self, round: &Observed) {
         let mut counts = self.counts.borrow_mut();
         for (status, n) in &round.statuses {

@@ -21,9 +21,7 @@ use super::{
     workload::{Observed, pooled},
 };
 
-/// What was measured.
 pub struct Found<'a> {
-    /// What was asked.
     pub args: &'a ExplainArgs,
     /// When it began.
     pub started_unix_s: u64,

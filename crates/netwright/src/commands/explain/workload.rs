@@ -43,7 +43,6 @@ pub trait Workload {
 pub struct Observed {
     /// How much in which time.
     pub round: Round,
-    /// Its response times.
     pub quantiles: Quantiles,
     /// CPU time of the threads here by transaction.
     pub client_cpu_ns: Option<f64>,

@@ -23,7 +23,6 @@ const SHORTEST_PART: Nanos = Nanos(500_000_000);
 /// one.
 const LONGEST: Nanos = Nanos(60_000_000_000);
 
-/// A look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
     /// How long each part of it is that is judged by itself,
@@ -44,7 +43,6 @@ pub struct CandidateSearch {
     window: Nanos,
     /// Since something was last kept.
     looks: usize,
-    /// Before that.
     before: usize,
     watched: Nanos,
     /// Whether the last look showed something to try.

@@ -38,9 +38,7 @@ use crate::{
     output::{Progress, note},
 };
 
-/// Where it stands.
 pub struct Course<'a> {
-    /// What was typed.
     pub args: &'a FixArgs,
     /// This host, and the server's where it may be tuned.
     pub hosts: &'a Hosts<'a>,
@@ -58,7 +56,6 @@ pub struct Course<'a> {
     pub looks: Duration,
     /// What helped, in order: its change requests and its change, which is on trial.
     pub kept: Vec<(Vec<ChangeRequest>, u64)>,
-    /// Experiments made.
     pub made: usize,
     /// What the operator says.
     pub answers: Answers,
@@ -66,7 +63,6 @@ pub struct Course<'a> {
 
 /// What an experiment came to.
 pub enum Came {
-    /// It told.
     Reported(Box<ProveDocument>),
     /// The workload, or setting it, failed; all is as it was before the experiment.
     Failed(String),

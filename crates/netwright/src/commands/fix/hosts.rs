@@ -38,7 +38,6 @@ pub struct Hosts<'a> {
 pub struct Made {
     /// In this host's journal.
     pub local: Option<u64>,
-    /// In the server's.
     pub peer: Option<u64>,
 }
 
@@ -108,12 +107,10 @@ impl<'a> Hosts<'a> {
         })
     }
 
-    /// This host.
     pub fn local(&self) -> &Bench {
         self.local
     }
 
-    /// The other one.
     pub fn peer(&self) -> Option<&PeerEnd> {
         self.peer
     }

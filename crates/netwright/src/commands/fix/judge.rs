@@ -42,7 +42,6 @@ use crate::{
 
 /// What a look gave.
 pub struct JudgeRequest {
-    /// Every finding.
     pub findings: Vec<Finding>,
     /// The middle of how long runs of the workload took; `None` where somebody wanted an end before
     /// one was whole.

@@ -82,7 +82,6 @@ impl Pace {
 /// What is left of the budget, and what it has to hold.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeBudget {
-    /// Until its end.
     pub room: Duration,
     /// How long runs take.
     pub pace: Pace,
@@ -93,7 +92,6 @@ pub struct TimeBudget {
 /// How long an experiment may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
-    /// Its budget.
     pub share: Duration,
     /// How far it may go beyond that to have the fewest blocks that say anything.
     pub disruption: Duration,

@@ -42,7 +42,6 @@ pub fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, String
     n.ok_or_else(|| format!("write a whole number from {LOW} to {HIGH}"))
 }
 
-/// Counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(pub Vec<u32>);
 

@@ -22,7 +22,6 @@ const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
 const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
 
-/// How to wait.
 pub fn wait(arg: WaitArg) -> Wait {
     match arg {
         WaitArg::Block => Wait::Block,
@@ -32,7 +31,6 @@ pub fn wait(arg: WaitArg) -> Wait {
     }
 }
 
-/// Where to run.
 pub fn pin(list: &Option<model::CpuSet>, no: bool) -> Pin {
     match list {
         _ if no => Pin::No,

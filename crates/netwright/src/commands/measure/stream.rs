@@ -12,7 +12,6 @@ use crate::{
     output::{row, rows_wanted},
 };
 
-/// Measures and prints.
 pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
     let secret = super::secret(secret)?;
     // On a terminal each interval is shown as soon as it is over.

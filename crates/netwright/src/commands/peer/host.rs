@@ -41,7 +41,6 @@ const MOST_PLANS: usize = 4096;
 pub struct HostTuning {
     /// Where the journal is, if somewhere else than usual.
     pub state_dir: Option<PathBuf>,
-    /// Who is told.
     pub log: Arc<Log>,
 }
 

@@ -28,21 +28,17 @@ pub enum Request {
     Begin,
     /// Watch for so long and judge.
     Look {
-        /// How long.
         window_ns: Nanos,
-        /// For what.
         goal: model::Goal,
     },
     /// What would be done?
     Plan {
-        /// What is wanted.
         change_requests: Vec<Asked>,
         /// Whether that may include what may cut this connection.
         own_connection: bool,
     },
     /// Do what the plan of this number says, on trial.
     Try {
-        /// The number.
         plan: usize,
     },
     /// Is a change still as it was made?
@@ -73,9 +69,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It is done.
     Done,
-    /// What it found.
     Found {
         /// As `doctor` has them.
         findings: Vec<Finding>,
@@ -84,7 +78,6 @@ pub enum Answer {
     Planned {
         /// To try it by.
         number: usize,
-        /// The plan.
         plan: Box<Plan>,
     },
     /// It is done, as this change.
@@ -94,7 +87,6 @@ pub enum Answer {
     },
     /// It is rolled back, but for what somebody else set since.
     Left {
-        /// What that is.
         why: String,
     },
     /// What is in force.
@@ -103,7 +95,6 @@ pub enum Answer {
     Failed {
         /// Who can do something about it, as an exit code: 2, 3, 4.
         code: u8,
-        /// Why.
         why: String,
     },
 }
@@ -113,9 +104,7 @@ pub enum Answer {
 pub struct Asked {
     /// The knob's name as the server has it.
     pub knob: String,
-    /// The value.
     pub value: String,
-    /// Who asks.
     pub asked_by: String,
 }
 

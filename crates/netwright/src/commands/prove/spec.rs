@@ -15,7 +15,6 @@ use crate::exit::Failure;
 /// What an experiment is called that no file names.
 const BY_FLAGS: &str = "prove";
 
-/// The experiment, checked.
 pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     let (mut spec, name, of) = match (&args.file, &args.record) {
         (Some(path), _) => (read(path)?, stem(path), format!("{}: ", path.display())),
@@ -51,7 +50,6 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or("prove".into(), |s| s.to_string_lossy().into_owned())
 }
 
-/// The longest experiment.
 const MOST_BYTES: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<Spec, Failure> {

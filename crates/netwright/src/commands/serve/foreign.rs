@@ -27,7 +27,6 @@ pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failur
     Ok(Some(Server::bind(&listen)?))
 }
 
-/// Where it listens.
 pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure> {
     let Some(server) = server else { return Ok(()) };
     let names: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
@@ -41,7 +40,6 @@ pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure
     }
 }
 
-/// Serves until stopped.
 pub fn run(
     args: &ServeArgs,
     server: &Server,

@@ -20,13 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum Line {
-    /// For standard output.
     Out(String),
-    /// For standard error.
     Note(String),
 }
 
-/// The writer.
 #[derive(Debug)]
 pub struct Log {
     to: Option<SyncSender<Line>>,
@@ -35,7 +32,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins to write.
     pub fn start() -> Self {
         let (to, from) = sync_channel(WAITING);
         let left_out = Arc::new(AtomicU64::new(0));

@@ -27,7 +27,6 @@ pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Fail
     Ok(qperf::listen(&at)?)
 }
 
-/// Where they listen.
 pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failure> {
     let names: Vec<String> =
         listeners.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string()).collect();
@@ -44,7 +43,6 @@ pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failu
     }
 }
 
-/// Serves until stopped.
 pub fn run(
     args: &ServeArgs,
     listeners: &[TcpListener],

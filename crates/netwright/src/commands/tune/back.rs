@@ -224,7 +224,6 @@ fn lock_to_undo(place: &mut JournalTarget, args: &RollbackArgs) -> Result<Lock, 
     Err(Failure::Denied(format!("{e}{more}; nothing was written")))
 }
 
-/// Puts one back.
 fn one(
     place: &mut JournalTarget,
     lock: Option<&Lock>,

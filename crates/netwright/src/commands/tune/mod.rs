@@ -31,7 +31,6 @@ use crate::{
 };
 use args::{PlaceArgs, TuneArgs, TuneCommand, WatchdogArgs};
 
-/// Runs one command.
 pub fn run(args: TuneArgs) -> Result<Done, Failure> {
     match args.command {
         TuneCommand::Plan(a) => plan::run(a),
@@ -176,7 +175,6 @@ fn refusal(kind: RefusedAs, why: String) -> Result<Done, Failure> {
     }
 }
 
-/// Who does it.
 fn by(host: &Host) -> Result<By, Failure> {
     let words = ["SUDO_USER", "SSH_CONNECTION"].map(|v| std::env::var(v).ok());
     let login = words.into_iter().flatten().collect::<Vec<_>>().join(" from ");
@@ -197,7 +195,6 @@ fn by(host: &Host) -> Result<By, Failure> {
 /// What came of it.
 #[derive(Default)]
 struct Reported {
-    /// For people.
     lines: Vec<String>,
     /// Whether it was done.
     done: bool,
@@ -215,7 +212,6 @@ impl Reported {
     }
 }
 
-/// Tells what happened.
 fn tell(
     output: &crate::args::OutputArgs,
     set: Option<ChangeSet>,

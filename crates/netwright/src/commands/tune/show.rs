@@ -70,7 +70,6 @@ pub fn log(args: LogArgs) -> Result<Done, Failure> {
     Err(Failure::Environment(document.damaged.join("; ")))
 }
 
-/// The profiles.
 pub fn profiles(args: &ProfilesArgs) -> Result<Done, Failure> {
     let profiles = match &args.name {
         None => profile::all(),

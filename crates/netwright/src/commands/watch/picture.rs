@@ -43,7 +43,6 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A recording is not played faster than this.
 const FASTEST: Duration = Duration::from_millis(100);
 
-/// Something came.
 enum Event {
     Input(Input),
     Interval(Box<WatchInterval>),
@@ -58,7 +57,6 @@ pub fn wanted(args: &WatchArgs, sink: &Sink) -> bool {
     sink.is_terminal() && std::io::stdin().is_terminal() && !dumb && !other
 }
 
-/// This host, live.
 pub fn live(args: &WatchArgs, sink: &Sink, tape: Tape) -> Result<Done, Failure> {
     let window = Window::open();
     let mut tty = take()?;
@@ -211,7 +209,6 @@ impl Live {
     }
 }
 
-/// A recording, played.
 pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<Done, Failure> {
     let window = Window::open();
     let mut tty = take()?;

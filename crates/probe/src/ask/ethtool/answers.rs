@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// `struct ethtool_drvinfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverInfo {
-    /// Driver name.
     pub driver: String,
     /// Driver version, often the kernel's.
     pub version: String,
@@ -46,42 +45,26 @@ macro_rules! words {
 words! {
     /// `struct ethtool_channels`.
     Channels:
-    /// Most receive-only channels.
     max_rx,
-    /// Most transmit-only channels.
     max_tx,
-    /// Most other channels.
     max_other,
-    /// Most combined channels.
     max_combined,
-    /// Receive-only channels.
     rx_count,
-    /// Transmit-only channels.
     tx_count,
-    /// Other channels.
     other_count,
-    /// Combined channels.
     combined_count,
 }
 
 words! {
     /// `struct ethtool_ringparam`, in descriptors.
     Rings:
-    /// Most receive descriptors.
     rx_max_pending,
-    /// Most mini.
     rx_mini_max_pending,
-    /// Most jumbo.
     rx_jumbo_max_pending,
-    /// Most transmit descriptors.
     tx_max_pending,
-    /// Receive descriptors.
     rx_pending,
-    /// Mini.
     rx_mini_pending,
-    /// Jumbo.
     rx_jumbo_pending,
-    /// Transmit descriptors.
     tx_pending,
 }
 
@@ -90,19 +73,15 @@ words! {
     Coalesce:
     /// µs.
     rx_coalesce_usecs,
-    /// Packets.
     rx_max_coalesced_frames,
     /// µs.
     rx_coalesce_usecs_irq,
-    /// Packets.
     rx_max_coalesced_frames_irq,
     /// µs.
     tx_coalesce_usecs,
-    /// Packets.
     tx_max_coalesced_frames,
     /// µs.
     tx_coalesce_usecs_irq,
-    /// Packets.
     tx_max_coalesced_frames_irq,
     /// µs.
     stats_block_coalesce_usecs,
@@ -114,21 +93,17 @@ words! {
     pkt_rate_low,
     /// µs.
     rx_coalesce_usecs_low,
-    /// Packets.
     rx_max_coalesced_frames_low,
     /// µs.
     tx_coalesce_usecs_low,
-    /// Packets.
     tx_max_coalesced_frames_low,
     /// Packets a second.
     pkt_rate_high,
     /// µs.
     rx_coalesce_usecs_high,
-    /// Packets.
     rx_max_coalesced_frames_high,
     /// µs.
     tx_coalesce_usecs_high,
-    /// Packets.
     tx_max_coalesced_frames_high,
     /// Seconds.
     rate_sample_interval,
@@ -152,9 +127,7 @@ pub struct Feature {
     pub name: String,
     /// The driver lets it be changed.
     pub available: bool,
-    /// Wanted.
     pub requested: bool,
-    /// On.
     pub active: bool,
     /// The kernel never lets it be changed.
     pub never_changed: bool,
@@ -186,7 +159,6 @@ pub struct HashFields {
 /// `ETHTOOL_GRXCLSRLCNT`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleCount {
-    /// Rules in place.
     pub rule_cnt: u32,
 }
 

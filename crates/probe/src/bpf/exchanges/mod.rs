@@ -33,7 +33,6 @@ use crate::samples::clock::monotonic_ns;
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/exchanges.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "exchanges";
 
 /// When a request's data came.
@@ -62,13 +61,11 @@ pub enum ExchangesPart {
     Wakeup,
     /// TCP's smoothed round trip.
     Path,
-    /// Its least.
     LeastPath,
 }
 
 const PARTS: usize = 5;
 
-/// TCP.
 pub const TCP: u8 = 0;
 
 /// What the programs hold for each CPU; the layout of `struct cpu_state`.
@@ -109,9 +106,7 @@ unsafe impl Pod for Class {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Server {
-    /// Its class.
     pub class: Class,
-    /// Its number.
     pub pid: u32,
 }
 
@@ -122,13 +117,11 @@ unsafe impl Pod for Server {}
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Sums {
-    /// Responses that began.
     pub exchanges: u64,
     /// Bytes of their requests.
     pub request_bytes: u64,
     /// Bytes of all that was sent upon them.
     pub response_bytes: u64,
-    /// Calls that sent.
     pub sends: u64,
     /// Exchanges whose response was timed by the end of the call that sent it.
     pub by_call: u64,
@@ -158,7 +151,6 @@ impl Default for Sums {
 }
 
 impl Sums {
-    /// Adds another shard's.
     pub fn add(&mut self, more: &Self) {
         self.exchanges += more.exchanges;
         self.request_bytes += more.request_bytes;
@@ -191,10 +183,8 @@ struct Asked {
 // SAFETY: as above.
 unsafe impl Pod for Asked {}
 
-/// The attached programs.
 #[derive(Debug)]
 pub struct Exchanges {
-    /// Maps and programs.
     pub object: Object,
     processes: bool,
     any_port: bool,

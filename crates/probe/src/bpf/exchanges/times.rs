@@ -6,7 +6,6 @@ const FIRST_EXPONENT: usize = 6;
 const EXPONENTS: usize = 28;
 const STEPS: usize = 16;
 
-/// How many.
 pub const BUCKETS: usize = 1 + STEPS * EXPONENTS;
 
 /// Where a bucket begins and ends, nanoseconds; the last one has no end and gives its width's.

@@ -30,7 +30,6 @@ use super::{
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "messages";
 
 /// The programs, in the order of their own counts.
@@ -45,16 +44,13 @@ pub const CALLS: [&str; 2] = ["sock_send_length", "sock_recv_length"];
 
 /// A socket of a stream over IP.
 pub const STREAM: u8 = 0;
-/// UDP.
 pub const DATAGRAMS: u8 = 1;
-/// A Unix socket.
 pub const UNIX: u8 = 2;
 
 /// Whose messages; the layout of `struct service`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Key {
-    /// The process.
     pub pid: u32,
     /// The service's port, 0 where it is not known.
     pub port: u16,
@@ -71,11 +67,9 @@ unsafe impl Pod for Key {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Calls {
-    /// Calls that sent.
     pub sends: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Calls that received.
     pub receives: u64,
     /// Their bytes.
     pub received_bytes: u64,
@@ -128,10 +122,8 @@ struct Ports([u8; 64]);
 // SAFETY: plain bytes, any bits are valid.
 unsafe impl Pod for Ports {}
 
-/// The attached programs.
 #[derive(Debug)]
 pub struct MessageCalls {
-    /// Maps and programs.
     pub object: Object,
     turns: Turns<Key, Calls>,
 }

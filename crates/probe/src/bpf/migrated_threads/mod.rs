@@ -21,7 +21,6 @@ use super::{
 const BYTES: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/migrated_threads.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "migrated_threads";
 
 /// The programs, in the order of their own counts.
@@ -32,11 +31,8 @@ pub const WANTED: [Wanted; 1] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Key {
-    /// The thread.
     pub tid: u32,
-    /// From this CPU.
     pub from: u16,
-    /// To this one.
     pub to: u16,
 }
 
@@ -47,9 +43,7 @@ unsafe impl Pod for Key {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Moves {
-    /// Moves.
     pub count: u64,
-    /// The thread's process.
     pub pid: u32,
     pad: u32,
     /// Its short name, ended by a zero byte.
@@ -69,10 +63,8 @@ impl Sums for Moves {
     }
 }
 
-/// The attached program.
 #[derive(Debug)]
 pub struct MigratedThreads {
-    /// Maps and programs.
     pub object: Object,
     turns: Turns<Key, Moves>,
 }

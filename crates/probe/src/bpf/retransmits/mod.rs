@@ -23,7 +23,6 @@ use super::{
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/retransmits.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "retransmits";
 
 const GIVES: &str = "retransmitted segments by connection";
@@ -52,12 +51,10 @@ pub struct Key {
 unsafe impl Pod for Key {}
 
 impl Key {
-    /// This side.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.local), self.local_port)
     }
 
-    /// The other.
     pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.remote), u16::from_be(self.remote_port))
     }
@@ -72,10 +69,8 @@ impl Key {
     }
 }
 
-/// The attached programs.
 #[derive(Debug)]
 pub struct Retransmits {
-    /// Maps and programs.
     pub object: Object,
     turns: Turns<Key, u64>,
 }

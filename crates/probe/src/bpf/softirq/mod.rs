@@ -38,7 +38,6 @@ use super::{Object, Wanted, table};
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/softirq.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "softirq";
 
 /// Names of the vectors, in the kernel's order.
@@ -83,10 +82,8 @@ const LONGEST: Duration = Duration::from_millis(3);
 /// Elements of a map for all.
 const MOST: usize = 16_384;
 
-/// The attached programs.
 #[derive(Debug)]
 pub struct Softirq {
-    /// Maps and programs.
     pub object: Object,
     /// Softirqs are not seen either while polls are not.
     spares_all: bool,
@@ -95,7 +92,6 @@ pub struct Softirq {
 /// All that was added up since the programs were attached.
 #[derive(Debug)]
 pub struct Sums {
-    /// By CPU.
     pub cpus: Vec<(CpuId, CpuState)>,
     /// Of threads that no CPU has a place for, by thread.
     pub interrupted_tasks: Vec<(u64, InterruptedTaskSums)>,

@@ -24,7 +24,6 @@ pub const COUNTED: [&str; 8] = [
 /// Threads whose sums each CPU holds.
 pub const INTERRUPTED_TASKS: usize = 64;
 
-/// NAPI instances likewise.
 pub const NAPIS: usize = 16;
 
 /// A short name, ended by a zero.
@@ -40,9 +39,7 @@ pub fn text(name: &Name) -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sum {
-    /// Their time.
     pub ns: u64,
-    /// How many.
     pub count: u64,
 }
 
@@ -59,9 +56,7 @@ pub struct InterruptedTaskSums {
     pub preempted_by_irq_ns: u64,
     /// Softirqs of its own, ns.
     pub own_ns: u64,
-    /// Softirqs, both kinds.
     pub softirqs: u64,
-    /// Its name.
     pub name: Name,
 }
 
@@ -76,9 +71,7 @@ pub struct NapiSums {
     pub id: u32,
     /// The thread that polled it last outside a softirq, 0 for none.
     pub poller: u32,
-    /// Polls.
     pub polls: u64,
-    /// Packets.
     pub packets: u64,
     /// Polls that used up their budget.
     pub full: u64,
@@ -93,7 +86,6 @@ pub struct NapiSums {
     /// 1 + the interrupt after which it was polled last, 0 for none.
     pub irq: u32,
     pad: u32,
-    /// The device's name.
     pub nic: Name,
 }
 
@@ -101,11 +93,8 @@ pub struct NapiSums {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C)]
 pub struct NapiKey {
-    /// Where it lies.
     pub napi: u64,
-    /// The kernel's number.
     pub id: u32,
-    /// The CPU.
     pub cpu: u32,
 }
 
@@ -153,7 +142,6 @@ impl CpuState {
         Self { ksoftirqd, ..Self::default() }
     }
 
-    /// How many softirqs.
     pub fn softirqs(&self) -> u64 {
         self.sums.iter().flatten().map(|s| s.count).sum()
     }

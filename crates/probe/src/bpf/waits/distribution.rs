@@ -5,7 +5,6 @@ use model::watch::WaitNs;
 const FIRST_EXPONENT: usize = 6;
 const EXPONENTS: usize = 28;
 
-/// How many.
 pub const BUCKETS: usize = 1 + 4 * EXPONENTS;
 
 /// Where a bucket ends, nanoseconds; the last one has no end and gives its beginning of the next.

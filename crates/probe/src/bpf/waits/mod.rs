@@ -27,7 +27,6 @@ use crate::samples::clock::monotonic_ns;
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
 
-/// The object's name.
 pub const NAME: &str = "waits";
 
 /// Entry to readable, readable to woken, woken to running, the same from idle, running to read.
@@ -112,10 +111,8 @@ pub struct Key {
 // SAFETY: as above.
 unsafe impl Pod for Key {}
 
-/// The attached programs.
 #[derive(Debug)]
 pub struct Waits {
-    /// Maps and programs.
     pub object: Object,
 }
 
@@ -186,7 +183,6 @@ impl Waits {
         Ok(keys.into_iter().filter_map(|k| Some((k, all.get(&k, 0).ok()?))).collect())
     }
 
-    /// Makes room.
     pub fn forget(&mut self, keys: &[Key]) {
         let all: io::Result<HashMap<&mut MapData, Key, ProcessState>> =
             self.object.map_mut("processes");

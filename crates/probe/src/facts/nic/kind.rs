@@ -14,7 +14,6 @@ pub struct Signs<'a> {
     pub flags: Option<u64>,
     /// `tun_flags`.
     pub tun_flags: Option<u64>,
-    /// The driver.
     pub driver: &'a Reading<String>,
     /// A device is behind it, wherever that was learned.
     pub device: bool,

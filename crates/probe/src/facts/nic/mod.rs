@@ -43,7 +43,6 @@ pub fn names(root: &Root) -> Vec<String> {
     names
 }
 
-/// One interface.
 fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> Option<Nic> {
     let dir = format!("{NET}/{name}");
     let entries = match root.entries(&dir) {

@@ -29,7 +29,6 @@ pub struct Dumps {
 }
 
 impl Dumps {
-    /// Asks.
     pub fn read(root: &Root) -> Self {
         Self { coalesce: ethnl::coalesce(root), rss: ethnl::rss_contexts(root) }
     }

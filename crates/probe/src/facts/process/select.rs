@@ -11,7 +11,6 @@ use crate::{ReadError, Root, serving::family};
 /// The kernel keeps this much of a process's short name.
 const COMM_LENGTH: usize = 15;
 
-/// What was chosen.
 #[derive(Debug, Default)]
 pub struct Chosen {
     /// By pid, with the requests that chose it.
@@ -20,7 +19,6 @@ pub struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Resolves every selector.
 pub fn choose(root: &Root, selectors: &[Selector]) -> Chosen {
     let all = pids(root);
     let mut chosen = Chosen::default();

@@ -11,7 +11,6 @@ use parse::kconfig::KernelConfig;
 /// What defaults are computed from; `None` where the host does not say.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Basis<'a> {
-    /// Kernel version.
     pub version: Option<(u32, u32)>,
     /// Whether the vendor carries later changes back into an older version, so that the
     /// number says only "at least".
@@ -24,7 +23,6 @@ pub struct Basis<'a> {
     pub hz: Option<u32>,
     /// Entries of TCP's established hash, as the kernel says (since 6.1).
     pub ehash: Option<u64>,
-    /// NUMA nodes.
     pub nodes: Option<usize>,
     /// How the kernel was built.
     pub config: Option<&'a KernelConfig>,

@@ -31,7 +31,6 @@ struct Assignment {
 }
 
 impl Setters {
-    /// Reads them all.
     pub fn read(root: &Root) -> Self {
         let systemd = runs_systemd(root);
         let mut files = Vec::new();

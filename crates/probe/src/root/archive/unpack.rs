@@ -22,18 +22,15 @@ pub enum Kind {
     Link(Vec<u8>),
     /// A second name of another member, by that member's path.
     HardLink(Vec<u8>),
-    /// A folder.
     Dir,
     /// A device, FIFO or whatever else: never of use.
     Other,
 }
 
-/// One member.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Member {
     /// Its path as written.
     pub path: Vec<u8>,
-    /// What it is.
     pub kind: Kind,
 }
 

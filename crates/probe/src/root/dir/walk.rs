@@ -15,7 +15,6 @@ use crate::root::{MAX_LINK_HOPS, archive::is_magic};
 /// that was stepped into by `..` or is the root).
 pub struct End {
     dirs: Vec<(String, OwnedFd)>,
-    /// The last name.
     pub name: String,
 }
 

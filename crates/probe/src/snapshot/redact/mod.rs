@@ -105,7 +105,6 @@ pub fn recording(taken: &mut Taken, key: &Key) {
     manifest.redacted = true;
 }
 
-/// Replaces names consistently.
 pub(crate) struct Redactor {
     prf: siphash::SipHash,
     addresses: address::Pseudonyms,

@@ -35,7 +35,6 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// Of each interval's beginning, for how long the kernel counts what the programs take.
 const LOOK_NS: u64 = 20_000_000;
 
-/// Attached programs.
 #[derive(Debug)]
 pub struct Observer {
     services: Services,

@@ -9,7 +9,6 @@ use crate::{Root, ask::sock_diag};
 /// Services that were asked for, and are there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Services {
-    /// Their local ports.
     pub ports: Vec<u16>,
     /// Only those of these processes and their descendants; empty: anybody's.
     pub pids: Vec<u32>,

@@ -16,9 +16,7 @@ use crate::bpf::{
 
 /// The object of a set of programs.
 pub trait Has {
-    /// It.
     fn object(&mut self) -> &mut Object;
-    /// To read.
     fn object_ref(&self) -> &Object;
 }
 
@@ -97,7 +95,6 @@ impl<P: Has> Programs<P> {
         }
     }
 
-    /// Ends it.
     pub fn end_cost(&mut self) {
         if let Ok(programs) = &mut self.attached {
             programs.object().end_look();

@@ -18,7 +18,6 @@ use crate::{Root, samples::raw::Raw};
 /// nobody and costs.
 const MOST: usize = 1_000;
 
-/// The parts.
 #[derive(Debug)]
 pub struct Movement {
     migrated_threads: migrated_threads::MigrationsPart,
@@ -30,11 +29,8 @@ pub struct Movement {
 /// What moved in one interval.
 #[derive(Debug)]
 pub struct MovementReading {
-    /// Threads.
     pub migrated_threads: Reading<Vec<MigratedThread>>,
-    /// Messages.
     pub messages: Reading<Vec<Messages>>,
-    /// Connections.
     pub retransmits: Reading<Vec<Retransmits>>,
 }
 
@@ -64,7 +60,6 @@ impl Movement {
         self.retransmits.programs.begin_cost();
     }
 
-    /// Ends it.
     pub fn end_cost(&mut self) {
         self.migrated_threads.programs.end_cost();
         self.messages.programs.end_cost();

@@ -45,12 +45,10 @@ impl Places {
         self.across(transitions, |s| s.l3, "L3 cache")
     }
 
-    /// Moves between nodes.
     pub fn across_node(&self, transitions: &[Way]) -> Reading<u64> {
         self.across(transitions, |s| s.node, "node")
     }
 
-    /// Moves between packages.
     pub fn across_package(&self, transitions: &[Way]) -> Reading<u64> {
         self.across(transitions, |s| s.package, "package")
     }

@@ -7,7 +7,6 @@ use model::{CpuId, Reading, watch::Retransmits};
 use super::{MOST, held::Programs};
 use crate::bpf::retransmits::{self as bpf, Key, NAME, WANTED};
 
-/// The programs.
 #[derive(Debug)]
 pub struct RetransmitsPart {
     pub programs: Programs<bpf::Retransmits>,

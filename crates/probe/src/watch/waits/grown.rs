@@ -13,7 +13,6 @@ pub struct Grown {
     pub found: u64,
     /// Reads that were late.
     pub late: u64,
-    /// All reads.
     pub reads: u64,
     name: [u8; 16],
 }

@@ -6,7 +6,6 @@ use model::{CpuId, CpuSet, NumaNode};
 
 use super::{ChangeRequest, Here, place};
 
-/// One physical core.
 #[derive(Debug, Clone)]
 pub struct Core {
     /// Its CPUs that may be chosen, ascending; never none.

@@ -43,7 +43,6 @@ pub struct Done {
     pub end: IperfCounters,
     /// When all senders had stopped.
     pub stopped: Mark,
-    /// Forward and reverse.
     pub intervals: [Vec<StreamInterval>; 2],
     pub arrivals: Arrivals,
     /// Of what this end sends.

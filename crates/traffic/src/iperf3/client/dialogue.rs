@@ -171,7 +171,6 @@ impl Dialogue {
         Err(Error::Environment(format!("{}: {why}", self.remote)))
     }
 
-    /// The server begins.
     pub fn await_running(&self, stop: &AtomicBool) -> Result<()> {
         for awaited in [IperfState::TestStart, IperfState::TestRunning] {
             let until = Until::after(STEP, stop);

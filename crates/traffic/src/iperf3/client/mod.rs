@@ -164,7 +164,6 @@ fn params(spec: &StreamSpec, point: Point) -> Params {
     }
 }
 
-/// One test.
 fn one(
     spec: &StreamSpec,
     point: Point,

@@ -24,7 +24,6 @@ use crate::net::{now_ns, wake::Sleeper};
 
 /// The smallest buffer that TCP is read with: smaller reads would only cost more of them.
 const READ_MIN: usize = 128 << 10;
-/// The largest.
 const READ_MAX: usize = 256 << 10;
 /// How many times its length a JSON text takes when it is parsed, at worst.
 const PARSED: usize = 32;
@@ -91,7 +90,6 @@ fn payload(len: usize, repeating: bool) -> Vec<u8> {
     (0..len.div_ceil(8)).flat_map(|_| next().to_ne_bytes()).take(len).collect()
 }
 
-/// One data connection.
 pub struct Flow {
     pub id: u64,
     pub sends: bool,

@@ -7,7 +7,6 @@ const WINDOW: u64 = 4096;
 #[derive(Debug)]
 pub struct Sequence {
     pub highest: u64,
-    /// Each once.
     pub received: u64,
     /// After a later one.
     pub reordered: u64,

@@ -78,7 +78,6 @@ impl<'a> Team<'a> {
         self.flows.iter().map(id).collect()
     }
 
-    /// All threads begin.
     pub fn go(&self) {
         *self.gate.0.lock().unwrap_or_else(PoisonError::into_inner) = Gate::Open;
         self.gate.1.notify_all();

@@ -15,7 +15,6 @@ const BACKLOG: i32 = 1024;
 /// How often a port that is free for TCP is looked for until it is free for UDP too.
 const TRIES: usize = 16;
 
-/// See the module.
 #[derive(Debug)]
 pub struct Listeners {
     pub tcp: Vec<TcpListener>,

@@ -60,53 +60,41 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A test begins.
     Started {
-        /// Who asked.
         client: SocketAddr,
         /// `TCP, reverse, 4 streams`.
         what: String,
     },
     /// A test came to its end, and the client has its results.
     Finished {
-        /// Who asked.
         client: SocketAddr,
         /// Bytes that came from the client.
         received_bytes: u64,
         /// Bytes that went to it.
         sent_bytes: u64,
-        /// The measured time.
         seconds: f64,
     },
     /// A test ended before its time.
     Broken {
-        /// Who asked.
         client: SocketAddr,
-        /// Why.
         why: String,
     },
     /// A client got no test, or a stranger was none.
     TurnedAway {
-        /// Who.
         client: SocketAddr,
-        /// Why.
         why: String,
     },
     /// What a client asked for and this kernel cannot do; the test goes on.
     Warned {
-        /// Who asked.
         client: SocketAddr,
-        /// What.
         what: String,
     },
     /// The server itself has a problem: no file descriptor left.
     Trouble {
-        /// In a line.
         what: String,
     },
 }
 
-/// Bound and ready.
 #[derive(Debug)]
 pub struct Server {
     listeners: Listeners,
@@ -122,7 +110,6 @@ impl Server {
         Ok(Self { listeners: Listeners::bind(listen)? })
     }
 
-    /// Where it listens.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.addresses()
     }

@@ -89,7 +89,6 @@ impl<'a> Registry<'a> {
         self.streams.take(n)
     }
 
-    /// So much memory.
     pub fn memory(&self, bytes: usize) -> Option<Share<'_>> {
         self.limits.memory.take(bytes)
     }

@@ -46,7 +46,6 @@ impl Report {
         });
     }
 
-    /// One interval.
     pub fn interval(
         &mut self,
         flows: &[Flow],
@@ -67,7 +66,6 @@ impl Report {
         self.lines(flows, from, to, times, note);
     }
 
-    /// The whole test.
     pub fn summary(&mut self, flows: &[Flow], start: &Mark, end: &Mark) {
         self.text.push_str("- - - - - - - - - - - - - - - - - - - - - - - - -\n");
         self.head();

@@ -37,7 +37,6 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 /// A client that is told that its test ends has so long to close its connections.
 const LET_GO: Duration = Duration::from_secs(1);
 
-/// See the module.
 pub struct Running<'a> {
     pub session: &'a Session<'a>,
     pub asked: &'a Params,

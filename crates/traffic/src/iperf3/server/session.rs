@@ -73,7 +73,6 @@ pub struct Session<'a> {
     begun: Cell<bool>,
 }
 
-/// Serves one client.
 pub fn run(
     control: Control,
     client: SocketAddr,

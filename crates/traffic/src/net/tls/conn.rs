@@ -23,7 +23,6 @@ pub enum Received {
     /// So many bytes, also none where only a part of a record came; and whether the kernel has no
     /// more.
     Bytes {
-        /// How many.
         n: usize,
         /// Whether the kernel has no more for now.
         drained: bool,

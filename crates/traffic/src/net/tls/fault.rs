@@ -9,7 +9,6 @@ use rustls::{CertificateError, Error as Why, InvalidMessage};
 pub enum Fault {
     /// The kernel said so, or the other end closed.
     Io(io::Error),
-    /// TLS said so.
     Tls(Why),
 }
 

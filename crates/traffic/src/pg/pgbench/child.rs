@@ -14,7 +14,6 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long it may take to end when it is asked to.
 const ENDING_NS: u64 = 2_000_000_000;
 
-/// How it ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Over {
     pub status: ExitStatus,

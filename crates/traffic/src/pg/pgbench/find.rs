@@ -47,7 +47,6 @@ fn among(folders: &[PathBuf], versions: &Path) -> Result<Tool> {
     })
 }
 
-/// The newest first.
 fn of_versions(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let number = |path: &Path| path.file_name()?.to_str()?.parse::<f64>().ok();

@@ -16,7 +16,6 @@ use crate::{
     pg::recorder::{Failed, Logged, Recorder},
 };
 
-/// One transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// How long it took; or why it came to nothing.

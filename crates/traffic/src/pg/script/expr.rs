@@ -36,7 +36,6 @@ enum Node {
 }
 
 impl Expr {
-    /// A whole number.
     pub fn int(n: i64) -> Self {
         Self::leaf(Node::Constant(Scalar::Int(n)))
     }
@@ -126,7 +125,6 @@ enum Level {
     Sum,
     Product,
     Sign,
-    /// Tighter than all.
     None,
 }
 

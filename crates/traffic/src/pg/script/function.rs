@@ -7,7 +7,6 @@ use super::{
     value::Scalar,
 };
 
-/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Abs,

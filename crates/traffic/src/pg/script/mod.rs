@@ -33,13 +33,10 @@ use sql::{End, Scanner};
 /// What a script does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Sends a statement.
     Sql(SqlText),
     /// Gives a variable the value of an expression.
     Set {
-        /// The variable.
         name: String,
-        /// Its value.
         expr: Expr,
     },
     /// Waits; the expression's value is in nanoseconds, a whole number that may be negative.
@@ -47,7 +44,6 @@ pub enum Command {
     /// `\if` and `\elif`: goes on with the next command where [`Value::is_true`] of the
     /// expression, else with that of this index.
     If {
-        /// What decides.
         condition: Expr,
         /// An index into the commands, or their number for the script's end; always a later one.
         otherwise: usize,
@@ -94,7 +90,6 @@ impl Script {
         Ok(Self { name: name.into(), text: text.into(), commands, lines })
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -133,7 +128,6 @@ pub fn weighted(text: &str) -> Result<(&str, u32), String> {
 
 /// An `\if` without its `\endif` so far.
 struct Open {
-    /// Where it begins.
     at: usize,
     /// The condition that goes on with the next branch.
     condition: Option<usize>,

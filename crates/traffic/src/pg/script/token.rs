@@ -2,7 +2,6 @@
 
 use super::{fault::Fault, value::name_length};
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token<'a> {
     /// A whole number, at most 2^63, which is one only with a minus before it.
@@ -14,11 +13,9 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// An operator, a parenthesis or a comma.
     Sign(&'static str),
-    /// The command's end.
     End,
 }
 
-/// Longest first.
 const SIGNS: [&str; 20] = [
     "<<", ">>", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%", "(", ")", ",", "<", ">", "=", "&",
     "|", "#",

@@ -7,9 +7,7 @@ use std::fmt;
 pub enum Value {
     /// Nothing: written as `NULL`.
     Null,
-    /// A truth value.
     Bool(bool),
-    /// A whole number.
     Int(i64),
     /// A number with a fraction.
     Double(f64),

@@ -6,7 +6,6 @@ use model::measure::Wait;
 
 use super::ring::{Done, Ring};
 
-/// One flow's sending.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     /// Bytes owed that no send was queued for.

@@ -21,7 +21,6 @@ const RECEIVE: u64 = 0;
 const QUICK: u64 = 1;
 const PATIENT: u64 = 2;
 
-/// A completion.
 #[derive(Debug, Clone, Copy)]
 pub enum Done {
     /// Bytes came, or the end (none), or an error (negative). `more` is whether the kernel goes

@@ -199,7 +199,6 @@ pub fn to_restore(kind: &str, dumped: &[u8]) -> Vec<u8> {
     }
 }
 
-/// As spelled.
 pub fn spelled(all: &[Set]) -> String {
     all.iter().map(|s| format!(" {}", s.text)).collect()
 }

@@ -78,7 +78,6 @@ impl Group {
         self.path.is_empty()
     }
 
-    /// Its folder.
     pub fn folder(&self) -> String {
         format!("{}{}", self.mount.trim_end_matches('/'), self.path)
     }
